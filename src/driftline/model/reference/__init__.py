@@ -1,0 +1,81 @@
+"""The executable specification.
+
+Every operator is written here once, as a function from canonical history tables to canonical
+history tables: naive, obviously right, never optimised. The engine's operators are held to these
+after every batch. If the two disagree, the definition at the top of each file decides.
+"""
+
+from driftline.model.reference.align import align
+from driftline.model.reference.alter_lifetime import (
+    alter_lifetime,
+    hopping,
+    now,
+    sliding,
+    unbounded,
+)
+from driftline.model.reference.distinct import distinct
+from driftline.model.reference.finalize import DeadLetter, finalize
+from driftline.model.reference.group_by import group_by
+from driftline.model.reference.intersect import intersect, intersect_all
+from driftline.model.reference.join import (
+    anti_join,
+    full_join,
+    inner_join,
+    left_join,
+    right_join,
+    semi_join,
+)
+from driftline.model.reference.latency import (
+    Level,
+    at_level,
+    merged_watermark,
+    output_watermark,
+)
+from driftline.model.reference.minus import minus, minus_all
+from driftline.model.reference.project import flat_project, project
+from driftline.model.reference.rank import Order, rank, top_k
+from driftline.model.reference.recursion import NoFixedPoint, recursive
+from driftline.model.reference.select import select
+from driftline.model.reference.snapshot_operator import snapshot_operator
+from driftline.model.reference.union import union, union_all
+from driftline.model.reference.window_columns import hop, tumble
+
+__all__ = [
+    "DeadLetter",
+    "Level",
+    "NoFixedPoint",
+    "Order",
+    "align",
+    "alter_lifetime",
+    "anti_join",
+    "at_level",
+    "distinct",
+    "finalize",
+    "flat_project",
+    "full_join",
+    "group_by",
+    "hop",
+    "hopping",
+    "inner_join",
+    "intersect",
+    "intersect_all",
+    "left_join",
+    "merged_watermark",
+    "minus",
+    "minus_all",
+    "now",
+    "output_watermark",
+    "project",
+    "rank",
+    "recursive",
+    "right_join",
+    "select",
+    "semi_join",
+    "sliding",
+    "snapshot_operator",
+    "top_k",
+    "tumble",
+    "unbounded",
+    "union",
+    "union_all",
+]

@@ -1,0 +1,241 @@
+"""The aggregates: each a function from the lifetimes of one group in one snapshot to a value.
+
+| aggregate          | value                                                                     |
+|--------------------|---------------------------------------------------------------------------|
+| count_all          | how many rows                                                             |
+| count(x)           | how many values that are not null                                         |
+| count_distinct(x)  | how many different values that are not null                               |
+| sum, avg           | of the values that are not null; null when there are none                 |
+| min, max           | the least, the greatest value (NaN is the greatest number, as in Spark)   |
+| variance, stddev   | of the sample; null for fewer than two values. *_pop: of the population   |
+| percentile(p)      | linear interpolation between neighbours; median is percentile(0.5)        |
+| first, last        | the value of the row with the least, the greatest vs (null counts)        |
+| array_agg          | the values that are not null, by vs                                       |
+| user_defined(a)    | whatever the object `a` says                                              |
+
+Each is a function of the bag, never of arrival order: where `first`, `last` and `array_agg` meet
+equal vs, the value decides, in the order of `sort_key`. Sums are exact and rounded once: integers
+stay integers of 64 bits (overflow is an error), decimals stay decimals, floats are added without
+rounding and the total is rounded to the nearest float.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from typing import Any, Protocol, runtime_checkable
+
+from driftline.model.history import Lifetime
+from driftline.model.row import Row, Value, sort_key
+
+Argument = Callable[[Row], Value]
+Aggregate = Callable[[Sequence[Lifetime]], Value]
+
+LEAST_BIGINT, GREATEST_BIGINT = -(2**63), 2**63 - 1
+EXTRA_DIGITS_OF_AVG = 4
+"""How many digits more than its argument the average of a DECIMAL has, as in Spark."""
+
+_WIDE = Context(prec=100)
+
+
+def count_all() -> Aggregate:
+    return len
+
+
+def count(argument: Argument) -> Aggregate:
+    return lambda group: len(_values(group, argument))
+
+
+def count_distinct(argument: Argument) -> Aggregate:
+    return lambda group: len({sort_key(value) for value in _values(group, argument)})
+
+
+def sum_(argument: Argument) -> Aggregate:
+    def aggregate(group: Sequence[Lifetime]) -> Value:
+        values = _values(group, argument)
+        return exact_sum(values) if values else None
+
+    return aggregate
+
+
+def avg(argument: Argument) -> Aggregate:
+    def aggregate(group: Sequence[Lifetime]) -> Value:
+        values = _values(group, argument)
+        if not values:
+            return None
+        if isinstance(values[0], Decimal):
+            return _decimal_avg(values)
+        if _undefined(values):
+            return exact_sum([float(value) for value in values]) / len(values)
+        return _rounded(sum(map(Fraction, values), Fraction()) / len(values))
+
+    return aggregate
+
+
+def min_(argument: Argument) -> Aggregate:
+    return lambda group: min(_values(group, argument), key=sort_key, default=None)
+
+
+def max_(argument: Argument) -> Aggregate:
+    return lambda group: max(_values(group, argument), key=sort_key, default=None)
+
+
+def variance(argument: Argument) -> Aggregate:
+    return lambda group: _variance(_values(group, argument), degrees_lost=1)
+
+
+def variance_pop(argument: Argument) -> Aggregate:
+    return lambda group: _variance(_values(group, argument), degrees_lost=0)
+
+
+def stddev(argument: Argument) -> Aggregate:
+    return lambda group: _root(_variance(_values(group, argument), degrees_lost=1))
+
+
+def stddev_pop(argument: Argument) -> Aggregate:
+    return lambda group: _root(_variance(_values(group, argument), degrees_lost=0))
+
+
+def percentile(argument: Argument, share: float) -> Aggregate:
+    if not 0 <= share <= 1:
+        raise ValueError(f"a percentile needs a share from 0 to 1, not {share}")
+
+    def aggregate(group: Sequence[Lifetime]) -> Value:
+        values = sorted(_values(group, argument), key=sort_key)
+        if not values:
+            return None
+        place = share * (len(values) - 1)
+        lower, upper = values[math.floor(place)], values[math.ceil(place)]
+        if sort_key(lower) == sort_key(upper):
+            return float(lower)
+        part = place - math.floor(place)
+        return (1 - part) * float(lower) + part * float(upper)
+
+    return aggregate
+
+
+def median(argument: Argument) -> Aggregate:
+    return percentile(argument, 0.5)
+
+
+def first(argument: Argument) -> Aggregate:
+    return lambda group: argument(min(group, key=_by_time(argument)).row)
+
+
+def last(argument: Argument) -> Aggregate:
+    return lambda group: argument(max(group, key=_by_time(argument)).row)
+
+
+def array_agg(argument: Argument) -> Aggregate:
+    def aggregate(group: Sequence[Lifetime]) -> Value:
+        values = (argument(lifetime.row) for lifetime in sorted(group, key=_by_time(argument)))
+        return tuple(value for value in values if value is not None)
+
+    return aggregate
+
+
+@runtime_checkable
+class UserDefinedAggregate(Protocol):
+    """A user's own aggregate over the values that are not null.
+
+    `add` takes a state and a value and returns the state; so does `remove`, where an object has
+    one, and then it must undo `add` exactly. Objects without `remove` are computed afresh from the
+    values, which come in the order of `sort_key`.
+    """
+
+    def initial(self) -> Any: ...
+
+    def add(self, state: Any, value: Value) -> Any: ...
+
+    def result(self, state: Any) -> Value: ...
+
+
+def user_defined(definition: UserDefinedAggregate, argument: Argument) -> Aggregate:
+    def aggregate(group: Sequence[Lifetime]) -> Value:
+        state = definition.initial()
+        for value in sorted(_values(group, argument), key=sort_key):
+            state = definition.add(state, value)
+        return definition.result(state)
+
+    return aggregate
+
+
+def exact_sum(values: Iterable[Any]) -> Any:
+    """The sum, exact, in the type of the values.
+
+    >>> exact_sum([0.1] * 10), exact_sum([1e300, 1.0, -1e300]), exact_sum([2, 3])
+    (1.0, 1.0, 5)
+    """
+    values = list(values)
+    if any(isinstance(value, float) for value in values):
+        if _undefined(values):
+            return (
+                math.nan
+                if len({sort_key(v) for v in values if _special(v)}) > 1
+                else next(value for value in values if _special(value))
+            )
+        return _rounded(sum(map(Fraction, values)))
+    if any(isinstance(value, Decimal) for value in values):
+        return _decimal_sum(values)
+    total = sum(values)
+    if not LEAST_BIGINT <= total <= GREATEST_BIGINT:
+        raise OverflowError(f"the sum {total} does not fit a BIGINT")
+    return total
+
+
+def _decimal_sum(values: Sequence[Any]) -> Decimal:
+    scale = _scale(values)
+    units = sum(int(Decimal(value).scaleb(scale, _WIDE)) for value in values)
+    return Decimal(units).scaleb(-scale, _WIDE)
+
+
+def _decimal_avg(values: Sequence[Any]) -> Decimal:
+    scale = _scale(values) + EXTRA_DIGITS_OF_AVG
+    share = _WIDE.divide(_decimal_sum(values), Decimal(len(values)))
+    return share.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
+
+
+def _scale(values: Sequence[Any]) -> int:
+    return max(-int(Decimal(value).as_tuple().exponent) for value in values)
+
+
+def _variance(values: Sequence[Any], degrees_lost: int) -> float | None:
+    if len(values) <= degrees_lost:
+        return None
+    if _undefined(values):
+        return math.nan
+    numbers = [Fraction(value) for value in values]
+    mean = sum(numbers, Fraction()) / len(numbers)
+    squares = sum(((number - mean) ** 2 for number in numbers), Fraction())
+    return _rounded(squares / (len(numbers) - degrees_lost))
+
+
+def _root(value: float | None) -> float | None:
+    return None if value is None else math.sqrt(value)
+
+
+def _rounded(exact: Fraction | int) -> float:
+    """The nearest float; infinite past the greatest one."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _special(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _undefined(values: Iterable[Any]) -> bool:
+    return any(_special(value) for value in values)
+
+
+def _values(group: Sequence[Lifetime], argument: Argument) -> list[Any]:
+    values = (argument(lifetime.row) for lifetime in group)
+    return [value for value in values if value is not None]
+
+
+def _by_time(argument: Argument) -> Callable[[Lifetime], tuple[Any, ...]]:
+    return lambda lifetime: (lifetime.vs, sort_key(argument(lifetime.row)))

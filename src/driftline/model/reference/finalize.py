@@ -1,0 +1,150 @@
+"""Finalize: how long the past can be corrected, and how raw events become a valid stream.
+
+    history(Finalize(S)) = history(S without its dead letters)
+
+It does four things, and never holds back what is well formed:
+
+    - A retract that comes before its insert or before its predecessor in the chain is kept until
+      these come; then the chain is put out in one piece.
+    - An external cti that all its events have come for becomes a cti, at the earliest correct
+      place: when nothing before its interval can come any more either.
+    - When the clock (the greatest vs of the inserts and t of the ctis so far) has come to t +
+      `remember`, the past before t is closed: a cti t is forced.
+    - What comes too late for the latest cti is a dead letter; so is what breaks a rule of valid
+      streams, and a retract whose time has passed and that never found its lifetime.
+
+remember = ∞ forces nothing, remember = 0 closes the past at every insert. Application time starts
+at 0 for external ctis: one whose `from` is 0 or less needs no other before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from driftline.model.event import Change, Cti, Event, ExternalCti, Insert, Retract, malformed
+from driftline.model.history import Lifetime
+from driftline.model.time import BEGINNING, INFINITY, plus, show
+
+ORIGIN = 0
+"""Where application time starts, for external ctis."""
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """An event that is not part of the stream, and why."""
+
+    event: Event
+    reason: str
+
+
+@dataclass
+class Output:
+    """What one event leads to."""
+
+    events: list[Event] = field(default_factory=list)
+    dead: list[DeadLetter] = field(default_factory=list)
+
+
+def finalize(events: Iterable[Event], remember: int) -> Iterator[Output]:
+    """What is output, and what is dead, after each event."""
+    state = _Finalize(remember)
+    for event in events:
+        yield state.take(event)
+
+
+class _Finalize:
+    def __init__(self, remember: int) -> None:
+        self.remember = remember
+        self.clock = BEGINNING
+        self.latest_cti = BEGINNING
+        self.alive: Counter[Lifetime] = Counter()
+        self.broken: list[Retract] = []  # retracts that have not found their lifetime yet
+        self.promised: list[ExternalCti] = []
+        self.received: list[int] = []  # the sync time of every change that came in time
+
+    def take(self, event: Event) -> Output:
+        reason = malformed(event) or self._unacceptable(event)
+        if reason is not None:
+            return Output(dead=[DeadLetter(event, reason)])
+        output = Output()
+        match event:
+            case Insert() | Retract():
+                self.received.append(event.sync)
+                output.events += self._repaired(event)
+                if isinstance(event, Insert):
+                    self.clock = max(self.clock, event.vs)
+            case Cti(t):
+                self.clock = max(self.clock, t)
+                self._close(t, output)
+            case ExternalCti():
+                self.promised.append(event)
+        self._close(self._counted(), output)
+        self._close(self._forgotten(), output)
+        return output
+
+    def _unacceptable(self, event: Event) -> str | None:
+        match event:
+            case Insert() | Retract() if event.sync < self.latest_cti:
+                return (
+                    f"too late: its sync time {show(event.sync)} is before "
+                    f"the cti {show(self.latest_cti)}"
+                )
+            case Insert() | Retract():
+                for promise in self.promised:
+                    inside = promise.start <= event.sync < promise.end
+                    if inside and self._received_in(promise) == promise.count:
+                        return f"one more than promised by the {promise}"
+            case ExternalCti(start, end, count):
+                if any(start < other.end and other.start < end for other in self.promised):
+                    return "it overlaps an earlier external cti"
+                if self._received_in(event) > count:
+                    return f"{self._received_in(event)} events have come already"
+        return None
+
+    def _repaired(self, change: Change) -> list[Event]:
+        """The change, with what was waiting for it; nothing if it has to wait itself."""
+        vs, row = change.vs, change.row
+        start = Lifetime(vs, change.ve, row)
+        if isinstance(change, Retract) and self.alive[start] == 0:
+            self.broken.append(change)
+            return []
+        end = change.ve if isinstance(change, Insert) else change.vn
+        while follower := next(
+            (held for held in self.broken if (held.vs, held.ve, held.row) == (vs, end, row)), None
+        ):
+            self.broken.remove(follower)
+            end = follower.vn
+        if vs < end:
+            self.alive[Lifetime(vs, end, row)] += 1
+        if isinstance(change, Insert):
+            return [Insert(vs, end, row)] if vs < end else []
+        self.alive[start] -= 1
+        return [Retract(vs, change.ve, end, row)]
+
+    def _counted(self) -> int:
+        """How far complete external ctis, one after the other, close the past."""
+        reached = self.latest_cti
+        for promise in sorted(self.promised, key=lambda promise: promise.start):
+            complete = self._received_in(promise) == promise.count
+            if promise.start <= max(reached, ORIGIN) and complete:
+                reached = max(reached, promise.end)
+        return reached
+
+    def _forgotten(self) -> int:
+        if self.clock == BEGINNING or self.remember == INFINITY:
+            return BEGINNING
+        return self.clock if self.clock == INFINITY else plus(self.clock, -self.remember)
+
+    def _close(self, t: int, output: Output) -> None:
+        if t <= self.latest_cti:
+            return
+        self.latest_cti = t
+        for retract in [held for held in self.broken if held.sync < t]:
+            self.broken.remove(retract)
+            output.dead.append(DeadLetter(retract, "no insert came for it before its time passed"))
+        output.events.append(Cti(t))
+
+    def _received_in(self, promise: ExternalCti) -> int:
+        return sum(promise.start <= sync < promise.end for sync in self.received)

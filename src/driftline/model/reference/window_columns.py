@@ -1,0 +1,46 @@
+"""Windows as columns: TUMBLE and HOP as Spark and Flink users know them.
+
+    hop_{slide, size}(H) = { (vs, ve, r + {window_start: w, window_end: w + size}) :
+                             (vs, ve, r) ∈ H, w a multiple of slide, w <= time(r) < w + size }
+
+    tumble_{size} = hop_{size, size}
+
+Lifetimes stay as they are. `time` is vs, or any column of the row; where it is null there is no
+window and so no row, as in Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from driftline.model.history import History, Lifetime
+from driftline.model.reference.project import flat_project
+from driftline.model.row import Row
+
+
+def hop(
+    history: History,
+    slide: int,
+    size: int,
+    time: Callable[[Lifetime], int | None] = lambda lifetime: lifetime.vs,
+) -> History:
+    if slide <= 0 or size <= 0:
+        raise ValueError(f"a window needs a slide and a size of at least 1, not {slide} and {size}")
+
+    def windows(lifetime: Lifetime) -> Iterator[Row]:
+        moment = time(lifetime)
+        if moment is None:
+            return
+        first = (moment - size) // slide * slide + slide  # the first multiple after moment - size
+        for start in range(first, moment + 1, slide):
+            yield Row(lifetime.row, window_start=start, window_end=start + size)
+
+    return flat_project(history, windows)
+
+
+def tumble(
+    history: History,
+    size: int,
+    time: Callable[[Lifetime], int | None] = lambda lifetime: lifetime.vs,
+) -> History:
+    return hop(history, size, size, time)

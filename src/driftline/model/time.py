@@ -1,0 +1,104 @@
+"""Application time: 64-bit integer ticks, with infinity as the largest value.
+
+A TIMESTAMP stream ticks in microseconds since 1970-01-01 UTC; an integer stream in its own
+units. Nothing else in Driftline knows which of the two a stream is, except where times are read
+from text or shown to people.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+INFINITY = 2**63 - 1
+"""The time that never comes. The end of a lifetime that has no known end."""
+
+BEGINNING = -(2**63)
+"""Before every time; the watermark of a stream that has said nothing yet."""
+
+TICKS_PER_SECOND = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_FINEST_FRACTION_DIGITS = 6
+_ISO = re.compile(
+    r"(?P<date>\d{4}-\d{2}-\d{2})"
+    r"(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2})?)(?:\.(?P<fraction>\d{1,9}))?"
+    r"(?P<zone>Z|[+-]\d{2}:?\d{2})?)?",
+    re.ASCII,
+)
+
+
+def plus(time: int, duration: int) -> int:
+    """`time + duration`, where infinity absorbs and nothing goes past it.
+
+    >>> plus(3, 4), plus(INFINITY, -5) == INFINITY, plus(5, INFINITY) == INFINITY
+    (7, True, True)
+    """
+    if time == INFINITY or duration == INFINITY:
+        return INFINITY
+    return max(BEGINNING, min(INFINITY, time + duration))
+
+
+def parse_timestamp(text: str) -> int:
+    """The ticks of an ISO 8601 date or date and time; without a zone it is UTC.
+
+    >>> parse_timestamp("1970-01-01T00:00:01.5Z")
+    1500000
+    >>> parse_timestamp("1970-01-02")
+    86400000000
+    """
+    match = _ISO.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not an ISO 8601 time such as 2024-05-01T09:30:00Z")
+    fraction = match["fraction"] or ""
+    if fraction[_FINEST_FRACTION_DIGITS:].strip("0"):
+        raise ValueError(f"{text!r} is finer than a microsecond, the tick of a TIMESTAMP stream")
+    try:
+        whole = datetime.fromisoformat(f"{match['date']}T{match['time'] or '00:00:00'}")
+        zone = (match["zone"] or "Z").replace(":", "")
+        offset = timedelta() if zone == "Z" else _zone_offset(zone)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a time: {error}") from None
+    ticks = (whole.replace(tzinfo=UTC) - _EPOCH - offset) // _MICROSECOND
+    return ticks + int(fraction[:_FINEST_FRACTION_DIGITS].ljust(_FINEST_FRACTION_DIGITS, "0"))
+
+
+def _zone_offset(zone: str) -> timedelta:
+    hours, minutes = int(zone[1:3]), int(zone[3:5])
+    if hours > 23 or minutes > 59:  # noqa: PLR2004 - the hours of a day, the minutes of an hour
+        raise ValueError("the zone offset is out of range")
+    offset = timedelta(hours=hours, minutes=minutes)
+    return -offset if zone[0] == "-" else offset
+
+
+def format_timestamp(ticks: int) -> str:
+    """ISO 8601 in UTC, with as much of the fraction as is not zero.
+
+    >>> format_timestamp(1_500_000), format_timestamp(0)
+    ('1970-01-01T00:00:01.5Z', '1970-01-01T00:00:00Z')
+
+    A time outside the years 1 to 9999 has no ISO form; its ticks are shown instead.
+
+    >>> format_timestamp(2**62)
+    '4611686018427387904'
+    """
+    try:
+        moment = _EPOCH + timedelta(microseconds=ticks)
+    except OverflowError:
+        return str(ticks)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
+    return f"{text}{fraction}Z"
+
+
+def show(ticks: int, timestamps: bool = False) -> str:
+    """A time as people read it.
+
+    >>> show(5), show(INFINITY), show(0, timestamps=True)
+    ('5', '∞', '1970-01-01T00:00:00Z')
+    """
+    if ticks == INFINITY:
+        return "∞"
+    if ticks == BEGINNING:
+        return "-∞"
+    return format_timestamp(ticks) if timestamps else str(ticks)
