@@ -1,0 +1,57 @@
+# Driftline. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.installed
+PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+
+# What PySpark's workers need: this interpreter, and an address that works without a network.
+export PYSPARK_PYTHON        := $(CURDIR)/$(BIN)/python
+export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
+export SPARK_LOCAL_IP        ?= 127.0.0.1
+# In front of a command that may start Spark.
+WITH_JAVA = java_home=$$(scripts/ensure-java) && JAVA_HOME="$$java_home"
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint types docs lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## take the tour
+	@$(WITH_JAVA) $(BIN)/driftline demo
+
+test: $(READY) ## run all tests, with coverage (ARGS="-k word" passes options to pytest)
+	@$(WITH_JAVA) $(BIN)/python -m pytest -q --cov $(ARGS)
+
+bench: $(READY) ## run the benchmarks
+	@$(WITH_JAVA) $(BIN)/python -m bench $(ARGS)
+
+lint: $(READY) ## check the format and the code (ruff)
+	@$(BIN)/python -m ruff format --check --quiet . \
+		|| { echo "to format these files: $(BIN)/ruff format" >&2; exit 1; }
+	@$(BIN)/python -m ruff check --quiet .
+
+types: $(READY) ## check the types (mypy strict)
+	@$(BIN)/python -m mypy
+
+docs: $(READY) ## build the documentation into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
+	@echo "documentation: site/index.html"
+
+lock: ## resolve requirements.lock again (UPGRADE=1 takes the newest versions)
+	@scripts/check-python $(PYTHON)
+	@scripts/lock $(PYTHON) $(if $(UPGRADE),--upgrade)
+
+clean: ## remove everything that make made
+	@rm -rf $(VENV) site build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis \
+		spark-warehouse metastore_db derby.log
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements.lock pyproject.toml
+	@scripts/ensure-venv $(PYTHON) $(VENV)
+	@echo "installing the dependencies (a few minutes the first time)..."
+	@$(PIP) install -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
