@@ -1,0 +1,232 @@
+"""Additive aggregates: which columns of state they need, and how a batch's rows fill these.
+
+count, sum, avg, variance and stddev of numbers are kept as sums that rows are added to and taken
+away from; min and max of numbers, times and truth values as the rows themselves (members). All of
+a group-by's aggregates are computed in one pass, and share what they have in common.
+
+Sums are exact. Integers are summed in two halves, and a total that does not fit 64 bits is an
+error; floats in three parts (see `exact`), with NaN and infinities counted apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from driftline.engine import timeline
+from driftline.engine.fingerprint import fingerprints, words
+from driftline.engine.timeline import Values
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+ADDITIVE = {"count", "sum", "avg", "variance", "variance_pop", "stddev", "stddev_pop"}
+EXTREMES = {"min": timeline.LEAST, "max": timeline.GREATEST}
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate of a group-by: `function` of the column `argument` (None: of whole rows)."""
+
+    name: str
+    function: str
+    argument: str | None
+    type: pa.DataType
+
+    def is_fast(self, schema: pa.Schema) -> bool:
+        """Whether this module computes it; others go by the rows of every snapshot."""
+        if self.argument is None:
+            return self.function == "count"
+        kind = schema.field(self.argument).type
+        if self.function == "count":
+            return True
+        if self.function in ADDITIVE:
+            return _is_whole(kind) or bool(pa.types.is_floating(kind))
+        return self.function in EXTREMES and _fits_a_word(kind)
+
+
+@dataclass
+class State:
+    """The columns of state for some aggregates.
+
+    `counts`: the column of the count of values of each argument; `sums`: of its sum; `floats`: the
+    arguments (and whether squared) whose sums are in floats, three columns each; `members`: the
+    arguments that are kept for their least and greatest values, and whether they are floats.
+    """
+
+    schema: pa.Schema
+    ints: int = 1  # column 0 counts the rows
+    counts: dict[str, int] = field(default_factory=dict)
+    sums: dict[str, int] = field(default_factory=dict)
+    floats: dict[tuple[str, bool], int] = field(default_factory=dict)
+    members: dict[str, int] = field(default_factory=dict)  # argument → column of its kind
+    checksum: int = -1
+
+    def values(self, aggregates: list[Aggregate]) -> Values:
+        """Make room for the aggregates, and say how their values are made."""
+        rows = [self._value(aggregate) for aggregate in aggregates]
+        if self.members:
+            self.checksum = self.ints
+            self.ints += 1
+        is_float = np.array([pa.types.is_floating(item.type) for item in aggregates], np.bool_)
+        place = np.where(is_float, np.cumsum(is_float), np.cumsum(~is_float)) - 1
+        columns = np.array(rows, np.int64).reshape(-1, 5)
+        names = self.float_arguments
+        return Values(
+            kind=columns[:, 0].copy(),
+            count=columns[:, 1].copy(),
+            sum=columns[:, 2].copy(),
+            squares=columns[:, 3].copy(),
+            degrees_lost=columns[:, 4].copy(),
+            is_float=is_float,
+            place=place.astype(np.int64),
+            float_columns=np.array([names.index(name) for name, _ in self.floats], np.int64),
+            is_square=np.array([squared for _, squared in self.floats], np.bool_),
+        )
+
+    @property
+    def float_arguments(self) -> list[str]:
+        return list(dict.fromkeys(name for name, _ in self.floats))
+
+    @property
+    def member_ints(self) -> list[str]:
+        return [name for name in self.members if not self._is_float(name)]
+
+    @property
+    def member_floats(self) -> list[str]:
+        return [name for name in self.members if self._is_float(name)]
+
+    def _is_float(self, name: str) -> bool:
+        return bool(pa.types.is_floating(self.schema.field(name).type))
+
+    def _value(self, aggregate: Aggregate) -> list[int]:
+        """kind, count, sum, squares, degrees lost: the columns of `Values`."""
+        argument, function = aggregate.argument, aggregate.function
+        if argument is None:
+            return [timeline.COUNT, 0, 0, 0, 0]
+        if function in EXTREMES:
+            if argument not in self.members:
+                peers = self.member_floats if self._is_float(argument) else self.member_ints
+                self.members[argument] = len(peers)
+            bit = list(self.members).index(argument)
+            return [EXTREMES[function], bit, self.members[argument], 0, 0]
+        if function == "count":
+            return [timeline.COUNT, self._count(argument), 0, 0, 0]
+        if self._is_float(argument) or function not in ("sum", "avg"):
+            kind, lost = {
+                "sum": (timeline.SUM_FLOAT, 0),
+                "avg": (timeline.AVG_FLOAT, 0),
+                "variance": (timeline.VARIANCE, 1),
+                "variance_pop": (timeline.VARIANCE, 0),
+                "stddev": (timeline.STDDEV, 1),
+                "stddev_pop": (timeline.STDDEV, 0),
+            }[function]
+            total = self._float_sum(argument, squared=False)
+            squares = 0
+            if kind in (timeline.VARIANCE, timeline.STDDEV):
+                squares = self._float_sum(argument, squared=True)
+            return [kind, self._count(argument), total, squares, lost]
+        kind = timeline.SUM_INT if function == "sum" else timeline.AVG_INT
+        count = self._count(argument)
+        if argument not in self.sums:
+            self.sums[argument] = self.ints
+            self.ints += 2
+        return [kind, count, self.sums[argument], 0, 0]
+
+    def _count(self, argument: str) -> int:
+        if argument not in self.counts:
+            self.counts[argument] = self.ints
+            self.ints += 4 if _is_number(self.schema.field(argument).type) else 1
+        return self.counts[argument]
+
+    def _float_sum(self, argument: str, squared: bool) -> int:
+        key = (argument, squared)
+        if key not in self.floats:
+            self.floats[key] = 3 * len(self.floats)
+        return self.floats[key]
+
+    def fill(self, rows: pa.RecordBatch, weight: Int64s) -> tuple[Int64s, Floats]:
+        """What each row of a batch adds to the state (see `timeline.Changes`)."""
+        ints = np.zeros((len(weight), self.ints), np.int64)
+        ints[:, 0] = weight
+        arguments = self.float_arguments
+        floats = np.zeros((len(weight), len(arguments)), np.float64)
+        for name, column in self.counts.items():
+            array = rows.column(name)
+            valid = _valid(array)
+            ints[:, column] = weight * valid
+            if self._is_float(name):
+                numbers = _numbers(array)
+                for place, odd in enumerate(_odd(numbers), 1):
+                    ints[:, column + place] = weight * (odd & valid)
+        for name, column in self.sums.items():
+            whole = np.where(_valid(rows.column(name)), words(rows.column(name)).view(np.int64), 0)
+            ints[:, column] = weight * (whole & 0xFFFFFFFF)
+            ints[:, column + 1] = weight * (whole >> 32)
+        for place, name in enumerate(arguments):
+            numbers = _numbers(rows.column(name))
+            floats[:, place] = np.where(
+                np.isfinite(numbers) & _valid(rows.column(name)), numbers, 0
+            )
+        if self.checksum >= 0:
+            prints = fingerprints([rows.column(name) for name in self.members], len(weight))
+            ints[:, self.checksum] = weight * prints.low.view(np.int64)
+        return ints, floats
+
+    def fill_members(self, rows: pa.RecordBatch) -> tuple[Int64s, Int64s, Floats]:
+        """The nulls and the values of each row that are kept for least and greatest values."""
+        nulls = np.zeros(len(rows), np.int64)
+        for bit, name in enumerate(self.members):
+            nulls |= (~_valid(rows.column(name))).astype(np.int64) << bit
+        ints = np.zeros((len(rows), len(self.member_ints)), np.int64)
+        for place, name in enumerate(self.member_ints):
+            array = rows.column(name)
+            ints[:, place] = np.where(_valid(array), words(array).view(np.int64), 0)
+        floats = np.zeros((len(rows), len(self.member_floats)), np.float64)
+        for place, name in enumerate(self.member_floats):
+            array = rows.column(name)
+            floats[:, place] = np.where(_valid(array), _numbers(array), 0.0)
+        return nulls, ints, floats
+
+
+def column_of(
+    aggregate: Aggregate, values: NDArray[np.generic], nulls: NDArray[np.bool_]
+) -> pa.Array:
+    """The values of one aggregate as an Arrow column of its type."""
+    if pa.types.is_boolean(aggregate.type):
+        return pa.array(values.astype(np.bool_), mask=nulls)
+    if pa.types.is_integer(aggregate.type) or pa.types.is_floating(aggregate.type):
+        return pa.array(values, mask=nulls).cast(aggregate.type)
+    narrow = values if aggregate.type.bit_width == 64 else values.astype(np.int32)  # noqa: PLR2004
+    return pa.array(narrow, mask=nulls).view(aggregate.type)
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind)) and kind != pa.uint64()
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return _is_whole(kind) or bool(pa.types.is_floating(kind))
+
+
+def _fits_a_word(kind: pa.DataType) -> bool:
+    return _is_number(kind) or bool(pa.types.is_boolean(kind) or pa.types.is_temporal(kind))
+
+
+def _valid(array: pa.Array) -> NDArray[np.bool_]:
+    if array.null_count == 0:
+        return np.ones(len(array), np.bool_)
+    return array.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _numbers(array: pa.Array) -> Floats:
+    filled = pc.fill_null(array, 0) if array.null_count else array
+    return filled.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) + 0.0  # type: ignore[no-any-return]
+
+
+def _odd(numbers: Floats) -> tuple[NDArray[np.bool_], ...]:
+    return np.isnan(numbers), numbers == np.inf, numbers == -np.inf

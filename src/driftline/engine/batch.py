@@ -1,0 +1,212 @@
+"""Batches: runs of changes to lifetimes, as columns, with at most one cti after them.
+
+Inside the engine a change is a signed lifetime, (vs, ve, row) with a weight:
+
+    insert (vs, ve, r)       =  +1 (vs, ve, r)
+    retract (vs, ve, vn, r)  =  -1 (vs, ve, r)  and, if vs < vn,  +1 (vs, vn, r)
+
+so that the canonical history of a stream is just the sum of its batches, operators are maps and
+sums, and a change and its undoing cancel by adding up (`netted`). The changes of a batch have no
+order among themselves. Where a stream leaves the engine, `changes` puts inserts and retracts
+together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+from driftline.engine.fingerprint import Fingerprints, fingerprints
+from driftline.engine.slots import Slots
+from driftline.model.columns import INSERT, RETRACT
+from driftline.model.time import BEGINNING
+
+Int64s = NDArray[np.int64]
+Int8s = NDArray[np.int8]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes, and what is promised after them.
+
+    `vs`, `ve`, `weight`: the signed lifetimes; `payload`: their rows, in the same order.
+    `cti`: no later batch changes anything before it (BEGINNING: nothing is promised).
+    `high`: the greatest vs among all inserts that came, also those that were netted away; it moves
+    the output watermark of snapshot operators (BEGINNING: no insert came).
+    """
+
+    vs: Int64s
+    ve: Int64s
+    weight: Int64s
+    payload: pa.RecordBatch
+    cti: int = BEGINNING
+    high: int = BEGINNING
+
+    def __len__(self) -> int:
+        return len(self.vs)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the batch says nothing at all."""
+        return len(self) == 0 and self.cti == BEGINNING and self.high == BEGINNING
+
+    def take(self, rows: Int64s | Mask) -> Batch:
+        """Some of the changes, with the same promises."""
+        indices = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return replace(
+            self,
+            vs=self.vs[indices],
+            ve=self.ve[indices],
+            weight=self.weight[indices],
+            payload=self.payload.take(pa.array(indices)),
+        )
+
+    def row_fingerprints(self) -> Fingerprints:
+        return fingerprints(self.payload.columns, len(self))
+
+    def netted(self) -> Batch:
+        """The same sum of changes, in which no lifetime is there twice or with weight zero."""
+        if len(self) == 0 or self.weight.min() > 0:
+            return self
+        keys = self.row_fingerprints().with_numbers(self.vs, self.ve)
+        slots, first = Slots().find_or_add(keys)
+        sums = np.zeros(len(first), np.int64)
+        np.add.at(sums, slots, self.weight)
+        kept = np.flatnonzero(sums)
+        return replace(self.take(first[kept]), weight=sums[kept])
+
+    def changes(self) -> Changes:
+        """The batch as inserts and retracts: the removal of (vs, ve, r) and the addition of
+        (vs, vn, r) with vn < ve are one retract; what is left over is inserted, or fully
+        retracted. In order of sync time."""
+        batch = self.netted()
+        if len(batch) == 0 or batch.weight.min() > 0:
+            rows = np.repeat(np.arange(len(batch)), batch.weight)
+            kind = np.full(len(rows), INSERT, np.int8)
+            end = batch.ve[rows]
+            made = Changes(kind, batch.vs[rows], end, end, rows, batch.payload)
+        else:
+            chains, _ = Slots().find_or_add(batch.row_fingerprints().with_numbers(batch.vs))
+            order = np.lexsort((-batch.ve, chains)).astype(np.int64)
+            kind, source, end, new_end = _paired(
+                order, chains, batch.vs, batch.ve, batch.weight, int(np.abs(batch.weight).sum())
+            )
+            made = Changes(kind, batch.vs[source], end, new_end, source, batch.payload)
+        return made.in_sync_order()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Inserts and retracts as columns: vn is ve for an insert; `row` is the place in `payload`."""
+
+    kind: Int8s
+    vs: Int64s
+    ve: Int64s
+    vn: Int64s
+    row: Int64s
+    payload: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return len(self.vs)
+
+    def in_sync_order(self) -> Changes:
+        sync = np.where(self.kind == INSERT, self.vs, self.vn)
+        order = np.lexsort((self.kind == INSERT, sync))  # first what goes, then what comes
+        return Changes(
+            self.kind[order],
+            self.vs[order],
+            self.ve[order],
+            self.vn[order],
+            self.row[order],
+            self.payload,
+        )
+
+    def rows(self) -> pa.RecordBatch:
+        """The payload of every change."""
+        return self.payload.take(pa.array(self.row))
+
+
+@njit(cache=True, nogil=True)
+def _paired(
+    order: Int64s, chains: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, room: int
+) -> tuple[Int8s, Int64s, Int64s, Int64s]:
+    """Goes through each chain from the latest end to the earliest, and matches every removal with
+    the next earlier addition."""
+    kind, source = np.empty(room, np.int8), np.empty(room, np.int64)
+    end, new_end = np.empty(room, np.int64), np.empty(room, np.int64)
+    made, first = 0, 0
+    while first < len(order):
+        last = first
+        while last < len(order) and chains[order[last]] == chains[order[first]]:
+            last += 1
+        add = first
+        for place in range(first, last):
+            item = order[place]
+            if weight[item] > 0:
+                continue
+            add = max(add, place + 1)
+            for _ in range(-weight[item]):
+                while add < last and weight[order[add]] <= 0:
+                    add += 1
+                kind[made], source[made], end[made] = RETRACT, item, ve[item]
+                if add < last:
+                    weight[order[add]] -= 1
+                    new_end[made] = ve[order[add]]
+                else:
+                    new_end[made] = vs[item]
+                made += 1
+        for place in range(first, last):
+            item = order[place]
+            for _ in range(weight[item]):
+                kind[made], source[made] = INSERT, item
+                end[made], new_end[made] = ve[item], ve[item]
+                made += 1
+        first = last
+    return kind[:made], source[:made], end[:made], new_end[:made]
+
+
+def from_changes(
+    kind: Int8s, vs: Int64s, ve: Int64s, vn: Int64s, payload: pa.RecordBatch, cti: int = BEGINNING
+) -> Batch:
+    """A batch from columns of inserts and retracts, in which nothing else may be."""
+    inserts = kind == INSERT
+    high = int(vs[inserts].max()) if inserts.any() else BEGINNING
+    if inserts.all():
+        return Batch(vs, ve, np.ones(len(vs), np.int64), payload, cti, high)
+    shortened = np.flatnonzero(~inserts & (vs < vn))
+    rows = np.concatenate([np.arange(len(vs)), shortened])
+    return Batch(
+        vs[rows],
+        np.concatenate([ve, vn[shortened]]),
+        np.concatenate([np.where(inserts, 1, -1), np.ones(len(shortened), np.int64)]),
+        payload.take(pa.array(rows)),
+        cti,
+        high,
+    ).netted()
+
+
+def empty(schema: pa.Schema, cti: int = BEGINNING, high: int = BEGINNING) -> Batch:
+    nothing = np.empty(0, np.int64)
+    return Batch(
+        nothing, nothing, nothing, pa.RecordBatch.from_pylist([], schema=schema), cti, high
+    )
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Several batches as one; their changes add up, the greatest promise holds."""
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(
+        np.concatenate([batch.vs for batch in batches]),
+        np.concatenate([batch.ve for batch in batches]),
+        np.concatenate([batch.weight for batch in batches]),
+        pa.concat_batches([batch.payload for batch in batches]),
+        max(batch.cti for batch in batches),
+        max(batch.high for batch in batches),
+    )

@@ -1,0 +1,73 @@
+"""Sums of floats that do not drift: three floats that together carry about 160 bits.
+
+Adding is exact as long as the values lie within some thirty orders of magnitude of each other, so
+taking away what was added gives back what was there, however long that goes on. The total is
+rounded once, when it is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@njit(inline="always")
+def two_sum(a: float, b: float) -> tuple[float, float]:
+    """a + b as the nearest float and the exact rest."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+@njit(inline="always")
+def two_product(a: float, b: float) -> tuple[float, float]:
+    """a · b as the nearest float and the exact rest (which is lost near the ends of the range)."""
+    product = a * b
+    split_a, split_b = 134217729.0 * a, 134217729.0 * b
+    high_a, high_b = split_a - (split_a - a), split_b - (split_b - b)
+    low_a, low_b = a - high_a, b - high_b
+    rest = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+    return product, rest
+
+
+@njit(inline="always")
+def add(sums: Floats, place: int, value: float) -> None:
+    """Add a value to the sum in sums[place], sums[place + 1], sums[place + 2]."""
+    sums[place], rest = two_sum(sums[place], value)
+    sums[place + 1], rest = two_sum(sums[place + 1], rest)
+    sums[place + 2] += rest
+
+
+@njit(inline="always")
+def add_sum(sums: Floats, place: int, other: Floats, other_place: int, sign: float) -> None:
+    """Add (sign 1) or take away (sign -1) a whole sum."""
+    for part in range(3):
+        add(sums, place, sign * other[other_place + part])
+
+
+@njit(inline="always")
+def total(sums: Floats, place: int) -> float:
+    """The sum, rounded."""
+    high, low = two_sum(sums[place], sums[place + 1])
+    return high + (low + sums[place + 2])
+
+
+@njit(inline="always")
+def variance(sums: Floats, place: int, squares: int, count: int, degrees: int) -> float:
+    """The variance of `count` values with their sum at `place` and the sum of their squares at
+    `squares`, divided by `degrees`; in twice the precision of a float throughout."""
+    high, low = two_sum(sums[place], sums[place + 1])
+    low += sums[place + 2]
+    square, rest = two_product(high, high)
+    rest += 2.0 * high * low
+    quotient = square / count
+    back, back_rest = two_product(quotient, float(count))
+    quotient_rest = ((square - back) - back_rest + rest) / count
+    all_high, all_low = two_sum(sums[squares], sums[squares + 1])
+    all_low += sums[squares + 2]
+    difference, difference_rest = two_sum(all_high, -quotient)
+    spread = difference + (difference_rest + (all_low - quotient_rest))
+    return max(spread, 0.0) / degrees

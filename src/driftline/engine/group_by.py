@@ -1,0 +1,70 @@
+"""Group by with additive aggregates; without keys, the global aggregate.
+
+    γ_{keys; aggregates}(H), at every time:
+        one row (keys, aggregates of the group) for every group of the snapshot that is not empty
+
+State: see `additive`; a group's rows are kept only for min and max. Distinct is a group-by of all
+columns without aggregates. HAVING is a select on the result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine import timeline
+from driftline.engine.additive import AdditiveOperator, Contribution, Layout
+from driftline.engine.aggregates import Aggregate, State, column_of
+from driftline.engine.timeline import Said
+from driftline.model.reference.latency import Level
+
+Int64s = NDArray[np.int64]
+
+
+class GroupBy(AdditiveOperator):
+    """`keys` are columns of the input; so are the arguments of the aggregates."""
+
+    def __init__(
+        self, schema: pa.Schema, keys: list[str], aggregates: list[Aggregate], level: Level
+    ) -> None:
+        key_schema = pa.schema([schema.field(name) for name in keys])
+        value_fields = [pa.field(item.name, item.type) for item in aggregates]
+        self.keys, self.aggregates = keys, aggregates
+        self.state = State(schema)
+        values = self.state.values(aggregates)
+        members = bool(self.state.members) * (timeline.MEMBER_VALUES + len(self.state.member_ints))
+        super().__init__(
+            pa.schema([*key_schema, *value_fields]),
+            key_schema,
+            values,
+            Layout(
+                self.state.ints,
+                3 * len(self.state.floats),
+                members,
+                len(self.state.member_floats),
+            ),
+            level,
+        )
+
+    def key_columns(self, port: int, rows: pa.RecordBatch) -> list[pa.Array]:
+        return [rows.column(name) for name in self.keys]
+
+    def contribution(self, port: int, rows: pa.RecordBatch, weight: Int64s) -> Contribution:
+        ints, floats = self.state.fill(rows, weight)
+        nulls, member_ints, member_floats = self.state.fill_members(rows)
+        return Contribution(ints, floats, nulls, member_ints, member_floats)
+
+    def output(self, keys: list[pa.Array], said: Said) -> tuple[pa.RecordBatch, Int64s]:
+        columns = list(keys)
+        for number, aggregate in enumerate(self.aggregates):
+            place = self.values.place[number]
+            is_null = ((said.nulls >> number) & 1).astype(np.bool_)
+            values = said.floats if self.values.is_float[number] else said.ints
+            columns.append(column_of(aggregate, values[:, place], is_null))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema), said.weight
+
+
+def distinct(schema: pa.Schema, level: Level) -> GroupBy:
+    """At every time one copy of each row."""
+    return GroupBy(schema, schema.names, [], level)

@@ -1,0 +1,81 @@
+"""What every physical operator is.
+
+An operator has ports. It receives a batch at one of them and returns a batch: what its output
+changes by, and how far that is final. It is right if after every batch the sum of what it has
+returned is what the reference says for the sum of what it has received, at its latency level.
+
+State is arrays with names: `snapshot` gives them, `restore` takes them, and an operator restored
+from a snapshot goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.batch import Batch
+from driftline.model.time import BEGINNING
+
+Arrays = dict[str, NDArray[np.generic]]
+
+
+@dataclass
+class Counters:
+    """What an operator has done so far, and what it holds."""
+
+    changes_in: int = 0
+    inserts_out: int = 0
+    retracts_out: int = 0
+    ctis_in: int = 0
+    ctis_out: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    watermark: int = BEGINNING
+
+    def as_dict(self) -> dict[str, int]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class Operator(ABC):
+    """A physical operator; `schema` is that of its output's payload."""
+
+    ports = 1
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.counters = Counters()
+
+    def receive(self, port: int, batch: Batch) -> Batch:
+        """Take a batch in at a port, and return what the output changes by."""
+        counters = self.counters
+        counters.changes_in += len(batch)
+        counters.ctis_in += batch.cti != BEGINNING
+        output = self.process(port, batch)
+        added = int(output.weight[output.weight > 0].sum()) if len(output) else 0
+        removed = int(-output.weight[output.weight < 0].sum()) if len(output) else 0
+        counters.inserts_out += max(0, added - removed)
+        counters.retracts_out += removed
+        counters.ctis_out += output.cti != BEGINNING
+        counters.state_rows, counters.state_bytes = self.state_size()
+        return output
+
+    @abstractmethod
+    def process(self, port: int, batch: Batch) -> Batch:
+        """What `receive` does, without the counting."""
+
+    def state_size(self) -> tuple[int, int]:
+        """How many rows the operator holds, and how many bytes these take."""
+        return 0, 0
+
+    def snapshot(self) -> Arrays:
+        """The whole state."""
+        return {}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Become what `snapshot` was taken of."""
+        if arrays:
+            raise ValueError(f"{type(self).__name__} keeps no state, but was given {set(arrays)}")

@@ -1,0 +1,63 @@
+"""Intersect and minus, as bags and as sets.
+
+    with n copies of a row alive in L and m in R, at every time:
+        intersect all   min(n, m)          intersect   1 if n > 0 and m > 0
+        minus all       max(0, n - m)      minus       1 if n > 0 and m = 0
+
+A slot is a distinct row, its state the two counts. State: see `additive`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine import timeline
+from driftline.engine.additive import AdditiveOperator, Contribution, Layout
+from driftline.engine.timeline import Said, Values
+from driftline.model.reference.latency import Level
+
+Int64s = NDArray[np.int64]
+
+KINDS = {"intersect": timeline.FEWER, "minus": timeline.MORE}
+_COUNTS = 1  # the column of the state with n; m is in the next
+
+
+class SetOperator(AdditiveOperator):
+    """Columns of the two inputs correspond by position; the output has the left one's names."""
+
+    ports = 2
+
+    def __init__(
+        self, schema: pa.Schema, kind: Literal["intersect", "minus"], distinct: bool, level: Level
+    ) -> None:
+        values = Values(
+            kind=np.array([KINDS[kind]], np.int64),
+            count=np.array([_COUNTS], np.int64),
+            sum=np.array([_COUNTS + 1], np.int64),
+            squares=np.zeros(1, np.int64),
+            degrees_lost=np.array([distinct], np.int64),
+            is_float=np.zeros(1, np.bool_),
+            place=np.zeros(1, np.int64),
+            float_columns=np.empty(0, np.int64),
+            is_square=np.empty(0, np.bool_),
+        )
+        super().__init__(schema, schema, values, Layout(3, 0, 0, 0), level)
+
+    def key_columns(self, port: int, rows: pa.RecordBatch) -> list[pa.Array]:
+        return list(rows.columns)
+
+    def contribution(self, port: int, rows: pa.RecordBatch, weight: Int64s) -> Contribution:
+        ints = np.zeros((len(weight), 3), np.int64)
+        ints[:, 0] = ints[:, _COUNTS + port] = weight
+        none = np.zeros((len(weight), 0))
+        return Contribution(
+            ints, none, np.zeros(len(weight), np.int64), none.astype(np.int64), none
+        )
+
+    def output(self, keys: list[pa.Array], said: Said) -> tuple[pa.RecordBatch, Int64s]:
+        rows = pa.RecordBatch.from_arrays(keys, schema=self.schema)
+        return rows, said.weight * said.ints[:, 0]
