@@ -1,0 +1,5 @@
+"""`driftline demo`: the tour."""
+
+from driftline.cli.demo.tour import demo
+
+__all__ = ["demo"]

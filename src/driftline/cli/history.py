@@ -1,0 +1,115 @@
+"""`driftline history`: the canonical history table of each stream of a log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from driftline.cli.check import collected
+from driftline.cli.errors import Problem
+from driftline.cli.progress import reading
+from driftline.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from driftline.model.columns import StreamColumns
+    from driftline.model.history_columns import HistoryColumns
+    from driftline.model.log.reader import EventLog
+
+MOST_ROWS_DRAWN = 40
+
+
+def history(
+    files: Sequence[str],
+    *,
+    dead_letters: str | None,
+    stream: str | None,
+    at: str | None,
+    prefix: int | None,
+    drawn: bool,
+) -> None:
+    """Prints the history of all streams, or of one; if `at` is given, only what is alive then."""
+    from driftline.model.history_columns import history_columns
+    from driftline.model.log.reader import read_log
+
+    moment = None if at is None else _moment(at)
+    with reading(files) as progress:
+        log = read_log(files, dead_letters=dead_letters, limit=prefix, progress=progress)
+    if dead_letters is not None:
+        print(collected(len(log.bad), dead_letters), file=sys.stderr)
+    for each in _chosen(log, stream):
+        table = history_columns(each)
+        if moment is not None:
+            table = table.alive(moment)
+        if drawn:
+            draw(each, table)
+        else:
+            _write(each, table)
+
+
+def _moment(text: str) -> int:
+    """A time as the user types it: ticks, or ISO 8601."""
+    from driftline.model.time import parse_timestamp
+
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return parse_timestamp(text)
+    except ValueError as error:
+        raise Problem(f"--at: {error}, nor a number of ticks") from None
+
+
+def _chosen(log: EventLog, name: str | None) -> list[StreamColumns]:
+    if name is None:
+        return list(log.streams.values())
+    if name not in log.streams:
+        known = ", ".join(log.streams) or "none"
+        raise Problem(f'there is no stream "{name}" in the log; it has: {known}')
+    return [log.streams[name]]
+
+
+def _write(stream: StreamColumns, table: HistoryColumns) -> None:
+    from driftline.model.log.writer import history_lines
+
+    for lines in history_lines(stream.name, stream.timestamps, table):
+        sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()
+
+
+def draw(stream: StreamColumns, table: HistoryColumns) -> None:
+    """Prints the first rows of a history as a table."""
+    from driftline.model.time import show
+
+    shown = min(len(table), MOST_ROWS_DRAWN)
+    columns = table.payload.column_names
+    cells = [table.payload.column(name).slice(0, shown).to_pylist() for name in columns]
+    rows = [
+        [
+            show(int(table.vs[i]), stream.timestamps),
+            show(int(table.ve[i]), stream.timestamps),
+            *(_cell(column[i]) for column in cells),
+        ]
+        for i in range(shown)
+    ]
+    print(stream.name)
+    print_table(["vs", "ve", *columns], rows, _numeric(table))
+    if len(table) > shown:
+        print(f"… and {len(table) - shown:,} more; pipe it to see all")
+
+
+def _numeric(table: HistoryColumns) -> set[int]:
+    """The columns of the drawn table that are aligned to the right."""
+    import pyarrow as pa
+
+    kinds = [field.type for field in table.payload.schema]
+    numbers = {i for i, kind in enumerate(kinds) if pa.types.is_integer(kind)}
+    floats = {i for i, kind in enumerate(kinds) if pa.types.is_floating(kind)}
+    return {0, 1} | {i + 2 for i in numbers | floats}
+
+
+def _cell(value: object) -> str:
+    import orjson
+
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

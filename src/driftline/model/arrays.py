@@ -1,0 +1,75 @@
+"""NumPy arrays as Arrow arrays and back, without a copy where none is needed.
+
+Arrow's own `pa.array`, `pa.scalar` and `to_numpy` import pandas on first use, which would cost
+every command half a second for nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def to_arrow(values: NDArray[Any]) -> pa.Array:
+    """An Arrow array of numbers or booleans.
+
+    >>> to_arrow(np.array([True, False])).to_pylist()
+    [True, False]
+    """
+    if values.dtype == np.bool_:
+        return to_arrow(values.view(np.uint8)).cast(pa.bool_())
+    kind = pa.from_numpy_dtype(values.dtype)
+    data = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [None, data])
+
+
+def to_numpy(array: pa.Array) -> NDArray[Any]:
+    """The numbers or booleans of an Arrow array that has no nulls; read only.
+
+    >>> to_numpy(pa.array([1.5, 2.0])).tolist()
+    [1.5, 2.0]
+    """
+    if array.null_count:
+        raise ValueError("an array with nulls has no NumPy form")
+    if pa.types.is_boolean(array.type):
+        return to_numpy(array.cast(pa.uint8())).view(np.bool_)
+    if not len(array):
+        return np.empty(0, array.type.to_pandas_dtype())
+    return np.from_dlpack(array)
+
+
+def stored(array: pa.Array) -> NDArray[Any]:
+    """The numbers of an Arrow array as they are stored: anything may stand where it is null."""
+    if not array.null_count:
+        return to_numpy(array)
+    data = array.buffers()[1]
+    values = np.frombuffer(data, array.type.to_pandas_dtype())
+    return values[array.offset : array.offset + len(array)]
+
+
+def list_lengths(array: pa.Array) -> NDArray[np.int64]:
+    """How many items each list has; none where it is null."""
+    lengths = np.diff(to_numpy(array.offsets)).astype(np.int64)
+    lengths[to_numpy(array.is_null())] = 0
+    return lengths
+
+
+def text_scalar(text: str | None) -> pa.Scalar:
+    """A text, or no text, as Arrow's compute functions take it.
+
+    >>> text_scalar("∞"), text_scalar(None)
+    (<pyarrow.LargeStringScalar: '∞'>, <pyarrow.LargeStringScalar: None>)
+    """
+    if text is None:
+        return pa.nulls(1, pa.large_string())[0]
+    data = text.encode()
+    offsets = pa.py_buffer(np.array([0, len(data)], np.int64))
+    return pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)])[0]
+
+
+def repeated(text: str, count: int) -> pa.Array:
+    """The same text so many times."""
+    return pa.repeat(text_scalar(text), count)

@@ -1,0 +1,35 @@
+"""The file of events that could not be taken, each with the reason, so that none is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from driftline.model.log.atomic import atomic_file
+from driftline.model.log.bad import BadEvent
+
+
+def write_dead_letters(bad: Iterable[BadEvent], path: str | Path) -> None:
+    """Writes them as JSON Lines: source, line, reason, and the event (its text if not JSON)."""
+    with atomic_file(path) as file:
+        file.writelines(dead_letter(event) for event in bad)
+
+
+def dead_letter(bad: BadEvent) -> bytes:
+    r"""One line of the file.
+
+    >>> dead_letter(BadEvent("a.jsonl", 3, "malformed JSON", b"{oops"))
+    b'{"source":"a.jsonl","line":3,"reason":"malformed JSON","event":"{oops"}\n'
+    >>> dead_letter(BadEvent("a.jsonl", 4, "a cti needs \"t\"", b'{"kind": "cti"}'))
+    b'{"source":"a.jsonl","line":4,"reason":"a cti needs \\"t\\"","event":{"kind": "cti"}}\n'
+    """
+    try:
+        orjson.loads(bad.text)
+        event: Any = orjson.Fragment(bad.text)  # as it was written, to the last digit
+    except orjson.JSONDecodeError:
+        event = bad.text.decode(errors="replace")
+    letter = {"source": bad.source, "line": bad.line, "reason": bad.reason, "event": event}
+    return orjson.dumps(letter, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,139 @@
+"""Arrow columns as JSON text, without Python per value.
+
+Every type becomes text by joining the texts of its parts: a struct its fields, a list its items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from driftline.model.arrays import list_lengths, repeated, stored, text_scalar, to_arrow, to_numpy
+from driftline.model.columns import Int64s
+from driftline.model.time import INFINITY, TICKS_PER_SECOND
+
+TEXT = pa.large_string()
+
+_FIRST_ISO = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * TICKS_PER_SECOND
+_LAST_ISO = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp() + 1) * TICKS_PER_SECOND
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    **{chr(code): orjson.dumps(chr(code)).decode()[1:-1] for code in range(0x20)},
+}
+_NEEDS_ESCAPE = '["\\\\\\x00-\\x1f]'
+
+
+def quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
+
+
+def joined(parts: Sequence[str | pa.Array]) -> pa.Array:
+    """The texts of all parts one after another, row by row."""
+    texts = [text_scalar(part) if isinstance(part, str) else part for part in parts]
+    return pc.binary_join_element_wise(*texts, text_scalar(""), null_handling="skip")
+
+
+def times_text(times: Int64s, timestamps: bool) -> pa.Array:
+    """Times as JSON: null for infinity, ISO strings on a TIMESTAMP stream.
+
+    >>> times_text(np.array([5, INFINITY]), False).to_pylist()
+    ['5', 'null']
+    >>> times_text(np.array([1_500_000]), True).to_pylist()
+    ['"1970-01-01T00:00:01.5Z"']
+    """
+    text = to_arrow(times).cast(TEXT)
+    if timestamps:
+        sayable = (times >= _FIRST_ISO) & (times < _LAST_ISO)
+        iso = to_arrow(np.where(sayable, times, 0)).cast(pa.timestamp("us")).cast(TEXT)
+        # 1970-01-01 00:00:01.500000 becomes 1970-01-01T00:00:01.5Z
+        iso = pc.utf8_replace_slice(iso, len("1970-01-01"), len("1970-01-01 "), "T")
+        iso = pc.utf8_rtrim(pc.utf8_rtrim(iso, "0"), ".")
+        text = pc.if_else(to_arrow(sayable), joined(['"', iso, 'Z"']), text)
+    infinite = times == INFINITY
+    return pc.if_else(to_arrow(infinite), text_scalar("null"), text) if infinite.any() else text
+
+
+def rows_text(table: pa.Table, count: int) -> pa.Array:
+    """Each row as a JSON object.
+
+    >>> rows_text(pa.table({"a": [1, None], "b": [["x"], []]}), 2).to_pylist()
+    ['{"a":1,"b":["x"]}', '{"a":null,"b":[]}']
+    """
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    return _object_text(columns, count)
+
+
+def _object_text(columns: dict[str, pa.Array], count: int) -> pa.Array:
+    if not columns:
+        return repeated("{}", count)
+    parts: list[str | pa.Array] = []
+    for name, column in columns.items():
+        parts += [f"{',' if parts else '{'}{quoted(name)}:", values_text(column, name)]
+    return joined([*parts, "}"])
+
+
+def values_text(array: pa.Array, column: str) -> pa.Array:
+    """Each value as JSON, null included."""
+    kind = array.type
+    if pa.types.is_null(kind):
+        return repeated("null", len(array))
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        text = array.cast(TEXT)
+    elif pa.types.is_floating(kind):
+        text = _floats_text(array, column)
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        text = _strings_text(array)
+    elif pa.types.is_dictionary(kind):
+        return values_text(array.dictionary_decode(), column)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        text = _lists_text(array, column)
+    elif pa.types.is_struct(kind):
+        fields = {field.name: part for field, part in zip(kind, array.flatten(), strict=True)}
+        text = _masked(_object_text(fields, len(array)), array)
+    elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        micros = array.cast(pa.timestamp("us")).cast(pa.int64())
+        text = _masked(
+            times_text(np.where(to_numpy(array.is_valid()), stored(micros), 0), True), array
+        )
+    elif pa.types.is_decimal(kind):
+        text = _strings_text(array.cast(TEXT))
+    else:
+        raise ValueError(f'column "{column}" is of type {kind}, which an event log cannot hold')
+    return pc.fill_null(text, text_scalar("null")) if text.null_count else text
+
+
+def _masked(text: pa.Array, array: pa.Array) -> pa.Array:
+    """The text where the array has a value, null where it has none."""
+    return pc.if_else(array.is_valid(), text, text_scalar(None)) if array.null_count else text
+
+
+def _floats_text(array: pa.Array, column: str) -> pa.Array:
+    if not pc.all(pc.is_finite(array)).as_py() and pc.count(array).as_py():
+        raise ValueError(f'column "{column}" holds NaN or infinity, which JSON cannot say')
+    text = array.cast(TEXT)
+    whole = pc.invert(pc.match_substring_regex(text, "[.e]"))  # 10 must stay a float: 10.0
+    return pc.if_else(whole, joined([text, ".0"]), text) if pc.any(whole).as_py() else text
+
+
+def _strings_text(array: pa.Array) -> pa.Array:
+    encoded = array.dictionary_encode()
+    text = encoded.dictionary.cast(TEXT)
+    if pc.any(pc.match_substring_regex(text, _NEEDS_ESCAPE)).as_py():
+        for character, escape in _ESCAPES.items():
+            text = pc.replace_substring(text, character, escape)
+    return joined(['"', text, '"']).take(encoded.indices)
+
+
+def _lists_text(array: pa.Array, column: str) -> pa.Array:
+    items = values_text(array.flatten(), column).cast(pa.string())
+    lengths: NDArray[np.int64] = list_lengths(array)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    lists = pa.ListArray.from_arrays(to_arrow(offsets), items)
+    return _masked(joined(["[", pc.binary_join(lists, ",").cast(TEXT), "]"]), array)

@@ -1,0 +1,37 @@
+import pytest
+
+from driftline.cli.errors import Problem, guarded
+from driftline.model.log.bad import BadEvent, BadInput
+
+
+def raising(error: BaseException) -> object:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (Problem("it is\nso"), 2, "driftline: it is so\n"),
+        (BadInput(BadEvent("a", 3, "why", b"")), 2, "a:3: why\n"),
+        (PermissionError(13, "Permission denied", "f"), 2, "driftline: f: Permission denied\n"),
+        (OSError(28, "No space left on device"), 2, "driftline: No space left on device\n"),
+        (MemoryError(), 2, "driftline: not enough memory for this log\n"),
+        (KeyError("x"), 2, "driftline: unexpected KeyError: 'x' (--debug shows where)\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_one_line(
+    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert guarded(lambda: raising(error), debug=False) == code
+    assert capsys.readouterr().err == said
+
+
+def test_with_debug_the_error_itself() -> None:
+    with pytest.raises(Problem):
+        guarded(lambda: raising(Problem("so")), debug=True)
+
+
+def test_the_command_says_the_code() -> None:
+    assert guarded(lambda: 3, debug=False) == 3
+    assert guarded(lambda: None, debug=False) == 0
