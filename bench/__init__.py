@@ -1,0 +1,1 @@
+"""Benchmarks: `make bench`. Only ratios within one run mean anything."""

@@ -1,0 +1,41 @@
+"""`make bench`: measure, print tables, write bench/results.json and bench/chart.svg.
+
+make bench                        everything
+make bench ARGS="logs"            only the event log tools
+make bench ARGS="--events 200000" smaller
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+from bench import event_logs
+from bench.report import Report
+
+PARTS = {"logs": event_logs.measure}
+RESULTS = Path(__file__).parent / "results.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"which: {', '.join(PARTS)}; all by default")
+    parser.add_argument("--events", type=int, default=1_000_000, help="how many events")
+    arguments = parser.parse_args()
+    unknown = [part for part in arguments.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"there is no part {unknown[0]}; there are: {', '.join(PARTS)}")
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for name in arguments.parts or PARTS:
+        load = os.getloadavg()[0]
+        report: Report = PARTS[name](arguments.events)
+        report.print()
+        results[name] = {"load before": round(load, 2), **report.as_dict()}
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    print(f"written: {RESULTS.relative_to(Path.cwd())}")
+
+
+if __name__ == "__main__":
+    main()
