@@ -10,19 +10,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from bench import event_logs
+from bench import engine, event_logs
 from bench.report import Report
 
-PARTS = {"logs": event_logs.measure}
+PARTS: dict[str, Callable[[int], Report | engine.EngineReport]] = {
+    "engine": engine.measure,
+    "logs": event_logs.measure,
+}
 RESULTS = Path(__file__).parent / "results.json"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"which: {', '.join(PARTS)}; all by default")
-    parser.add_argument("--events", type=int, default=1_000_000, help="how many events")
+    parser.add_argument("--events", type=int, default=2_000_000, help="how many events")
     arguments = parser.parse_args()
     unknown = [part for part in arguments.parts if part not in PARTS]
     if unknown:
@@ -30,7 +34,7 @@ def main() -> None:
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in arguments.parts or PARTS:
         load = os.getloadavg()[0]
-        report: Report = PARTS[name](arguments.events)
+        report: Report | engine.EngineReport = PARTS[name](arguments.events)
         report.print()
         results[name] = {"load before": round(load, 2), **report.as_dict()}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")

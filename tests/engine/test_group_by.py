@@ -41,12 +41,19 @@ def answer(events: list[Event], keys: list[str], names: Sequence[str]) -> Histor
     )
 
 
-def check(events: list[Event], keys: list[str], names: Sequence[str], level: Level, size: int) -> None:
+def check(
+    events: list[Event], keys: list[str], names: Sequence[str], level: Level, size: int
+) -> None:
     arrivals = [(0, event) for event in events]
     for came, said in drive(operator(keys, names, level), arrivals, [KX], size):
         so_far = [event for _, event in came]
         expected = at_level(level, answer(so_far, keys, names), output_watermark(so_far))
-        assert canonical_history(said).same_snapshots(expected), (canonical_history(said).coalesced(), expected.coalesced(), so_far, said)
+        assert canonical_history(said).same_snapshots(expected), (
+            canonical_history(said).coalesced(),
+            expected.coalesced(),
+            so_far,
+            said,
+        )
         assert not breaches(said)
 
 
@@ -55,6 +62,8 @@ def check(events: list[Event], keys: list[str], names: Sequence[str], level: Lev
 def test_group_by_is_its_reference_after_every_batch(level: Level, data: st.DataObject) -> None:
     events = data.draw(streams())
     keys = data.draw(st.sampled_from([["k"], [], ["k", "x"]]))
-    names = data.draw(st.sampled_from([["n"], ["n", "s"], ["hi"], ["n", "c", "s", "a", "lo", "hi"]]))
+    names = data.draw(
+        st.sampled_from([["n"], ["n", "s"], ["hi"], ["n", "c", "s", "a", "lo", "hi"]])
+    )
     size = data.draw(st.sampled_from([1, 2, 3, 100]))
     check([*events, CLOSE], keys, names, level, size)

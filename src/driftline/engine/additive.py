@@ -11,7 +11,7 @@ values, and its key. A cti lets go what lies before it, and every slot that has 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from driftline.engine.due import Due
 from driftline.engine.fingerprint import fingerprints
 from driftline.engine.operator import Arrays, Operator
 from driftline.engine.rowstore import RowStore
-from driftline.engine.runs import Runs
+from driftline.engine.runs import RunArrays, Runs
 from driftline.engine.slots import Slots
 from driftline.engine.timeline import Changes, Cursors, Said, Values
 from driftline.model.reference.latency import Level
@@ -57,6 +57,7 @@ class Contribution(NamedTuple):
     ints: Int64s
     floats: Floats
     member_nulls: Int64s
+    member_hash: Int64s
     member_ints: Int64s
     member_floats: Floats
 
@@ -135,7 +136,7 @@ class AdditiveOperator(Operator):
 
     def _advance(self, port: int, slots: Int64s, batch: Batch, watermark: int) -> Said:
         """Bring the slots of the changes, and all that time touches, up to the watermark."""
-        touched, counts, order = _by_slot(slots, self.slots.used)
+        touched, counts, order = by_slot(slots, self.slots.used)
         idle = self._idle(touched, watermark)
         if len(slots) == 0:
             batch = empty(batch.payload.schema)
@@ -190,7 +191,10 @@ class AdditiveOperator(Operator):
             return
         needed = int(slots.max()) + 1
         if needed > len(self.cursors.place):
-            self.cursors = Cursors(*(_grown(array, needed) for array in self.cursors))
+            place, ints, floats = self.cursors
+            self.cursors = Cursors(
+                _grown(place, needed), _grown(ints, needed), _grown(floats, needed)
+            )
         entries = self.timelines.sizes(slots) + 2 * changes
         self.timelines.reserve(slots, entries)
         self.segments.reserve(slots, self.segments.sizes(slots) + entries + 2)
@@ -298,14 +302,14 @@ def _as_batch(columns: list[pa.Array], schema: pa.Schema, length: int) -> pa.Rec
     return pa.RecordBatch.from_struct_array(pa.array([{}] * length, pa.struct([])))
 
 
-def _grown(array: NDArray[np.generic], needed: int) -> NDArray[np.generic]:
+def _grown(array: NDArray[Any], needed: int) -> NDArray[Any]:
     bigger = np.zeros((max(needed, 2 * len(array), _SMALLEST), *array.shape[1:]), array.dtype)
     bigger[: len(array)] = array
     return bigger
 
 
 @njit(cache=True, nogil=True)
-def _by_slot(slots: Int64s, used: int) -> tuple[Int64s, Int64s, Int64s]:
+def by_slot(slots: Int64s, used: int) -> tuple[Int64s, Int64s, Int64s]:
     """The distinct slots in order of appearance, how often each is there, and the places of each
     one after the other, in their order."""
     number_of = np.full(used, -1, np.int64)
@@ -331,7 +335,7 @@ def _by_slot(slots: Int64s, used: int) -> tuple[Int64s, Int64s, Int64s]:
 
 @njit(cache=True, nogil=True)
 def _greatest_entry(
-    timelines: timeline.RunArrays, cursor: Int64s, slots: Int64s, limit: int, least: int
+    timelines: RunArrays, cursor: Int64s, slots: Int64s, limit: int, least: int
 ) -> int:
     """The greatest time of an entry after the cursor of these slots, up to the limit."""
     greatest = least

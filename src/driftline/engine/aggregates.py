@@ -30,17 +30,26 @@ EXTREMES = {"min": timeline.LEAST, "max": timeline.GREATEST}
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate of a group-by: `function` of the column `argument` (None: of whole rows)."""
+    """One aggregate of a group-by: `function` of the column `argument` (None: of whole rows).
+
+    `distinct`: of the different values only; `parameter`: the share of a percentile; `definition`:
+    the object that says what a user's own aggregate is.
+    """
 
     name: str
     function: str
     argument: str | None
     type: pa.DataType
+    distinct: bool = False
+    parameter: float | None = None
+    definition: object | None = None
 
     def is_fast(self, schema: pa.Schema) -> bool:
         """Whether this module computes it; others go by the rows of every snapshot."""
         if self.argument is None:
             return self.function == "count"
+        if self.distinct and self.function not in EXTREMES:
+            return False
         kind = schema.field(self.argument).type
         if self.function == "count":
             return True
@@ -78,7 +87,7 @@ class State:
         names = self.float_arguments
         return Values(
             kind=columns[:, 0].copy(),
-            count=columns[:, 1].copy(),
+            counts=columns[:, 1].copy(),
             sum=columns[:, 2].copy(),
             squares=columns[:, 3].copy(),
             degrees_lost=columns[:, 4].copy(),
@@ -149,7 +158,14 @@ class State:
             self.floats[key] = 3 * len(self.floats)
         return self.floats[key]
 
-    def fill(self, rows: pa.RecordBatch, weight: Int64s) -> tuple[Int64s, Floats]:
+    def hash_members(self, rows: pa.RecordBatch) -> Int64s:
+        """A hash of the values of each row that are kept for least and greatest values."""
+        if not self.members:
+            return np.zeros(len(rows), np.int64)
+        prints = fingerprints([rows.column(name) for name in self.members], len(rows))
+        return prints.low.view(np.int64)
+
+    def fill(self, rows: pa.RecordBatch, weight: Int64s, hashes: Int64s) -> tuple[Int64s, Floats]:
         """What each row of a batch adds to the state (see `timeline.Changes`)."""
         ints = np.zeros((len(weight), self.ints), np.int64)
         ints[:, 0] = weight
@@ -173,8 +189,7 @@ class State:
                 np.isfinite(numbers) & _valid(rows.column(name)), numbers, 0
             )
         if self.checksum >= 0:
-            prints = fingerprints([rows.column(name) for name in self.members], len(weight))
-            ints[:, self.checksum] = weight * prints.low.view(np.int64)
+            ints[:, self.checksum] = weight * hashes
         return ints, floats
 
     def fill_members(self, rows: pa.RecordBatch) -> tuple[Int64s, Int64s, Floats]:

@@ -31,6 +31,13 @@ class Due:
         self.times[slots] = times
         np.minimum.at(self.least, slots // _BLOCK, times)
 
+    def of(self, slots: Int64s) -> Int64s:
+        """When each of some slots is due."""
+        times = np.full(len(slots), INFINITY, np.int64)
+        known = slots < len(self.times)
+        times[known] = self.times[slots[known]]
+        return times
+
     def up_to(self, limit: int) -> Int64s:
         """The slots that are due at or before the limit; they stay due."""
         found = []

@@ -52,7 +52,7 @@ def add_sum(sums: Floats, place: int, other: Floats, other_place: int, sign: flo
 def total(sums: Floats, place: int) -> float:
     """The sum, rounded."""
     high, low = two_sum(sums[place], sums[place + 1])
-    return high + (low + sums[place + 2])
+    return float(high + (low + sums[place + 2]))
 
 
 @njit(inline="always")
@@ -70,4 +70,4 @@ def variance(sums: Floats, place: int, squares: int, count: int, degrees: int) -
     all_low += sums[squares + 2]
     difference, difference_rest = two_sum(all_high, -quotient)
     spread = difference + (difference_rest + (all_low - quotient_rest))
-    return max(spread, 0.0) / degrees
+    return float(max(spread, 0.0) / degrees)

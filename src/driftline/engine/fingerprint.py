@@ -91,12 +91,12 @@ def words(array: pa.Array) -> UInt64s:
     kind = array.type
     if pa.types.is_floating(kind):
         numbers = _filled(array).cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0
-        return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+        return np.asarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.uint64)
     if pa.types.is_boolean(kind):
-        return _filled(array).to_numpy(zero_copy_only=False).astype(np.uint64)
+        return np.asarray(_filled(array).to_numpy(zero_copy_only=False), np.uint64)
     if not pa.types.is_integer(kind):
         array = array.view(pa.int64() if kind.bit_width == 64 else pa.int32())  # noqa: PLR2004
-    return _filled(array).to_numpy(zero_copy_only=False).astype(np.int64).view(np.uint64)
+    return np.asarray(_filled(array).to_numpy(zero_copy_only=False), np.int64).view(np.uint64)
 
 
 def _filled(array: pa.Array) -> pa.Array:

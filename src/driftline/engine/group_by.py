@@ -51,9 +51,10 @@ class GroupBy(AdditiveOperator):
         return [rows.column(name) for name in self.keys]
 
     def contribution(self, port: int, rows: pa.RecordBatch, weight: Int64s) -> Contribution:
-        ints, floats = self.state.fill(rows, weight)
+        hashes = self.state.hash_members(rows)
+        ints, floats = self.state.fill(rows, weight, hashes)
         nulls, member_ints, member_floats = self.state.fill_members(rows)
-        return Contribution(ints, floats, nulls, member_ints, member_floats)
+        return Contribution(ints, floats, nulls, hashes, member_ints, member_floats)
 
     def output(self, keys: list[pa.Array], said: Said) -> tuple[pa.RecordBatch, Int64s]:
         columns = list(keys)

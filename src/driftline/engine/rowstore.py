@@ -86,7 +86,11 @@ def _valid(values: pa.Array) -> NDArray[np.bool_] | None:
 
 
 def _bitmap(valid: NDArray[np.generic]) -> pa.Buffer | None:
-    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return (
+        None
+        if valid.all()
+        else pa.py_buffer(np.packbits(valid.astype(np.bool_), bitorder="little"))
+    )
 
 
 class _FixedColumn:
@@ -173,7 +177,7 @@ class _BytesColumn:
         return pa.Array.from_buffers(
             self.kind,
             len(places),
-            [_bitmap(self.valid[places]), pa.py_buffer(wide), pa.py_buffer(data)],  # type: ignore[arg-type]
+            [_bitmap(self.valid[places]), pa.py_buffer(wide), pa.py_buffer(data)],
         )
 
     def forget(self, places: Int64s) -> None:

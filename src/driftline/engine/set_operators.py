@@ -36,7 +36,7 @@ class SetOperator(AdditiveOperator):
     ) -> None:
         values = Values(
             kind=np.array([KINDS[kind]], np.int64),
-            count=np.array([_COUNTS], np.int64),
+            counts=np.array([_COUNTS], np.int64),
             sum=np.array([_COUNTS + 1], np.int64),
             squares=np.zeros(1, np.int64),
             degrees_lost=np.array([distinct], np.int64),
@@ -54,9 +54,8 @@ class SetOperator(AdditiveOperator):
         ints = np.zeros((len(weight), 3), np.int64)
         ints[:, 0] = ints[:, _COUNTS + port] = weight
         none = np.zeros((len(weight), 0))
-        return Contribution(
-            ints, none, np.zeros(len(weight), np.int64), none.astype(np.int64), none
-        )
+        nothing = np.zeros(len(weight), np.int64)
+        return Contribution(ints, none, nothing, nothing, none.astype(np.int64), none)
 
     def output(self, keys: list[pa.Array], said: Said) -> tuple[pa.RecordBatch, Int64s]:
         rows = pa.RecordBatch.from_arrays(keys, schema=self.schema)

@@ -39,7 +39,7 @@ START, END, NULLS, VALUES = 0, 1, 2, 3
 COUNT, SUM_INT, SUM_FLOAT, AVG_INT, AVG_FLOAT, VARIANCE, STDDEV, LEAST, GREATEST = range(9)
 FEWER, MORE = 9, 10  # of two counts: the smaller; by how much the first is greater
 # Columns of a member: a row that is kept for its least or greatest value.
-MEMBER_VS, MEMBER_VE, MEMBER_COPIES, MEMBER_NULLS, MEMBER_VALUES = 0, 1, 2, 3, 4
+MEMBER_VS, MEMBER_VE, MEMBER_COPIES, MEMBER_NULLS, MEMBER_HASH, MEMBER_VALUES = range(6)
 
 
 class Changes(NamedTuple):
@@ -54,6 +54,7 @@ class Changes(NamedTuple):
     ints: Int64s  # [change, column of the state], times the weight
     floats: Floats  # [change, sum of floats], not times the weight
     member_nulls: Int64s
+    member_hash: Int64s  # of the values, which stands for them where rows are compared
     member_ints: Int64s
     member_floats: Floats
 
@@ -70,15 +71,15 @@ class Values(NamedTuple):
     """How the values of the answer are made: for each its kind, the columns of the state with its
     count of values, its sum and its squares, and its place among the values.
 
-    For FEWER and MORE, `count` and `sum` are the two counts, and `degrees_lost` is 1 when only one
+    For FEWER and MORE, `counts` and `sum` are the two counts, and `degrees_lost` is 1 when only one
     copy is wanted; there is no piece where the value is 0.
 
     Behind the count of a float come three columns that count its NaN, ∞ and -∞. For LEAST and
-    GREATEST, `count` is the argument's bit among the nulls of a member, `sum` its column there.
+    GREATEST, `counts` is the argument's bit among the nulls of a member, `sum` its column there.
     """
 
     kind: Int64s
-    count: Int64s
+    counts: Int64s
     sum: Int64s
     squares: Int64s
     degrees_lost: Int64s
@@ -397,62 +398,86 @@ def _copy(
 
 @njit(cache=True, nogil=True)
 def _merge_members(members: RunArrays, slot: int, changes: Changes, begin: int, stop: int) -> None:
-    """Put new members in by vs; a member that is taken away loses a copy."""
-    base = members.first[slot]
-    for sign in (1, -1):
-        for place in range(begin, stop):
-            change = changes.order[place]
-            if changes.weight[change] * sign <= 0:
-                continue
-            size = members.size[slot]
-            spot = base + size
-            while spot > base and members.ints[spot - 1, MEMBER_VS] > changes.vs[change]:
-                spot -= 1
-            if sign < 0:
-                _remove_member(members, base, spot, changes, change)
-                continue
-            for move in range(base + size, spot, -1):
-                _copy(members.ints, members.floats, move, members.ints, members.floats, move - 1)
-            members.ints[spot, MEMBER_VS] = changes.vs[change]
-            members.ints[spot, MEMBER_VE] = changes.ve[change]
-            members.ints[spot, MEMBER_COPIES] = changes.weight[change]
-            members.ints[spot, MEMBER_NULLS] = changes.member_nulls[change]
-            for column in range(changes.member_ints.shape[1]):
-                members.ints[spot, MEMBER_VALUES + column] = changes.member_ints[change, column]
-            for column in range(changes.member_floats.shape[1]):
-                members.floats[spot, column] = changes.member_floats[change, column]
-            members.size[slot] = size + 1
+    """Merge rows into the members, which are sorted by vs, ve and the hash of their values."""
+    order = _by_identity(changes, begin, stop)
+    base, size = members.first[slot], members.size[slot]
+    first = base + size
+    while first > base and members.ints[first - 1, MEMBER_VS] >= changes.vs[order[0]]:
+        first -= 1
+    old_ints = members.ints[first : base + size].copy()
+    old_floats = members.floats[first : base + size].copy()
+    read, step, written = 0, 0, first
+    while read < len(old_ints) or step < len(order):
+        turn = 1  # 1: a change comes first, -1: a member does, 0: they are the same
+        if step == len(order):
+            turn = -1
+        elif read < len(old_ints):
+            turn = _compared(old_ints, read, changes, order[step])
+        if turn <= 0:
+            _copy(members.ints, members.floats, written, old_ints, old_floats, read)
+            read += 1
+        if turn > 0:
+            _put_member(members, written, changes, order[step])
+        while (
+            step < len(order) and turn >= 0 and _is_member(members, written, changes, order[step])
+        ):
+            members.ints[written, MEMBER_COPIES] += changes.weight[order[step]]
+            step += 1
+        if members.ints[written, MEMBER_COPIES] != 0:
+            written += 1
+    members.size[slot] = written - base
 
 
 @njit(cache=True, nogil=True)
-def _remove_member(
-    members: RunArrays, base: int, after: int, changes: Changes, change: int
-) -> None:
-    """Take copies away from the members before `after` that a change removes."""
-    left = -changes.weight[change]
-    member = after - 1
-    while left and member >= base and members.ints[member, MEMBER_VS] == changes.vs[change]:
-        if _is_member(members, member, changes, change):
-            taken = min(left, members.ints[member, MEMBER_COPIES])
-            members.ints[member, MEMBER_COPIES] -= taken
-            left -= taken
-        member -= 1
+def _by_identity(changes: Changes, begin: int, stop: int) -> Int64s:
+    """The changes sorted by vs, ve and the hash of their values."""
+    order = changes.order[begin:stop].copy()
+    if not _is_sorted(changes.vs, order):
+        order = order[np.argsort(changes.vs[order], kind="mergesort")]
+    first = 0
+    while first < len(order):
+        last = first + 1
+        while last < len(order) and changes.vs[order[last]] == changes.vs[order[first]]:
+            last += 1
+        if last - first > 1:
+            same = order[first:last]
+            same = same[np.argsort(changes.member_hash[same], kind="mergesort")]
+            if not _is_sorted(changes.ve, same):
+                same = same[np.argsort(changes.ve[same], kind="mergesort")]
+            order[first:last] = same
+        first = last
+    return order
 
 
 @njit(cache=True, nogil=True)
-def _is_member(members: RunArrays, member: int, changes: Changes, change: int) -> bool:
-    if (
-        members.ints[member, MEMBER_VE] != changes.ve[change]
-        or members.ints[member, MEMBER_NULLS] != changes.member_nulls[change]
+def _compared(ints: Int64s, member: int, changes: Changes, change: int) -> int:
+    """-1 if a member comes before a change, 1 if after it, 0 if they have the same identity."""
+    for one, other in (
+        (ints[member, MEMBER_VS], changes.vs[change]),
+        (ints[member, MEMBER_VE], changes.ve[change]),
+        (ints[member, MEMBER_HASH], changes.member_hash[change]),
     ):
-        return False
+        if one != other:
+            return -1 if one < other else 1
+    return 0
+
+
+@njit(inline="always")
+def _is_member(members: RunArrays, member: int, changes: Changes, change: int) -> bool:
+    return _compared(members.ints, member, changes, change) == 0
+
+
+@njit(inline="always")
+def _put_member(members: RunArrays, member: int, changes: Changes, change: int) -> None:
+    members.ints[member, MEMBER_VS] = changes.vs[change]
+    members.ints[member, MEMBER_VE] = changes.ve[change]
+    members.ints[member, MEMBER_COPIES] = 0
+    members.ints[member, MEMBER_NULLS] = changes.member_nulls[change]
+    members.ints[member, MEMBER_HASH] = changes.member_hash[change]
     for column in range(changes.member_ints.shape[1]):
-        if members.ints[member, MEMBER_VALUES + column] != changes.member_ints[change, column]:
-            return False
+        members.ints[member, MEMBER_VALUES + column] = changes.member_ints[change, column]
     for column in range(changes.member_floats.shape[1]):
-        if not _equal(members.floats[member, column], changes.member_floats[change, column]):
-            return False
-    return True
+        members.floats[member, column] = changes.member_floats[change, column]
 
 
 @njit(cache=True, nogil=True)
@@ -483,7 +508,7 @@ def _enter(
         here = base + member
         alive = members.ints[here, MEMBER_VE] > start and members.ints[here, MEMBER_COPIES] > 0
         for heap in range(len(values.kind)):
-            is_null = (members.ints[here, MEMBER_NULLS] >> values.count[heap]) & 1
+            is_null = (members.ints[here, MEMBER_NULLS] >> values.counts[heap]) & 1
             is_extreme = values.kind[heap] == LEAST or values.kind[heap] == GREATEST
             if alive and is_extreme and not is_null:
                 if heap_sizes[heap] == heaps.shape[1]:
@@ -504,13 +529,14 @@ def _enter(
 def _before(one: int, other: int, members: RunArrays, values: Values, heap: int) -> bool:
     """Whether one member is nearer to the top than another."""
     column = values.sum[heap]
+    is_least = values.kind[heap] == LEAST
     if values.is_float[heap]:
         a, b = members.floats[one, column], members.floats[other, column]
-        if values.kind[heap] == LEAST:
-            return a < b or (b != b and a == a)
-        return a > b or (a != a and b == b)
+        if is_least:
+            return bool(a < b or (np.isnan(b) and not np.isnan(a)))
+        return bool(a > b or (np.isnan(a) and not np.isnan(b)))
     x, y = members.ints[one, MEMBER_VALUES + column], members.ints[other, MEMBER_VALUES + column]
-    return x < y if values.kind[heap] == LEAST else x > y
+    return bool(x < y if is_least else x > y)
 
 
 @njit(cache=True, nogil=True)
@@ -564,7 +590,7 @@ def _say(
         kind, place = values.kind[number], values.place[number]
         whole, real, is_null = 0, 0.0, False
         if kind >= FEWER:
-            count, other = ints[values.count[number]], ints[values.sum[number]]
+            count, other = ints[values.counts[number]], ints[values.sum[number]]
             whole = min(count, other) if kind == FEWER else max(0, count - other)
             if values.degrees_lost[number]:  # of a set, not of a bag
                 whole = min(count, 1) if (other > 0) == (kind == FEWER) else 0
@@ -578,7 +604,7 @@ def _say(
                 else:
                     whole = members.ints[top, MEMBER_VALUES + column]
         else:
-            count = ints[values.count[number]]
+            count = ints[values.counts[number]]
             if kind == COUNT:
                 whole = count
             elif kind == SUM_INT or kind == AVG_INT:
@@ -594,8 +620,8 @@ def _say(
             else:
                 is_null = count == 0
                 degrees = count - values.degrees_lost[number]
-                bad = ints[values.count[number] + 1]
-                up, down = ints[values.count[number] + 2], ints[values.count[number] + 3]
+                bad = ints[values.counts[number] + 1]
+                up, down = ints[values.counts[number] + 2], ints[values.counts[number] + 3]
                 if bad or (up and down):
                     real = np.nan
                 elif up or down:

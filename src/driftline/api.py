@@ -1,0 +1,476 @@
+"""The Python interface: queries over streams, in the words of Polars and Ibis.
+
+Expressions are Spark SQL in strings. A query is a value; nothing runs until `run` or `changes`.
+
+>>> import driftline as dl
+>>> trades = dl.stream("trades", {"symbol": "STRING", "price": "DOUBLE", "qty": "INT"})
+>>> vwap = (
+...     trades.where("qty > 0")
+...     .window(range=10)
+...     .group_by("symbol")
+...     .agg("sum(price * qty) / sum(qty) AS vwap")
+... )
+>>> events = [dl.Insert(1, dl.INFINITY, dl.Row(symbol="A", price=10.0, qty=2)),
+...           dl.Insert(4, dl.INFINITY, dl.Row(symbol="A", price=13.0, qty=1))]
+>>> for row in vwap.run(trades=events).history().to_pylist():
+...     print(row)
+{'vs': 1, 've': 4, 'symbol': 'A', 'vwap': 10.0}
+{'vs': 4, 've': 11, 'symbol': 'A', 'vwap': 11.0}
+{'vs': 11, 've': 14, 'symbol': 'A', 'vwap': 13.0}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal
+
+from driftline.plan import nodes
+from driftline.plan.durations import ticks
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import AggregateCall, Call, Column, Expression
+from driftline.plan.naming import parse_aliased
+from driftline.plan.resolver import parse_expression, resolve
+from driftline.plan.types import BIGINT, BOOLEAN, Schema, is_timestamp, parse_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from driftline.engine.batch import Batch
+    from driftline.engine.dead_letters import DeadLetters
+
+Duration = int | str
+Emit = Literal["perfect", "ordered", "eager"]
+
+USER_DEFINED = "user-defined "
+
+
+def stream(
+    name: str,
+    columns: Mapping[str, Any],
+    *,
+    time: str | None = None,
+    timestamps: bool | None = None,
+    disorder: Duration | None = None,
+) -> Query:
+    """A stream by its name and its columns (names to SQL or Arrow types).
+
+    `time` names the column from which plain records get their time; event logs carry their own.
+    `timestamps` says that time is in microseconds since 1970; by default it is when `time` is a
+    TIMESTAMP. `disorder` promises that plain records are at most so late, which lets answers become
+    final while the stream goes on; what breaks the promise becomes a dead letter.
+    """
+    schema = Schema.of(columns)
+    if time is not None:
+        found = schema.find(time)
+        if not found:
+            raise PlanError(f"the time of {name} is to be {time}, but it has no such column")
+        time = found[0].name
+        if timestamps is None:
+            timestamps = is_timestamp(found[0].type)
+    late = None if disorder is None else ticks(disorder, bool(timestamps))
+    return Query(nodes.Source(name, schema, time, bool(timestamps), late))
+
+
+@dataclass(frozen=True)
+class UserDefined:
+    """A user's aggregate for `agg`: an object with `initial`, `add` and `result`, the value it
+    takes (SQL), and the type of its result."""
+
+    definition: object
+    argument: str
+    type: Any
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query: a plan, and the ways to build on it and to run it."""
+
+    plan: nodes.Node
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the result."""
+        return self.plan.schema
+
+    def explain(self) -> str:
+        """The plan, drawn as a tree."""
+        return self.plan.tree()
+
+    def _expression(self, text: str) -> Expression:
+        value = parse_expression(text, self.schema)
+        if value.aggregates():
+            raise PlanError(f"{text}: an aggregate belongs into group_by(…).agg(…)")
+        return value
+
+    def _named(self, texts: Sequence[str], named: Mapping[str, str]) -> tuple[nodes.Named, ...]:
+        return tuple(
+            nodes.Named(name, self._checked(value, text))
+            for name, value, text in _resolved(texts, named, self.schema)
+        )
+
+    @staticmethod
+    def _checked(value: Expression, text: str) -> Expression:
+        if value.aggregates():
+            raise PlanError(f"{text}: an aggregate belongs into group_by(…).agg(…)")
+        return value
+
+    def select(self, *columns: str, **named: str) -> Query:
+        """These columns: `select("symbol", "price * qty AS value", double="2 * price")`."""
+        return Query(nodes.Project(self.plan, self._named(columns, named)))
+
+    def with_columns(self, *columns: str, **named: str) -> Query:
+        """All columns and these; one of the same name takes the place of the old one."""
+        new = {column.name: column for column in self._named(columns, named)}
+        old = (
+            nodes.Named(key, Column(key, item.type, item.qualifier))
+            for key, item in zip(self.schema.names, self.schema, strict=True)
+        )
+        kept = [new.pop(column.name, column) for column in old]
+        return Query(nodes.Project(self.plan, (*kept, *new.values())))
+
+    def where(self, predicate: str) -> Query:
+        """The rows for which a predicate is true."""
+        value = self._expression(predicate)
+        if value.type != BOOLEAN:
+            raise PlanError(f"{predicate} is not a condition")
+        return Query(nodes.Select(self.plan, value))
+
+    def alias(self, name: str) -> Query:
+        """The same rows under another name, for joins: `t.alias("u")` gives `u.price`."""
+        return Query(nodes.Alias(self.plan, name))
+
+    def window(
+        self,
+        *,
+        range: Duration | None = None,
+        slide: Duration | None = None,
+        start: str | None = None,
+        duration: str | Duration | None = None,
+    ) -> Query:
+        """Other lifetimes: `range` alone slides; with `slide` it hops; `start` and `duration` are
+        expressions over vs and ve. `range="inf"` keeps every row for ever, `range=1` for a tick."""
+        stamps = self.plan.timestamps
+        if start is not None:
+            if duration is None or range is not None or slide is not None:
+                raise PlanError("window(start=…) goes with duration=… alone")
+            lifetime = Schema.of({"vs": BIGINT, "ve": BIGINT})
+            text = duration if isinstance(duration, str) else str(duration)
+            try:
+                lasts = parse_expression(text, lifetime)
+            except ValueError:
+                lasts = parse_expression(str(ticks(text, stamps)), lifetime)
+            return Query(
+                nodes.Window(
+                    self.plan, "general", start=parse_expression(start, lifetime), duration=lasts
+                )
+            )
+        if range is None:
+            raise PlanError("a window needs range=…, or start=… and duration=…")
+        size = ticks(range, stamps)
+        if slide is None:
+            return Query(nodes.Window(self.plan, "sliding", size))
+        step = ticks(slide, stamps)
+        if step == 0:
+            raise PlanError("a hopping window needs a slide of at least one tick")
+        return Query(nodes.Window(self.plan, "hopping", size, step))
+
+    def hop(self, slide: Duration, size: Duration, time: str | None = None) -> Query:
+        """The windows of each row as columns window_start and window_end; lifetimes stay."""
+        stamps = self.plan.timestamps if time is None else True
+        if time is not None:
+            found = self.schema.find(time)
+            if len(found) != 1:
+                raise PlanError(f"there is no column {time} to take windows by")
+            stamps = is_timestamp(found[0].type)
+            time = self.schema.key(found[0])
+        every, whole = ticks(slide, stamps), ticks(size, stamps)
+        if every == 0 or whole == 0:
+            raise PlanError("a window needs a slide and a size of at least one tick")
+        return Query(nodes.WindowColumns(self.plan, every, whole, time))
+
+    def tumble(self, size: Duration, time: str | None = None) -> Query:
+        """The window of each row as columns window_start and window_end; lifetimes stay."""
+        return self.hop(size, size, time)
+
+    def group_by(self, *keys: str, **named: str) -> Grouped:
+        """Groups, for `agg`: `group_by("symbol", hour="date_trunc('HOUR', ts)")`."""
+        return Grouped(self, self._named(keys, named))
+
+    def agg(self, *aggregates: str, **named: str | UserDefined) -> Query:
+        """Aggregates over all rows."""
+        return Grouped(self, ()).agg(*aggregates, **named)
+
+    def distinct(self) -> Query:
+        """At every time one copy of each row."""
+        return Query(nodes.Distinct(self.plan))
+
+    def join(
+        self, other: Query, on: str | Sequence[str] | None = None, how: nodes.JoinKind = "inner"
+    ) -> Query:
+        """Pairs of rows that are alive together. `on` is a condition (`"t.id = u.id AND …"`), or
+        the names of columns that both sides have; these come once in the result."""
+        if isinstance(on, str) and not on.isidentifier():
+            both = self.schema + other.schema
+            return Query(nodes.Join(self.plan, other.plan, how, parse_expression(on, both)))
+        names = [on] if isinstance(on, str) else list(on or ())
+        if not names:
+            return Query(nodes.Join(self.plan, other.plan, how, None))
+        return self._join_using(other, names, how)
+
+    def _join_using(self, other: Query, names: list[str], how: nodes.JoinKind) -> Query:
+        left, right = self.alias("left"), other.alias("right")
+        both = left.schema + right.schema
+        equal = (parse_expression(f"left.`{name}` = right.`{name}`", both) for name in names)
+        condition = reduce(lambda one, two: Call("and", (one, two), BOOLEAN), equal)
+        joined = Query(nodes.Join(left.plan, right.plan, how, condition))
+        if how in ("semi", "anti"):
+            return joined
+        keys = {name.lower() for name in names}
+        columns = [
+            f"coalesce(left.`{name}`, right.`{name}`) AS `{name}`"
+            if how in ("right", "full")
+            else f"left.`{name}` AS `{name}`"
+            for name in names
+        ]
+        for side, schema in (("left", left.schema), ("right", right.schema)):
+            for item in schema:
+                if item.name.lower() not in keys:
+                    columns.append(f"{side}.`{item.name}` AS `{item.name}`")
+        return joined.select(*columns)
+
+    def union(self, other: Query, *, distinct: bool = False) -> Query:
+        """The rows of both; columns correspond by position."""
+        self._same_width(other, "union")
+        both = Query(nodes.Union(self.plan, other.plan))
+        return both.distinct() if distinct else both
+
+    def intersect(self, other: Query, *, all: bool = False) -> Query:
+        """The rows that are in both; with `all` as often as in both."""
+        self._same_width(other, "intersect")
+        return Query(nodes.SetOperation(self.plan, other.plan, "intersect", not all))
+
+    def minus(self, other: Query, *, all: bool = False) -> Query:
+        """The rows that are not in the other; with `all` as often as they are left over."""
+        self._same_width(other, "minus")
+        return Query(nodes.SetOperation(self.plan, other.plan, "minus", not all))
+
+    def _same_width(self, other: Query, what: str) -> None:
+        if len(self.schema) != len(other.schema):
+            raise PlanError(
+                f"{what}: one side has {len(self.schema)} columns, the other {len(other.schema)}"
+            )
+
+    def top(self, k: int, by: str | Sequence[str], per: str | Sequence[str] = ()) -> Query:
+        """The first k rows by an order (`"price DESC"`), of all rows or per partition."""
+        return Query(nodes.Rank(self.plan, self._columns(per), self._order(by), name=None, limit=k))
+
+    def rank(
+        self,
+        by: str | Sequence[str],
+        per: str | Sequence[str] = (),
+        *,
+        method: nodes.RankMethod = "row_number",
+        name: str = "rank",
+    ) -> Query:
+        """Every row with its place in an order, of all rows or per partition."""
+        return Query(nodes.Rank(self.plan, self._columns(per), self._order(by), method, name))
+
+    def _columns(self, texts: str | Sequence[str]) -> tuple[Expression, ...]:
+        return tuple(self._expression(text) for text in _several(texts))
+
+    def _order(self, texts: str | Sequence[str]) -> tuple[nodes.OrderItem, ...]:
+        return tuple(self._order_item(text) for text in _several(texts))
+
+    def _order_item(self, text: str) -> nodes.OrderItem:
+        words = text.split()
+        nulls = None
+        if [word.upper() for word in words[-2:-1]] == ["NULLS"]:
+            nulls = {"FIRST": True, "LAST": False}.get(words[-1].upper())
+            words = words[:-2]
+        descending = words[-1].upper() == "DESC"
+        if words[-1].upper() in ("ASC", "DESC"):
+            words = words[:-1]
+        return nodes.OrderItem(self._expression(" ".join(words)), descending, nulls)
+
+    def changes(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        batch: int | None = None,
+        emit: Emit = "ordered",
+        block: Duration = 0,
+        remember: Duration = "inf",
+        scheduler: Literal["drain", "round-robin"] = "drain",
+        keep_open: bool = False,
+        **more: Any,
+    ) -> Iterator[Said]:
+        """Run the query in this process, and give what it says after every batch of input."""
+        from driftline.engine import local
+        from driftline.model.reference.latency import Level
+
+        stamps = self.plan.timestamps
+        options = local.Options(
+            Level(emit),
+            ticks(block, stamps),
+            ticks(remember, stamps),
+            batch or local.DEFAULT_BATCH,
+            scheduler,
+            keep_open,
+        )
+        for output in local.run(self.plan, {**(inputs or {}), **more}, options):
+            yield Said(output.batch, output.dead, output.counters)
+
+    def run(self, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
+        """Run the query in this process to the end of its inputs.
+
+        Inputs are given by the names of the streams: paths (event logs, JSON Lines, CSV, Parquet),
+        tables (Arrow, pandas, Polars), rows as dicts, or events. Options: `batch` (how many events
+        at once), `emit` ("perfect", "ordered" or "eager"), `block` and `remember` (durations),
+        `keep_open` (do not close the streams at their end).
+        """
+        result = Result(self.schema)
+        for said in self.changes(inputs, **options):
+            result.add(said)
+        return result
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Groups of a query's rows, waiting for their aggregates."""
+
+    query: Query
+    keys: tuple[nodes.Named, ...]
+
+    def agg(self, *aggregates: str, **named: str | UserDefined) -> Query:
+        """One row for every group: its keys, and these: `agg("count(*) AS n", top="max(price)")`.
+
+        An item may compute with aggregates and keys: `"sum(a) / sum(b) AS share"`.
+        """
+        own = {name: item for name, item in named.items() if isinstance(item, UserDefined)}
+        texts = {name: item for name, item in named.items() if isinstance(item, str)}
+        schema = self.query.schema
+        calls: dict[AggregateCall, str] = {}
+        wanted: list[tuple[str, Expression]] = []
+        for name, value, text in _resolved(aggregates, texts, schema):
+            if not value.aggregates():
+                raise PlanError(f"{text} has no aggregate in it")
+            for call in value.aggregates():
+                calls.setdefault(call, f"${len(calls)}")
+            wanted.append((name, value))
+        definitions = []
+        for name, item in own.items():
+            argument = parse_expression(item.argument, schema)
+            kind = parse_type(item.type) if isinstance(item.type, str) else item.type
+            call = AggregateCall(f"{USER_DEFINED}{name}", (argument,), kind)
+            definitions.append((call.function, item.definition))
+            calls[call] = f"${len(calls)}"
+            wanted.append((name, call))
+        grouped = nodes.Aggregate(
+            self.query.plan,
+            self.keys,
+            tuple(nodes.Named(name, call) for call, name in calls.items()),
+            tuple(definitions),
+        )
+        keys = {key.value: key for key in self.keys}
+
+        def over_groups(part: Expression) -> Expression:
+            if part in keys:
+                return Column(keys[part].name, part.type)
+            if isinstance(part, AggregateCall):
+                return Column(calls[part], part.type)
+            return part
+
+        columns = [nodes.Named(key.name, Column(key.name, key.value.type)) for key in self.keys]
+        columns += [nodes.Named(name, value.transform(over_groups)) for name, value in wanted]
+        known = set(grouped.schema.names)
+        for column in columns:
+            stray = column.value.columns() - known
+            if stray:
+                raise PlanError(
+                    f"{column}: {min(stray)} is neither a key of the groups nor in an aggregate"
+                )
+        return Query(nodes.Project(grouped, tuple(columns)))
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a query says after one batch of input."""
+
+    batch: Batch
+    dead_letters: dict[str, DeadLetters]
+    counters: dict[str, dict[str, int]]
+
+    @property
+    def final_up_to(self) -> int:
+        """How far the answers have become final with this batch; the least number if no further."""
+        return self.batch.cti
+
+    def table(self) -> pa.Table:
+        """Inserts and retracts: kind, vs, ve, vn (null: ∞, none), and the columns."""
+        from driftline.engine.local import changes_table
+
+        return changes_table(self.batch.changes())
+
+
+@dataclass
+class Result:
+    """What a query said in all."""
+
+    schema: Schema
+    said: list[Said] = field(default_factory=list)
+
+    def add(self, said: Said) -> None:
+        self.said.append(said)
+
+    def history(self) -> pa.Table:
+        """The canonical history of the answer: vs, ve (null: ∞), and the columns, in order."""
+        from driftline.engine.local import history_table
+
+        return history_table([said.batch for said in self.said], self.schema.arrow)
+
+    def changes(self) -> pa.Table:
+        """All inserts and retracts, batch after batch."""
+        import pyarrow as pa
+
+        return pa.concat_tables([said.table() for said in self.said])
+
+    @property
+    def final_up_to(self) -> int:
+        """How far the answers are final."""
+        from driftline.engine.local import final_up_to
+
+        return final_up_to([said.batch for said in self.said])
+
+    @property
+    def dead_letters(self) -> dict[str, int]:
+        """How many events of each stream were no part of it; `said` holds them with reasons."""
+        counts: dict[str, int] = {}
+        for said in self.said:
+            for name, letters in said.dead_letters.items():
+                counts[name] = counts.get(name, 0) + len(letters)
+        return counts
+
+    @property
+    def counters(self) -> dict[str, dict[str, int]]:
+        """What every operator did, and what it holds at the end."""
+        return self.said[-1].counters if self.said else {}
+
+
+def _several(texts: str | Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts
+
+
+def _resolved(
+    texts: Sequence[str], named: Mapping[str, str], schema: Schema
+) -> Iterator[tuple[str, Expression, str]]:
+    """Name, expression and text of each; a text may say its name with AS."""
+    for text in texts:
+        node, name = parse_aliased(text)
+        value = resolve(node, schema)
+        if name is None:
+            name = value.name.split(".")[-1] if isinstance(value, Column) else text
+        yield name, value, text
+    for name, text in named.items():
+        yield name, parse_expression(text, schema), text

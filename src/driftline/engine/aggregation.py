@@ -1,0 +1,31 @@
+"""Which group-by computes some aggregates.
+
+γ_{keys; aggregates}(H): additive when every aggregate is, else by the rows of every snapshot
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from driftline.engine.aggregates import Aggregate
+from driftline.engine.general_aggregates import GeneralGroupBy
+from driftline.engine.group_by import GroupBy
+from driftline.engine.operator import Operator
+from driftline.model.reference.latency import Level
+
+
+def group_by(
+    schema: pa.Schema, keys: list[str], aggregates: list[Aggregate], level: Level
+) -> Operator:
+    """The fastest operator that computes the aggregates.
+
+    >>> schema = pa.schema([("k", pa.string()), ("x", pa.int64())])
+    >>> total = Aggregate("total", "sum", "x", pa.int64())
+    >>> middle = Aggregate("middle", "median", "x", pa.float64())
+    >>> type(group_by(schema, ["k"], [total], Level.ORDERED)).__name__
+    'GroupBy'
+    >>> type(group_by(schema, ["k"], [total, middle], Level.ORDERED)).__name__
+    'GeneralGroupBy'
+    """
+    is_fast = all(aggregate.is_fast(schema) for aggregate in aggregates)
+    return (GroupBy if is_fast else GeneralGroupBy)(schema, keys, aggregates, level)

@@ -1,0 +1,347 @@
+"""From a logical plan to a graph of physical operators.
+
+Every node becomes one operator, with projections before and after it that compute what it needs as
+columns and bring names and types into line. A node that is used twice is compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.aggregates import Aggregate
+from driftline.engine.aggregation import group_by
+from driftline.engine.alter_lifetime import AlterLifetime
+from driftline.engine.batch import Batch
+from driftline.engine.expressions import evaluate, evaluate_predicate
+from driftline.engine.graph import Graph, Scheduler, Step
+from driftline.engine.group_by import distinct
+from driftline.engine.join import Join
+from driftline.engine.linear import Linear
+from driftline.engine.operator import Operator
+from driftline.engine.project import Project
+from driftline.engine.rank import OrderBy, Rank
+from driftline.engine.select import Select
+from driftline.engine.set_operators import SetOperator
+from driftline.engine.union import Union
+from driftline.engine.window_columns import Hop
+from driftline.model.reference.latency import Level
+from driftline.model.time import INFINITY
+from driftline.plan import nodes
+from driftline.plan.conditions import conjuncts, equality, linear_form, together
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import AggregateCall, Case, Cast, Column, Expression, Literal
+from driftline.plan.types import BOOLEAN
+
+Int64s = NDArray[np.int64]
+
+FUNCTIONS = {
+    "count": "count",
+    "sum": "sum",
+    "avg": "avg",
+    "min": "min",
+    "max": "max",
+    "variance": "variance",
+    "var_pop": "variance_pop",
+    "stddev": "stddev",
+    "stddev_pop": "stddev_pop",
+    "median": "median",
+    "percentile": "percentile",
+    "first": "first",
+    "any_value": "first",
+    "last": "last",
+    "array_agg": "array_agg",
+    "count_if": "count",
+    "bool_and": "min",
+    "bool_or": "max",
+}
+"""The aggregate functions of SQL, and what the engine calls them."""
+
+
+def compile_plan(
+    plan: nodes.Node,
+    sink: Callable[[Batch], None],
+    level: Level = Level.ORDERED,
+    scheduler: Scheduler = "drain",
+) -> Graph:
+    """The graph that runs a plan; its sources are named as the plan's."""
+    compiler = _Compiler(level, scheduler)
+    compiler.graph.end_with(compiler.step(plan), sink)
+    return compiler.graph
+
+
+class _Compiler:
+    def __init__(self, level: Level, scheduler: Scheduler) -> None:
+        self.level = level
+        self.graph = Graph(scheduler)
+        self.done: dict[int, Step] = {}
+
+    def step(self, node: nodes.Node) -> Step:
+        if id(node) not in self.done:
+            make = getattr(self, f"_{type(node).__name__.lower()}")
+            self.done[id(node)] = cast("Step", make(node))
+        return self.done[id(node)]
+
+    def _after(self, name: str, operator: Operator, *inputs: Step) -> Step:
+        step = self.graph.add(name, operator)
+        for port, source in enumerate(inputs):
+            self.graph.connect(source, step, port)
+        return step
+
+    def _computed(self, source: Step, columns: dict[str, Expression]) -> Step:
+        """The input with other columns."""
+        schema = pa.schema([(name, value.type) for name, value in columns.items()])
+
+        def compute(rows: pa.RecordBatch) -> pa.RecordBatch:
+            if not columns:
+                return pa.RecordBatch.from_struct_array(
+                    pa.array([{}] * rows.num_rows, pa.struct([]))
+                )
+            values = [evaluate(value, rows) for value in columns.values()]
+            return pa.RecordBatch.from_arrays(values, schema=schema)
+
+        return self._after("project", Project(schema, compute), source)
+
+    def _renamed(self, source: Step, schema: pa.Schema) -> Step:
+        """The input with its columns named, and cast, as in a schema."""
+        have = source.operator.schema
+        if have.names == schema.names and have.types == schema.types:
+            return source
+        columns: dict[str, Expression] = {}
+        for old, new in zip(have, schema, strict=True):
+            value: Expression = Column(old.name, old.type)
+            columns[new.name] = value if old.type == new.type else Cast(value, new.type)
+        return self._computed(source, columns)
+
+    def _source(self, node: nodes.Source) -> Step:
+        step = self.graph.add(f"source {node.name}", Union(node.schema.arrow, 1))
+        self.graph.feed(node.name, step, 0)
+        return step
+
+    def _alias(self, node: nodes.Alias) -> Step:
+        return self._renamed(self.step(node.input), node.schema.arrow)
+
+    def _select(self, node: nodes.Select) -> Step:
+        predicate = node.predicate
+
+        def mask(rows: pa.RecordBatch) -> NDArray[np.bool_]:
+            return evaluate_predicate(predicate, rows)
+
+        return self._after("select", Select(node.schema.arrow, mask), self.step(node.input))
+
+    def _project(self, node: nodes.Project) -> Step:
+        columns = {column.name: column.value for column in node.columns}
+        if len(columns) < len(node.columns):
+            names = [column.name for column in node.columns]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise PlanError(f"two columns of the result have the name {twice}: rename one")
+        return self._computed(self.step(node.input), columns)
+
+    def _window(self, node: nodes.Window) -> Step:
+        schema = node.schema.arrow
+        match node.form:
+            case "sliding":
+                operator = AlterLifetime.sliding(schema, node.size)
+            case "hopping":
+                operator = AlterLifetime.hopping(schema, node.size, node.slide)
+            case "now":
+                operator = AlterLifetime.now(schema)
+            case "unbounded":
+                operator = AlterLifetime.unbounded(schema)
+            case "general":
+                assert node.start is not None
+                assert node.duration is not None
+                operator = AlterLifetime(schema, _times(node.start), _times(node.duration))
+        return self._after("window", operator, self.step(node.input))
+
+    def _windowcolumns(self, node: nodes.WindowColumns) -> Step:
+        operator = Hop(
+            node.input.schema.arrow,
+            node.slide,
+            node.size,
+            node.time,
+            timestamps=pa.types.is_timestamp(node.schema.fields[-1].type),
+        )
+        return self._after("windows", operator, self.step(node.input))
+
+    def _join(self, node: nodes.Join) -> Step:
+        both = (node.left.schema + node.right.schema).arrow
+        width = len(node.left.schema)
+        left = pa.schema([both.field(place) for place in range(width)])
+        right = pa.schema([both.field(place) for place in range(width, len(both))])
+        keys: list[tuple[Expression, Expression]] = []
+        rest: list[Expression] = []
+        for part in conjuncts(node.condition):
+            pair = equality(part, frozenset(left.names), frozenset(right.names))
+            if pair is not None:
+                keys.append(pair)
+            else:
+                rest.append(part)
+        left_step, left_keys = self._with_keys(
+            self._renamed(self.step(node.left), left), [key for key, _ in keys], "left"
+        )
+        right_step, right_keys = self._with_keys(
+            self._renamed(self.step(node.right), right), [key for _, key in keys], "right"
+        )
+        condition = together(rest)
+
+        def residual(rows: pa.RecordBatch) -> NDArray[np.bool_]:
+            assert condition is not None
+            return evaluate_predicate(condition, rows)
+
+        operator = Join(
+            left_step.operator.schema,
+            right_step.operator.schema,
+            node.how,
+            left_keys,
+            right_keys,
+            residual if condition is not None else None,
+        )
+        joined = self._after(f"{node.how} join", operator, left_step, right_step)
+        kept = left if node.how in ("semi", "anti") else both
+        if joined.operator.schema.names != kept.names:
+            joined = self._computed(
+                joined, {field.name: Column(field.name, field.type) for field in kept}
+            )
+        return self._renamed(joined, node.schema.arrow)
+
+    def _with_keys(self, source: Step, keys: list[Expression], side: str) -> tuple[Step, list[str]]:
+        """The input with columns for join keys that are not columns already."""
+        names: list[str] = []
+        columns: dict[str, Expression] = {
+            field.name: Column(field.name, field.type) for field in source.operator.schema
+        }
+        plain = len(columns)
+        for key in keys:
+            name = key.name if isinstance(key, Column) else f"${side} key {len(names)}"
+            columns.setdefault(name, key)
+            names.append(name)
+        return (source if len(columns) == plain else self._computed(source, columns)), names
+
+    def _union(self, node: nodes.Union) -> Step:
+        schema = node.schema.arrow
+        inputs = [self._renamed(self.step(each), schema) for each in node.inputs]
+        return self._after("union", Union(schema), *inputs)
+
+    def _setoperation(self, node: nodes.SetOperation) -> Step:
+        schema = node.schema.arrow
+        inputs = [self._renamed(self.step(each), schema) for each in node.inputs]
+        operator = SetOperator(schema, node.kind, node.distinct, self.level)
+        return self._after(node.kind, operator, *inputs)
+
+    def _distinct(self, node: nodes.Distinct) -> Step:
+        return self._after(
+            "distinct", distinct(node.schema.arrow, self.level), self.step(node.input)
+        )
+
+    def _aggregate(self, node: nodes.Aggregate) -> Step:
+        definitions = dict(node.definitions)
+        columns = {key.name: key.value for key in node.keys}
+        aggregates: list[Aggregate] = []
+        for number, named in enumerate(node.aggregates):
+            call = cast("AggregateCall", named.value)
+            argument = _argument(call)
+            name = None
+            if argument is not None:
+                name = f"$argument {number}"
+                columns[name] = argument
+            aggregates.append(_aggregate(named.name, call, name, definitions))
+        source = self._computed(self.step(node.input), columns)
+        keys = [key.name for key in node.keys]
+        operator = group_by(source.operator.schema, keys, aggregates, self.level)
+        return self._after("group by", operator, source)
+
+    def _rank(self, node: nodes.Rank) -> Step:
+        source = self.step(node.input)
+        own = source.operator.schema
+        columns: dict[str, Expression] = {
+            field.name: Column(field.name, field.type) for field in own
+        }
+
+        def named(value: Expression) -> str:
+            name = value.name if isinstance(value, Column) else f"$order {len(columns)}"
+            columns.setdefault(name, value)
+            return name
+
+        partition = [named(value) for value in node.partition]
+        order = [
+            OrderBy(named(item.value), item.descending, item.nulls_first) for item in node.order
+        ]
+        if len(columns) > len(own):
+            raise PlanError("ORDER BY and PARTITION BY take columns here: compute them first")
+        operator = Rank(
+            own,
+            partition,
+            order,
+            node.method,
+            node.name or "rank",
+            self.level,
+            limit=node.limit,
+            keep_rank=node.name is not None,
+        )
+        return self._renamed(self._after("rank", operator, source), node.schema.arrow)
+
+
+def _argument(call: AggregateCall) -> Expression | None:
+    """What an aggregate is computed from: one column, with its filter applied."""
+    value: Expression | None = call.args[0] if call.args else None
+    if call.function == "count" and isinstance(value, Literal) and value.value is not None:
+        value = None  # count(1) counts rows
+    if call.function == "count_if":
+        assert value is not None
+        value = Case(((value, Literal(True, BOOLEAN)),), Literal(None, BOOLEAN), BOOLEAN)
+    if call.filter is None:
+        return value
+    if call.function in ("first", "last", "any_value"):
+        raise PlanError(f"{call.function} does not take FILTER here")
+    if value is None:
+        value = Literal(True, BOOLEAN)
+    return Case(((call.filter, value),), Literal(None, value.type), value.type)
+
+
+def _aggregate(
+    name: str, call: AggregateCall, argument: str | None, definitions: dict[str, object]
+) -> Aggregate:
+    if call.function in definitions:
+        return Aggregate(
+            name, "user_defined", argument, call.type, definition=definitions[call.function]
+        )
+    if call.function not in FUNCTIONS:
+        known = ", ".join(sorted(FUNCTIONS))
+        raise PlanError(
+            f"the aggregate {call.function} cannot be kept up to date; there are {known}"
+        )
+    parameter = None
+    if call.function == "percentile":
+        share = call.args[1]
+        if not isinstance(share, Literal) or isinstance(share.value, (list, tuple)):
+            raise PlanError("percentile needs one constant share from 0 to 1")
+        parameter = float(share.value)
+    elif len(call.args) > 1:
+        raise PlanError(f"{call.function} of several arguments cannot be kept up to date")
+    if call.ignore_nulls:
+        raise PlanError(f"{call.function} with IGNORE NULLS cannot be kept up to date")
+    return Aggregate(
+        name, FUNCTIONS[call.function], argument, call.type,
+        distinct=call.distinct, parameter=parameter,
+    )  # fmt: skip
+
+
+def _times(value: Expression) -> Linear | Callable[[Int64s, Int64s], Int64s]:
+    """A time or a duration as a function of vs and ve; ∞ where it depends on an end that is ∞."""
+    form = linear_form(value)
+    if form is not None:
+        return Linear(*form)
+
+    def compute(vs: Int64s, ve: Int64s) -> Int64s:
+        endless = ve == INFINITY
+        columns = {"vs": vs, "ve": np.where(endless, 0, ve)}
+        result: Any = evaluate(value, pa.RecordBatch.from_pydict(columns))
+        times = result.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return np.where(endless, INFINITY, times) if "ve" in value.columns() else times
+
+    return compute

@@ -1,0 +1,119 @@
+"""Small helpers between Arrow and NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Array = Any
+"""A pyarrow.Array."""
+Scalar = Any
+"""A pyarrow.Scalar."""
+Value = Any
+"""A pyarrow.Array, or a pyarrow.Scalar that stands for the same value in every row."""
+Mask = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[Any]
+
+
+def is_scalar(value: Value) -> bool:
+    """Does it stand for the same value in every row?"""
+    return isinstance(value, pa.Scalar)
+
+
+def as_array(value: Value, length: int) -> Array:
+    """The value with one entry for each row."""
+    if not is_scalar(value):
+        return value
+    if not value.is_valid:
+        return pa.nulls(length, value.type)
+    return pa.repeat(value, length)
+
+
+def valid_mask(array: Array) -> Mask:
+    """Where the array is not null."""
+    if array.null_count == 0:
+        return np.ones(len(array), dtype=np.bool_)
+    return to_mask(array.is_valid())
+
+
+def to_mask(array: Array) -> Mask:
+    """A boolean array as NumPy; null is false."""
+    if array.null_count:
+        array = array.fill_null(False)
+    mask: Mask = array.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def numbers(array: Array) -> Numbers:
+    """The values of a number, date, time or interval array as NumPy; null is 0."""
+    kind = array.type
+    if pa.types.is_date32(kind):
+        array = array.view(pa.int32())
+    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        array = array.view(pa.int64())
+    if array.null_count:
+        array = array.fill_null(False if pa.types.is_boolean(kind) else 0)
+    values: Numbers = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def from_numbers(values: Numbers, valid: Mask | None, kind: Any) -> Array:
+    """An array of the given type from NumPy values, null where not valid."""
+    mask = None if valid is None or valid.all() else ~valid
+    if pa.types.is_date32(kind):
+        return pa.array(values.astype(np.int32, copy=False), pa.int32(), mask=mask).view(kind)
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return pa.array(values.astype(np.int64, copy=False), pa.int64(), mask=mask).view(kind)
+    return pa.array(values, kind, mask=mask)
+
+
+def both_valid(*arrays: Array) -> Mask | None:
+    """Where none of the arrays is null; None means everywhere."""
+    found: Mask | None = None
+    for array in arrays:
+        if array.null_count:
+            valid = valid_mask(array)
+            found = valid if found is None else found & valid
+    return found
+
+
+def with_nulls(array: Array, missing: Mask) -> Array:
+    """The array with null where the mask says so."""
+    if not missing.any():
+        return array
+    return pc.if_else(pa.array(~missing), array, pa.scalar(None, array.type))
+
+
+def scatter(values: Array, rows: Mask, length: int) -> Array:
+    """An array of the given length that has the values in the masked rows and null elsewhere."""
+    if len(values) == length:
+        return values
+    positions = np.cumsum(rows) - 1
+    indices = pa.array(positions, pa.int64(), mask=~rows)
+    return values.take(indices)
+
+
+def per_distinct(function: Callable[..., Any], arrays: list[Array], kind: Any) -> Array:
+    """The fallback where nothing vectorised exists: a Python function, called once for each
+    distinct combination of values; null where any of them is null.
+    """
+    length = len(arrays[0])
+    encoded = [array.dictionary_encode() for array in arrays]
+    valid = both_valid(*arrays)
+    codes = np.zeros(length, dtype=np.int64)
+    for column in encoded:
+        codes = codes * max(len(column.dictionary), 1) + numbers(column.indices)
+    if valid is not None:
+        codes[~valid] = -1
+    distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    chosen = [array.take(pa.array(first)).to_pylist() for array in arrays]
+    results = [
+        None if code < 0 else function(*values)
+        for code, *values in zip(distinct.tolist(), *chosen, strict=True)
+    ]
+    return pa.array(results, kind).take(pa.array(inverse))

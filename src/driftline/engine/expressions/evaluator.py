@@ -1,0 +1,373 @@
+"""Evaluation: an expression becomes, once, a tree of steps; a step turns columns into a value.
+
+Which rows an operand is evaluated on follows Spark, because an operand may fail:
+- a branch of CASE is evaluated on the rows that take it, a later value of COALESCE on the rows
+  where those before are null, a later item of IN on the rows that have not matched;
+- the right side of AND is evaluated where the left is not false, of OR where it is not true;
+- an argument of any other function where the arguments before it are not null.
+Operands that cannot fail are evaluated on all rows, which is faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from driftline.engine.expressions.arrays import (
+    Array,
+    Mask,
+    Value,
+    as_array,
+    is_scalar,
+    scatter,
+    to_mask,
+    valid_mask,
+)
+from driftline.engine.expressions.casts import cast, cast_is_total
+from driftline.engine.expressions.comparison import compare_values
+from driftline.engine.expressions.errors import EvaluationError
+from driftline.engine.expressions.literals import scalar_of
+from driftline.engine.expressions.registry import KERNELS, Kernel
+from driftline.plan.errors import ExpressionError
+from driftline.plan.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    FieldAccess,
+    Literal,
+)
+
+_KEPT_AS = "_compiled"
+
+
+class Frame:
+    """The columns an expression reads, or some of their rows."""
+
+    def __init__(self, columns: Any, rows: Array | None = None, length: int | None = None) -> None:
+        self._columns = columns
+        self._rows = rows
+        self.length: int = columns.num_rows if length is None else length
+        self._cache: dict[str, Array] = {}
+
+    def column(self, name: str, kind: Any) -> Array:
+        """A column with the type the expression was resolved for."""
+        found = self._cache.get(name)
+        if found is None:
+            found = self._columns.column(name)
+            if isinstance(found, pa.ChunkedArray):
+                found = found.combine_chunks()
+                if isinstance(found, pa.ChunkedArray):  # an empty table
+                    found = (
+                        pa.concat_arrays(found.chunks) if found.num_chunks else pa.nulls(0, kind)
+                    )
+            if self._rows is not None:
+                found = found.filter(self._rows)
+            if found.type != kind:
+                found = pc.cast(found, kind)
+            self._cache[name] = found
+        return found
+
+    def where(self, rows: Mask) -> Frame:
+        """The rows of a mask."""
+        if self._rows is not None:
+            parent = to_mask(self._rows).copy()
+            parent[parent] = rows
+            return Frame(self._columns, pa.array(parent), int(np.count_nonzero(rows)))
+        return Frame(self._columns, pa.array(rows), int(np.count_nonzero(rows)))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A compiled expression. `total`: it cannot fail."""
+
+    run: Callable[[Frame], Value]
+    kind: Any
+    total: bool
+    constant: bool = False
+
+    def array(self, frame: Frame) -> Array:
+        """The value with one entry for each row."""
+        if frame.length == 0:
+            return pa.nulls(0, self.kind)
+        return as_array(self.run(frame), frame.length)
+
+    def array_where(self, frame: Frame, rows: Mask | None) -> Array:
+        """The value on some rows, null on the others. None means all rows."""
+        if rows is None or rows.all():
+            return self.array(frame)
+        if not rows.any():
+            return pa.nulls(frame.length, self.kind)
+        if self.total:
+            return self.array(frame)
+        return scatter(self.array(frame.where(rows)), rows, frame.length)
+
+
+def evaluate(expression: Expression, columns: Any) -> Array:
+    """The values of an expression over the rows of a RecordBatch or Table.
+
+    >>> from driftline.plan import Schema, parse_expression
+    >>> rows = pa.table({"x": [1, 0, None]})
+    >>> test = parse_expression("CASE WHEN x <> 0 THEN 10 / x END", Schema.from_arrow(rows.schema))
+    >>> evaluate(test, rows).to_pylist()
+    [10.0, None, None]
+    """
+    return compiled(expression).array(Frame(columns))
+
+
+def evaluate_predicate(expression: Expression, columns: Any) -> Mask:
+    """Where a condition is true; null is not true.
+
+    >>> from driftline.plan import Schema, parse_expression
+    >>> rows = pa.table({"x": [1, 0, None]})
+    >>> evaluate_predicate(parse_expression("x > 0", Schema.from_arrow(rows.schema)), rows)
+    array([ True, False, False])
+    """
+    return to_mask(evaluate(expression, columns))
+
+
+def compiled(expression: Expression) -> Step:
+    """The steps of an expression, made once and kept with it."""
+    found: Step | None = expression.__dict__.get(_KEPT_AS)
+    if found is None:
+        found = _compile(expression)
+        expression.__dict__[_KEPT_AS] = found
+    return found
+
+
+def _compile(expression: Expression) -> Step:
+    if isinstance(expression, Column):
+        name, kind = expression.name, expression.kind
+        return Step(lambda frame: frame.column(name, kind), kind, total=True)
+    if isinstance(expression, Literal):
+        scalar = scalar_of(expression)
+        return Step(lambda _frame: scalar, scalar.type, total=True, constant=True)
+    if isinstance(expression, AggregateCall):
+        raise ExpressionError(f"{expression.sql()} is a value of a group, not of a row")
+    step = _compile_operation(expression)
+    children = [_compile_constant(child) for child in expression.children]
+    return _folded(step) if children and all(children) else step
+
+
+def _compile_constant(expression: Expression) -> bool:
+    return not any(isinstance(node, (Column, AggregateCall)) for node in expression.walk())
+
+
+def _compile_operation(expression: Expression) -> Step:
+    if isinstance(expression, Cast):
+        return _cast_step(expression)
+    if isinstance(expression, Case):
+        return _case_step(expression)
+    if isinstance(expression, FieldAccess):
+        return _field_step(expression)
+    if isinstance(expression, Call):
+        special = _LAZY.get(expression.function)
+        return special(expression) if special is not None else _call_step(expression)
+    raise TypeError(f"{type(expression).__name__} is not an expression")
+
+
+_ONE_ROW = pa.table({"": [0]})
+_UNKNOWN = pa.scalar(None, pa.bool_())
+
+
+def _folded(step: Step) -> Step:
+    """A step without columns, computed once. One that fails keeps failing when it is run."""
+    try:
+        value = step.array(Frame(_ONE_ROW))[0]
+    except EvaluationError:
+        return step
+    return Step(lambda _frame: value, step.kind, total=True, constant=True)
+
+
+def _cast_step(expression: Cast) -> Step:
+    child = _compile(expression.value)
+    source, target, lenient = expression.value.type, expression.kind, expression.lenient
+
+    def run(frame: Frame) -> Value:
+        return cast(child.array(frame), source, target, lenient)
+
+    return Step(run, target, child.total and (lenient or cast_is_total(source, target)))
+
+
+def _field_step(expression: FieldAccess) -> Step:
+    child, index = _compile(expression.value), expression.index
+
+    def run(frame: Frame) -> Value:
+        return pc.struct_field(child.array(frame), [index])
+
+    return Step(run, expression.type, child.total)
+
+
+def _call_step(call: Call) -> Step:
+    found = KERNELS.get(call.function)
+    if found is None:
+        raise ExpressionError(f"the function {call.function} cannot be evaluated")
+    steps = [_compile(arg) for arg in call.args]
+    total = found.total(call) and all(step.total for step in steps)
+    arguments = _arguments_in_order(found, call, steps)
+
+    def run(frame: Frame) -> Value:
+        values = arguments(frame)
+        if not found.scalars or all(map(is_scalar, values)):
+            values = [as_array(value, frame.length) for value in values]
+        if not values:
+            return found.compute(call, [as_array(pa.scalar(0), frame.length)])
+        return found.compute(call, values)
+
+    return Step(run, call.kind, total)
+
+
+def _arguments_in_order(
+    found: Kernel, call: Call, steps: list[Step]
+) -> Callable[[Frame], list[Value]]:
+    if not found.strict(call) or all(step.total for step in steps):
+        return lambda frame: [step.run(frame) for step in steps]
+    order = list(range(len(steps)))
+    if found.right_first:
+        order.reverse()
+    zero_is_null = found.right_first and call.function.startswith("try_")
+
+    def run(frame: Frame) -> list[Value]:
+        values: list[Value] = [None] * len(steps)
+        needed: Mask | None = None
+        for place in order:
+            step = steps[place]
+            everywhere = needed is None or step.constant
+            value = step.run(frame) if everywhere else step.array_where(frame, needed)
+            values[place] = value
+            usable = _usable(value, frame.length, zero_is_null and place == order[0])
+            if usable is not None:
+                needed = usable if needed is None else needed & usable
+        return values
+
+    return run
+
+
+def _usable(value: Value, length: int, zero_is_null: bool) -> Mask | None:
+    """Where an argument is not null, and not zero if that is as good as null; None: everywhere."""
+    if is_scalar(value) and not value.is_valid:
+        return np.zeros(length, dtype=np.bool_)
+    if zero_is_null:
+        array = as_array(value, length)
+        zero = pc.equal(array, pa.scalar(0, array.type))
+        return ~to_mask(pc.fill_null(zero, True))
+    if is_scalar(value) or value.null_count == 0:
+        return None
+    return valid_mask(value)
+
+
+def _case_step(expression: Case) -> Step:
+    branches = [(_compile(when), _compile(then)) for when, then in expression.branches]
+    otherwise = _compile(expression.otherwise)
+    steps = [step for branch in branches for step in branch] + [otherwise]
+    total = all(step.total for step in steps)
+
+    def run(frame: Frame) -> Value:
+        undecided = np.ones(frame.length, dtype=np.bool_)
+        choice = np.full(frame.length, len(branches), dtype=np.int64)
+        values: list[Value] = []
+        for place, (when, then) in enumerate(branches):
+            taken = to_mask(when.array_where(frame, undecided)) & undecided
+            choice[taken] = place
+            undecided &= ~taken
+            values.append(_on_rows(then, frame, taken))
+        values.append(_on_rows(otherwise, frame, undecided))
+        return _choose(choice, values, frame.length)
+
+    return Step(run, expression.kind, total)
+
+
+def _on_rows(step: Step, frame: Frame, rows: Mask) -> Value:
+    return step.run(frame) if step.constant else step.array_where(frame, rows)
+
+
+def _choose(choice: Any, values: Sequence[Value], length: int) -> Array:
+    """For each row the value whose place is chosen."""
+    if len(values) == 2 and not pa.types.is_nested(values[0].type):  # noqa: PLR2004 - IF
+        return as_array(pc.if_else(pa.array(choice == 0), *values), length)
+    parts = [as_array(value, length) for value in values]
+    rows = np.arange(length) + choice * length
+    return pa.concat_arrays(parts).take(pa.array(rows))
+
+
+def _coalesce_step(call: Call) -> Step:
+    steps = [_compile(arg) for arg in call.args]
+
+    def run(frame: Frame) -> Value:
+        found = steps[0].array(frame)
+        for step in steps[1:]:
+            if found.null_count == 0:
+                break
+            missing = ~valid_mask(found)
+            other = step.array_where(frame, missing)
+            found = _choose(missing.astype(np.int64), [found, other], frame.length)
+        return found
+
+    return Step(run, call.kind, all(step.total for step in steps))
+
+
+def _logic_step(call: Call) -> Step:
+    left, right = (_compile(arg) for arg in call.args)
+    total = left.total and right.total
+    conjunction = call.function == "and"
+    combine = pc.and_kleene if conjunction else pc.or_kleene
+
+    def run(frame: Frame) -> Value:
+        first = left.array(frame)
+        if right.total:
+            return combine(first, right.run(frame))
+        open_rows = pc.fill_null(first if conjunction else pc.invert(first), True)
+        return combine(first, right.array_where(frame, to_mask(open_rows)))
+
+    return Step(run, call.kind, total)
+
+
+def _in_step(call: Call) -> Step:
+    value, *items = (_compile(arg) for arg in call.args)
+    kind = call.args[0].type
+    total = all(step.total for step in (value, *items))
+    sample = Frame(_ONE_ROW)
+    # Where nothing can fail, the order does not matter: constants first, all at once.
+    constants = [item for item in items if item.constant and total]
+    known = [item.run(sample) for item in constants]
+    others = [item for item in items if item not in constants]
+
+    def run(frame: Frame) -> Value:
+        subject = value.array(frame)
+        found = _matches(subject, known, kind)
+        for item in others:
+            open_rows = valid_mask(subject) & ~to_mask(found)
+            other = item.array_where(frame, open_rows)
+            found = pc.or_kleene(found, compare_values("equal", subject, other, kind))
+        return found
+
+    return Step(run, call.kind, total)
+
+
+def _matches(subject: Array, known: list[Any], kind: Any) -> Array:
+    """`subject IN (constants)`, by a set where Arrow's equality is Spark's."""
+    present = [item for item in known if item.is_valid]
+    found = pc.if_else(subject.is_valid(), pa.scalar(False), _UNKNOWN)
+    if not (pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind)):
+        if present:
+            members = pc.is_in(subject, value_set=pa.array(present, kind))
+            found = pc.or_kleene(found, pc.if_else(members, True, found))
+        return found if len(present) == len(known) else pc.or_kleene(found, _UNKNOWN)
+    for item in known:
+        found = pc.or_kleene(found, compare_values("equal", subject, item, kind))
+    return found
+
+
+_LAZY: dict[str, Callable[[Call], Step]] = {
+    "and": _logic_step,
+    "or": _logic_step,
+    "coalesce": _coalesce_step,
+    "in": _in_step,
+}

@@ -1,0 +1,23 @@
+"""Constants as Arrow scalars."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from driftline.engine.expressions.arrays import Scalar
+from driftline.plan.expressions import Literal
+from driftline.plan.types import DATE, INTERVAL_MONTHS
+
+
+def scalar_of(literal: Literal) -> Scalar:
+    """The Arrow scalar of a constant; an interval of months is their number."""
+    kind, value = literal.kind, literal.value
+    if kind == INTERVAL_MONTHS:
+        return pa.scalar(value, pa.int32())
+    if value is None:
+        return pa.scalar(None, kind)
+    if kind == DATE:
+        return pa.array([value], pa.int32()).view(kind)[0]
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return pa.array([value], pa.int64()).view(kind)[0]
+    return pa.scalar(value, kind)

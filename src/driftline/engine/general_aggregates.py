@@ -1,0 +1,250 @@
+"""Group by with any aggregates, by the rows of every snapshot; without keys, the global aggregate.
+
+    γ_{keys; aggregates}(H), at every time:
+        one row (keys, aggregates of the group) for every group of the snapshot that is not empty
+
+Every aggregate is a function of the bag of its argument's values, and, for first, last and
+array_agg, of their vs; equal vs go by value. `distinct` leaves of equal values the one with the
+least vs. How numbers are added up is said in `exact_numbers`. HAVING is a select on the result.
+
+State: see `snapshots`; of the rows only the arguments are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine import exact_numbers, piece_kernels
+from driftline.engine.aggregates import Aggregate
+from driftline.engine.exact_numbers import Numbers
+from driftline.engine.order_keys import order_keys, valid
+from driftline.engine.snapshots import Pieces, SnapshotOperator
+from driftline.model.reference.aggregates import UserDefinedAggregate
+from driftline.model.reference.latency import Level
+from driftline.model.row import Row
+
+Int64s = NDArray[np.int64]
+
+MEDIAN = 0.5
+
+
+class GeneralGroupBy(SnapshotOperator):
+    """`keys` are columns of the input; so are the arguments of the aggregates."""
+
+    def __init__(
+        self, schema: pa.Schema, keys: list[str], aggregates: list[Aggregate], level: Level
+    ) -> None:
+        for aggregate in aggregates:
+            _check(aggregate, schema)
+        arguments = [item.argument for item in aggregates if item.argument is not None]
+        self.aggregates = aggregates
+        super().__init__(
+            schema,
+            keys,
+            list(dict.fromkeys(arguments)),
+            pa.schema([pa.field(item.name, item.type) for item in aggregates]),
+            level,
+            with_keys=True,
+        )
+
+    def evaluate(self, pieces: Pieces) -> tuple[Int64s, pa.RecordBatch]:
+        values: dict[tuple[str, bool], Values] = {}
+        columns: list[pa.Array] = []
+        for aggregate in self.aggregates:
+            if aggregate.argument is None:
+                columns.append(pa.array(np.diff(pieces.offsets)).cast(aggregate.type))
+                continue
+            key = (aggregate.argument, aggregate.distinct)
+            if key not in values:
+                values[key] = Values(pieces, *key)
+            column = FUNCTIONS[aggregate.function](values[key], aggregate)
+            columns.append(column if column.type == aggregate.type else column.cast(aggregate.type))
+        return np.arange(len(pieces)), pa.RecordBatch.from_arrays(
+            columns, schema=self.answer_schema
+        )
+
+
+class Values:
+    """The values of one argument in every piece.
+
+    `offsets`, `members`: the pieces without nulls (and without repetitions, if `is_distinct`);
+    `column`, `keys`, `valid`: the value of each member, and what stands for it in order.
+    """
+
+    def __init__(self, pieces: Pieces, argument: str, is_distinct: bool) -> None:
+        self.pieces, self.is_distinct = pieces, is_distinct
+        self.column = pieces.rows.column(argument)
+        self.valid = valid(self.column)
+        self.offsets, self.members = pieces.offsets, pieces.members
+        if self.column.null_count:
+            self.offsets, self.members = piece_kernels.present(
+                self.offsets, self.members, self.valid
+            )
+        self._keys: Int64s | None = None
+        self._arranged: Int64s | None = None
+        self._numbers: Numbers | None = None
+        if is_distinct:
+            self.offsets, self.members = piece_kernels.distinct(
+                self.offsets, self.members, self.keys, pieces.vs
+            )
+            self._arranged = self.members
+
+    @property
+    def keys(self) -> Int64s:
+        if self._keys is None:
+            self._keys = order_keys(self.column)
+        return self._keys
+
+    @property
+    def arranged(self) -> Int64s:
+        """The members of each piece, from the least value to the greatest."""
+        if self._arranged is None:
+            self._arranged = piece_kernels.arranged(self.offsets, self.members, self.keys)
+        return self._arranged
+
+    @property
+    def numbers(self) -> Numbers:
+        """The values as numbers to add up."""
+        if self._numbers is None:
+            self._numbers = Numbers(self.column, self.valid)
+        return self._numbers
+
+    @property
+    def counts(self) -> Int64s:
+        return np.diff(self.offsets)
+
+    def taken(self, members: Int64s) -> pa.Array:
+        """The values of some members; null for -1."""
+        return self.column.take(pa.array(members, mask=members < 0))
+
+
+def _count(values: Values, aggregate: Aggregate) -> pa.Array:
+    return pa.array(values.counts)
+
+
+def _sum(values: Values, aggregate: Aggregate) -> pa.Array:
+    return exact_numbers.sums(values.numbers, values.offsets, values.members, aggregate.type)
+
+
+def _avg(values: Values, aggregate: Aggregate) -> pa.Array:
+    return exact_numbers.averages(values.numbers, values.offsets, values.members, aggregate.type)
+
+
+def _variance(degrees_lost: int, root: bool) -> Callable[[Values, Aggregate], pa.Array]:
+    def column(values: Values, aggregate: Aggregate) -> pa.Array:
+        found = exact_numbers.variances(
+            values.numbers, values.offsets, values.members, degrees_lost
+        )
+        results = np.sqrt(found) if root else found
+        return pa.array(results, mask=values.counts <= degrees_lost)
+
+    return column
+
+
+def _extreme(sign: int) -> Callable[[Values, Aggregate], pa.Array]:
+    def column(values: Values, aggregate: Aggregate) -> pa.Array:
+        at_once = np.zeros(len(values.keys), np.int64)
+        return values.taken(
+            piece_kernels.extreme(
+                values.offsets, values.members, at_once, values.valid, values.keys, sign
+            )
+        )
+
+    return column
+
+
+def _by_time(sign: int) -> Callable[[Values, Aggregate], pa.Array]:
+    def column(values: Values, aggregate: Aggregate) -> pa.Array:
+        pieces = values.pieces  # here a null is a value like any other
+        return values.taken(
+            piece_kernels.extreme(
+                pieces.offsets, pieces.members, pieces.vs, values.valid, values.keys, sign
+            )
+        )
+
+    return column
+
+
+def _percentile(values: Values, aggregate: Aggregate) -> pa.Array:
+    share = MEDIAN if aggregate.parameter is None else aggregate.parameter
+    empty = values.counts == 0
+    place = share * np.maximum(values.counts - 1, 0)
+    part = place - np.floor(place)
+    first = values.offsets[:-1]
+    arranged = np.append(values.arranged, 0)  # so that an empty last piece points at something
+    lower = arranged[np.where(empty, -1, first + np.floor(place).astype(np.int64))]
+    upper = arranged[np.where(empty, -1, first + np.ceil(place).astype(np.int64))]
+    numbers = exact_numbers.as_floats(values.column)
+    if len(numbers) == 0:
+        return pa.array(np.zeros(len(empty)), mask=empty)
+    with np.errstate(invalid="ignore"):
+        between = (1 - part) * numbers[lower] + part * numbers[upper]
+    same = values.keys[lower] == values.keys[upper]
+    return pa.array(np.where(same, numbers[lower], between), mask=empty)
+
+
+def _array_agg(values: Values, aggregate: Aggregate) -> pa.Array:
+    by_time = piece_kernels.arranged(values.offsets, values.arranged, values.pieces.vs)
+    offsets = pa.array(values.offsets, pa.int32())
+    items = values.column.take(pa.array(by_time))
+    return pa.ListArray.from_arrays(offsets, items)
+
+
+def _user_defined(values: Values, aggregate: Aggregate) -> pa.Array:
+    """Computed afresh for every piece, by Python."""
+    definition: Any = aggregate.definition
+    items = values.column.to_pylist()
+    if pa.types.is_nested(values.column.type):
+        items = [Row(value=item)["value"] for item in items]  # as rows and tuples
+    arranged, offsets = values.arranged.tolist(), values.offsets.tolist()
+    results = []
+    for piece in range(len(offsets) - 1):
+        state = definition.initial()
+        for member in arranged[offsets[piece] : offsets[piece + 1]]:
+            state = definition.add(state, items[member])
+        results.append(definition.result(state))
+    return pa.array(results, aggregate.type)
+
+
+FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array]] = {
+    "count": _count,
+    "sum": _sum,
+    "avg": _avg,
+    "min": _extreme(1),
+    "max": _extreme(-1),
+    "variance": _variance(1, root=False),
+    "variance_pop": _variance(0, root=False),
+    "stddev": _variance(1, root=True),
+    "stddev_pop": _variance(0, root=True),
+    "median": _percentile,
+    "percentile": _percentile,
+    "first": _by_time(1),
+    "last": _by_time(-1),
+    "array_agg": _array_agg,
+    "user_defined": _user_defined,
+}
+OF_ANY = {"count", "min", "max", "first", "last", "array_agg", "user_defined"}
+
+
+def _check(aggregate: Aggregate, schema: pa.Schema) -> None:
+    """Refuse what cannot be computed, with the reason."""
+    name, function = aggregate.name, aggregate.function
+    if function not in FUNCTIONS:
+        raise ValueError(f"{name}: there is no aggregate {function!r}")
+    if aggregate.argument is None:
+        if function != "count" or aggregate.distinct:
+            raise ValueError(f"{name}: {function} needs an argument")
+        return
+    kind = schema.field(aggregate.argument).type
+    if function not in OF_ANY and not exact_numbers.is_number(kind):
+        raise ValueError(f"{name}: {function} needs numbers, and {aggregate.argument} is {kind}")
+    share = aggregate.parameter
+    if function == "percentile" and (share is None or not 0 <= share <= 1):
+        raise ValueError(f"{name}: a percentile needs a share from 0 to 1, not {share}")
+    if function == "user_defined" and not isinstance(aggregate.definition, UserDefinedAggregate):
+        raise ValueError(f"{name}: its definition needs the methods initial, add and result")

@@ -1,0 +1,194 @@
+"""What a stream can be read from, as columns of raw events.
+
+Event logs, and plain records of which each is an insert [time, ∞): files (JSON Lines, CSV,
+Parquet), Arrow, pandas and Polars tables, and Python iterables of rows or of model events.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.expressions import evaluate
+from driftline.model.columns import INSERT, StreamColumns
+from driftline.model.event import Cti, ExternalCti, Insert, Retract
+from driftline.model.time import INFINITY
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import Cast, Column
+from driftline.plan.nodes import Source
+from driftline.plan.types import canonical, is_integer, is_timestamp, type_name
+
+Int64s = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RawEvents:
+    """Raw events in order of arrival; `position` is their place among those of all streams."""
+
+    kind: NDArray[np.int8]
+    vs: Int64s
+    ve: Int64s
+    vn: Int64s
+    payload: pa.Table
+    position: Int64s
+    is_log: bool  # it carries its own lifetimes and ctis
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def slice(self, first: int, last: int) -> RawEvents:
+        part = slice(first, last)
+        return RawEvents(
+            self.kind[part],
+            self.vs[part],
+            self.ve[part],
+            self.vn[part],
+            self.payload.slice(first, last - first),
+            self.position[part],
+            self.is_log,
+        )
+
+
+def events_from(source: Source, data: Any) -> RawEvents:
+    """The raw events of a stream, from whatever the user has."""
+    if isinstance(data, (str, Path)):
+        return _from_file(source, Path(data))
+    if isinstance(data, StreamColumns):
+        return _from_log(source, data)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        return _from_records(source, data)
+    if hasattr(data, "to_arrow"):  # Polars
+        return _from_records(source, data.to_arrow())
+    if type(data).__module__.startswith("pandas"):
+        return _from_records(source, pa.Table.from_pandas(data, preserve_index=False))
+    if isinstance(data, Iterable) and not isinstance(data, Mapping):
+        return _from_python(source, data)
+    raise PlanError(
+        f"the stream {source.name} cannot be read from a {type(data).__name__}: give a path, a "
+        "table (Arrow, pandas, Polars), rows as dicts, or events"
+    )
+
+
+def _from_python(source: Source, items: Iterable[Any]) -> RawEvents:
+    items = iter(items)
+    first = next(items, None)
+    everything = itertools.chain([] if first is None else [first], items)
+    if isinstance(first, (Insert, Retract, Cti, ExternalCti)):
+        columns = StreamColumns.from_events(
+            source.name, list(everything), schema=source.columns.arrow
+        )
+        return _from_log(source, columns)
+    rows = [dict(row) for row in everything]
+    names = source.columns.names
+    table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
+    return _from_records(source, table)
+
+
+def _from_file(source: Source, path: Path) -> RawEvents:
+    if not path.exists():
+        raise PlanError(f"{path}: there is no such file")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if ".parquet" in suffixes:
+        import pyarrow.parquet as pq
+
+        return _from_records(source, pq.read_table(path))
+    if ".csv" in suffixes:
+        from pyarrow import csv
+
+        # Text, so that Spark's casts decide what a value means.
+        options = csv.ConvertOptions(
+            column_types=dict.fromkeys(source.columns.names, pa.string()), strings_can_be_null=True
+        )
+        return _from_records(source, csv.read_csv(path, convert_options=options))
+    if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
+        return _from_json(source, path)
+    raise PlanError(f"{path}: its format is told by .jsonl, .csv or .parquet")
+
+
+def _from_json(source: Source, path: Path) -> RawEvents:
+    from pyarrow import json
+
+    from driftline.model.log.reader import read_log
+
+    with pa.input_stream(str(path), compression="detect") as stream:
+        beginning = stream.read(1 << 16)
+    if b'"kind"' in beginning.split(b"\n", 1)[0]:
+        log = read_log([str(path)])
+        if source.name not in log.streams:
+            known = ", ".join(log.streams) or "no stream"
+            raise PlanError(f"{path} has {known}, but not {source.name}")
+        return _from_log(source, log.streams[source.name])
+    with pa.input_stream(str(path), compression="detect") as stream:
+        return _from_records(source, json.read_json(stream))
+
+
+def _from_log(source: Source, columns: StreamColumns) -> RawEvents:
+    return RawEvents(
+        columns.kind,
+        columns.vs,
+        columns.ve,
+        columns.vn,
+        typed(source, columns.payload),
+        columns.position,
+        is_log=True,
+    )
+
+
+def _from_records(source: Source, table: pa.Table) -> RawEvents:
+    if source.time is None:
+        raise PlanError(
+            f"the stream {source.name} is read from plain records: say which column is its time, "
+            f"stream({source.name!r}, …, time=…)"
+        )
+    rows = typed(source, table)
+    time = rows.column(source.time)
+    if time.null_count:
+        row = time.is_null().to_numpy(zero_copy_only=False).argmax()
+        raise PlanError(f"row {row + 1} of {source.name} has no time: {source.time} is null")
+    if not is_integer(canonical(time.type)) and not is_timestamp(canonical(time.type)):
+        raise PlanError(
+            f"the time of {source.name}, {source.time}, is a {type_name(canonical(time.type))}; "
+            "it must be a TIMESTAMP or an integer"
+        )
+    ticks = time.cast(pa.int64()).to_numpy().astype(np.int64)
+    count = len(ticks)
+    endless = np.full(count, INFINITY, np.int64)
+    position = np.arange(count, dtype=np.int64)
+    kind = np.full(count, INSERT, np.int8)
+    return RawEvents(kind, ticks, endless, endless, rows, position, is_log=False)
+
+
+def typed(source: Source, table: pa.Table) -> pa.Table:
+    """The columns of the stream's schema, cast as Spark casts."""
+    have = {name.lower(): name for name in table.column_names}
+    missing = [name for name in source.columns.names if name.lower() not in have]
+    if missing and table.num_rows:
+        raise PlanError(
+            f"the stream {source.name} has no column {missing[0]}; it has "
+            f"{', '.join(table.column_names) or 'none'}"
+        )
+    schema = source.columns.arrow
+    if missing:
+        return schema.empty_table()
+    columns = []
+    for field in schema:
+        column = table.column(have[field.name.lower()])
+        if column.type != field.type:
+            whole = pa.table({field.name: column.combine_chunks()})
+            kind = canonical(column.type)
+            column = evaluate(Cast(Column(field.name, kind), field.type), _canonical(whole, kind))
+        columns.append(column)
+    return pa.table(columns, schema=schema)
+
+
+def _canonical(table: pa.Table, kind: Any) -> pa.Table:
+    return table.cast(pa.schema([(table.column_names[0], kind)]))

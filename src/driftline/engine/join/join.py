@@ -1,0 +1,323 @@
+"""Join: pairs of rows that are alive at the same time, have the same keys and fulfil a condition.
+
+    L ⋈ R      = { (max vs, min ve, l + r) : l ∈ L, r ∈ R, on(l, r), max vs < min ve }
+    L ⟕ R      = L ⋈ R  ∪  (L ▷ R) padded with nulls;  L ⟖ R and L ⟗ R likewise
+    L ⋉ R, L ▷ R = every lifetime of L, cut to the longest stretches with, or without, a match in R
+
+The join is linear in its changes: a signed lifetime of one side is paired with what is held of the
+other, and the weights are multiplied. Where a side is preserved, the changes of that side come out
+cut to their runs, and those lifetimes of it that the other side's changes match are cut anew: what
+differs comes out.
+
+State: both sides' lifetimes, by key. Let C be the cti of a lifetime's own side, D the other's, F
+the lesser of the two, and [vs, ve) the lifetime. What the other side changes it changes at or
+after D, and what is taken back of the own side is cut at or after C.
+- Inner: it may go when ve ≤ D. Nothing new can match it. It may itself still be taken back, if
+  C < ve; but a removal brings its row and lifetime along and needs only what is held of the other
+  side; pairs with what has gone there, ended by C, would come and go in the same batch.
+- On a preserved side it is needed longer, until ve ≤ F: a removal has to know its past.
+- Opposite a preserved side it may go when ve < F, once those it matches have noted their past.
+When both sides are closed, everything goes. Rows with a null key match nothing and are never held.
+Lifetimes are dropped when they are half of a run of the index, so at most about twice as many are
+held as are needed.
+
+The output's cti is F; with a preserved side it may be held back, see `memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.batch import Batch, empty
+from driftline.engine.join.coverage import Matches
+from driftline.engine.join.memory import Memory
+from driftline.engine.join.preserved import MatchesWithin, Preserved
+from driftline.engine.join.side import Keyed, Side
+from driftline.engine.operator import Arrays, Operator
+from driftline.engine.slots import NO_SLOT
+from driftline.model.time import BEGINNING, INFINITY
+
+Int64s = NDArray[np.int64]
+How = Literal["inner", "left", "right", "full", "semi", "anti"]
+Residual = Callable[[pa.RecordBatch], NDArray[np.bool_]]
+Rows = Callable[[Int64s], pa.RecordBatch]
+
+_LEFT, _RIGHT = 0, 1
+_SIDES = ("left", "right")
+_PRESERVED: dict[How, tuple[bool, bool]] = {
+    "inner": (False, False),
+    "left": (True, False),
+    "right": (False, True),
+    "full": (True, True),
+    "semi": (True, False),
+    "anti": (True, False),
+}
+
+
+@dataclass(slots=True)
+class _Pairs:
+    """Lifetimes of one side (`one`: their numbers) and the places of their matches on the other;
+    `joined`: their rows, where a residual condition wanted to see them."""
+
+    one: Int64s
+    place: Int64s
+    joined: pa.RecordBatch | None
+
+
+@dataclass(slots=True)
+class _Part:
+    """Some changes of the output."""
+
+    vs: Int64s
+    ve: Int64s
+    weight: Int64s
+    payload: pa.RecordBatch
+
+
+class Join(Operator):
+    """Joins port 0 (left) with port 1 (right) on equal keys, and on `residual`: a function that
+    says which of some joined rows fulfil the rest of the condition."""
+
+    ports = 2
+
+    def __init__(
+        self,
+        left: pa.Schema,
+        right: pa.Schema,
+        how: How,
+        left_keys: list[str],
+        right_keys: list[str],
+        residual: Residual | None = None,
+    ) -> None:
+        if len(left_keys) != len(right_keys):
+            raise ValueError(f"{left_keys} and {right_keys} are not equally many keys")
+        preserved = _PRESERVED[how]
+        self.both = pa.schema([*left, *right])  # what a residual condition sees
+        super().__init__(_output_schema(left, right, how))
+        self.pairs_come_out = how not in ("semi", "anti")
+        self.residual = residual
+        self.sides = tuple(
+            Side(schema, keys, Memory.empty(how == "semi") if kept else None)
+            for schema, keys, kept in zip(
+                (left, right), (left_keys, right_keys), preserved, strict=True
+            )
+        )
+        self.latest_cti = BEGINNING  # the output's
+        self.preserved = tuple(
+            Preserved(self.sides[port], self.sides[1 - port], self._matches_within(port))
+            if kept
+            else None
+            for port, kept in enumerate(preserved)
+        )
+
+    @property
+    def frontier(self) -> int:
+        return min(side.cti for side in self.sides)
+
+    def process(self, port: int, batch: Batch) -> Batch:
+        parts = self._changed(port, batch) if len(batch) else []
+        self.sides[port].cti = max(self.sides[port].cti, batch.cti)
+        for either in (_LEFT, _RIGHT):
+            self._let_go(either)
+        cti = self._promise()
+        if not parts:
+            return empty(self.schema, cti)
+        output = _gathered(parts, cti)
+        # Without removals in the input, what goes and what comes are different lifetimes.
+        output = output.netted() if batch.weight.min() < 0 else output
+        added = output.vs[output.weight > 0]
+        return replace(output, high=int(added.max())) if len(added) else output
+
+    def _changed(self, port: int, batch: Batch) -> list[_Part]:
+        """What the changes of one side change; they become part of the state."""
+        own, other = self.sides[port], self.sides[1 - port]
+        rows, keyed = own.keyed(batch)
+        pairs = self._pairs(port, keyed, lambda some: _taken(batch.payload, rows[some]))
+        pairs.one = rows[pairs.one]
+        matches = Matches(
+            pairs.one,
+            np.maximum(batch.vs[pairs.one], other.vs[pairs.place]),
+            np.minimum(batch.ve[pairs.one], other.ve[pairs.place]),
+            other.weight[pairs.place],
+        )
+        parts: list[_Part] = []
+        if self.pairs_come_out and len(pairs.one):
+            joined = pairs.joined
+            if joined is None:
+                joined = self._joined(
+                    port, _taken(batch.payload, pairs.one), other.rows.take(pairs.place)
+                )
+            weight = batch.weight[pairs.one] * matches.weight
+            parts.append(_Part(matches.start, matches.end, weight, _as(self.schema, joined)))
+        preserved = self.preserved[1 - port]
+        if preserved is not None and len(pairs.one):
+            changed = replace(matches, weight=batch.weight[pairs.one])
+            place, start, end, sign = preserved.cut_anew(pairs.place, changed)
+            alone = self._alone(1 - port, other.rows.take(place))
+            parts.append(_Part(start, end, sign * other.weight[place], alone))
+        preserved = self.preserved[port]
+        if preserved is None:
+            self._hold(port, batch, rows, keyed)
+        else:
+            past, cut = preserved.cut(batch, matches, self.frontier)
+            one, start, end = cut.stretches(preserved.memory.wanted)
+            alone = self._alone(port, _taken(batch.payload, one))
+            parts.append(_Part(start, end, batch.weight[one], alone))
+            new, places = self._hold(port, batch, rows, keyed)
+            preserved.note(places, past.of(new), cut.of(new))
+        return [part for part in parts if len(part.vs)]
+
+    def _hold(self, port: int, batch: Batch, rows: Int64s, keyed: Keyed) -> tuple[Int64s, Int64s]:
+        """Add changes to the state, but for those that are not needed there. Returns which of the
+        batch's lifetimes are new there, and their places."""
+        needed = np.flatnonzero(keyed.ve > self._bound(port))
+        if len(needed) < len(rows):
+            keyed = Keyed(keyed.low[needed], keyed.high[needed], keyed.vs[needed], keyed.ve[needed])
+            rows = rows[needed]
+        new, places = self.sides[port].add(keyed, batch.weight[rows], _taken(batch.payload, rows))
+        return rows[new], places
+
+    def _matches_within(self, port: int) -> MatchesWithin:
+        """A function that finds what held lifetimes of one side match of the other."""
+        side, other = self.sides[port], self.sides[1 - port]
+
+        def matches(places: Int64s, start: Int64s, end: Int64s) -> Matches:
+            keyed = Keyed(side.low[places], side.high[places], start, end)
+            pairs = self._pairs(port, keyed, lambda some: side.rows.take(places[some]))
+            return Matches(
+                pairs.one,
+                np.maximum(start[pairs.one], other.vs[pairs.place]),
+                np.minimum(end[pairs.one], other.ve[pairs.place]),
+                other.weight[pairs.place],
+            )
+
+        return matches
+
+    def _pairs(self, port: int, keyed: Keyed, rows: Rows) -> _Pairs:
+        """The matches of some lifetimes of one side in what is held of the other."""
+        other = self.sides[1 - port]
+        one, place = other.overlapping(keyed)
+        if self.residual is None or len(one) == 0:
+            return _Pairs(one, place, None)
+        joined = self._joined(port, rows(one), other.rows.take(place))
+        fulfilled = self.residual(joined)
+        if fulfilled.all():
+            return _Pairs(one, place, joined)
+        return _Pairs(one[fulfilled], place[fulfilled], _taken(joined, np.flatnonzero(fulfilled)))
+
+    def _bound(self, port: int) -> int:
+        """The lifetimes of a side that end at or before this time may go."""
+        own, other = self.preserved[port], self.preserved[1 - port]
+        frontier = self.frontier
+        if other is not None and BEGINNING < frontier < INFINITY:
+            return frontier - 1
+        if other is not None or own is not None:
+            return frontier
+        return self.sides[1 - port].cti
+
+    def _let_go(self, port: int) -> None:
+        """Drop what is no longer needed of a side; the other notes what it has to remember."""
+        side, bound = self.sides[port], self._bound(port)
+        own, other = self.preserved[port], self.preserved[1 - port]
+        numbers, places = side.worn(bound)
+        if not numbers:
+            return
+        if other is not None and bound < INFINITY:
+            going = places[side.weight[places] != 0]
+            pairs = self._pairs(port, side.held(going), lambda some: side.rows.take(going[some]))
+            other.note_past(pairs.place, self.frontier)
+        if own is not None:
+            own.holder = NO_SLOT  # places may move
+        side.drop(numbers, bound)
+
+    def _promise(self) -> int:
+        """The cti to put out, BEGINNING if there is nothing new to promise."""
+        frontier = cti = self.frontier
+        if frontier <= self.latest_cti:
+            return BEGINNING
+        for side in self.preserved:
+            if side is not None and frontier < INFINITY:
+                cti = min(cti, side.held_back(frontier))
+        if cti <= self.latest_cti:
+            return BEGINNING
+        self.latest_cti = cti
+        return cti
+
+    def _joined(self, port: int, own: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows of one side next to rows of the other: left columns, then right columns."""
+        left, right = (own, other) if port == _LEFT else (other, own)
+        return _rows([*left.columns, *right.columns], self.both, len(own))
+
+    def _alone(self, port: int, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows of a preserved side without a match, or cut to their matches."""
+        if not self.pairs_come_out:
+            return _as(self.schema, rows)
+        nulls = [pa.nulls(len(rows), field.type) for field in self.sides[1 - port].schema]
+        columns = [*rows.columns, *nulls] if port == _LEFT else [*nulls, *rows.columns]
+        return _rows(columns, self.schema, len(rows))
+
+    def state_size(self) -> tuple[int, int]:
+        sizes = [side.size() for side in self.sides]
+        return sum(rows for rows, _ in sizes), sum(nbytes for _, nbytes in sizes)
+
+    def snapshot(self) -> Arrays:
+        arrays: Arrays = {"latest_cti": np.array([self.latest_cti], np.int64)}
+        for name, side in zip(_SIDES, self.sides, strict=True):
+            arrays.update({f"{name}.{part}": array for part, array in side.snapshot().items()})
+        return arrays
+
+    def restore(self, arrays: Arrays) -> None:
+        self.latest_cti = int(arrays["latest_cti"][0])
+        for preserved in self.preserved:
+            if preserved is not None:
+                preserved.holder = NO_SLOT
+        for name, side in zip(_SIDES, self.sides, strict=True):
+            prefix = f"{name}."
+            side.restore(
+                {
+                    part.removeprefix(prefix): array
+                    for part, array in arrays.items()
+                    if part.startswith(prefix)
+                }
+            )
+
+
+def _output_schema(left: pa.Schema, right: pa.Schema, how: How) -> pa.Schema:
+    if how in ("semi", "anti"):
+        return left
+    left_preserved, right_preserved = _PRESERVED[how]
+    fields = [field.with_nullable(True) if right_preserved else field for field in left]
+    fields += [field.with_nullable(True) if left_preserved else field for field in right]
+    return pa.schema(fields)
+
+
+def _taken(rows: pa.RecordBatch, which: Int64s) -> pa.RecordBatch:
+    everything = len(which) == len(rows) and bool((np.diff(which) == 1).all())
+    return rows if everything else rows.take(pa.array(which))
+
+
+def _rows(columns: list[pa.Array], schema: pa.Schema, length: int) -> pa.RecordBatch:
+    if not columns:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * length, pa.struct([])))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _as(schema: pa.Schema, rows: pa.RecordBatch) -> pa.RecordBatch:
+    return _rows(rows.columns, schema, len(rows))
+
+
+def _gathered(parts: list[_Part], cti: int) -> Batch:
+    payloads = [part.payload for part in parts]
+    return Batch(
+        np.concatenate([part.vs for part in parts]),
+        np.concatenate([part.ve for part in parts]),
+        np.concatenate([part.weight for part in parts]),
+        payloads[0] if len(payloads) == 1 else pa.concat_batches(payloads),
+        cti,
+    )

@@ -1,0 +1,243 @@
+"""What a join holds of one of its inputs.
+
+    held = { (vs, ve, row) with its weight : the lifetimes so far that are still needed }
+
+Each lifetime has a place: in arrays of vs, ve, weight and key fingerprint, in the store of rows, in
+the index by key, and, on a preserved side, in the memory. What goes in is added up. Only when the
+first removal comes does the side learn to find a lifetime again by what it is (`identities`);
+until then a lifetime that came twice is there twice, and a stream without removals pays nothing.
+
+The join says which lifetimes are no longer needed (`worn`, `drop`). A change to a lifetime that is
+gone is none of the side's business: the join does not pass it on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.batch import Batch
+from driftline.engine.fingerprint import Fingerprints, UInt64s, fingerprints
+from driftline.engine.join.index import Index
+from driftline.engine.join.memory import Memory
+from driftline.engine.operator import Arrays
+from driftline.engine.rowstore import RowStore
+from driftline.engine.slots import NO_SLOT, Slots
+from driftline.model.time import BEGINNING
+
+Int64s = NDArray[np.int64]
+_T = TypeVar("_T", bound=np.generic)
+
+_SMALLEST = 1024
+_SPARSE = 8
+"""With fewer than one lifetime in so many places, the side packs itself anew."""
+
+
+@dataclass(slots=True)
+class Keyed:
+    """Lifetimes and the fingerprints of their keys."""
+
+    low: UInt64s
+    high: UInt64s
+    vs: Int64s
+    ve: Int64s
+
+
+class Side:
+    """`cti`: the input's latest promise. `vs`, `ve`, `weight`, `low`, `high`: by place, weight 0
+    where nothing is. `slot_of`: a place's slot in `identities`, whose place is in `place_at`."""
+
+    def __init__(self, schema: pa.Schema, keys: list[str], memory: Memory | None) -> None:
+        self.schema = schema
+        self.keys = [schema.get_field_index(name) for name in keys]
+        self.memory = memory
+        self.cti = BEGINNING
+        self._clear()
+
+    def _clear(self) -> None:
+        self.vs, self.ve, self.weight = (np.zeros(_SMALLEST, np.int64) for _ in range(3))
+        self.low, self.high = (np.zeros(_SMALLEST, np.uint64) for _ in range(2))
+        self.slot_of = np.full(_SMALLEST, NO_SLOT, np.int64)
+        self.free = np.arange(_SMALLEST)
+        self.rows = RowStore(self.schema)
+        self.index = Index()
+        self.identities: Slots | None = None
+        self.place_at = np.zeros(0, np.int64)
+        if self.memory is not None:
+            self.memory = Memory.empty(self.memory.wanted)
+            self.memory.make_room(_SMALLEST)
+
+    def keyed(self, batch: Batch) -> tuple[Int64s, Keyed]:
+        """The changes of a batch that can have a match, as none of their keys is null."""
+        columns = [batch.payload.column(place) for place in self.keys]
+        prints = fingerprints(columns, len(batch))
+        rows = np.arange(len(batch))
+        if any(column.null_count for column in columns):
+            valid = np.ones(len(batch), np.bool_)
+            for column in columns:
+                valid &= column.is_valid().to_numpy(zero_copy_only=False)
+            rows = np.flatnonzero(valid)
+            prints = Fingerprints(prints.low[rows], prints.high[rows])
+        return rows, Keyed(prints.low, prints.high, batch.vs[rows], batch.ve[rows])
+
+    def held(self, places: Int64s) -> Keyed:
+        return Keyed(self.low[places], self.high[places], self.vs[places], self.ve[places])
+
+    def overlapping(self, others: Keyed) -> tuple[Int64s, Int64s]:
+        """Which of some lifetimes of the other side overlaps what is held at which place."""
+        return self.index.overlapping(others.low, others.high, others.vs, others.ve, self.high)
+
+    def add(self, keyed: Keyed, weight: Int64s, rows: pa.RecordBatch) -> tuple[Int64s, Int64s]:
+        """Add changes up. Returns those that were not there yet, and the places they got."""
+        if len(weight) == 0:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        if self.identities is None and weight.min() < 0:
+            self._identify()
+        if self.identities is None:
+            new = np.arange(len(weight))
+            places = new_places = self._allot(len(new))
+        else:
+            prints = fingerprints(rows.columns, len(weight)).with_numbers(keyed.vs, keyed.ve)
+            slots, new = self.identities.find_or_add(prints)
+            new_places = self._allot(len(new))
+            self._assign(slots[new], new_places)
+            places = self.place_at[slots]
+            rows = rows.take(pa.array(new))
+        self.low[new_places], self.high[new_places] = keyed.low[new], keyed.high[new]
+        self.vs[new_places], self.ve[new_places] = keyed.vs[new], keyed.ve[new]
+        self.rows.put(new_places, rows)
+        self.index.add(keyed.low[new], keyed.vs[new], keyed.ve[new], new_places)
+        if self.identities is None:
+            self.weight[places] = weight
+        else:
+            np.add.at(self.weight, places, weight)
+            self._show(np.unique(places))
+        return new, new_places
+
+    def find(self, rows: Fingerprints, vs: Int64s, ve: Int64s) -> Int64s:
+        """The places of lifetimes, given the fingerprints of their rows; NO_SLOT if not held."""
+        if self.identities is None:
+            self._identify()
+        assert self.identities is not None
+        slots = self.identities.find(rows.with_numbers(vs, ve))
+        if len(self.place_at) == 0:
+            return np.full(len(slots), NO_SLOT, np.int64)
+        return np.where(slots == NO_SLOT, NO_SLOT, self.place_at[slots])
+
+    def worn(self, bound: int) -> tuple[list[int], Int64s]:
+        """The runs of the index that are worth dropping from, if all lifetimes that end at or
+        before a time may go, and the places in these that would."""
+        numbers = self.index.worn(bound)
+        return numbers, self.index.ended(numbers, bound)
+
+    def drop(self, numbers: list[int], bound: int) -> None:
+        """Let go what `worn` names."""
+        gone = self.index.ended(numbers, bound)
+        self.index.drop(numbers, bound)
+        self.weight[gone] = 0
+        self.rows.forget(gone)
+        self.free = np.concatenate([self.free, gone])
+        if self.identities is not None:
+            slots = self.slot_of[gone]
+            self.identities.remove(slots[slots != NO_SLOT])
+            self.slot_of[gone] = NO_SLOT
+        if len(self.vs) > _SMALLEST and _SPARSE * len(self.index) < len(self.vs):
+            self.restore(self.snapshot())
+
+    def _identify(self) -> None:
+        self.identities = Slots()
+        places = self.index.places()
+        if len(places) == 0:
+            return
+        prints = fingerprints(self.rows.take(places).columns, len(places))
+        slots, new = self.identities.find_or_add(
+            prints.with_numbers(self.vs[places], self.ve[places])
+        )
+        self._assign(slots[new], places[new])
+        weight = self.weight[places]
+        self.weight[places] = 0
+        np.add.at(self.weight, self.place_at[slots], weight)
+        self._show(places)
+
+    def _assign(self, slots: Int64s, places: Int64s) -> None:
+        if len(slots) == 0:
+            return
+        needed = int(slots.max()) + 1
+        self.place_at = _grown(self.place_at, needed, len(self.place_at))
+        self.place_at[slots] = places
+        self.slot_of[places] = slots
+
+    def _show(self, places: Int64s) -> None:
+        """Make the index find what has a weight, and nothing else."""
+        self.index.set_ends(places, np.where(self.weight[places] != 0, self.ve[places], BEGINNING))
+
+    def _allot(self, count: int) -> Int64s:
+        capacity = len(self.vs)
+        if count > len(self.free):
+            needed = capacity + count - len(self.free)
+            for name in ("vs", "ve", "weight", "low", "high", "slot_of"):
+                setattr(self, name, _grown(getattr(self, name), needed, capacity))
+            self.slot_of[capacity:] = NO_SLOT
+            self.free = np.concatenate([self.free, np.arange(capacity, len(self.vs))])
+            if self.memory is not None:
+                self.memory.make_room(len(self.vs))
+        allotted = self.free[len(self.free) - count :]
+        self.free = self.free[: len(self.free) - count]
+        return allotted
+
+    def size(self) -> tuple[int, int]:
+        arrays = (self.vs, self.ve, self.weight, self.low, self.high, self.slot_of, self.free)
+        memory = 0 if self.memory is None else self.memory.nbytes
+        own = sum(array.nbytes for array in arrays)
+        return len(self.index), own + memory + self.rows.nbytes + self.index.nbytes
+
+    def snapshot(self) -> Arrays:
+        places = self.index.places()
+        places = places[self.weight[places] != 0]
+        names = ("vs", "ve", "weight", "low", "high")
+        arrays: Arrays = {name: getattr(self, name)[places] for name in names}
+        if self.memory is not None:
+            for name in self.memory.columns():
+                arrays[name] = getattr(self.memory, name)[places]
+        arrays["cti"] = np.array([self.cti], np.int64)
+        arrays["rows"] = _packed(self.rows.take(places))
+        return arrays
+
+    def restore(self, arrays: Arrays) -> None:
+        self._clear()
+        self.cti = int(arrays["cti"][0])
+        keyed = Keyed(
+            arrays["low"].astype(np.uint64),
+            arrays["high"].astype(np.uint64),
+            arrays["vs"].astype(np.int64),
+            arrays["ve"].astype(np.int64),
+        )
+        weight = arrays["weight"].astype(np.int64)
+        new, places = self.add(keyed, weight, _unpacked(arrays["rows"]))
+        if self.memory is not None:
+            for name in self.memory.columns():
+                getattr(self.memory, name)[places] = arrays[name][new]
+
+
+def _grown(array: NDArray[_T], needed: int, size: int) -> NDArray[_T]:
+    if needed <= len(array):
+        return array
+    bigger = np.zeros(max(needed, 2 * size), array.dtype)
+    bigger[: len(array)] = array
+    return bigger
+
+
+def _packed(rows: pa.RecordBatch) -> NDArray[np.uint8]:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def _unpacked(data: NDArray[np.generic]) -> pa.RecordBatch:
+    with pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))) as reader:
+        return reader.read_next_batch()

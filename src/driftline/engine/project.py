@@ -1,0 +1,33 @@
+"""Project.
+
+    π_f(H) = { (vs, ve, f(r)) : (vs, ve, r) ∈ H }
+
+State: none. A cti goes on as it came. f sees all rows of a batch at once and returns as many, in
+their order. Rows that become equal stay apart in the bag; but where one goes and an equal one
+comes with the same lifetime, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from driftline.engine.batch import Batch, empty
+from driftline.engine.operator import Operator
+
+
+class Project(Operator):
+    """Makes of every row another one; `schema` is that of the rows made."""
+
+    def __init__(
+        self, schema: pa.Schema, compute: Callable[[pa.RecordBatch], pa.RecordBatch]
+    ) -> None:
+        super().__init__(schema)
+        self.compute = compute
+
+    def process(self, port: int, batch: Batch) -> Batch:
+        if len(batch) == 0:
+            return empty(self.schema, batch.cti, batch.high)
+        return replace(batch, payload=self.compute(batch.payload)).netted()

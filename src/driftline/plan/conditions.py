@@ -1,0 +1,70 @@
+"""Taking expressions apart: conjunctions, equalities between two sides, straight lines."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from driftline.plan.expressions import Call, Cast, Column, Expression, Literal
+from driftline.plan.types import BOOLEAN
+
+
+def conjuncts(condition: Expression | None) -> list[Expression]:
+    """The parts that must all be true."""
+    if condition is None:
+        return []
+    if isinstance(condition, Call) and condition.function == "and":
+        return [part for child in condition.args for part in conjuncts(child)]
+    return [condition]
+
+
+def together(parts: list[Expression]) -> Expression | None:
+    """What is true when all parts are; None when there are none."""
+    if not parts:
+        return None
+    return reduce(lambda one, other: Call("and", (one, other), BOOLEAN), parts)
+
+
+def equality(
+    part: Expression, left: frozenset[str], right: frozenset[str]
+) -> tuple[Expression, Expression] | None:
+    """The two sides of an equality between columns of the left and columns of the right."""
+    if not isinstance(part, Call) or part.function != "equal":
+        return None
+    one, other = part.args
+    for first, second in ((one, other), (other, one)):
+        if frozenset() < first.columns() <= left and frozenset() < second.columns() <= right:
+            return first, second
+    return None
+
+
+def linear_form(value: Expression) -> tuple[int, int, int] | None:
+    """(a, b, c) such that the value is a · vs + b · ve + c, if it is of that form with b >= 0."""
+    form = _linear(value)
+    return form if form is not None and form[1] >= 0 else None
+
+
+def _linear(value: Expression) -> tuple[int, int, int] | None:
+    if isinstance(value, Cast):
+        return _linear(value.value)
+    if isinstance(value, Column):
+        return {"vs": (1, 0, 0), "ve": (0, 1, 0)}.get(value.name.lower())
+    if isinstance(value, Literal):
+        return (0, 0, value.value) if isinstance(value.value, int) else None
+    if not isinstance(value, Call):
+        return None
+    forms = [_linear(arg) for arg in value.args]
+    if any(form is None for form in forms):
+        return None
+    known = [form for form in forms if form is not None]
+    if value.function == "negate":
+        a, b, c = known[0]
+        return -a, -b, -c
+    if value.function in ("add", "subtract"):
+        sign = 1 if value.function == "add" else -1
+        (a, b, c), (x, y, z) = known
+        return a + sign * x, b + sign * y, c + sign * z
+    if value.function == "multiply":
+        for (a, b, c), (x, y, z) in (known, known[::-1]):
+            if a == b == 0:
+                return c * x, c * y, c * z
+    return None

@@ -1,0 +1,91 @@
+"""Constants in the syntax tree: texts, numbers with and without suffix, intervals, DATE '…'."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from driftline.plan.errors import ExpressionError
+from driftline.plan.expressions import Expression, Literal
+from driftline.plan.literals import decimal_literal, interval_literal, number_literal
+from driftline.plan.temporal import parse_date, parse_timestamp
+from driftline.plan.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    is_decimal,
+    is_float,
+    type_name,
+    type_of,
+)
+
+
+def literal(node: exp.Literal) -> Expression:
+    """A text or a number."""
+    if node.is_string:
+        return Literal(node.this, STRING)
+    return Literal(*number_literal(node.this))
+
+
+def raw_text(node: exp.RawString) -> Expression:
+    """`r'…'`."""
+    return Literal(node.this, STRING)
+
+
+def hex_string(node: exp.HexString) -> Expression:
+    """`X'…'`."""
+    digits = node.this
+    return Literal(bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits), BINARY)
+
+
+def boolean(node: exp.Boolean) -> Expression:
+    """TRUE or FALSE."""
+    return Literal(bool(node.this), BOOLEAN)
+
+
+def null(node: exp.Null) -> Expression:
+    """NULL."""
+    return Literal(None, VOID)
+
+
+def interval(node: exp.Interval) -> Expression:
+    """`INTERVAL '5' MINUTES` and `INTERVAL '1 2:03' DAY TO MINUTE`."""
+    unit, amount = node.args.get("unit"), node.this
+    if unit is None:
+        raise ExpressionError("an INTERVAL needs a unit, such as INTERVAL '5' MINUTES")
+    if not isinstance(amount, exp.Literal):
+        raise ExpressionError("the number of an INTERVAL must be a constant")
+    if isinstance(unit, exp.IntervalSpan):
+        return Literal(*interval_literal(amount.name, unit.this.name, unit.expression.name))
+    return Literal(*interval_literal(amount.name, unit.name, None))
+
+
+def has_suffix(node: exp.Cast) -> bool:
+    """Is it a number with a suffix, such as 10L, which the parser gives as a cast?"""
+    literal, meta = node.this, node.this.meta
+    if literal.is_string:  # 1.5BD is given as a cast of a text that has no place
+        return not meta and is_decimal(type_of(node.to))
+    return bool(meta) and meta["end"] - meta["start"] + 1 != len(literal.this)
+
+
+def suffixed_literal(text: str, kind: DataType) -> Expression:
+    if is_decimal(kind):
+        return Literal(*decimal_literal(text))
+    if is_float(kind):
+        return Literal(float(text), kind)
+    return Literal(int(text), kind)
+
+
+def typed_literal(text: str, kind: DataType) -> Expression:
+    value = None
+    if kind == DATE:
+        value = parse_date(text)
+    elif kind in (TIMESTAMP, TIMESTAMP_NTZ):
+        value = parse_timestamp(text, zoned=kind == TIMESTAMP)
+    if value is None:
+        raise ExpressionError(f"{text!r} is not a {type_name(kind)}")
+    return Literal(value, kind)

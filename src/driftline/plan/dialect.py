@@ -1,0 +1,153 @@
+"""Spark SQL as Driftline reads it: sqlglot's Spark dialect, made to mean what Spark means.
+
+Where sqlglot's own dialect rewrites or regroups what was written, this one does not:
+- A function call stays a call of that name (`exp.Anonymous`): which function it is, and with
+  which types, is decided by `driftline.plan.resolver` alone.
+- Operators bind as in Spark's grammar: `||` like `+`; then shifts, `&`, `^`, `|`; then all
+  comparisons, equality included; then IN, LIKE, BETWEEN and IS, which take the whole comparison
+  before them (`a = b IS NULL` asks whether `a = b` is null).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import TokenType
+
+from driftline.plan.errors import ExpressionError
+
+_COMPARISONS: dict[TokenType, type[exp.Binary]] = {
+    TokenType.EQ: exp.EQ,
+    TokenType.NEQ: exp.NEQ,
+    TokenType.NULLSAFE_EQ: exp.NullSafeEQ,
+    TokenType.LT: exp.LT,
+    TokenType.LTE: exp.LTE,
+    TokenType.GT: exp.GT,
+    TokenType.GTE: exp.GTE,
+}
+# Functions whose arguments have a syntax of their own; all others are plain calls.
+_OWN_SYNTAX = {"CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION"}
+_TERMINAL_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class DriftlineSpark(Spark):
+    """The dialect; `sqlglot.parse(text, dialect=DriftlineSpark)`."""
+
+    class Parser(SparkParser):
+        """Reads operators by Spark's precedence and leaves function calls as they are."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parse
+            for name, parse in SparkParser.FUNCTION_PARSERS.items()
+            if name in _OWN_SYNTAX
+        }
+        # So that array(…)[0] is an item of an array.
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
+        TERM: ClassVar[dict[TokenType, type[exp.Binary]]] = {
+            **SparkParser.TERM,
+            TokenType.DPIPE: exp.DPipe,
+        }
+
+        def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
+            # array(NULL) is a call, though ARRAY and NULL are also names of types.
+            ahead = self._next.token_type if self._next else None
+            if options.get("check_func") and ahead == TokenType.L_PAREN:
+                return None
+            return super()._parse_types(*args, **options)
+
+        def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
+            return self._parse_range(parse_is=True)
+
+        def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            return self._parse_range(this, parse_is=True)
+
+        def _parse_range(
+            self, this: exp.Expr | None = None, parse_is: bool = False
+        ) -> exp.Expr | None:
+            operand = this or self._parse_comparisons()
+            return super()._parse_range(operand, parse_is=True)
+
+        def _parse_comparisons(self) -> exp.Expr | None:
+            return self._left_to_right(_COMPARISONS, self._parse_bitwise)
+
+        def _parse_bitwise(self) -> exp.Expr | None:
+            return self._left_to_right({TokenType.PIPE: exp.BitwiseOr}, self._parse_xor)
+
+        def _parse_xor(self) -> exp.Expr | None:
+            return self._left_to_right({TokenType.CARET: exp.BitwiseXor}, self._parse_and)
+
+        def _parse_and(self) -> exp.Expr | None:
+            return self._left_to_right({TokenType.AMP: exp.BitwiseAnd}, self._parse_shift)
+
+        def _parse_shift(self) -> exp.Expr | None:
+            this = self._parse_term()
+            while True:
+                if self._match_pair(TokenType.LT, TokenType.LT):
+                    kind: type[exp.Binary] = exp.BitwiseLeftShift
+                elif self._match_pair(TokenType.GT, TokenType.GT):
+                    kind = exp.BitwiseRightShift
+                else:
+                    return this
+                this = self.expression(kind(this=this, expression=self._parse_term()))
+
+        def _left_to_right(
+            self,
+            operators: dict[TokenType, type[exp.Binary]],
+            parse_operand: Callable[[], exp.Expr | None],
+        ) -> exp.Expr | None:
+            this = parse_operand()
+            while self._match_set(operators):
+                kind = operators[self._prev.token_type]
+                this = self.expression(kind(this=this, expression=parse_operand()))
+            return this
+
+    class Tokenizer(Spark.Tokenizer):
+        """A doubled quote in a text is that quote."""
+
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+
+def parse_sql(text: str) -> exp.Expr:
+    """The syntax tree of one expression.
+
+    >>> parse_sql("a = b IS NULL").sql("spark")
+    '(a = b) IS NULL'
+    """
+    try:
+        trees = DriftlineSpark().parse(text)
+    except ParseError as error:
+        raise _readable(error) from None
+    except TokenError as error:
+        what = _TERMINAL_STYLE.sub("", str(error)).replace("Error tokenizing", "cannot read")
+        raise ExpressionError(f"{what}: is a quote or a comment not closed?") from None
+    tree = trees[0] if len(trees) == 1 else None
+    if tree is None:
+        raise ExpressionError(
+            "an expression is expected, and there is " + ("a ';'" if trees[1:] else "none")
+        )
+    return tree
+
+
+def parse_data_type(text: str) -> exp.Expr:
+    """The syntax tree of a type name."""
+    try:
+        return exp.DataType.build(text, dialect=DriftlineSpark)
+    except ParseError:
+        raise ExpressionError(f"{text!r} is not the name of a type") from None
+
+
+def _readable(error: ParseError) -> ExpressionError:
+    if not error.errors:
+        return ExpressionError(_TERMINAL_STYLE.sub("", str(error)))
+    first = error.errors[0]
+    near = (first["highlight"] or "").strip()
+    what = (first["description"] or "this is not an expression").rstrip(".")
+    message = f"syntax error near {near!r}: {what}" if near else f"syntax error: {what}"
+    return ExpressionError(message, first["line"], first["col"])

@@ -1,0 +1,67 @@
+"""Durations as people write them: "5 minutes", "250ms", "1h 30m", or a number of ticks."""
+
+from __future__ import annotations
+
+import re
+
+from driftline.model.time import INFINITY, TICKS_PER_SECOND
+from driftline.plan.errors import PlanError
+
+_MILLISECOND = TICKS_PER_SECOND // 1000
+_UNITS = {
+    "us": 1,
+    "microsecond": 1,
+    "ms": _MILLISECOND,
+    "millisecond": _MILLISECOND,
+    "s": TICKS_PER_SECOND,
+    "sec": TICKS_PER_SECOND,
+    "second": TICKS_PER_SECOND,
+    "m": 60 * TICKS_PER_SECOND,
+    "min": 60 * TICKS_PER_SECOND,
+    "minute": 60 * TICKS_PER_SECOND,
+    "h": 3600 * TICKS_PER_SECOND,
+    "hour": 3600 * TICKS_PER_SECOND,
+    "d": 86400 * TICKS_PER_SECOND,
+    "day": 86400 * TICKS_PER_SECOND,
+    "w": 7 * 86400 * TICKS_PER_SECOND,
+    "week": 7 * 86400 * TICKS_PER_SECOND,
+}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
+
+
+def ticks(duration: int | str, timestamps: bool) -> int:
+    """A duration in ticks of a stream.
+
+    >>> ticks("5 minutes", timestamps=True), ticks("1h 30m", timestamps=True), ticks(7, False)
+    (300000000, 5400000000, 7)
+    >>> ticks("inf", timestamps=True) == INFINITY
+    True
+    """
+    if isinstance(duration, int):
+        return _checked(duration, duration)
+    text = duration.strip().lower()
+    if text in ("inf", "infinite", "unbounded", "∞"):
+        return INFINITY
+    if text.lstrip("+-").isdigit():
+        return _checked(int(text), duration)
+    if not timestamps:
+        raise PlanError(
+            f"{duration!r} is a time span, but the stream's time is a plain number: write a number"
+        )
+    total, place = 0.0, 0
+    while place < len(text):
+        match = _PART.match(text, place)
+        unit = match and (_UNITS.get(match[2]) or _UNITS.get(match[2].removesuffix("s")))
+        if not match or not unit:
+            raise PlanError(f"{duration!r} is not a duration such as '5 minutes', '250ms' or '1h'")
+        total += float(match[1]) * unit
+        place = match.end()
+    if not text or total != int(total):
+        raise PlanError(f"{duration!r} is not a whole number of microseconds")
+    return _checked(int(total), duration)
+
+
+def _checked(number: int, duration: int | str) -> int:
+    if number < 0:
+        raise PlanError(f"a duration cannot be negative, as {duration!r} is")
+    return min(number, INFINITY)

@@ -1,0 +1,354 @@
+"""Expressions: what a value is computed from, typed, and free of how it is computed.
+
+An expression is an immutable tree. Every implicit cast has become a `Cast`, every operator and
+function a `Call` by its canonical name, so two expressions are equal when they compute the same
+thing from the same columns in the same way. `driftline.plan.resolver` makes them from SQL;
+`driftline.engine.expressions` evaluates them.
+
+>>> from driftline.plan.types import INT
+>>> Call("add", (Column("a", INT), Literal(1, INT)), INT).sql()
+'(a + 1)'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from driftline.plan.literals import literal_sql
+from driftline.plan.types import DataType, quoted, type_name
+
+OPERATORS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "remainder": "%",
+    "integral_divide": "DIV",
+    "equal": "=",
+    "not_equal": "<>",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "null_safe_equal": "<=>",
+    "and": "AND",
+    "or": "OR",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
+    "shiftleft": "<<",
+    "shiftright": ">>",
+    "rlike": "RLIKE",
+    # Dates and times: the same signs, other operations.
+    "add_interval": "+",
+    "subtract_interval": "-",
+    "add_months_interval": "+",
+    "subtract_months_interval": "-",
+    "subtract_dates": "-",
+    "subtract_timestamps": "-",
+    "multiply_interval": "*",
+    "divide_interval": "/",
+}
+"""The canonical names that SQL writes between their two operands."""
+
+_TEMPLATES = {
+    "not": "(NOT {0})",
+    "negate": "(- {0})",
+    "bitwise_not": "(~ {0})",
+    "is_null": "({0} IS NULL)",
+    "like": "({0} LIKE {1} ESCAPE {2})",
+    "ilike": "({0} ILIKE {1} ESCAPE {2})",
+    "get_item": "{0}[{1}]",
+    "trim": "TRIM(BOTH {1} FROM {0})",
+    "ltrim": "TRIM(LEADING {1} FROM {0})",
+    "rtrim": "TRIM(TRAILING {1} FROM {0})",
+    "round_ceil": "ceil({0}, {1})",
+    "round_floor": "floor({0}, {1})",
+    "try_remainder": "try_mod({0}, {1})",
+    "second_fraction": "EXTRACT(SECOND FROM {0})",
+    "dayofweek_iso": "EXTRACT(DAYOFWEEK_ISO FROM {0})",
+    "yearofweek": "EXTRACT(YEAROFWEEK FROM {0})",
+    "interval_day": "EXTRACT(DAY FROM {0})",
+    "interval_hour": "EXTRACT(HOUR FROM {0})",
+    "interval_minute": "EXTRACT(MINUTE FROM {0})",
+    "interval_second": "EXTRACT(SECOND FROM {0})",
+}
+"""The canonical names that SQL writes in a form of their own."""
+
+_WITH_UNIT = ("timestampadd", "timestampdiff")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """The base of all expressions. Each has a `type`, an Arrow type (`driftline.plan.types`)."""
+
+    @property
+    def type(self) -> DataType:
+        """The type of the value."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The expressions this one is computed from, in order."""
+        return ()
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same operation on other operands."""
+        return self
+
+    def sql(self) -> str:
+        """Spark SQL text that means this expression."""
+        raise NotImplementedError
+
+    def walk(self) -> Iterator[Expression]:
+        """This expression and all below it, from the top."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def columns(self) -> frozenset[str]:
+        """The names of the columns it reads."""
+        return frozenset(node.name for node in self.walk() if isinstance(node, Column))
+
+    def transform(self, change: Callable[[Expression], Expression]) -> Expression:
+        """The expression with `change` applied to each of its parts, from the leaves up."""
+        children = self.children
+        changed = tuple(child.transform(change) for child in children)
+        return change(self if changed == children else self.with_children(changed))
+
+    def aggregates(self) -> tuple[AggregateCall, ...]:
+        """The aggregate calls in it, each once, in the order they are written."""
+        found = (node for node in self.walk() if isinstance(node, AggregateCall))
+        return tuple(dict.fromkeys(found))
+
+    def __str__(self) -> str:
+        return self.sql()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What others keep with an expression (its compiled form) stays in this process.
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+
+@dataclass(frozen=True)
+class Column(Expression):
+    """The value of a column; `name` is the name of the Arrow column that holds it."""
+
+    name: str
+    kind: DataType
+    qualifier: str | None = None
+
+    @property
+    def type(self) -> DataType:
+        """The type of the column."""
+        return self.kind
+
+    def sql(self) -> str:
+        """Its name, with the relation's where the name alone was not unique."""
+        if self.qualifier and self.name.startswith(f"{quoted(self.qualifier)}."):
+            return self.name
+        return quoted(self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Literal(Expression):
+    """A constant. Dates are days and timestamps and intervals microseconds, as in Arrow; an
+    interval of months is their number. `unit` is "DAY" for an interval that was written in whole
+    days: a DATE plus such an interval is a DATE.
+    """
+
+    value: Any
+    kind: DataType
+    unit: str | None = None
+
+    @property
+    def type(self) -> DataType:
+        """The type of the constant."""
+        return self.kind
+
+    def sql(self) -> str:
+        """The constant with its type, such as `10L` or `DATE '2024-05-01'`."""
+        return literal_sql(self.value, self.kind, self.unit)
+
+    # 0.0 and -0.0 are different constants, though they compare as equal.
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[str, DataType, str | None]:
+        return repr(self.value), self.kind, self.unit
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A function or operator, by its canonical name, with arguments of the types it takes."""
+
+    function: str
+    args: tuple[Expression, ...]
+    kind: DataType
+
+    @property
+    def type(self) -> DataType:
+        """The type of the result."""
+        return self.kind
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The arguments."""
+        return self.args
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same call with other arguments."""
+        return replace(self, args=children)
+
+    def sql(self) -> str:
+        """The operator with its operands in brackets, or the call."""
+        texts = [arg.sql() for arg in self.args]
+        if self.function in OPERATORS:
+            return f"({texts[0]} {OPERATORS[self.function]} {texts[1]})"
+        if self.function == "negate" and isinstance(self.args[0], Literal):
+            return f"negative({texts[0]})"  # a sign before a number would be part of it
+        if self.function in _TEMPLATES:
+            return _TEMPLATES[self.function].format(*texts)
+        if self.function == "in":
+            return f"({texts[0]} IN ({', '.join(texts[1:])}))"
+        if self.function in _WITH_UNIT:
+            texts[0] = texts[0].strip("'")
+        name = self.function
+        if name.startswith("try_") and name[4:] in OPERATORS:
+            sign = OPERATORS[name[4:]]
+            name = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}.get(
+                sign, "try_divide"
+            )
+        return f"{name}({', '.join(texts)})"
+
+
+@dataclass(frozen=True)
+class FieldAccess(Expression):
+    """A field of a struct, by its position."""
+
+    value: Expression
+    index: int
+
+    @property
+    def type(self) -> DataType:
+        """The type of the field."""
+        return self.value.type.field(self.index).type
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The struct."""
+        return (self.value,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same field of another struct."""
+        return replace(self, value=children[0])
+
+    def sql(self) -> str:
+        """`struct.field`."""
+        text = self.value.sql()
+        return f"{text}.{quoted(self.value.type.field(self.index).name)}"
+
+
+@dataclass(frozen=True)
+class Cast(Expression):
+    """A value turned into another type; `lenient` (TRY_CAST) gives null where CAST would fail."""
+
+    value: Expression
+    kind: DataType
+    lenient: bool = False
+
+    @property
+    def type(self) -> DataType:
+        """The type it is turned into."""
+        return self.kind
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The value."""
+        return (self.value,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same cast of another value."""
+        return replace(self, value=children[0])
+
+    def sql(self) -> str:
+        """`CAST(value AS type)`."""
+        name = "TRY_CAST" if self.lenient else "CAST"
+        return f"{name}({self.value.sql()} AS {type_name(self.kind)})"
+
+
+@dataclass(frozen=True)
+class Case(Expression):
+    """The value of the first branch whose condition is true. A branch is evaluated only for the
+    rows that take it.
+    """
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+    kind: DataType
+
+    @property
+    def type(self) -> DataType:
+        """The type all branches share."""
+        return self.kind
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """Condition and value of each branch, then the value of ELSE."""
+        return (*(part for branch in self.branches for part in branch), self.otherwise)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same CASE with other conditions and values."""
+        pairs = tuple(zip(children[:-1:2], children[1:-1:2], strict=True))
+        return replace(self, branches=pairs, otherwise=children[-1])
+
+    def sql(self) -> str:
+        """`CASE WHEN … THEN … ELSE … END`."""
+        whens = (f"WHEN {when.sql()} THEN {then.sql()}" for when, then in self.branches)
+        return f"CASE {' '.join(whens)} ELSE {self.otherwise.sql()} END"
+
+
+@dataclass(frozen=True)
+class AggregateCall(Expression):
+    """An aggregate function over the rows of a group. It has no value of its own for a row: plans
+    take it apart, and evaluating it is an error.
+    """
+
+    function: str
+    args: tuple[Expression, ...]
+    kind: DataType
+    distinct: bool = False
+    filter: Expression | None = None
+    ignore_nulls: bool = False
+
+    @property
+    def type(self) -> DataType:
+        """The type of the result."""
+        return self.kind
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The arguments, and the filter if there is one."""
+        return self.args if self.filter is None else (*self.args, self.filter)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same aggregate of other arguments."""
+        if self.filter is None:
+            return replace(self, args=children)
+        return replace(self, args=children[:-1], filter=children[-1])
+
+    def sql(self) -> str:
+        """The call, with DISTINCT, IGNORE NULLS and FILTER as they are."""
+        arguments = ", ".join(arg.sql() for arg in self.args) or "*"
+        text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{arguments})"
+        if self.ignore_nulls:
+            text += " IGNORE NULLS"
+        if self.filter is not None:
+            text += f" FILTER (WHERE {self.filter.sql()})"
+        return text

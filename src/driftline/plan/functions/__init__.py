@@ -1,0 +1,24 @@
+"""The functions of SQL: which there are, what they take, and the types they give."""
+
+from driftline.plan.functions import (
+    collections,
+    conditionals,
+    dates,
+    mathematics,
+    operators,
+    strings,
+)
+from driftline.plan.functions.aggregates import AGGREGATES, aggregate
+from driftline.plan.functions.base import FUNCTIONS
+
+__all__ = [
+    "AGGREGATES",
+    "FUNCTIONS",
+    "aggregate",
+    "collections",
+    "conditionals",
+    "dates",
+    "mathematics",
+    "operators",
+    "strings",
+]

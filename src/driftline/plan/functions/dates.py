@@ -1,0 +1,279 @@
+"""Functions of dates and times and their types. The session's time zone is UTC."""
+
+from __future__ import annotations
+
+from driftline.plan.errors import ExpressionError
+from driftline.plan.expressions import Call, Expression, Literal
+from driftline.plan.functions.base import (
+    Arguments,
+    argument,
+    cast_to,
+    define,
+    register,
+    wrong_argument,
+)
+from driftline.plan.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    VOID,
+    decimal,
+    is_datetime,
+    is_decimal,
+    is_float,
+    is_numeric,
+    is_timestamp,
+)
+
+DEFAULT_FORMAT = "yyyy-MM-dd HH:mm:ss"
+
+_DATE_FIELDS = "year quarter month dayofyear dayofweek weekday weekofyear dayofweek_iso yearofweek"
+for _name in _DATE_FIELDS.split():
+    define(_name, [DATE], INT)
+define("day dayofmonth", [DATE], INT)
+define("last_day", [DATE], DATE)
+define("next_day", [DATE, STRING], DATE)
+define("unix_date", [DATE], INT)
+define("date_from_unix_date", [INT], DATE)
+define("add_months", [DATE, INT], DATE)
+define("make_date", [INT, INT, INT], DATE)
+define("date_format", [TIMESTAMP, STRING], STRING)
+define("unix_seconds", [TIMESTAMP], BIGINT)
+define("unix_millis", [TIMESTAMP], BIGINT)
+define("unix_micros", [TIMESTAMP], BIGINT)
+
+
+TRUNCATION_UNITS = {
+    name: unit
+    for unit, names in {
+        "YEAR": "YEAR YYYY YY",
+        "QUARTER": "QUARTER",
+        "MONTH": "MONTH MON MM",
+        "WEEK": "WEEK",
+        "DAY": "DAY DD",
+        "HOUR": "HOUR",
+        "MINUTE": "MINUTE",
+        "SECOND": "SECOND",
+        "MILLISECOND": "MILLISECOND",
+        "MICROSECOND": "MICROSECOND",
+    }.items()
+    for name in names.split()
+}
+"""The units of date_trunc."""
+
+DATE_TRUNCATIONS = ("YEAR", "QUARTER", "MONTH", "WEEK")
+"""The units of trunc, which truncates dates."""
+
+
+@register("trunc", 2, 2)
+def _trunc(args: Arguments) -> Expression:
+    date, unit = argument(args[0], DATE, "trunc", 1), argument(args[1], STRING, "trunc", 2)
+    if isinstance(unit, Literal) and _unit_of(unit) not in DATE_TRUNCATIONS:
+        return Literal(None, DATE)  # not even a failing argument is looked at
+    return Call("trunc", (date, unit), DATE)
+
+
+@register("date_trunc", 2, 2)
+def _date_trunc(args: Arguments) -> Expression:
+    unit = argument(args[0], STRING, "date_trunc", 1)
+    moment = argument(args[1], TIMESTAMP, "date_trunc", 2)
+    if isinstance(unit, Literal) and _unit_of(unit) is None:
+        return Literal(None, TIMESTAMP)
+    return Call("date_trunc", (unit, moment), TIMESTAMP)
+
+
+def _unit_of(unit: Literal) -> str | None:
+    return TRUNCATION_UNITS.get(str(unit.value).upper())
+
+
+def _clock_field(name: str) -> None:
+    @register(name, 1, 1)
+    def build(args: Arguments) -> Expression:
+        value = args[0] if is_timestamp(args[0].type) else argument(args[0], TIMESTAMP, name, 1)
+        return Call(name, (value,), INT)
+
+
+for _name in ("hour", "minute", "second"):
+    _clock_field(_name)
+
+_FIELDS = {
+    "year": "YEAR Y YEARS YR YRS",
+    "quarter": "QUARTER QTR",
+    "month": "MONTH MON MONS MONTHS",
+    "weekofyear": "WEEK W WEEKS",
+    "day": "DAY D DAYS",
+    "dayofweek": "DAYOFWEEK DOW",
+    "dayofweek_iso": "DAYOFWEEK_ISO DOW_ISO",
+    "dayofyear": "DOY",
+    "yearofweek": "YEAROFWEEK",
+    "hour": "HOUR H HOURS HR HRS",
+    "minute": "MINUTE M MIN MINS MINUTES",
+    "second_fraction": "SECOND S SEC SECONDS SECS",
+}
+_FUNCTION_OF_FIELD = {alias: name for name, names in _FIELDS.items() for alias in names.split()}
+_INTERVAL_FIELDS = {"day": INT, "hour": TINYINT, "minute": TINYINT}
+
+
+def extract(field: str, value: Expression) -> Expression:
+    """`EXTRACT(field FROM value)`."""
+    name = _FUNCTION_OF_FIELD.get(field.upper())
+    if name is None:
+        raise ExpressionError(f"{field} cannot be extracted from a date or time")
+    if value.type == INTERVAL:
+        return _extract_from_interval(name, field, value)
+    if name in ("hour", "minute"):
+        return _clock(name, value, INT)
+    if name == "second_fraction":
+        return _clock(name, value, decimal(8, 6))
+    return Call(name, (argument(value, DATE, "extract", 1),), INT)
+
+
+def _clock(name: str, value: Expression, kind: object) -> Expression:
+    value = value if is_timestamp(value.type) else argument(value, TIMESTAMP, "extract", 1)
+    return Call(name, (value,), kind)
+
+
+def _extract_from_interval(name: str, field: str, value: Expression) -> Expression:
+    if name == "second_fraction":
+        return Call("interval_second", (value,), decimal(8, 6))
+    if name not in _INTERVAL_FIELDS:
+        raise ExpressionError(f"{field} cannot be extracted from an INTERVAL DAY TO SECOND")
+    return Call(f"interval_{name}", (value,), _INTERVAL_FIELDS[name])
+
+
+@register("date_part datepart", 2, 2)
+def _date_part(args: Arguments) -> Expression:
+    field = args[0]
+    if not isinstance(field, Literal) or field.kind != STRING:
+        raise ExpressionError(f"the field of date_part must be a constant, not {field.sql()}")
+    return extract(field.value, args[1])
+
+
+def _days(name: str) -> None:
+    @register(name, 2, 2)
+    def build(args: Arguments) -> Expression:
+        date, days = argument(args[0], DATE, name, 1), args[1]
+        if days.type not in (TINYINT, SMALLINT, INT, STRING, VOID):
+            raise wrong_argument(name, 2, "INT", days)
+        return Call(name, (date, cast_to(days, INT)), DATE)
+
+
+_days("date_add")
+_days("date_sub")
+
+
+@register("datediff date_diff", 2, 2)
+def _datediff(args: Arguments) -> Expression:
+    end, start = (argument(arg, DATE, "datediff", i) for i, arg in enumerate(args, start=1))
+    return Call("datediff", (end, start), INT)
+
+
+UNITS = {
+    name: unit
+    for unit, names in {
+        "MICROSECOND": "MICROSECOND",
+        "MILLISECOND": "MILLISECOND",
+        "SECOND": "SECOND",
+        "MINUTE": "MINUTE",
+        "HOUR": "HOUR",
+        "DAY": "DAY DAYOFYEAR",
+        "WEEK": "WEEK",
+        "MONTH": "MONTH",
+        "QUARTER": "QUARTER",
+        "YEAR": "YEAR",
+    }.items()
+    for name in names.split()
+}
+"""The units of timestampadd and timestampdiff."""
+
+
+def timestamp_add(unit: str, amount: Expression, moment: Expression) -> Expression:
+    """`timestampadd(unit, amount, moment)`."""
+    moment = moment if is_timestamp(moment.type) else argument(moment, TIMESTAMP, "timestampadd", 3)
+    amount = argument(amount, BIGINT, "timestampadd", 2)
+    return Call("timestampadd", (Literal(unit, STRING), amount, moment), moment.type)
+
+
+def timestamp_diff(unit: str, start: Expression, end: Expression) -> Expression:
+    """`timestampdiff(unit, start, end)`."""
+    typed = (
+        argument(start, TIMESTAMP, "timestampdiff", 2),
+        argument(end, TIMESTAMP, "timestampdiff", 3),
+    )
+    return Call("timestampdiff", (Literal(unit, STRING), *typed), BIGINT)
+
+
+@register("months_between", 2, 3)
+def _months_between(args: Arguments) -> Expression:
+    later, earlier = (
+        argument(a, TIMESTAMP, "months_between", i) for i, a in enumerate(args[:2], 1)
+    )
+    return Call("months_between", (later, earlier, *args[2:]), DOUBLE)
+
+
+@register("to_date", 1, 2)
+def _to_date(args: Arguments) -> Expression:
+    if len(args) == 1 or is_datetime(args[0].type):
+        return cast_to(args[0], DATE)
+    text, pattern = (argument(arg, STRING, "to_date", i) for i, arg in enumerate(args, start=1))
+    return Call("to_date", (text, pattern), DATE)
+
+
+@register("to_timestamp", 1, 2)
+def _to_timestamp(args: Arguments) -> Expression:
+    if len(args) == 1 or is_datetime(args[0].type):
+        return cast_to(args[0], TIMESTAMP)
+    text, pattern = (
+        argument(arg, STRING, "to_timestamp", i) for i, arg in enumerate(args, start=1)
+    )
+    return Call("to_timestamp", (text, pattern), TIMESTAMP)
+
+
+@register("unix_timestamp to_unix_timestamp", 1, 2)
+def _unix_timestamp(args: Arguments) -> Expression:
+    value = args[0]
+    if is_datetime(value.type):
+        return Call("unix_timestamp", (cast_to(value, TIMESTAMP),), BIGINT)
+    pattern = args[1] if len(args) > 1 else Literal(DEFAULT_FORMAT, STRING)
+    text = argument(value, STRING, "unix_timestamp", 1)
+    pattern = argument(pattern, STRING, "unix_timestamp", 2)
+    return Call("unix_seconds", (Call("to_timestamp", (text, pattern), TIMESTAMP),), BIGINT)
+
+
+@register("from_unixtime", 1, 2)
+def _from_unixtime(args: Arguments) -> Expression:
+    seconds = argument(args[0], BIGINT, "from_unixtime", 1)
+    pattern = args[1] if len(args) > 1 else Literal(DEFAULT_FORMAT, STRING)
+    moment = Call("timestamp_seconds", (seconds,), TIMESTAMP)
+    return Call("date_format", (moment, argument(pattern, STRING, "from_unixtime", 2)), STRING)
+
+
+@register("timestamp_seconds", 1, 1)
+def _timestamp_seconds(args: Arguments) -> Expression:
+    value = args[0]
+    if not is_numeric(value.type) and value.type != VOID:
+        raise wrong_argument("timestamp_seconds", 1, "number", value)
+    if is_float(value.type) or is_decimal(value.type):
+        return Call("timestamp_seconds", (value,), TIMESTAMP)
+    return Call("timestamp_seconds", (cast_to(value, BIGINT),), TIMESTAMP)
+
+
+define("timestamp_millis", [BIGINT], TIMESTAMP)
+define("timestamp_micros", [BIGINT], TIMESTAMP)
+define("make_timestamp", [INT, INT, INT, INT, INT, decimal(16, 6)], TIMESTAMP)
+
+
+def _casting(names: str, kind: object) -> None:
+    @register(names, 1, 1)
+    def build(args: Arguments) -> Expression:
+        return cast_to(args[0], kind)
+
+
+_casting("date", DATE)
+_casting("timestamp", TIMESTAMP)

@@ -1,0 +1,189 @@
+"""Functions of texts and their types."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from driftline.plan.errors import ExpressionError
+from driftline.plan.expressions import Call, Expression, Literal
+from driftline.plan.functions.base import (
+    Arguments,
+    argument,
+    define,
+    register,
+    same_type,
+)
+from driftline.plan.types import (
+    BINARY,
+    BOOLEAN,
+    INT,
+    STRING,
+    VOID,
+    is_array,
+    type_name,
+)
+
+for _name in ("upper ucase", "lower lcase", "initcap"):
+    define(_name, [STRING], STRING)
+define("ascii", [STRING], INT)
+define("repeat", [STRING, INT], STRING)
+define("instr", [STRING, STRING], INT)
+define("split_part", [STRING, STRING, INT], STRING)
+for _name in ("startswith", "endswith", "contains"):
+    define(_name, [STRING, STRING], BOOLEAN)
+define("rlike regexp regexp_like", [STRING, STRING], BOOLEAN)
+define("translate", [STRING, STRING, STRING], STRING)
+define("space", [INT], STRING)
+define("levenshtein", [STRING, STRING], INT)
+
+
+def _with_defaults(
+    names: str, kinds: list[object], defaults: list[Literal], result: object
+) -> None:
+    """A function whose last arguments have defaults, which are written out in the call."""
+    canonical = names.split(maxsplit=1)[0]
+
+    @register(names, len(kinds) - len(defaults), len(kinds))
+    def build(args: Arguments) -> Expression:
+        missing = len(kinds) - len(args)
+        filled = (*args, *defaults[len(defaults) - missing :])
+        typed = tuple(
+            argument(arg, kind, canonical, place)
+            for place, (arg, kind) in enumerate(zip(filled, kinds, strict=True), start=1)
+        )
+        return Call(canonical, typed, result)
+
+
+_SPACE, _EMPTY = Literal(" ", STRING), Literal("", STRING)
+_ONE, _NO_LIMIT = Literal(1, INT), Literal(-1, INT)
+_with_defaults("lpad", [STRING, INT, STRING], [_SPACE], STRING)
+_with_defaults("rpad", [STRING, INT, STRING], [_SPACE], STRING)
+_with_defaults("replace", [STRING, STRING, STRING], [_EMPTY], STRING)
+_with_defaults("locate position", [STRING, STRING, INT], [_ONE], INT)
+_with_defaults("split", [STRING, STRING, INT], [_NO_LIMIT], pa.list_(STRING))
+_with_defaults("regexp_extract", [STRING, STRING, INT], [_ONE], STRING)
+_with_defaults("regexp_replace", [STRING, STRING, STRING, INT], [_ONE], STRING)
+define("chr char", [pa.int64()], STRING)
+
+
+def trim(name: str, text: Expression, characters: Expression | None) -> Expression:
+    """`name` is trim, ltrim or rtrim."""
+    removed = _SPACE if characters is None else argument(characters, STRING, name, 2)
+    return Call(name, (argument(text, STRING, name, 1), removed), STRING)
+
+
+def _trims(name: str) -> None:
+    @register(name, 1, 2)
+    def build(args: Arguments) -> Expression:
+        # The characters come first, as in TRIM(characters FROM text).
+        return trim(name, args[-1], args[0] if len(args) > 1 else None)
+
+
+_trims("trim")
+_trims("ltrim")
+_trims("rtrim")
+
+
+@register("btrim", 1, 2)
+def _btrim(args: Arguments) -> Expression:
+    return trim("trim", args[0], args[1] if len(args) > 1 else None)
+
+
+@register("length char_length character_length len", 1, 1)
+def _length(args: Arguments) -> Expression:
+    value = args[0] if args[0].type == BINARY else argument(args[0], STRING, "length", 1)
+    return Call("length", (value,), INT)
+
+
+@register("octet_length", 1, 1)
+def _octet_length(args: Arguments) -> Expression:
+    value = args[0] if args[0].type == BINARY else argument(args[0], STRING, "octet_length", 1)
+    return Call("octet_length", (value,), INT)
+
+
+@register("bit_length", 1, 1)
+def _bit_length(args: Arguments) -> Expression:
+    value = args[0] if args[0].type == BINARY else argument(args[0], STRING, "bit_length", 1)
+    return Call("bit_length", (value,), INT)
+
+
+@register("substring substr", 2, 3)
+def _substring(args: Arguments) -> Expression:
+    value = args[0] if args[0].type == BINARY else argument(args[0], STRING, "substring", 1)
+    start = argument(args[1], INT, "substring", 2)
+    length = args[2] if len(args) > 2 else Literal(2**31 - 1, INT)  # noqa: PLR2004 - the third
+    length = argument(length, INT, "substring", 3)
+    return Call("substring", (value, start, length), value.type)
+
+
+def _end(name: str) -> None:
+    @register(name, 2, 2)
+    def build(args: Arguments) -> Expression:
+        value = args[0] if args[0].type == BINARY else argument(args[0], STRING, name, 1)
+        return Call(name, (value, argument(args[1], INT, name, 2)), value.type)
+
+
+_end("left")
+_end("right")
+
+
+@register("reverse", 1, 1)
+def _reverse(args: Arguments) -> Expression:
+    value = args[0] if is_array(args[0].type) else argument(args[0], STRING, "reverse", 1)
+    return Call("reverse", (value,), value.type)
+
+
+@register("concat", 0, None)
+def concat(args: Arguments) -> Expression:
+    """Texts one after the other, or arrays, or bytes; null if any of them is."""
+    if not args:
+        return Literal("", STRING)
+    if any(is_array(arg.type) for arg in args):
+        typed = same_type(args, "concat")
+    elif all(arg.type == BINARY for arg in args):
+        typed = args
+    else:
+        typed = tuple(argument(arg, STRING, "concat", place) for place, arg in enumerate(args, 1))
+    return Call("concat", typed, typed[0].type)
+
+
+@register("concat_ws", 1, None)
+def _concat_ws(args: Arguments) -> Expression:
+    typed = [argument(args[0], STRING, "concat_ws", 1)]
+    for place, arg in enumerate(args[1:], start=2):
+        wanted = pa.list_(STRING) if is_array(arg.type) else STRING
+        typed.append(argument(arg, wanted, "concat_ws", place))
+    return Call("concat_ws", tuple(typed), STRING)
+
+
+def like(name: str, text: Expression, pattern: Expression, escape: str = "\\") -> Expression:
+    """`text LIKE pattern ESCAPE escape`; `name` is like or ilike."""
+    if len(escape) != 1:
+        raise ExpressionError(f"ESCAPE takes one character, not {escape!r}")
+    shown = name.upper()
+    typed = (argument(text, STRING, shown, 1), argument(pattern, STRING, shown, 2))
+    return Call(name, (*typed, Literal(escape, STRING)), BOOLEAN)
+
+
+def _hash(name: str) -> None:
+    @register(name, 1, 1)
+    def build(args: Arguments) -> Expression:
+        return Call(name, (_bytes(args[0], name),), STRING)
+
+
+_hash("md5")
+_hash("sha1")
+_hash("sha")
+
+
+@register("sha2", 2, 2)
+def _sha2(args: Arguments) -> Expression:
+    return Call("sha2", (_bytes(args[0], "sha2"), argument(args[1], INT, "sha2", 2)), STRING)
+
+
+def _bytes(value: Expression, name: str) -> Expression:
+    if value.type not in (STRING, BINARY, VOID):
+        raise ExpressionError(
+            f"{name} takes BINARY or STRING: {value.sql()} has the type {type_name(value.type)}"
+        )
+    return argument(value, BINARY, name, 1)

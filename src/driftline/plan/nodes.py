@@ -1,0 +1,349 @@
+"""Logical plans: what a query means, as a graph of operators over streams.
+
+A node says what its rows are (`schema`) and what it is made from (`inputs`); it knows nothing of
+batches or state. The meaning of every node is that of its reference operator. Plans are values:
+two that are equal mean the same.
+
+>>> trades = Source("trades", Schema.of({"symbol": "STRING", "qty": "INT"}))
+>>> big = Select(trades, parse_expression("qty > 100", trades.schema))
+>>> print(big.tree())
+select (qty > 100)
+└─ source trades (symbol STRING, qty INT)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import AggregateCall, Expression
+from driftline.plan.resolver import parse_expression
+from driftline.plan.types import BIGINT, INT, TIMESTAMP, Field, Schema, type_name
+
+__all__ = [
+    "Aggregate",
+    "Alias",
+    "Distinct",
+    "Join",
+    "Named",
+    "Node",
+    "OrderItem",
+    "Project",
+    "Rank",
+    "Select",
+    "SetOperation",
+    "Source",
+    "Union",
+    "Window",
+    "WindowColumns",
+    "parse_expression",
+]
+
+JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
+RankMethod = Literal["row_number", "rank", "dense_rank"]
+WindowForm = Literal["sliding", "hopping", "now", "unbounded", "general"]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A column of a result: its name, and what it is computed from."""
+
+    name: str
+    value: Expression
+
+    def __str__(self) -> str:
+        text = self.value.sql()
+        return text if text == self.name else f"{text} AS {self.name}"
+
+
+@dataclass(frozen=True)
+class OrderItem:
+    """One item of an ORDER BY; nulls come first when ascending and last when descending."""
+
+    value: Expression
+    descending: bool = False
+    nulls_first: bool | None = None
+
+    def __str__(self) -> str:
+        nulls = {None: "", True: " NULLS FIRST", False: " NULLS LAST"}[self.nulls_first]
+        return f"{self.value.sql()}{' DESC' if self.descending else ''}{nulls}"
+
+
+@dataclass(frozen=True)
+class Node:
+    """The base of all plan nodes."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows."""
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The nodes this one is made from."""
+        return ()
+
+    @property
+    def timestamps(self) -> bool:
+        """Whether time ticks in microseconds since 1970, rather than in units of its own."""
+        return self.inputs[0].timestamps
+
+    def label(self) -> str:
+        """The node in one line."""
+        raise NotImplementedError
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, each once, from the top."""
+        seen: set[int] = set()
+        waiting: list[Node] = [self]
+        while waiting:
+            node = waiting.pop(0)
+            if id(node) not in seen:
+                seen.add(id(node))
+                yield node
+                waiting += node.inputs
+
+    def sources(self) -> dict[str, Source]:
+        """The streams that the plan reads, by name."""
+        found: dict[str, Source] = {}
+        for node in self.walk():
+            if isinstance(node, Source) and found.setdefault(node.name, node) != node:
+                raise PlanError(f"the stream {node.name} is used with two definitions")
+        return found
+
+    def tree(self) -> str:
+        """The plan, drawn."""
+        lines = [self.label()]
+        for number, child in enumerate(self.inputs):
+            last = number == len(self.inputs) - 1
+            for place, line in enumerate(child.tree().split("\n")):
+                edge = ("└─ " if last else "├─ ") if place == 0 else ("   " if last else "│  ")
+                lines.append(edge + line)
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Source(Node):
+    """A stream. Plain records become inserts [time, ∞) by their column `time`."""
+
+    name: str
+    columns: Schema
+    time: str | None = None
+    ticks_are_timestamps: bool = False
+    disorder: int | None = None  # plain records are at most so many ticks late
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns.qualified(self.name)
+
+    @property
+    def timestamps(self) -> bool:
+        return self.ticks_are_timestamps
+
+    def label(self) -> str:
+        fields = ", ".join(f"{each.name} {type_name(each.type)}" for each in self.columns)
+        time = f" by {self.time}" if self.time else ""
+        return f"source {self.name}{time} ({fields})"
+
+
+@dataclass(frozen=True)
+class _OneInput(Node):
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class Alias(_OneInput):
+    """The input under another name."""
+
+    name: str
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema.qualified(self.name)
+
+    def label(self) -> str:
+        return f"as {self.name}"
+
+
+@dataclass(frozen=True)
+class Select(_OneInput):
+    """The rows for which a predicate is true."""
+
+    predicate: Expression
+
+    def label(self) -> str:
+        return f"select {self.predicate}"
+
+
+@dataclass(frozen=True)
+class Project(_OneInput):
+    """Other columns, computed from the input's."""
+
+    columns: tuple[Named, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(tuple(Field(column.name, column.value.type) for column in self.columns))
+
+    def label(self) -> str:
+        return f"project {', '.join(map(str, self.columns))}"
+
+
+@dataclass(frozen=True)
+class Window(_OneInput):
+    """Other lifetimes; see the reference's `alter_lifetime`. Durations are in ticks."""
+
+    form: WindowForm
+    size: int = 0
+    slide: int = 0
+    start: Expression | None = None
+    duration: Expression | None = None
+
+    def label(self) -> str:
+        match self.form:
+            case "sliding":
+                return f"window [RANGE {self.size}]"
+            case "hopping":
+                return f"window [RANGE {self.size} SLIDE {self.slide}]"
+            case "general":
+                return f"window [FROM {self.start} FOR {self.duration}]"
+        return f"window [{self.form.upper()}]"
+
+
+@dataclass(frozen=True)
+class WindowColumns(_OneInput):
+    """TUMBLE and HOP: the windows of a row as columns; lifetimes stay."""
+
+    slide: int
+    size: int
+    time: str | None = None  # a column of the input; None: vs
+
+    @property
+    def schema(self) -> Schema:
+        kind = TIMESTAMP if self.timestamps else BIGINT
+        if self.time is not None:
+            kind = self.input.schema.find(self.time)[0].type
+        return self.input.schema + Schema((Field("window_start", kind), Field("window_end", kind)))
+
+    def label(self) -> str:
+        by = f" by {self.time}" if self.time else ""
+        return f"windows of {self.size} every {self.slide}{by}"
+
+
+@dataclass(frozen=True)
+class _TwoInputs(Node):
+    left: Node
+    right: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Join(_TwoInputs):
+    """Pairs of rows that are alive together and fulfil a condition (None: all pairs)."""
+
+    how: JoinKind
+    condition: Expression | None
+
+    @property
+    def schema(self) -> Schema:
+        if self.how in ("semi", "anti"):
+            return self.left.schema
+        return self.left.schema + self.right.schema
+
+    def label(self) -> str:
+        on = f" on {self.condition}" if self.condition is not None else ""
+        return f"{self.how} join{on}"
+
+
+@dataclass(frozen=True)
+class Union(_TwoInputs):
+    """All lifetimes of both inputs; columns correspond by position."""
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    def label(self) -> str:
+        return "union all"
+
+
+@dataclass(frozen=True)
+class SetOperation(_TwoInputs):
+    """Intersect or minus; columns correspond by position."""
+
+    kind: Literal["intersect", "minus"]
+    distinct: bool
+
+    @property
+    def schema(self) -> Schema:
+        return self.left.schema
+
+    def label(self) -> str:
+        return f"{self.kind}{'' if self.distinct else ' all'}"
+
+
+@dataclass(frozen=True)
+class Distinct(_OneInput):
+    """At every time one copy of each row."""
+
+    def label(self) -> str:
+        return "distinct"
+
+
+@dataclass(frozen=True)
+class Aggregate(_OneInput):
+    """One row for every group that is not empty: its keys, then its aggregates."""
+
+    keys: tuple[Named, ...]
+    aggregates: tuple[Named, ...]  # each value is an AggregateCall
+    definitions: tuple[tuple[str, object], ...] = field(default=(), compare=False)
+    # user-defined aggregates: the object behind the name of the function
+
+    def __post_init__(self) -> None:
+        for each in self.aggregates:
+            if not isinstance(each.value, AggregateCall):
+                raise PlanError(f"{each.value} is not an aggregate")
+
+    @property
+    def schema(self) -> Schema:
+        columns = (*self.keys, *self.aggregates)
+        return Schema(tuple(Field(column.name, column.value.type) for column in columns))
+
+    def label(self) -> str:
+        by = f" by {', '.join(map(str, self.keys))}" if self.keys else ""
+        return f"aggregate {', '.join(map(str, self.aggregates))}{by}"
+
+
+@dataclass(frozen=True)
+class Rank(_OneInput):
+    """The rows of each partition with their place in an order; with a limit only the first."""
+
+    partition: tuple[Expression, ...]
+    order: tuple[OrderItem, ...]
+    method: RankMethod = "row_number"
+    name: str | None = "rank"  # None: the place is not a column
+    limit: int | None = None
+
+    @property
+    def schema(self) -> Schema:
+        if self.name is None:
+            return self.input.schema
+        return self.input.schema + Schema((Field(self.name, INT),))
+
+    def label(self) -> str:
+        what = f"top {self.limit}" if self.limit is not None else self.method
+        per = f" per {', '.join(map(str, self.partition))}" if self.partition else ""
+        return f"{what}{per} by {', '.join(map(str, self.order))}"

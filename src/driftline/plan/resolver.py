@@ -1,0 +1,472 @@
+"""From SQL to expressions: names are looked up, types are found, mistakes are explained.
+
+>>> from driftline.plan.types import Schema
+>>> trades = Schema.of({"symbol": "STRING", "price": "DOUBLE", "qty": "INT"})
+>>> expression = parse_expression("price * qty > 100 AND symbol LIKE 'A%'", trades)
+>>> print(expression)
+(((price * CAST(qty AS DOUBLE)) > 100.0D) AND (symbol LIKE 'A%' ESCAPE '\\\\'))
+>>> sorted(expression.columns())
+['price', 'qty', 'symbol']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, cast
+
+from sqlglot import exp
+
+from driftline.plan.constants import (
+    boolean,
+    has_suffix,
+    hex_string,
+    interval,
+    literal,
+    null,
+    raw_text,
+    suffixed_literal,
+    typed_literal,
+)
+from driftline.plan.dialect import parse_sql
+from driftline.plan.errors import ExpressionError
+from driftline.plan.expressions import Cast, Expression, Literal
+from driftline.plan.functions import AGGREGATES, FUNCTIONS, aggregate, operators
+from driftline.plan.functions.base import Arguments, cast_to
+from driftline.plan.functions.collections import field, item, struct
+from driftline.plan.functions.conditionals import choose
+from driftline.plan.functions.dates import UNITS, extract, timestamp_add, timestamp_diff
+from driftline.plan.functions.strings import concat, like, trim
+from driftline.plan.literals import fits, number_literal
+from driftline.plan.names import find_column
+from driftline.plan.types import (
+    BOOLEAN,
+    INTERVAL_MONTHS,
+    Schema,
+    is_integer,
+    type_of,
+)
+
+NOT_DETERMINISTIC = frozenset(
+    [
+        "current_timestamp",
+        "current_date",
+        "current_time",
+        "curdate",
+        "now",
+        "localtimestamp",
+        "rand",
+        "random",
+        "randn",
+        "uuid",
+        "randstr",
+        "uniform",
+        "monotonically_increasing_id",
+        "spark_partition_id",
+        "input_file_name",
+        "shuffle",
+    ]
+)
+_UNIT_FUNCTIONS = ("timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff")
+_WITH_UNIT = 3
+
+
+def parse_expression(text: str, schema: Schema) -> Expression:
+    """The expression that a text means over the columns of a schema.
+
+    >>> parse_expression("pric * 2", Schema.of({"price": "INT"}))
+    Traceback (most recent call last):
+    driftline.plan.errors.ExpressionError: there is no column pric; did you mean price? \
+(line 1, column 1)
+    """
+    return resolve(parse_sql(text), schema)
+
+
+def resolve(node: exp.Expr, schema: Schema) -> Expression:
+    """The expression that a parsed piece of SQL means over the columns of a schema.
+
+    The tree should come from `driftline.plan.dialect`, which keeps function calls as they were
+    written.
+    """
+    return _Resolver(schema).resolve(node)
+
+
+def place_of(node: exp.Expr) -> tuple[int | None, int | None]:
+    """Line and column where a node starts in the text, as far as the parser has kept them."""
+    places = [part.meta for part in node.walk() if "line" in part.meta]
+    if not places:
+        return None, None
+    meta = min(places, key=lambda place: place["start"])
+    return meta["line"], meta["col"] - (meta["end"] - meta["start"])
+
+
+class _Resolver:
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def resolve(self, node: Any) -> Expression:
+        """The expression of a node; an error is given the place of the innermost node."""
+        method = _METHODS.get(type(node))
+        try:
+            if method is not None:
+                return method(self, node)
+            if type(node) in _BINARY:
+                build, name = _BINARY[type(node)]
+                return build(name, self.resolve(node.this), self.resolve(node.expression))
+            if isinstance(node, exp.Func):
+                return self.plain_function(node)
+            raise ExpressionError(f"{node.sql('spark')} is not supported in an expression")
+        except ExpressionError as error:
+            raise error.at(*place_of(node)) from None
+
+    def all(self, nodes: list[exp.Expr]) -> Arguments:
+        """The expressions of several nodes."""
+        return tuple(self.resolve(node) for node in nodes)
+
+    # Names
+
+    def column(self, node: exp.Column) -> Expression:
+        """`name`, `relation.name`, and fields of structs after either."""
+        if isinstance(node.this, exp.Star):
+            return self.star(node.this)
+        names = [part.name for part in node.parts]
+        value: Expression
+        value, fields = find_column(self.schema, names)
+        for name in fields:
+            value = field(value, name)
+        return value
+
+    def star(self, node: exp.Star) -> Expression:
+        """`*` has its place in a select list, and in count(*)."""
+        raise ExpressionError("* stands for all columns and is not an expression")
+
+    def dot(self, node: exp.Dot) -> Expression:
+        """`value.field`."""
+        return field(self.resolve(node.this), node.expression.name)
+
+    def bracket(self, node: exp.Bracket) -> Expression:
+        """`value[index]`."""
+        if len(node.expressions) != 1:
+            raise ExpressionError("[ ] takes one index")
+        return item(self.resolve(node.this), self.resolve(node.expressions[0]))
+
+    def paren(self, node: exp.Paren) -> Expression:
+        """`( value )`."""
+        return self.resolve(node.this)
+
+    def tuple_(self, node: exp.Tuple) -> Expression:
+        """`(a, b)`, a struct."""
+        return self.make_struct(node.expressions)
+
+    def alias(self, node: exp.Alias) -> Expression:
+        """A name has its place in a select list, and in struct( )."""
+        raise ExpressionError(f"a name (AS {node.alias}) cannot be given inside an expression")
+
+    # Constants
+
+    def concatenated(self, node: exp.Concat) -> Expression:
+        """Texts written side by side are one text."""
+        return concat(self.all(node.expressions))
+
+    def negative(self, node: exp.Neg) -> Expression:
+        """`- value`; a number and its sign are one constant."""
+        number = node.this
+        if isinstance(number, exp.Literal) and not number.is_string:
+            return Literal(*number_literal(f"-{number.this}"))
+        value = self.resolve(number)
+        if isinstance(value, Literal) and value.value is not None:
+            suffixed = isinstance(number, exp.TryCast) and has_suffix(number)
+            if value.kind == INTERVAL_MONTHS or (suffixed and not is_integer(value.kind)):
+                return Literal(-value.value, value.kind, value.unit)
+            if suffixed and fits(-value.value, value.kind):
+                return Literal(-value.value, value.kind)
+        return operators.negate(value)
+
+    def cast(self, node: exp.Cast) -> Expression:
+        """CAST, TRY_CAST, `::`, and constants such as DATE '…' and 10L."""
+        kind = type_of(node.to)
+        source = node.this
+        if isinstance(source, exp.Literal):
+            if type(node) is exp.Cast and source.is_string:
+                return typed_literal(source.this, kind)
+            if has_suffix(node):
+                return suffixed_literal(source.this, kind)
+        value = self.resolve(source)
+        if node.args.get("safe"):
+            cast_to(value, kind)
+            return Cast(value, kind, lenient=True) if value.type != kind else value
+        return cast_to(value, kind)
+
+    # Conditions
+
+    def not_(self, node: exp.Not) -> Expression:
+        """`NOT condition`."""
+        return operators.logical("not", self.resolve(node.this))
+
+    def is_(self, node: exp.Is) -> Expression:
+        """`IS NULL`, `IS TRUE`, `IS FALSE`."""
+        value, what = self.resolve(node.this), node.expression
+        if isinstance(what, exp.Null):
+            return operators.is_null((value,))
+        if isinstance(what, exp.Boolean):
+            truth = Literal(bool(what.this), BOOLEAN)
+            return operators.compare("null_safe_equal", value, truth)
+        raise ExpressionError(f"IS {what.sql('spark')} is not supported")
+
+    def distinct_from(self, node: exp.NullSafeNEQ) -> Expression:
+        """`IS DISTINCT FROM`."""
+        same = operators.compare(
+            "null_safe_equal", self.resolve(node.this), self.resolve(node.expression)
+        )
+        return operators.logical("not", same)
+
+    def between(self, node: exp.Between) -> Expression:
+        """`value BETWEEN low AND high`."""
+        value = self.resolve(node.this)
+        low, high = self.resolve(node.args["low"]), self.resolve(node.args["high"])
+        above = operators.compare("greater_equal", value, low)
+        return operators.logical("and", above, operators.compare("less_equal", value, high))
+
+    def in_(self, node: exp.In) -> Expression:
+        """`value IN (…)`."""
+        if node.args.get("query") is not None or node.args.get("unnest") is not None:
+            raise ExpressionError("IN (SELECT …) is a join, and is not supported here")
+        return operators.is_in(self.resolve(node.this), self.all(node.expressions))
+
+    def like(self, node: exp.Like | exp.ILike) -> Expression:
+        """`[NOT] LIKE`, with any, all and some of several patterns."""
+        return self.liked(node, "\\")
+
+    def escape(self, node: exp.Escape) -> Expression:
+        """`LIKE … ESCAPE '…'`."""
+        return self.liked(node.this, node.expression.name)
+
+    def liked(self, node: exp.Expr, escape: str) -> Expression:
+        """LIKE or ILIKE with an escape character."""
+        name = "ilike" if isinstance(node, exp.ILike) else "like"
+        text, pattern = self.resolve(node.this), node.expression
+        if isinstance(pattern, (exp.Any, exp.All)):
+            options = pattern.this.expressions or [pattern.this.unnest()]
+            tests = [like(name, text, self.resolve(option), escape) for option in options]
+            joined = tests[0]
+            for test in tests[1:]:
+                operator = "or" if isinstance(pattern, exp.Any) else "and"
+                joined = operators.logical(operator, joined, test)
+        else:
+            joined = like(name, text, self.resolve(pattern), escape)
+        return operators.logical("not", joined) if node.args.get("negate") else joined
+
+    def case(self, node: exp.Case) -> Expression:
+        """Both forms of CASE."""
+        subject = None if node.this is None else self.resolve(node.this)
+        branches = []
+        for branch in node.args["ifs"]:
+            when = self.resolve(branch.this)
+            if subject is not None:
+                when = operators.compare("equal", subject, when)
+            branches.append((when, self.resolve(branch.args["true"])))
+        default = node.args.get("default")
+        otherwise = operators.NULL if default is None else self.resolve(default)
+        return operators.case(tuple(branches), otherwise)
+
+    def if_(self, node: exp.If) -> Expression:
+        """`if(condition, then, otherwise)`."""
+        parts = (node.this, node.args.get("true"), node.args.get("false"))
+        if None in parts:
+            raise ExpressionError("if takes 3 arguments")
+        return choose(self.all(list(cast("tuple[exp.Expr, ...]", parts))))
+
+    # Functions
+
+    def function(self, node: exp.Anonymous) -> Expression:
+        """A function by its name."""
+        name, nodes = str(node.this).lower(), node.expressions
+        refuse_if_not_deterministic(name, len(nodes))
+        if name in AGGREGATES:
+            return self.aggregate(node)
+        if name == "struct":
+            return self.make_struct(nodes)
+        if name in _UNIT_FUNCTIONS and len(nodes) == _WITH_UNIT:
+            return self.unit_function(name, nodes)
+        if name not in FUNCTIONS:
+            near = get_close_matches(name, [*FUNCTIONS, *AGGREGATES], n=1, cutoff=0.75)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ExpressionError(f"there is no function {name}{hint}").at(*place_of(node))
+        return FUNCTIONS[name](self.all(nodes))
+
+    def unit_function(self, name: str, nodes: list[exp.Expr]) -> Expression:
+        """`timestampadd(HOUR, 1, ts)` and its like, whose first argument is a unit of time."""
+        unit = UNITS.get(nodes[0].name.upper())
+        if unit is None:
+            raise ExpressionError(f"{name}: {nodes[0].name} is not a unit of time")
+        first, second = self.resolve(nodes[1]), self.resolve(nodes[2])
+        adds = name in ("timestampadd", "dateadd", "date_add")
+        return (timestamp_add if adds else timestamp_diff)(unit, first, second)
+
+    def make_struct(self, nodes: list[exp.Expr]) -> Expression:
+        """`struct(a, b AS c)`: fields have the names of columns or aliases, else col1, col2, …"""
+        names = [
+            node.alias_or_name
+            if isinstance(node, (exp.Alias, exp.Column, exp.Dot))
+            else f"col{place}"
+            for place, node in enumerate(nodes, start=1)
+        ]
+        return struct(names, self.all([node.unalias() for node in nodes]))
+
+    def aggregate(
+        self, node: exp.Expr, filtered: exp.Expr | None = None, ignore_nulls: bool = False
+    ) -> Expression:
+        """An aggregate function, with DISTINCT, FILTER and IGNORE NULLS."""
+        if isinstance(node, exp.IgnoreNulls):
+            return self.aggregate(node.this, filtered, ignore_nulls=True)
+        if isinstance(node, exp.WithinGroup):
+            return self.within_group(node, filtered)
+        name = str(node.this).lower() if isinstance(node, exp.Anonymous) else "any"
+        if name not in AGGREGATES:
+            raise ExpressionError(f"{node.sql('spark')} is not an aggregate function")
+        nodes = node.expressions if isinstance(node, exp.Anonymous) else [node.this]
+        distinct = bool(nodes) and isinstance(nodes[0], exp.Distinct)
+        if distinct:
+            nodes = nodes[0].expressions
+        args = () if nodes and isinstance(nodes[0], exp.Star) else self.all(nodes)
+        if not args and not nodes:
+            raise ExpressionError(f"{name} takes at least 1 argument, or * to count rows")
+        where = None if filtered is None else self.resolve(filtered)
+        return aggregate(name, args, distinct, where, ignore_nulls)
+
+    def within_group(self, node: exp.WithinGroup, filtered: exp.Expr | None) -> Expression:
+        """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`."""
+        ordered = node.expression.expressions
+        name = str(node.this.this).lower()
+        if name not in ("percentile_cont", "percentile_disc") or len(ordered) != 1:
+            raise ExpressionError(f"{name} does not take WITHIN GROUP")
+        if ordered[0].args.get("desc"):
+            raise ExpressionError(f"{name}: ORDER BY … DESC is not supported; use 1 - share")
+        args = (self.resolve(ordered[0].this), *self.all(node.this.expressions))
+        return aggregate(name, args, False, None if filtered is None else self.resolve(filtered))
+
+    def filter_(self, node: exp.Filter) -> Expression:
+        """`aggregate(…) FILTER (WHERE condition)`."""
+        return self.aggregate(node.this, node.expression.this)
+
+    def plain_function(self, node: exp.Func) -> Expression:
+        """A function that another dialect has parsed: it is written out and read again."""
+        if isinstance(node, _NO_PARENTHESES):
+            refuse_if_not_deterministic(node.sql_name().lower(), 0)
+        again = parse_sql(node.sql("spark"))
+        if type(again) is type(node):
+            raise ExpressionError(f"{node.sql('spark')} is not supported")
+        return self.resolve(again)
+
+    def substring(self, node: exp.Substring) -> Expression:
+        """`SUBSTRING(text, start, length)` and `SUBSTRING(text FROM start FOR length)`."""
+        parts = [node.this, node.args.get("start"), node.args.get("length")]
+        return FUNCTIONS["substring"](self.all([part for part in parts if part is not None]))
+
+    def trim(self, node: exp.Trim) -> Expression:
+        """`TRIM([BOTH | LEADING | TRAILING] [characters FROM] text)`."""
+        names = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+        characters = node.args.get("expression")
+        return trim(
+            names.get((node.args.get("position") or "").upper(), "trim"),
+            self.resolve(node.this),
+            None if characters is None else self.resolve(characters),
+        )
+
+    def position(self, node: exp.StrPosition) -> Expression:
+        """`POSITION(part IN text)`."""
+        parts = [node.args["substr"], node.this, node.args.get("position")]
+        return FUNCTIONS["locate"](self.all([part for part in parts if part is not None]))
+
+    def extract(self, node: exp.Extract) -> Expression:
+        """`EXTRACT(field FROM value)`."""
+        return extract(node.name, self.resolve(node.expression))
+
+
+def refuse_if_not_deterministic(name: str, arguments: int) -> None:
+    """An error for functions that would give another answer if they were evaluated again."""
+    reads_clock = name in ("unix_timestamp", "to_unix_timestamp") and arguments == 0
+    if name in NOT_DETERMINISTIC or reads_clock:
+        raise ExpressionError(
+            f"{name}() has another value each time, and a continuous query must give the same "
+            "answer whenever it is run again; put the value in a column, or use vs for event time"
+        )
+
+
+_NO_PARENTHESES = (
+    exp.CurrentTimestamp,
+    exp.CurrentDate,
+    exp.CurrentTime,
+    exp.Localtimestamp,
+    exp.CurrentUser,
+)
+
+
+def _constant(read: Callable[[Any], Expression]) -> Callable[[_Resolver, Any], Expression]:
+    return lambda _resolver, node: read(node)
+
+
+_BINARY: dict[type, tuple[Callable[[str, Expression, Expression], Expression], str]] = {
+    exp.Add: (operators.arithmetic, "add"),
+    exp.Sub: (operators.arithmetic, "subtract"),
+    exp.Mul: (operators.arithmetic, "multiply"),
+    exp.Div: (operators.arithmetic, "divide"),
+    exp.Mod: (operators.arithmetic, "remainder"),
+    exp.IntDiv: (operators.arithmetic, "integral_divide"),
+    exp.EQ: (operators.compare, "equal"),
+    exp.NEQ: (operators.compare, "not_equal"),
+    exp.LT: (operators.compare, "less"),
+    exp.LTE: (operators.compare, "less_equal"),
+    exp.GT: (operators.compare, "greater"),
+    exp.GTE: (operators.compare, "greater_equal"),
+    exp.NullSafeEQ: (operators.compare, "null_safe_equal"),
+    exp.And: (operators.logical, "and"),
+    exp.Or: (operators.logical, "or"),
+    exp.BitwiseAnd: (operators.bitwise, "bitwise_and"),
+    exp.BitwiseOr: (operators.bitwise, "bitwise_or"),
+    exp.BitwiseXor: (operators.bitwise, "bitwise_xor"),
+    exp.BitwiseLeftShift: (lambda _, a, b: FUNCTIONS["shiftleft"]((a, b)), ""),
+    exp.BitwiseRightShift: (lambda _, a, b: FUNCTIONS["shiftright"]((a, b)), ""),
+    exp.DPipe: (lambda _, a, b: concat((a, b)), ""),
+    exp.RegexpLike: (lambda _, a, b: FUNCTIONS["rlike"]((a, b)), ""),
+}
+
+_METHODS: dict[type, Callable[[_Resolver, Any], Expression]] = {
+    exp.Column: _Resolver.column,
+    exp.Star: _Resolver.star,
+    exp.Dot: _Resolver.dot,
+    exp.Bracket: _Resolver.bracket,
+    exp.Paren: _Resolver.paren,
+    exp.Tuple: _Resolver.tuple_,
+    exp.Alias: _Resolver.alias,
+    exp.Literal: _constant(literal),
+    exp.RawString: _constant(raw_text),
+    exp.HexString: _constant(hex_string),
+    exp.Boolean: _constant(boolean),
+    exp.Null: _constant(null),
+    exp.Concat: _Resolver.concatenated,
+    exp.Interval: _constant(interval),
+    exp.Neg: _Resolver.negative,
+    exp.Cast: _Resolver.cast,
+    exp.TryCast: _Resolver.cast,
+    exp.Not: _Resolver.not_,
+    exp.Is: _Resolver.is_,
+    exp.NullSafeNEQ: _Resolver.distinct_from,
+    exp.Between: _Resolver.between,
+    exp.In: _Resolver.in_,
+    exp.Like: _Resolver.like,
+    exp.ILike: _Resolver.like,
+    exp.Escape: _Resolver.escape,
+    exp.Case: _Resolver.case,
+    exp.If: _Resolver.if_,
+    exp.Anonymous: _Resolver.function,
+    exp.Any: _Resolver.aggregate,
+    exp.Filter: _Resolver.filter_,
+    exp.IgnoreNulls: _Resolver.aggregate,
+    exp.WithinGroup: _Resolver.aggregate,
+    exp.Substring: _Resolver.substring,
+    exp.Trim: _Resolver.trim,
+    exp.StrPosition: _Resolver.position,
+    exp.Extract: _Resolver.extract,
+    exp.BitwiseNot: lambda self, node: operators.bitwise_not((self.resolve(node.this),)),
+}

@@ -1,0 +1,133 @@
+"""Functions of texts, by examples that were asked of Spark 4.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from driftline.engine.expressions import EvaluationError
+from tests.engine.of_rows import value, values
+
+TEXTS = ["hello", "Straße", "", None, "日本語"]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("'a' || 1", "a1"),
+        ("'a' || NULL", None),
+        ("concat()", ""),
+        ("concat_ws(',', 'a', NULL, 'b', array('c', NULL))", "a,b,c"),
+        ("concat_ws(',', NULL)", ""),
+        ("concat_ws(NULL, 'a')", None),
+        ("upper('ß')", "SS"),
+        ("lower('ΑΣ')", "ας"),
+        ("length('é')", 1),
+        ("length(X'0102')", 2),
+        ("octet_length('é')", 2),
+        ("substring('hello', 2)", "ello"),
+        ("substring('hello', 0, 2)", "he"),
+        ("substring('hello', -3, 2)", "ll"),
+        ("substring('hello', -10, 7)", "he"),
+        ("substring('hello' FROM 2 FOR 3)", "ell"),
+        ("substring('hello', 2, -1)", ""),
+        ("left('hello', 2)", "he"),
+        ("left('hello', -1)", ""),
+        ("right('hello', 2)", "lo"),
+        ("right('hello', 0)", ""),
+        ("trim('  a b  ')", "a b"),
+        ("trim('xy', 'xyaxy')", "a"),
+        ("trim(LEADING 'x' FROM 'xax')", "ax"),
+        ("btrim('xax', 'x')", "a"),
+        ("lpad('hi', 5, '??')", "???hi"),
+        ("lpad('hi', 1, '??')", "h"),
+        ("rpad('hi', 5, 'ab')", "hiaba"),
+        ("lpad('hi', 5, '')", "hi"),
+        ("replace('abcabc', 'b')", "acac"),
+        ("replace('abcabc', '', 'X')", "abcabc"),
+        ("instr('hello', 'l')", 3),
+        ("instr('hello', '')", 1),
+        ("locate('l', 'hello', 4)", 4),
+        ("locate('l', 'hello', 0)", 0),
+        ("position('l' IN 'hello')", 3),
+        ("split('a,b,,', ',')", ["a", "b", "", ""]),
+        ("split('a,b,c', ',', 2)", ["a", "b,c"]),
+        ("split('abc', '')", ["a", "b", "c"]),
+        ("split('a1b22c', '[0-9]+')", ["a", "b", "c"]),
+        ("split_part('a.b.c', '.', 2)", "b"),
+        ("split_part('a.b.c', '.', -1)", "c"),
+        ("split_part('a.b.c', '.', 5)", ""),
+        ("initcap('hello wORLD foo-bar')", "Hello World Foo-bar"),
+        ("ascii('€')", 8364),
+        ("chr(321)", "A"),
+        ("chr(-1)", ""),
+        ("repeat('ab', 2)", "abab"),
+        ("reverse('abc')", "cba"),
+        ("translate('abcabc', 'ab', 'x')", "xcxc"),
+        ("levenshtein('kitten', 'sitting')", 3),
+        ("md5('a')", "0cc175b9c0f1b6a831c399e269772661"),
+        ("sha2('a', 5)", None),
+        ("startswith('abc', 'a')", True),
+        ("contains('abc', NULL)", None),
+    ],
+)
+def test_functions(text: str, result: Any) -> None:
+    assert value(text) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("'a%' LIKE 'a\\\\%'", True),
+        ("'ab' LIKE 'a\\\\%'", False),
+        ("'a\\nb' LIKE 'a_b'", True),
+        ("'a\\nb' LIKE 'a%b'", True),
+        ("'' LIKE ''", True),
+        ("'abc' LIKE '%b%'", True),
+        ("'abc' LIKE 'b%'", False),
+        ("'a_b' LIKE 'a/_b' ESCAPE '/'", True),
+        ("'A' ILIKE 'a'", True),
+        ("'x' NOT LIKE 'y'", True),
+        ("'ab' LIKE ANY ('x%', 'a%')", True),
+        ("NULL LIKE 'a'", None),
+        ("'a' LIKE NULL", None),
+        ("'abc' RLIKE 'b'", True),
+        ("'abc' RLIKE '^b'", False),
+        ("'a\\n' RLIKE 'a$'", True),
+        ("'aé' RLIKE '^\\\\w+$'", False),
+        ("'a' RLIKE '(?i)A'", True),
+        ("'aa' RLIKE '^(a)\\\\1$'", True),
+        ("regexp_extract('100-200', '(\\\\d+)-(\\\\d+)', 2)", "200"),
+        ("regexp_extract('abc', '(\\\\d+)')", ""),
+        ("regexp_replace('100-200', '(\\\\d+)', '<$1>')", "<100>-<200>"),
+        ("regexp_replace('100-200', '(\\\\d+)', 'x', 2)", "1x-x"),
+    ],
+)
+def test_patterns(text: str, result: Any) -> None:
+    assert value(text) == result
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'a' LIKE 'a\\\\'",
+        "'a' LIKE 'a\\\\b'",
+        "'a' RLIKE '('",
+        "split_part('a.b', '.', 0)",
+        "regexp_extract('1', '(\\\\d)', 2)",
+        "regexp_replace('1', '1', '$1')",
+    ],
+)
+def test_what_is_not_a_pattern(text: str) -> None:
+    with pytest.raises(EvaluationError):
+        value(text)
+
+
+def test_columns() -> None:
+    assert values("upper(s)", s=TEXTS) == ["HELLO", "STRASSE", "", None, "日本語"]
+    assert values("left(s, 2)", s=TEXTS) == ["he", "St", "", None, "日本"]
+    assert values("s LIKE '%a%'", s=TEXTS) == [False, True, False, None, False]
+    assert values("instr(s, '本')", s=TEXTS) == [0, 0, 0, None, 2]
+    assert values("s LIKE p", s=["ab", "ab", None], p=["a%", "_", "%"]) == [True, False, None]
+    assert values("substring(s, n, 2)", s=["hello", "hello"], n=[-2, 2]) == ["lo", "el"]

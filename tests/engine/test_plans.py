@@ -1,0 +1,193 @@
+"""Random plans of several operators against the reference.
+
+At the level `eager` the answer after every batch is the reference's for the input so far; at every
+level it is, once the streams are closed. Snapshot and restore in the middle change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.engine.batch import Batch
+from driftline.engine.compile import compile_plan
+from driftline.engine.plain import batch_of, events_of
+from driftline.model import reference as ref
+from driftline.model.event import CLOSE, Event
+from driftline.model.history import History, canonical_history
+from driftline.model.reference import Level, Order, aggregates
+from driftline.model.row import Row
+from driftline.model.stream import breaches
+from driftline.testing import interleaved, streams
+from driftline.testing.driving import as_batched
+
+COLUMNS = {"k": st.sampled_from(["a", "b", None]), "x": st.one_of(st.none(), st.integers(-2, 3))}
+KX = pa.schema([("k", pa.string()), ("x", pa.int64())])
+ARRIVALS = interleaved(streams(COLUMNS, max_size=4), streams(COLUMNS, max_size=3))
+S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
+T = dl.stream("t", {"k": "STRING", "x": "BIGINT"})
+
+
+@dataclass(frozen=True)
+class Both:
+    """A query with the columns k and x, and what it means."""
+
+    query: dl.Query
+    meaning: Callable[[History, History], History]
+
+
+def k(row: Row) -> object:
+    return row["k"]
+
+
+def x(row: Row) -> object:
+    return row["x"]
+
+
+def same_key(one: Row, other: Row) -> bool | None:
+    if one["k"] is None or other["k2"] is None:
+        return None
+    return bool(one["k"] == other["k2"])
+
+
+def renamed(history: History) -> History:
+    return ref.project(history, lambda row: {"k2": row["k"], "x2": row["x"]})
+
+
+def kx(history: History) -> History:
+    return ref.project(history, lambda row: {"k": row["k"], "x": row["x"]})
+
+
+ONE: dict[str, Callable[[Both], Both]] = {
+    "where": lambda p: Both(
+        p.query.where("x > 0"),
+        lambda s, t: ref.select(
+            p.meaning(s, t), lambda row: None if row["x"] is None else row["x"] > 0
+        ),
+    ),
+    "project": lambda p: Both(
+        p.query.select("k", "coalesce(x, 1) + 1 AS x"),
+        lambda s, t: ref.project(
+            p.meaning(s, t),
+            lambda row: {"k": row["k"], "x": (1 if row["x"] is None else row["x"]) + 1},
+        ),
+    ),
+    "sliding": lambda p: Both(
+        p.query.window(range=3), lambda s, t: ref.sliding(p.meaning(s, t), 3)
+    ),
+    "hopping": lambda p: Both(
+        p.query.window(range=4, slide=2), lambda s, t: ref.hopping(p.meaning(s, t), 4, 2)
+    ),
+    "distinct": lambda p: Both(p.query.distinct(), lambda s, t: ref.distinct(p.meaning(s, t))),
+    "sum": lambda p: Both(
+        p.query.group_by("k").agg("sum(x) AS x"),
+        lambda s, t: ref.group_by(p.meaning(s, t), {"k": k}, {"x": aggregates.sum_(x)}),
+    ),
+    "count": lambda p: Both(
+        p.query.group_by("k").agg("count(*) AS x"),
+        lambda s, t: ref.group_by(p.meaning(s, t), {"k": k}, {"x": aggregates.count_all()}),
+    ),
+    "max": lambda p: Both(
+        p.query.group_by("k").agg("max(x) AS x"),
+        lambda s, t: ref.group_by(p.meaning(s, t), {"k": k}, {"x": aggregates.max_(x)}),
+    ),
+    "distinct count": lambda p: Both(
+        p.query.group_by("k").agg("count(DISTINCT x) AS x"),
+        lambda s, t: ref.group_by(p.meaning(s, t), {"k": k}, {"x": aggregates.count_distinct(x)}),
+    ),
+    "top": lambda p: Both(
+        p.query.top(1, by="x DESC", per="k"),
+        lambda s, t: ref.top_k(p.meaning(s, t), 1, [Order(x, descending=True)], [k]),
+    ),
+}
+TWO: dict[str, Callable[[Both, Both], Both]] = {
+    "union": lambda p, q: Both(
+        p.query.union(q.query), lambda s, t: ref.union_all(p.meaning(s, t), q.meaning(s, t))
+    ),
+    "intersect all": lambda p, q: Both(
+        p.query.intersect(q.query, all=True),
+        lambda s, t: ref.intersect_all(p.meaning(s, t), q.meaning(s, t)),
+    ),
+    "minus": lambda p, q: Both(
+        p.query.minus(q.query), lambda s, t: ref.minus(p.meaning(s, t), q.meaning(s, t))
+    ),
+    "join": lambda p, q: Both(
+        p.query.alias("l").join(q.query.alias("r"), "l.k = r.k").select("l.k", "r.x"),
+        lambda s, t: ref.project(
+            ref.inner_join(p.meaning(s, t), renamed(q.meaning(s, t)), same_key),
+            lambda row: {"k": row["k"], "x": row["x2"]},
+        ),
+    ),
+    "left join": lambda p, q: Both(
+        p.query.alias("l").join(q.query.alias("r"), "l.k = r.k", "left").select("l.k", "r.x"),
+        lambda s, t: ref.project(
+            ref.left_join(p.meaning(s, t), renamed(q.meaning(s, t)), same_key, ["k2", "x2"]),
+            lambda row: {"k": row["k"], "x": row["x2"]},
+        ),
+    ),
+    "anti join": lambda p, q: Both(
+        p.query.join(q.query, on="k", how="anti"),
+        lambda s, t: ref.anti_join(p.meaning(s, t), renamed(q.meaning(s, t)), same_key),
+    ),
+    "semi join": lambda p, q: Both(
+        p.query.join(q.query, on="k", how="semi"),
+        lambda s, t: ref.semi_join(p.meaning(s, t), renamed(q.meaning(s, t)), same_key),
+    ),
+}
+LEAVES = st.sampled_from([Both(S, lambda s, t: s), Both(T, lambda s, t: t)])
+
+
+def extended(plans: st.SearchStrategy[Both]) -> st.SearchStrategy[Both]:
+    one = st.tuples(st.sampled_from(sorted(ONE)), plans).map(lambda made: ONE[made[0]](made[1]))
+    two = st.tuples(st.sampled_from(sorted(TWO)), plans, plans).map(
+        lambda made: TWO[made[0]](made[1], made[2])
+    )
+    return st.one_of(one, two)
+
+
+PLANS = extended(st.recursive(LEAVES, extended, max_leaves=4))
+
+
+def run(
+    plan: Both, arrivals: list[tuple[int, Event]], level: Level, size: int, move_at: int = -1
+) -> None:
+    said: list[Event] = []
+    came: list[tuple[int, Event]] = []
+    out: list[Batch] = []
+    graph = compile_plan(plan.query.plan, out.append, level)
+    used = plan.query.plan.sources()
+    for start in range(0, len(arrivals), size):
+        if start // size == move_at:
+            states = graph.snapshot()
+            graph = compile_plan(plan.query.plan, out.append, level)
+            graph.restore(states)
+        for port, name in enumerate("st"):
+            events = [event for which, event in arrivals[start : start + size] if which == port]
+            if not events or name not in used:
+                continue
+            came += [(port, event) for event in as_batched(events)]
+            out.clear()
+            graph.push(name, batch_of(events, KX))
+            said += [event for batch in out for event in events_of(batch)]
+            if level is Level.EAGER:
+                compare(plan, came, said)
+    compare(plan, came, said)
+    assert not breaches(said)
+
+
+def compare(plan: Both, came: list[tuple[int, Event]], said: list[Event]) -> None:
+    s, t = (canonical_history(e for which, e in came if which == port) for port in (0, 1))
+    assert canonical_history(said).same_snapshots(plan.meaning(s, t))
+
+
+@settings(max_examples=150)
+@given(PLANS, ARRIVALS, st.sampled_from(Level), st.sampled_from([1, 3, 100]), st.integers(0, 4))
+def test_random_plans_are_their_references(
+    plan: Both, arrivals: list[tuple[int, Event]], level: Level, size: int, move_at: int
+) -> None:
+    run(plan, [*arrivals, (0, CLOSE), (1, CLOSE)], level, size, move_at)

@@ -1,0 +1,102 @@
+"""The properties that the papers ask of physical operators, on all snapshot operators.
+
+progressive            a cti brings the output up to it: what is final has been said
+perfectness preserving perfect input gives perfect output, at the level `perfect`
+order preserving       ordered input gives ordered output, at the level `ordered`
+well behaved           inputs with equal histories give outputs with equal histories
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftline.engine.aggregates import Aggregate
+from driftline.engine.group_by import GroupBy, distinct
+from driftline.engine.operator import Operator
+from driftline.model.event import CLOSE, Cti, Event, Insert, Retract
+from driftline.model.history import History, canonical_history
+from driftline.model.reference import Level, group_by
+from driftline.model.reference import distinct as reference_distinct
+from driftline.model.reference.aggregates import count_all, max_
+from driftline.model.stream import closed_up_to, is_closed, is_ordered, is_perfect, is_valid
+from driftline.testing import histories, streams, streams_of
+from driftline.testing.driving import drive
+
+KX = pa.schema([("k", pa.string()), ("x", pa.int64())])
+VALUES = [
+    Aggregate("n", "count", None, pa.int64()),
+    Aggregate("m", "max", "x", pa.int64()),
+]
+OPERATORS: dict[str, tuple[Callable[[Level], Operator], Callable[[History], History]]] = {
+    "group by": (
+        lambda level: GroupBy(KX, ["k"], VALUES, level),
+        lambda history: group_by(
+            history,
+            {"k": lambda row: row["k"]},
+            {"n": count_all(), "m": max_(lambda row: row["x"])},
+        ),
+    ),
+    "distinct": (lambda level: distinct(KX, level), reference_distinct),
+}
+EVERY = pytest.mark.parametrize("name", OPERATORS)
+
+
+def output(operator: Operator, events: Sequence[Event], size: int = 1) -> list[Event]:
+    return [said for _, said in drive(operator, [(0, event) for event in events], [KX], size)][-1]
+
+
+@EVERY
+@pytest.mark.parametrize("level", Level)
+@given(streams(closed=False))
+def test_progressive(name: str, level: Level, events: list[Event]) -> None:
+    make, logical = OPERATORS[name]
+    said = output(make(level), events)
+    final = closed_up_to(said)
+    truth = logical(canonical_history(events)).clip(end=final)
+    assert canonical_history(said).clip(end=final).same_snapshots(truth)
+    if level is not Level.PERFECT:  # there what is alive is said when it has ended
+        assert final == closed_up_to(events)
+
+
+@EVERY
+@given(streams(max_delay=0, retractions=False))
+def test_perfectness_preserving(name: str, events: list[Event]) -> None:
+    perfect = [event for event in events if not isinstance(event, Cti)]
+    said = output(OPERATORS[name][0](Level.PERFECT), [*perfect, CLOSE])
+    assert is_perfect(said)
+    assert is_closed(said)
+
+
+@EVERY
+@given(streams(max_delay=0))
+def test_order_preserving(name: str, events: list[Event]) -> None:
+    told = [event for event in events if isinstance(event, Insert | Retract)]
+    changes: list[Event] = [*sorted(told, key=lambda event: event.sync)]
+    if not _is_told_in_order(changes):
+        return
+    said = output(OPERATORS[name][0](Level.ORDERED), [*changes, CLOSE])
+    assert is_ordered(said)
+    assert is_closed(said)
+
+
+def _is_told_in_order(changes: list[Event]) -> bool:
+    """Whether sorting by sync time has left a valid stream (a chain may not be told backwards)."""
+    return is_ordered(changes) and is_valid(changes)
+
+
+@EVERY
+@pytest.mark.parametrize("level", Level)
+@given(st.data())
+def test_well_behaved(name: str, level: Level, data: st.DataObject) -> None:
+    table = data.draw(histories())
+    make, _ = OPERATORS[name]
+    told = [
+        output(make(level), [*data.draw(streams_of(table)), CLOSE], data.draw(st.integers(1, 4)))
+        for _ in range(2)
+    ]
+    assert canonical_history(told[0]).same_snapshots(canonical_history(told[1]))

@@ -1,0 +1,228 @@
+"""The Python interface, as a user would try it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import driftline as dl
+from driftline.plan.errors import PlanError
+
+TRADES = dl.stream(
+    "trades", {"symbol": "STRING", "price": "DOUBLE", "qty": "INT", "ts": "TIMESTAMP"}, time="ts"
+)
+ROWS = [
+    {"symbol": "A", "price": 10.0, "qty": 2, "ts": "2024-05-01T09:30:00Z"},
+    {"symbol": "A", "price": 13.0, "qty": 1, "ts": "2024-05-01T09:31:00Z"},
+    {"symbol": "B", "price": 7.5, "qty": 4, "ts": "2024-05-01T09:30:30Z"},
+]
+TABLE = pa.table(
+    {
+        "symbol": [row["symbol"] for row in ROWS],
+        "price": [row["price"] for row in ROWS],
+        "qty": [row["qty"] for row in ROWS],
+        "ts": pa.array([row["ts"] for row in ROWS]).cast(pa.timestamp("us", "UTC")),
+    }
+)
+TOTALS = TRADES.group_by("symbol").agg("sum(qty) AS shares", "count(*) AS n")
+NUMBERS = dl.stream("s", {"k": "STRING", "x": "INT"})
+
+
+def final(result: dl.Result) -> list[dict[str, Any]]:
+    """What holds at the end of time."""
+    rows = result.history().to_pylist()
+    alive = [row for row in rows if row.pop("ve") is None and row.pop("vs") is not None]
+    return sorted(alive, key=str)
+
+
+EXPECTED = [{"symbol": "A", "shares": 3, "n": 2}, {"symbol": "B", "shares": 4, "n": 1}]
+
+
+def inputs(folder: Path) -> dict[str, Any]:
+    pyarrow.parquet.write_table(TABLE, folder / "t.parquet")
+    pyarrow.csv.write_csv(TABLE, folder / "t.csv")
+    with (folder / "t.jsonl").open("w") as file:
+        pl.DataFrame(ROWS).write_ndjson(file)
+    frame = pd.DataFrame(ROWS).assign(ts=lambda rows: pd.to_datetime(rows["ts"]))
+    return {
+        "rows": ROWS,
+        "iterator": iter(ROWS),
+        "arrow": TABLE,
+        "pandas": frame,
+        "polars": pl.from_arrow(TABLE),
+        "parquet": folder / "t.parquet",
+        "csv": str(folder / "t.csv"),
+        "json lines": folder / "t.jsonl",
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", ["rows", "iterator", "arrow", "pandas", "polars", "parquet", "csv", "json lines"]
+)
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_a_query_over_whatever_the_user_has(kind: str, batch: int, tmp_path: Path) -> None:
+    assert final(TOTALS.run(trades=inputs(tmp_path)[kind], batch=batch)) == EXPECTED
+
+
+def test_an_event_log_with_a_correction(tmp_path: Path) -> None:
+    log = tmp_path / "events.jsonl"
+    log.write_text(
+        '{"stream":"s","kind":"insert","vs":1,"ve":null,"row":{"k":"a","x":1}}\n'
+        '{"stream":"s","kind":"insert","vs":2,"ve":null,"row":{"k":"a","x":5}}\n'
+        '{"stream":"s","kind":"retract","vs":2,"ve":null,"vn":2,"row":{"k":"a","x":5}}\n'
+        '{"stream":"s","kind":"cti","t":3}\n'
+    )
+    said = list(NUMBERS.agg("sum(x) AS total").changes(s=log, batch=1, keep_open=True))
+    changes = [row for part in said for row in part.table().to_pylist()]
+    assert [(row["kind"], row["vs"], row["ve"], row["vn"], row["total"]) for row in changes] == [
+        ("insert", 1, None, None, 1),
+        ("retract", 1, None, 2, 1),
+        ("insert", 2, None, None, 6),
+        ("retract", 2, None, 2, 6),
+        ("insert", 2, None, None, 1),
+    ]
+    assert said[-1].final_up_to == 3
+
+
+def test_every_part_of_a_query() -> None:
+    query = (
+        NUMBERS.where("x IS NOT NULL")
+        .with_columns(y="x * 2")
+        .select("k", "y", "y > 2 AS big")
+        .group_by("k", "big")
+        .agg("max(y) AS top", "median(y) AS middle")
+        .where("top > 0")
+    )
+    rows = [dl.Insert(1, 9, dl.Row(k="a", x=x)) for x in (1, 2, 3, None)]
+    assert query.run(s=rows).history().to_pylist() == [
+        {"vs": 1, "ve": 9, "k": "a", "big": False, "top": 2, "middle": 2.0},
+        {"vs": 1, "ve": 9, "k": "a", "big": True, "top": 6, "middle": 5.0},
+    ]
+
+
+def test_joins_on_a_name_give_the_column_once() -> None:
+    other = dl.stream("t", {"k": "STRING", "y": "INT"})
+    events = {
+        "s": [dl.Insert(1, 9, dl.Row(k="a", x=1)), dl.Insert(1, 9, dl.Row(k="b", x=2))],
+        "t": [dl.Insert(3, 5, dl.Row(k="a", y=7))],
+    }
+    assert NUMBERS.join(other, on="k").run(events).history().to_pylist() == [
+        {"vs": 3, "ve": 5, "k": "a", "x": 1, "y": 7}
+    ]
+    left = NUMBERS.join(other, on=["k"], how="left").run(events).history().to_pylist()
+    assert [(row["vs"], row["ve"], row["k"], row["y"]) for row in left] == [
+        (1, 3, "a", None),
+        (1, 9, "b", None),
+        (3, 5, "a", 7),
+        (5, 9, "a", None),
+    ]
+
+
+def test_windows() -> None:
+    events = [dl.Insert(7, 8, dl.Row(k="a", x=1))]
+
+    def lifetimes(query: dl.Query) -> list[tuple[int, int | None]]:
+        rows = query.run(s=events).history().to_pylist()
+        return [(row["vs"], row["ve"]) for row in rows]
+
+    assert lifetimes(NUMBERS.window(range=5)) == [(7, 12)]
+    assert lifetimes(NUMBERS.window(range=10, slide=5)) == [(10, 20)]
+    assert lifetimes(NUMBERS.window(range="inf")) == [(7, None)]
+    assert lifetimes(NUMBERS.window(start="ve", duration=1)) == [(8, 9)]
+    assert lifetimes(NUMBERS.window(start="vs - vs % 5", duration="ve - vs + 1")) == [(5, 7)]
+    [row] = NUMBERS.tumble(5).run(s=events).history().to_pylist()
+    assert (row["window_start"], row["window_end"]) == (5, 10)
+
+
+def test_top_and_rank() -> None:
+    events = [dl.Insert(1, 9, dl.Row(k=k, x=x)) for k, x in (("a", 1), ("a", 3), ("b", 2))]
+    best = NUMBERS.top(1, by="x DESC", per="k").run(s=events).history().to_pylist()
+    assert sorted((row["k"], row["x"]) for row in best) == [("a", 3), ("b", 2)]
+    places = NUMBERS.rank(by="x", name="place").run(s=events).history().to_pylist()
+    assert sorted((row["place"], row["x"]) for row in places) == [(1, 1), (2, 2), (3, 3)]
+
+
+class Longest:
+    """A user's aggregate: the longest text."""
+
+    def initial(self) -> str:
+        return ""
+
+    def add(self, state: str, value: str) -> str:
+        return max(state, value, key=len)
+
+    def result(self, state: str) -> str:
+        return state
+
+
+def test_user_defined_aggregates() -> None:
+    events = [dl.Insert(1, 9, dl.Row(k=k, x=1)) for k in ("a", "ccc", "bb")]
+    query = NUMBERS.agg(longest=dl.UserDefined(Longest(), "k", "STRING"))
+    assert query.run(s=events).history().to_pylist() == [{"vs": 1, "ve": 9, "longest": "ccc"}]
+
+
+def test_what_comes_too_late_is_a_dead_letter_with_a_reason() -> None:
+    stream = dl.stream("s", {"t": "BIGINT", "x": "INT"}, time="t", disorder=3)
+    rows = [{"t": t, "x": 1} for t in (1, 10, 8, 2, 11)]
+    result = stream.agg("count(*) AS n").run(s=rows)
+    assert result.dead_letters == {"s": 1}
+    [letters] = [part.dead_letters["s"] for part in result.said if part.dead_letters]
+    assert "too late" in letters.reasons()[0]
+    assert result.history().to_pylist()[-1]["n"] == 4
+
+
+@pytest.mark.parametrize("scheduler", ["drain", "round-robin"])
+def test_both_schedulers_give_the_same_answer(scheduler: Any) -> None:
+    twice = TOTALS.union(TOTALS).agg("sum(shares) AS shares")
+    assert final(twice.run(trades=ROWS, batch=1, scheduler=scheduler)) == [{"shares": 14}]
+
+
+def test_consistency_blocks_until_it_is_sure() -> None:
+    late = [dl.Insert(t, dl.INFINITY, dl.Row(k="a", x=1)) for t in (1, 5, 3, 9, 20)]
+    count = NUMBERS.agg("count(*) AS n")
+    speculative = count.run(s=late, batch=1).changes().to_pylist()
+    sure = count.run(s=late, batch=1, block=4).changes().to_pylist()
+    assert sum(row["vn"] == row["vs"] for row in speculative) > 0  # an answer that was never true
+    assert sum(row["vn"] == row["vs"] for row in sure) == 0
+    assert [row["n"] for row in count.run(s=late, block=4).history().to_pylist()] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TRADES.where("pric > 1"), "no column pric; did you mean price"),
+        (lambda: TRADES.where("price"), "is not a condition"),
+        (lambda: TRADES.select("sum(price)"), "an aggregate belongs into group_by"),
+        (lambda: TRADES.agg("price"), "has no aggregate in it"),
+        (lambda: TRADES.group_by("symbol").agg("sum(qty) + price"), "price is neither a key"),
+        (TRADES.window, "a window needs range"),
+        (lambda: TRADES.window(range="5 parsecs"), "is not a duration"),
+        (lambda: NUMBERS.window(range="5 minutes"), "time is a plain number"),
+        (lambda: NUMBERS.union(TRADES), "one side has 2 columns, the other 4"),
+        (lambda: dl.stream("s", {"x": "INT"}, time="t"), "no such column"),
+        (TOTALS.run, "no input for it was given"),
+        (lambda: TOTALS.run(trades=ROWS, other=ROWS), "reads only trades"),
+        (lambda: TOTALS.run(trades="nowhere.csv"), "there is no such file"),
+        (lambda: TOTALS.run(trades=[{"symbol": "A"}]), "has no time|no column"),
+        (lambda: NUMBERS.run(s=[{"k": "a", "x": 1}]), "say which column is its time"),
+        (lambda: TRADES.agg("kurtosis(price)").run(trades=ROWS), "cannot be kept up to date"),
+    ],
+)
+def test_mistakes_are_explained(make: Any, message: str) -> None:
+    with pytest.raises((PlanError, ValueError), match=message):
+        make()
+
+
+def test_explain_draws_the_plan() -> None:
+    assert TOTALS.explain() == (
+        "project symbol, `$0` AS shares, `$1` AS n\n"
+        "└─ aggregate sum(qty) AS $0, count(*) AS $1 by symbol\n"
+        "   └─ source trades by ts (symbol STRING, price DOUBLE, qty INT, ts TIMESTAMP)"
+    )
