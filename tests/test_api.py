@@ -205,6 +205,10 @@ def test_consistency_blocks_until_it_is_sure() -> None:
         (TRADES.window, "a window needs range"),
         (lambda: TRADES.window(range="5 parsecs"), "is not a duration"),
         (lambda: NUMBERS.window(range="5 minutes"), "time is a plain number"),
+        (
+            lambda: NUMBERS.distinct().window(range=5).run(s=[]),
+            "comes after distinct, whose answer has snapshots but no lifetimes",
+        ),
         (lambda: NUMBERS.union(TRADES), "one side has 2 columns, the other 4"),
         (lambda: dl.stream("s", {"x": "INT"}, time="t"), "no such column"),
         (TOTALS.run, "no input for it was given"),

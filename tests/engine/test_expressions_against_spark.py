@@ -203,12 +203,13 @@ def test_every_function(as_written: Any, kind: str, seed: int) -> None:
 
 _AGGREGATES = """
     count(*)|count(DISTINCT i, s)|sum(i8)|sum(i)|sum(l)|sum(d)|sum(f)|sum(p)|sum(q)|sum(n)
-    sum(ts - tu)|avg(i)|avg(p)|avg(q)|avg(d)|min(s)|max(ts)|min(x)|max(a)|stddev(i)|variance(p)|var_pop(d)
-    median(i)|median(p)|percentile(i, 0.5)|percentile(i, array(0.25, 0.5))|approx_percentile(p, 0.5)
-    first(s)|last(dt, true)|any_value(x)|array_agg(i)|collect_set(s)|max_by(s, i)|bool_and(b)|count_if(b)
-    string_agg(s, ',')|bit_and(l)|mode(s)|corr(d, e)|percentile_cont(0.5) WITHIN GROUP (ORDER BY i)
-    sum(i) FILTER (WHERE b)|approx_count_distinct(s)|skewness(d)|any(b)|try_sum(i)
-    first(s) IGNORE NULLS
+    sum(ts - tu)|avg(i)|avg(p)|avg(q)|avg(d)|min(s)|max(ts)|min(x)|max(a)|stddev(i)
+    variance(p)|var_pop(d)|median(i)|median(p)|percentile(i, 0.5)
+    percentile(i, array(0.25, 0.5))|approx_percentile(p, 0.5)|first(s)|last(dt, true)
+    any_value(x)|array_agg(i)|collect_set(s)|max_by(s, i)|bool_and(b)|count_if(b)
+    string_agg(s, ',')|bit_and(l)|mode(s)|corr(d, e)
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY i)|sum(i) FILTER (WHERE b)
+    approx_count_distinct(s)|skewness(d)|any(b)|try_sum(i)|first(s) IGNORE NULLS
 """
 
 
@@ -222,10 +223,11 @@ def test_types_of_aggregates(as_written: Any) -> None:
 
 _REFUSED = """
     '5' + '6'|1 + true|b + 1|i = b|if(i, 1, 2)|NOT i|upper(a)|sqrt(b)|date_add(dt, l)|dt = 1
-    greatest(1, 'a')|greatest(1)|1.5D DIV 2|CAST(1 AS DATE)|CAST(b AS TIMESTAMP)|ts + 1|dt * 2
-    array(1) = array('1')|map('a', 1) = map('a', 1)|array_contains(array(1), '1')|element_at(a, l)
-    struct(1 AS a) = struct(1L AS b)|CASE WHEN b THEN 1 ELSE dt END|round(1.5, i)|interval 5 days % 2
-    substring(s)|nothing(1)|unknown_column|x.w|coalesce(a, 1)|i AND b|CAST(a AS INT)|abs(dt)
+    greatest(1, 'a')|greatest(1)|1.5D DIV 2|CAST(1 AS DATE)|CAST(b AS TIMESTAMP)|ts + 1
+    dt * 2|array(1) = array('1')|map('a', 1) = map('a', 1)|array_contains(array(1), '1')
+    element_at(a, l)|struct(1 AS a) = struct(1L AS b)|CASE WHEN b THEN 1 ELSE dt END
+    round(1.5, i)|interval 5 days % 2|substring(s)|nothing(1)|unknown_column|x.w
+    coalesce(a, 1)|i AND b|CAST(a AS INT)|abs(dt)
 """
 
 

@@ -77,12 +77,6 @@ ONE: dict[str, Callable[[Both], Both]] = {
             lambda row: {"k": row["k"], "x": (1 if row["x"] is None else row["x"]) + 1},
         ),
     ),
-    "sliding": lambda p: Both(
-        p.query.window(range=3), lambda s, t: ref.sliding(p.meaning(s, t), 3)
-    ),
-    "hopping": lambda p: Both(
-        p.query.window(range=4, slide=2), lambda s, t: ref.hopping(p.meaning(s, t), 4, 2)
-    ),
     "distinct": lambda p: Both(p.query.distinct(), lambda s, t: ref.distinct(p.meaning(s, t))),
     "sum": lambda p: Both(
         p.query.group_by("k").agg("sum(x) AS x"),
@@ -139,7 +133,14 @@ TWO: dict[str, Callable[[Both, Both], Both]] = {
         lambda s, t: ref.semi_join(p.meaning(s, t), renamed(q.meaning(s, t)), same_key),
     ),
 }
-LEAVES = st.sampled_from([Both(S, lambda s, t: s), Both(T, lambda s, t: t)])
+LEAVES = st.sampled_from(
+    [
+        Both(S, lambda s, t: s),
+        Both(T, lambda s, t: t),
+        Both(S.window(range=3), lambda s, t: ref.sliding(s, 3)),
+        Both(T.window(range=4, slide=2), lambda s, t: ref.hopping(t, 4, 2)),
+    ]
+)
 
 
 def extended(plans: st.SearchStrategy[Both]) -> st.SearchStrategy[Both]:

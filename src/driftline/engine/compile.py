@@ -62,6 +62,10 @@ FUNCTIONS = {
 """The aggregate functions of SQL, and what the engine calls them."""
 
 
+LOOSE = (nodes.Aggregate, nodes.Distinct, nodes.SetOperation, nodes.Rank)
+"""What is defined snapshot by snapshot: in how many pieces a row is said is left open."""
+
+
 def compile_plan(
     plan: nodes.Node,
     sink: Callable[[Batch], None],
@@ -142,6 +146,12 @@ class _Compiler:
         return self._computed(self.step(node.input), columns)
 
     def _window(self, node: nodes.Window) -> Step:
+        loose = next((each for each in node.walk() if isinstance(each, LOOSE)), None)
+        if loose is not None:
+            raise PlanError(
+                f"{node.label()} comes after {loose.label()}, whose answer has snapshots but no "
+                "lifetimes of its own: put the window before it"
+            )
         schema = node.schema.arrow
         match node.form:
             case "sliding":

@@ -98,7 +98,9 @@ class SnapshotOperator(Operator):
         touched, earliest = self._take_in(batch)
         self.cti = max(self.cti, batch.cti)
         before = self.watermark
-        self.watermark = self._reached(touched, max(before, batch.high))
+        self.watermark = max(before, batch.high)
+        if batch.cti > BEGINNING:
+            self.watermark = self._reached(touched, self.watermark)
         self.counters.watermark = self.watermark
         idle = self._idle(touched, before)
         slots = np.concatenate([touched, idle])
@@ -149,8 +151,8 @@ class SnapshotOperator(Operator):
 
     def _reached(self, touched: Int64s, watermark: int) -> int:
         """τ: it grows to the greatest endpoint at or before the cti."""
-        if self.cti in (BEGINNING, INFINITY):
-            return max(watermark, self.cti)
+        if self.cti == INFINITY:
+            return INFINITY
         if self.level == EAGER or self.cti <= watermark:
             return watermark
         slots = np.union1d(touched, self.due.up_to(self.cti))
@@ -166,7 +168,7 @@ class SnapshotOperator(Operator):
             concerned = self.slots.live_slots()
         elif self.level == ORDERED:
             concerned = self.due.up_to(min(self.watermark, INFINITY - 1))
-        final = self._final()
+        final = self._settled()
         stale = self.slots.live_slots() if final == INFINITY else self.stale.up_to(final)
         return np.setdiff1d(np.concatenate([concerned, stale]), touched)
 
@@ -247,7 +249,7 @@ class SnapshotOperator(Operator):
 
     def _settle(self, slots: Int64s) -> None:
         """Let go what is final, and say when to look at these slots again."""
-        final = self._final()
+        final = self._settled()
         for runs, rows, places in (
             (self.members, self.member_rows, self.member_places),
             (self.segments, self.answer_rows, self.answer_places),
@@ -269,6 +271,11 @@ class SnapshotOperator(Operator):
         self.key_rows.forget(gone)
         for runs in (self.members, self.segments):
             runs.clear(gone)
+
+    def _settled(self) -> int:
+        """What ends at or before this has been said as it is, and stays so. (A retraction can put
+        an end between the watermark and the cti: it is said when the watermark comes there.)"""
+        return self.cti if self.level == EAGER else min(self.cti, self.watermark)
 
     def _final(self) -> int:
         """Before this nothing is said any more: at `perfect`, what is alive at the watermark is

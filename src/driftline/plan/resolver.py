@@ -195,7 +195,9 @@ class _Resolver:
         if node.args.get("safe"):
             cast_to(value, kind)
             return Cast(value, kind, lenient=True) if value.type != kind else value
-        return cast_to(value, kind)
+        checked = cast_to(value, kind)
+        is_null = isinstance(value, Literal) and value.value is None
+        return checked if is_null or value.type == kind else Cast(value, kind)
 
     # Conditions
 

@@ -28,6 +28,7 @@ from driftline.plan.temporal import DAY, SECOND
 from driftline.plan.types import BIGINT, DATE, DOUBLE, INT, INTERVAL, is_decimal, is_float
 
 MONTHS_PER_YEAR = 12
+_MORE_THAN_A_MONTH = 32  # days
 DAYS_PER_WEEK = 7
 THURSDAY = 3  # 1970-01-01, counted from Monday
 UNIT_MICROS = {
@@ -176,7 +177,7 @@ def _multiply_interval(call: Call, args: Sequence[Value]) -> Array:
     return _scaled(call, args, divide=False)
 
 
-@kernel("divide_interval try_divide_interval", total=is_lenient, right_first=True)
+@kernel("divide_interval try_divide_interval", total=is_lenient)
 def _divide_interval(call: Call, args: Sequence[Value]) -> Array:
     return _scaled(call, args, divide=True)
 
@@ -238,15 +239,17 @@ def _timestampdiff(call: Call, args: Sequence[Value]) -> Array:
 
 
 def _full_months(start: Integers, end: Integers) -> Integers:
-    """Whole months from one time to another, cut off towards zero."""
+    """Whole months from one time to another, cut off towards zero, as Java counts them: first the
+    days are whole, then the months.
+    """
     (start_days, start_clock), (end_days, end_clock) = days_and_clock(start), days_and_clock(end)
-    start_month, end_month = months_of(start_days), months_of(end_days)
-    start_rest = (start_days - first_day(start_month)) * DAY + start_clock
-    end_rest = (end_days - first_day(end_month)) * DAY + end_clock
-    months = end_month - start_month
-    short = (months > 0) & (end_rest < start_rest)
-    over = (months < 0) & (end_rest > start_rest)
-    return np.asarray(months - short + over)
+    end_days = end_days - ((end_days > start_days) & (end_clock < start_clock))
+    end_days = end_days + ((end_days < start_days) & (end_clock > start_clock))
+    packed = [
+        months * _MORE_THAN_A_MONTH + days - first_day(months)
+        for days, months in ((d, months_of(d)) for d in (start_days, end_days))
+    ]
+    return truncated(packed[1] - packed[0], _MORE_THAN_A_MONTH)
 
 
 @kernel("months_between", total=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from typing import Any
 
 from driftline.plan.coercion import can_cast, common_type_of_all, implicit_cast
@@ -17,7 +17,6 @@ from driftline.plan.temporal import parse_date, parse_timestamp
 from driftline.plan.types import (
     DATE,
     DOUBLE,
-    MAX_PRECISION,
     STRING,
     TIMESTAMP,
     VOID,
@@ -138,7 +137,9 @@ def constant(value: Expression, what: str) -> Any:
 
 
 def cast_to(value: Expression, kind: DataType) -> Expression:
-    """The value with another type. A constant that has an exact counterpart becomes that."""
+    """The value with another type, as an implicit cast. A constant that has an exact counterpart
+    becomes that; one that is cast explicitly is no longer a constant to the rules of decimals.
+    """
     if value.type == kind:
         return value
     if not can_cast(value.type, kind):
@@ -161,27 +162,14 @@ def _folded(value: Literal, kind: DataType) -> Literal | None:
             return Literal(value.value, kind)
         if is_float(kind) and abs(value.value) < 1 << 24:  # exact even as FLOAT
             return Literal(float(value.value), kind)
-        if is_decimal(kind) and len(str(abs(value.value))) <= kind.precision - kind.scale:
-            return Literal(_quantized(Decimal(value.value), kind), kind)
+        if kind == decimal_of_literal(value):
+            return Literal(Decimal(value.value), kind)
     if value.kind == STRING and kind in (DATE, TIMESTAMP):
         parsed = parse_date(value.value) if kind == DATE else parse_timestamp(value.value)
         return None if parsed is None else Literal(parsed, kind)
-    if is_decimal(value.kind) and is_decimal(kind) and _holds(kind, value.kind):
-        return Literal(_quantized(value.value, kind), kind)
     if is_decimal(value.kind) and kind == DOUBLE:
         return Literal(float(value.value), kind)
     return None
-
-
-def _quantized(value: Decimal, kind: DataType) -> Decimal:
-    with localcontext() as context:
-        context.prec = 2 * MAX_PRECISION
-        return value.quantize(Decimal(1).scaleb(-kind.scale))
-
-
-def _holds(kind: DataType, other: DataType) -> bool:
-    whole = kind.precision - kind.scale >= other.precision - other.scale
-    return bool(whole and kind.scale >= other.scale)
 
 
 def decimal_of_literal(value: Expression) -> DataType | None:

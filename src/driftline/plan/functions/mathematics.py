@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driftline.plan.coercion import bounded, decimal_for
-from driftline.plan.expressions import Call, Case, Expression, Literal
+from driftline.plan.expressions import Call, Case, Cast, Expression, Literal
 from driftline.plan.functions.base import (
     Arguments,
     argument,
@@ -108,7 +108,7 @@ def _towards(name: str, aliases: str) -> None:
         if not is_numeric(value.type):
             value = argument(value, DOUBLE, name, 1)
         if is_integer(value.type):
-            return cast_to(value, BIGINT)
+            return value if value.type == BIGINT else Cast(value, BIGINT)
         if value.type == FLOAT:
             value = cast_to(value, DOUBLE)
         return call(name, (value,), _whole_type(value.type))
