@@ -150,7 +150,7 @@ def variances(numbers: Numbers, offsets: Int64s, members: Int64s, degrees_lost: 
     scale = 10.0 ** (2 * numbers.scale)
     results, hard = piece_kernels.variances(offsets, members, numbers.floats, degrees_lost, scale)
     if numbers.limbs is not None:
-        hard |= _any_beyond(offsets, members, np.abs(numbers.floats) > _EXACT)
+        hard |= _any_beyond(offsets, members, np.abs(numbers.floats) >= _EXACT)
         hard |= np.diff(offsets) * scale > _EXACT  # the divisor must be exact as well
     hard &= np.diff(offsets) > degrees_lost
     for piece in np.flatnonzero(hard):

@@ -1,0 +1,30 @@
+"""The examples in the documentation run, and print what they say they print."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+WITH_SESSIONS = ["docs/python.md"]
+WITH_SCRIPTS = ["docs/specification.md"]
+
+
+@pytest.mark.parametrize("page", WITH_SESSIONS)
+def test_sessions_in_the_docs(page: str) -> None:
+    failed, tried = doctest.testfile(str(ROOT / page), module_relative=False, encoding="utf-8")
+    assert tried > 0
+    assert failed == 0
+
+
+@pytest.mark.parametrize("page", WITH_SCRIPTS)
+def test_scripts_in_the_docs(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    scripts = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.S)
+    assert scripts
+    for script in scripts:
+        exec(compile(script, page, "exec"), {})
+        expected = re.findall(r"^# (.*)$", script, re.M)
+        assert capsys.readouterr().out.splitlines() == expected
