@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
+from driftline.model.time import BEGINNING
 from driftline.plan import nodes
 from driftline.plan.durations import ticks
 from driftline.plan.errors import PlanError
@@ -403,9 +404,9 @@ class Said:
     counters: dict[str, dict[str, int]]
 
     @property
-    def final_up_to(self) -> int:
-        """How far the answers have become final with this batch; the least number if no further."""
-        return self.batch.cti
+    def final_up_to(self) -> int | None:
+        """How far the answers have become final with this batch; None if no further than before."""
+        return None if self.batch.cti == BEGINNING else self.batch.cti
 
     def table(self) -> pa.Table:
         """Inserts and retracts: kind, vs, ve, vn (null: ∞, none), and the columns."""
@@ -437,11 +438,10 @@ class Result:
         return pa.concat_tables([said.table() for said in self.said])
 
     @property
-    def final_up_to(self) -> int:
-        """How far the answers are final."""
-        from driftline.engine.local import final_up_to
-
-        return final_up_to([said.batch for said in self.said])
+    def final_up_to(self) -> int | None:
+        """How far the answers are final; None if they are not at all."""
+        reached = [said.final_up_to for said in self.said if said.final_up_to is not None]
+        return max(reached, default=None)
 
     @property
     def dead_letters(self) -> dict[str, int]:

@@ -5,7 +5,8 @@
 
 Every aggregate is a function of the bag of its argument's values, and, for first, last and
 array_agg, of their vs; equal vs go by value. `distinct` leaves of equal values the one with the
-least vs. How numbers are added up is said in `exact_numbers`. HAVING is a select on the result.
+least vs; min, max, first and last do not heed it. How numbers are added up is said in
+`exact_numbers`. HAVING is a select on the result.
 
 State: see `snapshots`; of the rows only the arguments are kept.
 """

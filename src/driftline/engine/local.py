@@ -25,7 +25,7 @@ from driftline.engine.inputs import RawEvents, events_from
 from driftline.model.columns import CTI
 from driftline.model.columns import INSERT as INSERT_KIND
 from driftline.model.reference.latency import Level
-from driftline.model.time import BEGINNING, INFINITY
+from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Node, Source
 
@@ -157,8 +157,3 @@ def history_table(batches: list[Batch], schema: pa.Schema) -> pa.Table:
     columns = {name: payload.column(place) for place, name in enumerate(payload.schema.names)}
     ve = left.ve[order]
     return pa.table({"vs": left.vs[order], "ve": pa.array(ve, mask=ve == INFINITY), **columns})
-
-
-def final_up_to(batches: list[Batch]) -> int:
-    """How far the answers are final."""
-    return max((batch.cti for batch in batches), default=BEGINNING)
