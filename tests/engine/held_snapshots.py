@@ -43,7 +43,9 @@ def hold(
     assert operator.state_size()[0] == 0
 
 
-def said_by(operator: Operator, events: Sequence[Event], schema: pa.Schema, size: int = 1) -> list[Event]:
+def said_by(
+    operator: Operator, events: Sequence[Event], schema: pa.Schema, size: int = 1
+) -> list[Event]:
     """Everything that an operator says to some events."""
     said: list[Event] = []
     for _, said in drive(operator, [(0, event) for event in events], [schema], size):

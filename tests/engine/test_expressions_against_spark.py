@@ -176,7 +176,7 @@ def failing(session: Any, text: str, expression: Expression, rows: Any) -> list[
 
 
 _SETTINGS = settings(
-    max_examples=12,
+    max_examples=6,
     phases=[Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
     deadline=None,

@@ -174,15 +174,14 @@ def _by_time(sign: int) -> Callable[[Values, Aggregate], pa.Array]:
 def _percentile(values: Values, aggregate: Aggregate) -> pa.Array:
     share = MEDIAN if aggregate.parameter is None else aggregate.parameter
     empty = values.counts == 0
+    if len(values.members) == 0:
+        return pa.nulls(len(empty), pa.float64())
     place = share * np.maximum(values.counts - 1, 0)
     part = place - np.floor(place)
-    first = values.offsets[:-1]
-    arranged = np.append(values.arranged, 0)  # so that an empty last piece points at something
-    lower = arranged[np.where(empty, -1, first + np.floor(place).astype(np.int64))]
-    upper = arranged[np.where(empty, -1, first + np.ceil(place).astype(np.int64))]
+    first = np.where(empty, 0, values.offsets[:-1])
+    lower = values.arranged[first + np.floor(place).astype(np.int64)]
+    upper = values.arranged[first + np.ceil(place).astype(np.int64)]
     numbers = exact_numbers.as_floats(values.column)
-    if len(numbers) == 0:
-        return pa.array(np.zeros(len(empty)), mask=empty)
     with np.errstate(invalid="ignore"):
         between = (1 - part) * numbers[lower] + part * numbers[upper]
     same = values.keys[lower] == values.keys[upper]

@@ -83,16 +83,6 @@ def distinct(offsets: Int64s, members: Int64s, keys: Int64s, vs: Int64s) -> tupl
 
 
 @njit(cache=True, nogil=True)
-def count_distinct(offsets: Int64s, members: Int64s, keys: Int64s) -> Int64s:
-    counts = np.zeros(len(offsets) - 1, np.int64)
-    for piece in range(len(counts)):
-        mine = np.sort(keys[members[offsets[piece] : offsets[piece + 1]]])
-        for place in range(len(mine)):
-            counts[piece] += place == 0 or mine[place] != mine[place - 1]
-    return counts
-
-
-@njit(cache=True, nogil=True)
 def extreme(
     offsets: Int64s, members: Int64s, times: Int64s, valid: Mask, keys: Int64s, sign: int
 ) -> Int64s:

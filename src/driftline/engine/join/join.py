@@ -16,7 +16,8 @@ after D, and what is taken back of the own side is cut at or after C.
   C < ve; but a removal brings its row and lifetime along and needs only what is held of the other
   side; pairs with what has gone there, ended by C, would come and go in the same batch.
 - On a preserved side it is needed longer, until ve ≤ F: a removal has to know its past.
-- Opposite a preserved side it may go when ve < F, once those it matches have noted their past.
+- Opposite a preserved side it may go when ve ≤ F: until then it may be taken back, and those it
+  matches be cut anew. When it goes, they note their past.
 When both sides are closed, everything goes. Rows with a null key match nothing and are never held.
 Lifetimes are dropped when they are half of a run of the index, so at most about twice as many are
 held as are needed.
@@ -213,13 +214,7 @@ class Join(Operator):
 
     def _bound(self, port: int) -> int:
         """The lifetimes of a side that end at or before this time may go."""
-        own, other = self.preserved[port], self.preserved[1 - port]
-        frontier = self.frontier
-        if other is not None and BEGINNING < frontier < INFINITY:
-            return frontier - 1
-        if other is not None or own is not None:
-            return frontier
-        return self.sides[1 - port].cti
+        return self.frontier if any(self.preserved) else self.sides[1 - port].cti
 
     def _let_go(self, port: int) -> None:
         """Drop what is no longer needed of a side; the other notes what it has to remember."""

@@ -4,7 +4,7 @@ A side is preserved if its lifetimes come out cut to their runs (see `coverage`)
 left, full, semi and anti join, the right of a right and full join. Call its own side's cti C, the
 other's D, and F = min(C, D).
 
-- The past. Lifetimes of the other side that end before F are final and may go. Those they match
+- The past. Lifetimes of the other side that end by F are final and may go. Those they match
   remember, up to F, the run then under way. Earlier runs are final: nothing can change them.
 - The hold. A run of the sort that comes out, [a, b) with b ≥ D, may still become *longer*: its
   end may be taken back, or a match may join on to it. In a stream a longer lifetime is a full
