@@ -47,7 +47,5 @@ def said_by(
     operator: Operator, events: Sequence[Event], schema: pa.Schema, size: int = 1
 ) -> list[Event]:
     """Everything that an operator says to some events."""
-    said: list[Event] = []
-    for _, said in drive(operator, [(0, event) for event in events], [schema], size):
-        pass
-    return said
+    steps = list(drive(operator, [(0, event) for event in events], [schema], size))
+    return steps[-1][1] if steps else []

@@ -178,6 +178,7 @@ def failing(session: Any, text: str, expression: Expression, rows: Any) -> list[
 _SETTINGS = settings(
     max_examples=6,
     phases=[Phase.reuse, Phase.generate],
+    derandomize=True,  # rare corners of Spark's own should not fail other people's changes
     suppress_health_check=list(HealthCheck),
     deadline=None,
 )

@@ -22,6 +22,8 @@ def at(*fields: int) -> datetime:
     ("text", "result"),
     [
         ("year(DATE '2020-01-01')", 2020),
+        ("year(CAST('294247-01-10' AS DATE))", 294247),
+        ("date_format(CAST('123456-01-10' AS DATE), 'yyyy-MM-dd')", "+123456-01-10"),
         ("hour('2020-01-01 10:20:30')", 10),
         ("quarter(DATE '2020-05-01')", 2),
         ("dayofweek(DATE '2020-05-01')", 6),

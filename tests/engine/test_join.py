@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from driftline.engine.batch import Batch, empty
 from driftline.engine.join import How, Join
 from driftline.model.event import CLOSE, Cti, Event, Insert, Retract
-from driftline.model.history import History, canonical_history
+from driftline.model.history import History, Lifetime, canonical_history
 from driftline.model.reference import (
     anti_join,
     full_join,
@@ -27,7 +27,7 @@ from driftline.model.stream import breaches
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.testing import streams
 from driftline.testing.driving import as_batched, batch_of, drive, events_of
-from driftline.testing.streams import interleaved
+from driftline.testing.streams import interleaved, streams_of
 from tests.build import cti, history, insert, retract
 
 Arrivals = list[tuple[int, Event]]
@@ -55,8 +55,20 @@ arrivals = interleaved(streams(left_columns), streams(right_columns))
 def in_step(draw: st.DrawFn) -> Arrivals:
     """Two busy streams with little disorder, of which the one that is behind comes first: much of
     the past is let go while lifetimes go on."""
-    columns = {"k": st.just("a"), "x": st.integers(1, 2)}, {"j": st.just("a"), "y": st.just(2)}
-    rest = [draw(streams(some, max_size=8, max_delay=2, closed=False)) for some in columns]
+    long, short = (
+        st.builds(
+            lambda vs, length, row=row: Lifetime(vs, vs + length, row), st.integers(0, 8), some
+        )
+        for row, some in (
+            (Row(k="a", x=1), st.integers(5, 9)),
+            (Row(j="a", y=2), st.integers(1, 3)),
+        )
+    )
+    rest = []
+    for lifetimes, most in ((long, 2), (short, 8)):
+        told = History(draw(st.lists(lifetimes, min_size=1, max_size=most)))
+        untrue = draw(st.lists(lifetimes, max_size=2))
+        rest.append(draw(streams_of(told, untrue, max_delay=2, closed=False)))
     came: Arrivals = []
     reached = [BEGINNING, BEGINNING]
     while rest[0] or rest[1]:

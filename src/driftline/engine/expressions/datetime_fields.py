@@ -24,9 +24,10 @@ from driftline.engine.expressions.datetimes import (
     UNIT_MICROS,
     UNIT_MONTHS,
     first_day,
+    in_arrows_range,
     months_of,
-    naive,
     truncated,
+    year_of,
 )
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
@@ -53,7 +54,13 @@ _FIELDS: dict[str, Callable[[Array], Array]] = {
 
 @kernel(" ".join(_FIELDS), total=True)
 def _field(call: Call, args: Sequence[Value]) -> Array:
-    return pc.cast(_FIELDS[call.function](naive(args[0])), INT)
+    moments, years = in_arrows_range(args[0])
+    if call.function == "year":
+        return pc.cast(year_of(moments, years), INT)
+    fields = pc.cast(_FIELDS[call.function](moments), INT)
+    if call.function == "yearofweek" and not isinstance(years, int):
+        return from_numbers((numbers(fields) + years).astype(np.int32), both_valid(fields), INT)
+    return fields
 
 
 @kernel("second_fraction interval_second", total=True)

@@ -25,7 +25,15 @@ from driftline.engine.expressions.arrays import (
     valid_mask,
 )
 from driftline.engine.expressions.characters import Characters, digits, from_characters, joined
-from driftline.engine.expressions.datetimes import days_and_clock, first_day, months_of, naive
+from driftline.engine.expressions.datetimes import (
+    Years,
+    days_and_clock,
+    first_day,
+    in_arrows_range,
+    months_of,
+    naive,
+    year_of,
+)
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
@@ -121,8 +129,9 @@ def _written(moments: Array, pattern: str) -> Array:
     quick = _written_quickly(times, tokens_of(pattern))
     if quick is not None:
         return quick
+    times, years = in_arrows_range(times)
     parts = [
-        pa.scalar(token.text) if not token.letter else _field_text(token, times, pattern)
+        pa.scalar(token.text) if not token.letter else _field_text(token, times, years, pattern)
         for token in tokens_of(pattern)
     ]
     if not parts:
@@ -199,12 +208,12 @@ def _twelve_hours(hours: Array) -> Array:
     return pc.add(_modulo(pc.add(hours, _NOON - 1), _NOON), 1)
 
 
-def _field_text(token: Token, times: Array, pattern: str) -> Value:
+def _field_text(token: Token, times: Array, years: Years, pattern: str) -> Value:
     letter, count = token.letter, token.count
     if letter in _UTC:
         return pa.scalar(_LONG_UTC.get(token.text, _UTC[letter]))
     if letter == "y":
-        return _year_text(times, count, pattern)
+        return _year_text(year_of(times, years), count, pattern)
     if letter == "a" and count == 1:
         return pc.if_else(pc.less(pc.hour(times), _NOON), "AM", "PM")
     if letter == "E" and count <= _FULL_NAME:
@@ -235,10 +244,9 @@ def _padded(values: Array, width: int) -> Array:
     return pc.utf8_lpad(pc.cast(values, STRING), width, "0")
 
 
-def _year_text(times: Array, count: int, pattern: str) -> Array:
+def _year_text(years: Array, count: int, pattern: str) -> Array:
     if count > _MOST_YEAR_DIGITS:
         raise _illegal(pattern, "there are too many y")
-    years = pc.year(times)
     if count == 2:  # noqa: PLR2004 - yy
         return _padded(_modulo(years, 100), 2)
     text = _padded(years, count)

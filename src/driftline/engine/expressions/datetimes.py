@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from driftline.engine.expressions import decimals
 from driftline.engine.expressions.arithmetic import is_lenient, settled
@@ -29,6 +30,9 @@ from driftline.plan.types import BIGINT, DATE, DOUBLE, INT, INTERVAL, is_decimal
 
 MONTHS_PER_YEAR = 12
 _MORE_THAN_A_MONTH = 32  # days
+_CYCLE = 400  # years after which the calendar repeats
+_DAYS_PER_CYCLE = 146_097
+_ARROWS_DAYS = 11_000_000  # about 30,000 years
 DAYS_PER_WEEK = 7
 THURSDAY = 3  # 1970-01-01, counted from Monday
 UNIT_MICROS = {
@@ -44,6 +48,7 @@ UNIT_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _DAY_NAMES = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 
 Integers = npt.NDArray[np.int64]
+Years = Integers | int
 
 
 def months_of(days: Numbers) -> Integers:
@@ -74,6 +79,30 @@ def days_and_clock(micros: Numbers) -> tuple[Integers, Integers]:
 def naive(array: Array) -> Array:
     """The same times without a zone: Arrow then looks up no zone."""
     return array.view(pa.timestamp("us")) if pa.types.is_timestamp(array.type) else array
+
+
+def in_arrows_range(array: Array) -> tuple[Array, Years]:
+    """Dates or times whose fields Arrow can tell, and the years that were taken off.
+
+    Arrow counts years in 16 bits, Spark up to 294247. The calendar repeats every 400 years.
+    """
+    array = naive(array)
+    values = numbers(array)
+    unit = 1 if array.type == DATE else DAY
+    limit = _ARROWS_DAYS * unit
+    if not len(values) or (values.min() > -limit and values.max() < limit):
+        return array, 0
+    cycles = values // (_DAYS_PER_CYCLE * unit)
+    moved = values - cycles * (_DAYS_PER_CYCLE * unit)
+    return from_numbers(moved, both_valid(array), array.type), cycles.astype(np.int64) * _CYCLE
+
+
+def year_of(array: Array, years: Years) -> Array:
+    """The year of dates or times from which years were taken off."""
+    found = pc.year(array)
+    if isinstance(years, int):
+        return found
+    return from_numbers(numbers(found) + years, both_valid(found), pa.int64())
 
 
 def truncated(values: Numbers, divisor: int) -> Integers:
