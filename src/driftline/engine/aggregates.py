@@ -5,7 +5,8 @@ away from; min and max of numbers, times and truth values as the rows themselves
 a group-by's aggregates are computed in one pass, and share what they have in common.
 
 Sums are exact. Integers are summed in two halves, and a total that does not fit 64 bits is an
-error; floats in three parts (see `exact`), with NaN and infinities counted apart.
+error; floats in three parts (see `exact`), with NaN and infinities counted apart. An average is the
+rounded sum divided by the count: it may differ from the exact one in its last digit.
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ class State:
     schema: pa.Schema
     ints: int = 1  # column 0 counts the rows
     counts: dict[str, int] = field(default_factory=dict)
+    odd: set[str] = field(
+        default_factory=set
+    )  # their NaN, ∞ and -∞ are counted in the three columns behind the count
     sums: dict[str, int] = field(default_factory=dict)
     floats: dict[tuple[str, bool], int] = field(default_factory=dict)
     members: dict[str, int] = field(default_factory=dict)  # argument → column of its kind
@@ -77,6 +81,9 @@ class State:
 
     def values(self, aggregates: list[Aggregate]) -> Values:
         """Make room for the aggregates, and say how their values are made."""
+        self.odd = {
+            item.argument for item in aggregates if item.argument and self._sums_floats(item)
+        }
         rows = [self._value(aggregate) for aggregate in aggregates]
         if self.members:
             self.checksum = self.ints
@@ -125,7 +132,7 @@ class State:
             return [EXTREMES[function], bit, self.members[argument], 0, 0]
         if function == "count":
             return [timeline.COUNT, self._count(argument), 0, 0, 0]
-        if self._is_float(argument) or function not in ("sum", "avg"):
+        if self._sums_floats(aggregate):
             kind, lost = {
                 "sum": (timeline.SUM_FLOAT, 0),
                 "avg": (timeline.AVG_FLOAT, 0),
@@ -147,10 +154,17 @@ class State:
         return [kind, count, self.sums[argument], 0, 0]
 
     def _count(self, argument: str) -> int:
+        """The column that counts an argument's values."""
         if argument not in self.counts:
             self.counts[argument] = self.ints
-            self.ints += 4 if _is_number(self.schema.field(argument).type) else 1
+            self.ints += 4 if argument in self.odd else 1
         return self.counts[argument]
+
+    def _sums_floats(self, aggregate: Aggregate) -> bool:
+        """Whether an aggregate is computed from a sum of floats."""
+        if aggregate.argument is None or aggregate.function not in ADDITIVE - {"count"}:
+            return False
+        return self._is_float(aggregate.argument) or aggregate.function not in ("sum", "avg")
 
     def _float_sum(self, argument: str, squared: bool) -> int:
         key = (argument, squared)
@@ -175,7 +189,7 @@ class State:
             array = rows.column(name)
             valid = _valid(array)
             ints[:, column] = weight * valid
-            if self._is_float(name):
+            if name in self.odd and self._is_float(name):
                 numbers = _numbers(array)
                 for place, odd in enumerate(_odd(numbers), 1):
                     ints[:, column + place] = weight * (odd & valid)

@@ -125,14 +125,26 @@ class Runs:
         self.arrays.floats[places] = saved[f"{prefix}.floats"]
 
 
+@njit(inline="always")
+def copy_entry(
+    to_ints: Int64s, to_floats: Floats, to: int, ints: Int64s, floats: Floats, of: int
+) -> None:
+    """Copy an entry, column by column, which is much quicker than row by row."""
+    for column in range(ints.shape[1]):
+        to_ints[to, column] = ints[of, column]
+    for column in range(floats.shape[1]):
+        to_floats[to, column] = floats[of, column]
+
+
 @njit(cache=True, nogil=True)
 def _moved(arrays: RunArrays, slots: Int64s, room: Int64s, top: int) -> int:
     for number in range(len(slots)):
         slot = slots[number]
         old = arrays.first[slot]
         for place in range(arrays.size[slot]):
-            arrays.ints[top + place] = arrays.ints[old + place]
-            arrays.floats[top + place] = arrays.floats[old + place]
+            copy_entry(
+                arrays.ints, arrays.floats, top + place, arrays.ints, arrays.floats, old + place
+            )
         arrays.first[slot], arrays.room[slot] = top, room[number]
         top += room[number]
     return top
@@ -144,8 +156,7 @@ def _packed(arrays: RunArrays, ints: Int64s, floats: Floats) -> int:
     for slot in range(len(arrays.first)):
         old, size = arrays.first[slot], arrays.size[slot]
         for place in range(size):
-            ints[top + place] = arrays.ints[old + place]
-            floats[top + place] = arrays.floats[old + place]
+            copy_entry(ints, floats, top + place, arrays.ints, arrays.floats, old + place)
         arrays.first[slot], arrays.room[slot] = top, size
         top += size
     return top

@@ -23,7 +23,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine import exact
-from driftline.engine.runs import RunArrays
+from driftline.engine.runs import RunArrays, copy_entry
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
@@ -340,11 +340,11 @@ def _merge(
     read, step, written = 0, 0, base + cursor
     while read < tail or step < steps:
         if step >= steps or (read < tail and old_ints[read, TIME] < steps_ints[step, TIME]):
-            _copy(timelines.ints, timelines.floats, written, old_ints, old_floats, read)
+            copy_entry(timelines.ints, timelines.floats, written, old_ints, old_floats, read)
             read += 1
             written += 1
             continue
-        _copy(timelines.ints, timelines.floats, written, steps_ints, steps_floats, step)
+        copy_entry(timelines.ints, timelines.floats, written, steps_ints, steps_floats, step)
         if read < tail and old_ints[read, TIME] == steps_ints[step, TIME]:
             for column in range(MARKS, timelines.ints.shape[1]):
                 timelines.ints[written, column] += old_ints[read, column]
@@ -386,16 +386,6 @@ def _add_change(
                 exact.add(floats[entry], 3 * number, step * value)
 
 
-@njit(inline="always")
-def _copy(
-    to_ints: Int64s, to_floats: Floats, to: int, ints: Int64s, floats: Floats, of: int
-) -> None:
-    for column in range(ints.shape[1]):
-        to_ints[to, column] = ints[of, column]
-    for column in range(floats.shape[1]):
-        to_floats[to, column] = floats[of, column]
-
-
 @njit(cache=True, nogil=True)
 def _merge_members(members: RunArrays, slot: int, changes: Changes, begin: int, stop: int) -> None:
     """Merge rows into the members, which are sorted by vs, ve and the hash of their values."""
@@ -414,7 +404,7 @@ def _merge_members(members: RunArrays, slot: int, changes: Changes, begin: int, 
         elif read < len(old_ints):
             turn = _compared(old_ints, read, changes, order[step])
         if turn <= 0:
-            _copy(members.ints, members.floats, written, old_ints, old_floats, read)
+            copy_entry(members.ints, members.floats, written, old_ints, old_floats, read)
             read += 1
         if turn > 0:
             _put_member(members, written, changes, order[step])
@@ -486,7 +476,7 @@ def _forget(members: RunArrays, slot: int, cti: int) -> None:
     for member in range(base, base + members.size[slot]):
         if members.ints[member, MEMBER_VE] > cti and members.ints[member, MEMBER_COPIES] != 0:
             if kept != member:
-                _copy(members.ints, members.floats, kept, members.ints, members.floats, member)
+                copy_entry(members.ints, members.floats, kept, members.ints, members.floats, member)
             kept += 1
     members.size[slot] = kept - base
 
@@ -730,7 +720,7 @@ def _correct(
                 _put(out, said, slot, start, agreed, 1, old_ints, old_floats, number)
                 said += 1
         if start < agreed:
-            _copy(segments.ints, segments.floats, written, old_ints, old_floats, number)
+            copy_entry(segments.ints, segments.floats, written, old_ints, old_floats, number)
             segments.ints[written, END] = agreed
             written += 1
         covered = max(covered, agreed)
@@ -761,7 +751,7 @@ def _insert(
     out: Said,
     said: int,
 ) -> None:
-    _copy(segments.ints, segments.floats, written, piece_ints, piece_floats, piece)
+    copy_entry(segments.ints, segments.floats, written, piece_ints, piece_floats, piece)
     segments.ints[written, START] = start
     segments.ints[written, END] = end
     _put(out, said, slot, start, end, 1, piece_ints, piece_floats, piece)
