@@ -18,15 +18,15 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from driftline.engine import timeline
+from driftline.engine import layout, timeline
 from driftline.engine.batch import Batch, empty
 from driftline.engine.due import Due
 from driftline.engine.fingerprint import fingerprints
+from driftline.engine.layout import Changes, Cursors, Said, Values
 from driftline.engine.operator import Arrays, Operator
 from driftline.engine.rowstore import RowStore
 from driftline.engine.runs import RunArrays, Runs
 from driftline.engine.slots import Slots
-from driftline.engine.timeline import Changes, Cursors, Said, Values
 from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -34,9 +34,9 @@ Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LEVELS = {
-    Level.PERFECT: timeline.PERFECT,
-    Level.ORDERED: timeline.ORDERED,
-    Level.EAGER: timeline.EAGER,
+    Level.PERFECT: layout.PERFECT,
+    Level.ORDERED: layout.ORDERED,
+    Level.EAGER: layout.EAGER,
 }
 NO_SLOTS = np.empty(0, np.int64)
 _SMALLEST = 1024
@@ -52,7 +52,7 @@ class Layout(NamedTuple):
 
 
 class Contribution(NamedTuple):
-    """What each change of a batch brings: see `timeline.Changes`."""
+    """What each change of a batch brings: see `layout.Changes`."""
 
     ints: Int64s
     floats: Floats
@@ -70,7 +70,7 @@ class AdditiveOperator(Operator):
         schema: pa.Schema,
         key_schema: pa.Schema,
         values: Values,
-        layout: Layout,
+        columns: Layout,
         level: Level,
     ) -> None:
         super().__init__(schema)
@@ -79,13 +79,13 @@ class AdditiveOperator(Operator):
         self.slots = Slots()
         self.key_rows = RowStore(key_schema)
         float_values = int(values.is_float.sum())
-        self.timelines = Runs(timeline.STATE + layout.state_ints, layout.state_floats)
-        self.segments = Runs(timeline.VALUES + len(values.kind) - float_values, float_values)
-        self.members = Runs(layout.member_ints, layout.member_floats)
+        self.timelines = Runs(layout.STATE + columns.state_ints, columns.state_floats)
+        self.segments = Runs(layout.VALUES + len(values.kind) - float_values, float_values)
+        self.members = Runs(columns.member_ints, columns.member_floats)
         self.cursors = Cursors(
             np.zeros(0, np.int64),
-            np.zeros((0, layout.state_ints), np.int64),
-            np.zeros((0, layout.state_floats)),
+            np.zeros((0, columns.state_ints), np.int64),
+            np.zeros((0, columns.state_floats)),
         )
         self.due, self.ending = Due(), Due()
         self.watermark = BEGINNING  # τ
@@ -127,7 +127,7 @@ class AdditiveOperator(Operator):
         """The greatest endpoint at or before the cti, if that is after the watermark."""
         if self.cti in (BEGINNING, INFINITY):
             return max(self.watermark, self.cti)
-        if self.level == timeline.EAGER:
+        if self.level == layout.EAGER:
             return self.watermark
         due = self.due.up_to(self.cti)
         return _greatest_entry(
@@ -179,9 +179,9 @@ class AdditiveOperator(Operator):
     def _idle(self, touched: Int64s, watermark: int) -> Int64s:
         """The slots that no change touches, but time does."""
         concerned = NO_SLOTS
-        if self.level == timeline.PERFECT and watermark > self.watermark:
+        if self.level == layout.PERFECT and watermark > self.watermark:
             concerned = self.slots.live_slots()
-        elif self.level == timeline.ORDERED:
+        elif self.level == layout.ORDERED:
             concerned = self.due.up_to(min(watermark, INFINITY - 1))
         ended = self.ending.up_to(self.cti - 1) if self.cti > BEGINNING else NO_SLOTS
         return np.setdiff1d(np.concatenate([concerned, ended]), touched)
@@ -232,7 +232,7 @@ class AdditiveOperator(Operator):
     def _final(self, watermark: int) -> int:
         """Before this nothing is said any more: at `perfect`, what is alive at the watermark is
         still to be said from there on."""
-        return min(self.cti, watermark) if self.level == timeline.PERFECT else self.cti
+        return min(self.cti, watermark) if self.level == layout.PERFECT else self.cti
 
     def _promise(self) -> int:
         """The output's cti, if it advances."""

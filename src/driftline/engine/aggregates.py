@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from driftline.engine import timeline
+from driftline.engine import layout
 from driftline.engine.fingerprint import fingerprints, words
-from driftline.engine.timeline import Values
+from driftline.engine.layout import Values
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 ADDITIVE = {"count", "sum", "avg", "variance", "variance_pop", "stddev", "stddev_pop"}
-EXTREMES = {"min": timeline.LEAST, "max": timeline.GREATEST}
+EXTREMES = {"min": layout.LEAST, "max": layout.GREATEST}
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class State:
         """kind, count, sum, squares, degrees lost: the columns of `Values`."""
         argument, function = aggregate.argument, aggregate.function
         if argument is None:
-            return [timeline.COUNT, 0, 0, 0, 0]
+            return [layout.COUNT, 0, 0, 0, 0]
         if function in EXTREMES:
             if argument not in self.members:
                 peers = self.member_floats if self._is_float(argument) else self.member_ints
@@ -131,22 +131,22 @@ class State:
             bit = list(self.members).index(argument)
             return [EXTREMES[function], bit, self.members[argument], 0, 0]
         if function == "count":
-            return [timeline.COUNT, self._count(argument), 0, 0, 0]
+            return [layout.COUNT, self._count(argument), 0, 0, 0]
         if self._sums_floats(aggregate):
             kind, lost = {
-                "sum": (timeline.SUM_FLOAT, 0),
-                "avg": (timeline.AVG_FLOAT, 0),
-                "variance": (timeline.VARIANCE, 1),
-                "variance_pop": (timeline.VARIANCE, 0),
-                "stddev": (timeline.STDDEV, 1),
-                "stddev_pop": (timeline.STDDEV, 0),
+                "sum": (layout.SUM_FLOAT, 0),
+                "avg": (layout.AVG_FLOAT, 0),
+                "variance": (layout.VARIANCE, 1),
+                "variance_pop": (layout.VARIANCE, 0),
+                "stddev": (layout.STDDEV, 1),
+                "stddev_pop": (layout.STDDEV, 0),
             }[function]
             total = self._float_sum(argument, squared=False)
             squares = 0
-            if kind in (timeline.VARIANCE, timeline.STDDEV):
+            if kind in (layout.VARIANCE, layout.STDDEV):
                 squares = self._float_sum(argument, squared=True)
             return [kind, self._count(argument), total, squares, lost]
-        kind = timeline.SUM_INT if function == "sum" else timeline.AVG_INT
+        kind = layout.SUM_INT if function == "sum" else layout.AVG_INT
         count = self._count(argument)
         if argument not in self.sums:
             self.sums[argument] = self.ints
@@ -180,7 +180,7 @@ class State:
         return prints.low.view(np.int64)
 
     def fill(self, rows: pa.RecordBatch, weight: Int64s, hashes: Int64s) -> tuple[Int64s, Floats]:
-        """What each row of a batch adds to the state (see `timeline.Changes`)."""
+        """What each row of a batch adds to the state (see `layout.Changes`)."""
         ints = np.zeros((len(weight), self.ints), np.int64)
         ints[:, 0] = weight
         arguments = self.float_arguments

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine import timeline
+from driftline.engine import layout
 from driftline.engine.additive import AdditiveOperator, Contribution, Layout
 from driftline.engine.aggregates import Aggregate, State, column_of
-from driftline.engine.timeline import Said
+from driftline.engine.layout import Said
 from driftline.model.reference.latency import Level
 
 Int64s = NDArray[np.int64]
@@ -33,7 +33,7 @@ class GroupBy(AdditiveOperator):
         self.keys, self.aggregates = keys, aggregates
         self.state = State(schema)
         values = self.state.values(aggregates)
-        members = bool(self.state.members) * (timeline.MEMBER_VALUES + len(self.state.member_ints))
+        members = bool(self.state.members) * (layout.MEMBER_VALUES + len(self.state.member_ints))
         super().__init__(
             pa.schema([*key_schema, *value_fields]),
             key_schema,

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine import timeline
+from driftline.engine import layout
 from driftline.engine.additive import AdditiveOperator, Contribution, Layout
-from driftline.engine.timeline import Said, Values
+from driftline.engine.layout import Said, Values
 from driftline.model.reference.latency import Level
 
 Int64s = NDArray[np.int64]
 
-KINDS = {"intersect": timeline.FEWER, "minus": timeline.MORE}
+KINDS = {"intersect": layout.FEWER, "minus": layout.MORE}
 _COUNTS = 1  # the column of the state with n; m is in the next
 
 

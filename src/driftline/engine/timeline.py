@@ -16,89 +16,44 @@ A cti lets go all entries before it and all segments that end at or before it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine import exact
+from driftline.engine.layout import (
+    AVG_FLOAT,
+    AVG_INT,
+    COUNT,
+    EAGER,
+    END,
+    FEWER,
+    LEAST,
+    MARKS,
+    MEMBER_VALUES,
+    NULLS,
+    ORDERED,
+    PERFECT,
+    START,
+    STATE,
+    STDDEV,
+    SUM_FLOAT,
+    SUM_INT,
+    TIME,
+    VALUES,
+    VARIANCE,
+    Changes,
+    Cursors,
+    Said,
+    Values,
+)
+from driftline.engine.members import enter, forget, is_sorted, merge_members
 from driftline.engine.runs import RunArrays, copy_entry
+from driftline.engine.segments import correct, room, same, wider
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-PERFECT, ORDERED, EAGER = range(3)
-
-# Columns of a timeline entry, before those of the state. Column 0 of the state counts the rows.
-TIME, MARKS, STATE = 0, 1, 2
-# Columns of a said segment, before its values.
-START, END, NULLS, VALUES = 0, 1, 2, 3
-# How a value is made from the state: see `_value`.
-COUNT, SUM_INT, SUM_FLOAT, AVG_INT, AVG_FLOAT, VARIANCE, STDDEV, LEAST, GREATEST = range(9)
-FEWER, MORE = 9, 10  # of two counts: the smaller; by how much the first is greater
-# Columns of a member: a row that is kept for its least or greatest value.
-MEMBER_VS, MEMBER_VE, MEMBER_COPIES, MEMBER_NULLS, MEMBER_HASH, MEMBER_VALUES = range(6)
-
-
-class Changes(NamedTuple):
-    """The changes of a batch, sorted by slot: those of the n-th slot of the call are
-    bounds[n] … bounds[n + 1] - 1 of `order`, which gives their places in the other arrays."""
-
-    bounds: Int64s
-    order: Int64s
-    vs: Int64s
-    ve: Int64s
-    weight: Int64s
-    ints: Int64s  # [change, column of the state], times the weight
-    floats: Floats  # [change, sum of floats], not times the weight
-    member_nulls: Int64s
-    member_hash: Int64s  # of the values, which stands for them where rows are compared
-    member_ints: Int64s
-    member_floats: Floats
-
-
-class Cursors(NamedTuple):
-    """Where each slot's cursor stands: the number of entries before it, and the state there."""
-
-    place: Int64s
-    ints: Int64s
-    floats: Floats
-
-
-class Values(NamedTuple):
-    """How the values of the answer are made: for each its kind, the columns of the state with its
-    count of values, its sum and its squares, and its place among the values.
-
-    For FEWER and MORE, `counts` and `sum` are the two counts, and `degrees_lost` is 1 when only one
-    copy is wanted; there is no piece where the value is 0.
-
-    Behind the count of a float come three columns that count its NaN, ∞ and -∞. For LEAST and
-    GREATEST, `counts` is the argument's bit among the nulls of a member, `sum` its column there.
-    """
-
-    kind: Int64s
-    counts: Int64s
-    sum: Int64s
-    squares: Int64s
-    degrees_lost: Int64s
-    is_float: NDArray[np.bool_]
-    place: Int64s
-    float_columns: Int64s  # which columns of `Changes.floats` go into which sum of the state
-    is_square: NDArray[np.bool_]  # … squared
-
-
-class Said(NamedTuple):
-    """What the call says: signed lifetimes of slots, with their values."""
-
-    slot: Int64s
-    vs: Int64s
-    ve: Int64s
-    weight: Int64s
-    ints: Int64s
-    floats: Floats
-    nulls: Int64s
 
 
 @njit(cache=True, nogil=True)
@@ -124,7 +79,7 @@ def advance(
     """
     int_values, float_values = segments.ints.shape[1] - VALUES, segments.floats.shape[1]
     state_floats = cursors.floats.shape[1]
-    out = _room(64, int_values, float_values)
+    out = room(64, int_values, float_values)
     said, overflows = 0, 0
     use_members = members.ints.shape[1] > 0
     copies = len(values.kind) > 0 and values.kind[0] >= FEWER  # the value is a number of copies
@@ -153,7 +108,7 @@ def advance(
         if steps:
             _merge(timelines, slot, cursor, steps_ints, steps_floats, steps)
         if use_members and stop > begin:
-            _merge_members(members, slot, changes, begin, stop)
+            merge_members(members, slot, changes, begin, stop)
         size = timelines.size[slot]
 
         # 3. The new pieces, from the earliest affected time on.
@@ -177,7 +132,7 @@ def advance(
                     end = INFINITY if level == ORDERED else limit
                 if start < end:
                     if use_members:
-                        member, heaps = _enter(
+                        member, heaps = enter(
                             members, slot, start, member, values, heaps, heap_sizes
                         )
                     if ints[0] > 0:
@@ -188,7 +143,7 @@ def advance(
                         if (
                             made
                             and piece_ints[made - 1, END] == start
-                            and _same(
+                            and same(
                                 piece_ints, piece_floats, made - 1, piece_ints, piece_floats, made
                             )
                         ):
@@ -211,8 +166,8 @@ def advance(
         if earliest <= limit:
             needed = said + 3 * segments.size[slot] + made + 1
             if needed > len(out.slot):
-                out = _wider(out, said, 2 * needed)
-            said = _correct(segments, slot, earliest, piece_ints, piece_floats, made, out, said)
+                out = wider(out, said, 2 * needed)
+            said = correct(segments, slot, earliest, piece_ints, piece_floats, made, out, said)
 
         # 5. What the cti lets go.
         gone = 0
@@ -230,7 +185,7 @@ def advance(
         segments.room[slot] -= gone
         segments.size[slot] -= gone
         if use_members:
-            _forget(members, slot, cti)
+            forget(members, slot, cti)
 
         base, size, cursor = timelines.first[slot], timelines.size[slot], cursors.place[slot]
         next_due[number] = timelines.ints[base + cursor, TIME] if cursor < size else INFINITY
@@ -274,10 +229,10 @@ def _steps(
 ) -> tuple[Int64s, Floats, int]:
     """The changes as entries of a timeline, sorted by time; where they cancel there is none."""
     starts = changes.order[begin:stop]
-    if not _is_sorted(changes.vs, starts):
+    if not is_sorted(changes.vs, starts):
         starts = starts[np.argsort(changes.vs[starts], kind="mergesort")]
     ends = changes.order[begin:stop]
-    if not _is_sorted(changes.ve, ends):
+    if not is_sorted(changes.ve, ends):
         ends = ends[np.argsort(changes.ve[ends], kind="mergesort")]
     count = stop - begin
     while count > 0 and changes.ve[ends[count - 1]] == INFINITY:
@@ -302,14 +257,6 @@ def _steps(
             for column in range(floats.shape[1]):
                 floats[written, column] = 0.0
     return ints, floats, written
-
-
-@njit(cache=True, nogil=True)
-def _is_sorted(times: Int64s, order: Int64s) -> bool:
-    for place in range(1, len(order)):
-        if times[order[place - 1]] > times[order[place]]:
-            return False
-    return True
 
 
 @njit(cache=True, nogil=True)
@@ -384,179 +331,6 @@ def _add_change(
                 exact.add(floats[entry], 3 * number, step * low)
             else:
                 exact.add(floats[entry], 3 * number, step * value)
-
-
-@njit(cache=True, nogil=True)
-def _merge_members(members: RunArrays, slot: int, changes: Changes, begin: int, stop: int) -> None:
-    """Merge rows into the members, which are sorted by vs, ve and the hash of their values."""
-    order = _by_identity(changes, begin, stop)
-    base, size = members.first[slot], members.size[slot]
-    first = base + size
-    while first > base and members.ints[first - 1, MEMBER_VS] >= changes.vs[order[0]]:
-        first -= 1
-    old_ints = members.ints[first : base + size].copy()
-    old_floats = members.floats[first : base + size].copy()
-    read, step, written = 0, 0, first
-    while read < len(old_ints) or step < len(order):
-        turn = 1  # 1: a change comes first, -1: a member does, 0: they are the same
-        if step == len(order):
-            turn = -1
-        elif read < len(old_ints):
-            turn = _compared(old_ints, read, changes, order[step])
-        if turn <= 0:
-            copy_entry(members.ints, members.floats, written, old_ints, old_floats, read)
-            read += 1
-        if turn > 0:
-            _put_member(members, written, changes, order[step])
-        while (
-            step < len(order) and turn >= 0 and _is_member(members, written, changes, order[step])
-        ):
-            members.ints[written, MEMBER_COPIES] += changes.weight[order[step]]
-            step += 1
-        if members.ints[written, MEMBER_COPIES] != 0:
-            written += 1
-    members.size[slot] = written - base
-
-
-@njit(cache=True, nogil=True)
-def _by_identity(changes: Changes, begin: int, stop: int) -> Int64s:
-    """The changes sorted by vs, ve and the hash of their values."""
-    order = changes.order[begin:stop].copy()
-    if not _is_sorted(changes.vs, order):
-        order = order[np.argsort(changes.vs[order], kind="mergesort")]
-    first = 0
-    while first < len(order):
-        last = first + 1
-        while last < len(order) and changes.vs[order[last]] == changes.vs[order[first]]:
-            last += 1
-        if last - first > 1:
-            same = order[first:last]
-            same = same[np.argsort(changes.member_hash[same], kind="mergesort")]
-            if not _is_sorted(changes.ve, same):
-                same = same[np.argsort(changes.ve[same], kind="mergesort")]
-            order[first:last] = same
-        first = last
-    return order
-
-
-@njit(cache=True, nogil=True)
-def _compared(ints: Int64s, member: int, changes: Changes, change: int) -> int:
-    """-1 if a member comes before a change, 1 if after it, 0 if they have the same identity."""
-    for one, other in (
-        (ints[member, MEMBER_VS], changes.vs[change]),
-        (ints[member, MEMBER_VE], changes.ve[change]),
-        (ints[member, MEMBER_HASH], changes.member_hash[change]),
-    ):
-        if one != other:
-            return -1 if one < other else 1
-    return 0
-
-
-@njit(inline="always")
-def _is_member(members: RunArrays, member: int, changes: Changes, change: int) -> bool:
-    return _compared(members.ints, member, changes, change) == 0
-
-
-@njit(inline="always")
-def _put_member(members: RunArrays, member: int, changes: Changes, change: int) -> None:
-    members.ints[member, MEMBER_VS] = changes.vs[change]
-    members.ints[member, MEMBER_VE] = changes.ve[change]
-    members.ints[member, MEMBER_COPIES] = 0
-    members.ints[member, MEMBER_NULLS] = changes.member_nulls[change]
-    members.ints[member, MEMBER_HASH] = changes.member_hash[change]
-    for column in range(changes.member_ints.shape[1]):
-        members.ints[member, MEMBER_VALUES + column] = changes.member_ints[change, column]
-    for column in range(changes.member_floats.shape[1]):
-        members.floats[member, column] = changes.member_floats[change, column]
-
-
-@njit(cache=True, nogil=True)
-def _forget(members: RunArrays, slot: int, cti: int) -> None:
-    base, kept = members.first[slot], members.first[slot]
-    for member in range(base, base + members.size[slot]):
-        if members.ints[member, MEMBER_VE] > cti and members.ints[member, MEMBER_COPIES] != 0:
-            if kept != member:
-                copy_entry(members.ints, members.floats, kept, members.ints, members.floats, member)
-            kept += 1
-    members.size[slot] = kept - base
-
-
-@njit(cache=True, nogil=True)
-def _enter(
-    members: RunArrays,
-    slot: int,
-    start: int,
-    member: int,
-    values: Values,
-    heaps: Int64s,
-    heap_sizes: Int64s,
-) -> tuple[int, Int64s]:
-    """Put the members that have begun by `start` on the heaps of their least or greatest values,
-    and take those that have ended off their tops."""
-    base = members.first[slot]
-    while member < members.size[slot] and members.ints[base + member, MEMBER_VS] <= start:
-        here = base + member
-        alive = members.ints[here, MEMBER_VE] > start and members.ints[here, MEMBER_COPIES] > 0
-        for heap in range(len(values.kind)):
-            is_null = (members.ints[here, MEMBER_NULLS] >> values.counts[heap]) & 1
-            is_extreme = values.kind[heap] == LEAST or values.kind[heap] == GREATEST
-            if alive and is_extreme and not is_null:
-                if heap_sizes[heap] == heaps.shape[1]:
-                    wider = np.empty((heaps.shape[0], 2 * heaps.shape[1]), np.int64)
-                    wider[:, : heaps.shape[1]] = heaps
-                    heaps = wider
-                _push(heaps[heap], heap_sizes[heap], here, members, values, heap)
-                heap_sizes[heap] += 1
-        member += 1
-    for heap in range(len(values.kind)):
-        while heap_sizes[heap] and members.ints[heaps[heap, 0], MEMBER_VE] <= start:
-            heap_sizes[heap] -= 1
-            _pop(heaps[heap], heap_sizes[heap], members, values, heap)
-    return member, heaps
-
-
-@njit(cache=True, nogil=True)
-def _before(one: int, other: int, members: RunArrays, values: Values, heap: int) -> bool:
-    """Whether one member is nearer to the top than another."""
-    column = values.sum[heap]
-    is_least = values.kind[heap] == LEAST
-    if values.is_float[heap]:
-        a, b = members.floats[one, column], members.floats[other, column]
-        if is_least:
-            return bool(a < b or (np.isnan(b) and not np.isnan(a)))
-        return bool(a > b or (np.isnan(a) and not np.isnan(b)))
-    x, y = members.ints[one, MEMBER_VALUES + column], members.ints[other, MEMBER_VALUES + column]
-    return bool(x < y if is_least else x > y)
-
-
-@njit(cache=True, nogil=True)
-def _push(
-    heap: Int64s, size: int, member: int, members: RunArrays, values: Values, number: int
-) -> None:
-    place = size
-    heap[place] = member
-    while place > 0:
-        parent = (place - 1) // 2
-        if not _before(heap[place], heap[parent], members, values, number):
-            break
-        heap[place], heap[parent] = heap[parent], heap[place]
-        place = parent
-
-
-@njit(cache=True, nogil=True)
-def _pop(heap: Int64s, size: int, members: RunArrays, values: Values, number: int) -> None:
-    """Take the top off; `size` is the size without it."""
-    heap[0] = heap[size]
-    place = 0
-    while True:
-        best = place
-        for child in (2 * place + 1, 2 * place + 2):
-            if child < size and _before(heap[child], heap[best], members, values, number):
-                best = child
-        if best == place:
-            return
-        heap[place], heap[best] = heap[best], heap[place]
-        place = best
 
 
 @njit(cache=True, nogil=True)
@@ -639,163 +413,3 @@ def _say(
             piece_ints[piece, VALUES + place] = whole
     piece_ints[piece, NULLS] = nulls
     return overflows
-
-
-@njit(inline="always")
-def _equal(a: float, b: float) -> bool:
-    return a == b or (a != a and b != b)
-
-
-@njit(cache=True, nogil=True)
-def _same(
-    ints: Int64s, floats: Floats, one: int, other_ints: Int64s, other_floats: Floats, other: int
-) -> bool:
-    """Whether two segments have the same values."""
-    for column in range(NULLS, ints.shape[1]):
-        if ints[one, column] != other_ints[other, column]:
-            return False
-    for column in range(floats.shape[1]):
-        if not _equal(floats[one, column], other_floats[other, column]):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _correct(
-    segments: RunArrays,
-    slot: int,
-    earliest: int,
-    piece_ints: Int64s,
-    piece_floats: Floats,
-    pieces: int,
-    out: Said,
-    said: int,
-) -> int:
-    """Keep every said segment as far as the pieces agree with it, take back the rest, and say what
-    is missing. Segments that end at or before `earliest` stay as they are."""
-    base, size = segments.first[slot], segments.size[slot]
-    first = size
-    while first > 0 and segments.ints[base + first - 1, END] > earliest:
-        first -= 1
-    old = size - first
-    old_ints = segments.ints[base + first : base + size].copy()
-    old_floats = segments.floats[base + first : base + size].copy()
-    piece = 0
-    written = base + first
-    covered = earliest  # up to here the answer is what the pieces say
-    for number in range(old):
-        start, end = old_ints[number, START], old_ints[number, END]
-        # Pieces before this segment that nothing said so far covers.
-        while piece < pieces and piece_ints[piece, START] < start:
-            stop = min(piece_ints[piece, END], start)
-            if covered < stop:
-                start_here = max(covered, piece_ints[piece, START])
-                _insert(
-                    segments, slot, written, start_here, stop, piece_ints, piece_floats, piece,
-                    out, said,
-                )  # fmt: skip
-                written += 1
-                said += 1
-            covered = max(covered, stop)
-            if piece_ints[piece, END] > start:
-                break
-            piece += 1
-        # How far the pieces agree with this segment.
-        agreed = max(start, earliest)
-        while piece < pieces and piece_ints[piece, END] <= agreed:
-            piece += 1
-        ahead = piece
-        while (
-            ahead < pieces
-            and agreed < end
-            and piece_ints[ahead, START] <= agreed
-            and _same(piece_ints, piece_floats, ahead, old_ints, old_floats, number)
-        ):
-            agreed = min(end, piece_ints[ahead, END])
-            ahead += 1
-        if agreed < end:
-            _put(out, said, slot, start, end, -1, old_ints, old_floats, number)
-            said += 1
-            if start < agreed:
-                _put(out, said, slot, start, agreed, 1, old_ints, old_floats, number)
-                said += 1
-        if start < agreed:
-            copy_entry(segments.ints, segments.floats, written, old_ints, old_floats, number)
-            segments.ints[written, END] = agreed
-            written += 1
-        covered = max(covered, agreed)
-    while piece < pieces:
-        start, stop = max(covered, piece_ints[piece, START]), piece_ints[piece, END]
-        if start < stop:
-            _insert(
-                segments, slot, written, start, stop, piece_ints, piece_floats, piece, out, said
-            )
-            written += 1
-            said += 1
-            covered = stop
-        piece += 1
-    segments.size[slot] = written - base
-    return said
-
-
-@njit(inline="always")
-def _insert(
-    segments: RunArrays,
-    slot: int,
-    written: int,
-    start: int,
-    end: int,
-    piece_ints: Int64s,
-    piece_floats: Floats,
-    piece: int,
-    out: Said,
-    said: int,
-) -> None:
-    copy_entry(segments.ints, segments.floats, written, piece_ints, piece_floats, piece)
-    segments.ints[written, START] = start
-    segments.ints[written, END] = end
-    _put(out, said, slot, start, end, 1, piece_ints, piece_floats, piece)
-
-
-@njit(inline="always")
-def _put(
-    out: Said,
-    said: int,
-    slot: int,
-    start: int,
-    end: int,
-    weight: int,
-    ints: Int64s,
-    floats: Floats,
-    source: int,
-) -> None:
-    out.slot[said], out.weight[said] = slot, weight
-    out.vs[said], out.ve[said] = start, end
-    for column in range(ints.shape[1] - VALUES):
-        out.ints[said, column] = ints[source, VALUES + column]
-    for column in range(floats.shape[1]):
-        out.floats[said, column] = floats[source, column]
-    out.nulls[said] = ints[source, NULLS]
-
-
-@njit(cache=True, nogil=True)
-def _room(size: int, ints: int, floats: int) -> Said:
-    return Said(
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty((size, ints), np.int64),
-        np.empty((size, floats), np.float64),
-        np.empty(size, np.int64),
-    )
-
-
-@njit(cache=True, nogil=True)
-def _wider(out: Said, said: int, size: int) -> Said:
-    wider = _room(size, out.ints.shape[1], out.floats.shape[1])
-    wider.slot[:said], wider.weight[:said] = out.slot[:said], out.weight[:said]
-    wider.vs[:said], wider.ve[:said] = out.vs[:said], out.ve[:said]
-    wider.ints[:said], wider.floats[:said] = out.ints[:said], out.floats[:said]
-    wider.nulls[:said] = out.nulls[:said]
-    return wider

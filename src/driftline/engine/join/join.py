@@ -175,9 +175,11 @@ class Join(Operator):
         return [part for part in parts if len(part.vs)]
 
     def _hold(self, port: int, batch: Batch, rows: Int64s, keyed: Keyed) -> tuple[Int64s, Int64s]:
-        """Add changes to the state, but for those that are not needed there. Returns which of the
-        batch's lifetimes are new there, and their places."""
-        needed = np.flatnonzero(keyed.ve > self._bound(port))
+        """Add changes to the state, but for those that are not needed there; opposite a preserved
+        side all are, as what goes has to be noted. Returns which of the batch's lifetimes are new,
+        and their places."""
+        bound = self._bound(port) if self.preserved[1 - port] is None else BEGINNING
+        needed = np.flatnonzero(keyed.ve > bound)
         if len(needed) < len(rows):
             keyed = Keyed(keyed.low[needed], keyed.high[needed], keyed.vs[needed], keyed.ve[needed])
             rows = rows[needed]
