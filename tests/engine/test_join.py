@@ -290,7 +290,7 @@ def test_other_keys(how: How, keys: tuple[list[str], list[str]], came: Arrivals,
 
 @pytest.mark.parametrize("how", KINDS)
 @settings(max_examples=FEW)
-@given(came=arrivals, size=sizes, cut=st.integers(0, 40), residual=st.booleans())
+@given(came=arrivals | in_step(), size=sizes, cut=st.integers(0, 40), residual=st.booleans())
 def test_a_snapshot_goes_on_as_if_nothing_had_happened(
     how: How, came: Arrivals, size: int, cut: int, residual: bool
 ) -> None:
