@@ -23,7 +23,7 @@ demo: $(READY) ## take the tour
 	@$(WITH_JAVA) $(BIN)/driftline demo
 
 test: $(READY) ## run all tests, with coverage (ARGS="-k word" passes options to pytest)
-	@$(WITH_JAVA) $(BIN)/python -m pytest -q --cov $(ARGS)
+	@$(WITH_JAVA) $(BIN)/python -m pytest -q --cov -n 2 --dist loadfile $(ARGS)
 
 bench: $(READY) ## run the benchmarks
 	@$(WITH_JAVA) $(BIN)/python -m bench $(ARGS)
