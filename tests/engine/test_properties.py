@@ -47,7 +47,8 @@ EVERY = pytest.mark.parametrize("name", OPERATORS)
 
 
 def output(operator: Operator, events: Sequence[Event], size: int = 1) -> list[Event]:
-    return [said for _, said in drive(operator, [(0, event) for event in events], [KX], size)][-1]
+    after_each = drive(operator, [(0, event) for event in events], [KX], size)
+    return max((said for _, said in after_each), key=len, default=[])
 
 
 @EVERY

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine import layout, timeline
@@ -27,6 +26,7 @@ from driftline.engine.operator import Arrays, Operator
 from driftline.engine.rowstore import RowStore
 from driftline.engine.runs import RunArrays, Runs
 from driftline.engine.slots import Slots
+from driftline.model.compiled import njit
 from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING, INFINITY
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.dead_letters import (
@@ -33,6 +32,7 @@ from driftline.engine.dead_letters import (
 )
 from driftline.engine.operator import Arrays
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
+from driftline.model.compiled import njit
 from driftline.model.reference.finalize import ORIGIN
 from driftline.model.time import BEGINNING, INFINITY
 

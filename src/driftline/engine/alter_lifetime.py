@@ -29,12 +29,12 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.batch import Batch
 from driftline.engine.linear import Linear, greatest_cti
 from driftline.engine.operator import Arrays, Operator
+from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]

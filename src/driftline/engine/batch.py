@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.fingerprint import Fingerprints, fingerprints
 from driftline.engine.slots import Slots
 from driftline.model.columns import INSERT, RETRACT
+from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING
 
 Int64s = NDArray[np.int64]

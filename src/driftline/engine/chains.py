@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.batch import Mask
@@ -32,6 +31,7 @@ from driftline.engine.slots import Slots
 from driftline.engine.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import to_arrow
 from driftline.model.columns import RETRACT
+from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]

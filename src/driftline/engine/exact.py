@@ -8,8 +8,9 @@ rounded once, when it is read.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from driftline.model.compiled import njit
 
 Floats = NDArray[np.float64]
 

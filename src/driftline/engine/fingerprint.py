@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
+
+from driftline.model.compiled import njit
 
 UInt64s = NDArray[np.uint64]
 Int64s = NDArray[np.int64]

@@ -8,7 +8,6 @@ top. A cti lets go the members that have ended by then.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.layout import (
@@ -24,6 +23,7 @@ from driftline.engine.layout import (
     Values,
 )
 from driftline.engine.runs import RunArrays, copy_entry
+from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
 

@@ -10,10 +10,10 @@ and is left to fractions.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.exact import two_product, two_sum
+from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -20,11 +20,11 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.order_keys import order_keys, valid
 from driftline.engine.snapshots import Pieces, SnapshotOperator
+from driftline.model.compiled import njit
 from driftline.model.reference.latency import Level
 
 Int64s = NDArray[np.int64]

@@ -10,10 +10,10 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.fingerprint import is_bytes, string_buffers
+from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
 Bytes = NDArray[np.uint8]

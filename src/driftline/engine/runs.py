@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]

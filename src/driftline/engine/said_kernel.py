@@ -15,11 +15,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.runs import RunArrays
 from driftline.engine.snapshot_kernel import END, HIGH, LOW, PLACE, START, compare, sort_by
+from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
 

@@ -7,11 +7,11 @@ back, and what is missing is said.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.layout import END, NULLS, START, VALUES, Said
 from driftline.engine.runs import RunArrays, copy_entry
+from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]

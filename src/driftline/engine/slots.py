@@ -7,10 +7,10 @@ of keys that are gone are used again, so arrays stay as small as the number of l
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.fingerprint import Fingerprints, UInt64s
+from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
 

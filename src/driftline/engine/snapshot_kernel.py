@@ -18,10 +18,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.runs import RunArrays
+from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
 Int64s = NDArray[np.int64]

@@ -17,7 +17,6 @@ A cti lets go all entries before it and all segments that end at or before it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine import exact
@@ -50,6 +49,7 @@ from driftline.engine.layout import (
 from driftline.engine.members import enter, forget, is_sorted, merge_members
 from driftline.engine.runs import RunArrays, copy_entry
 from driftline.engine.segments import correct, room, same, wider
+from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]

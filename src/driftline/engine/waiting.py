@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.batch import Changes, Int8s, Int64s
@@ -29,6 +28,7 @@ from driftline.engine.rowstore import RowStore
 from driftline.engine.slots import NO_SLOT, Slots
 from driftline.engine.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.columns import INSERT, RETRACT
+from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 _NOTHING = -1

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.model.arrays import list_lengths, stored, to_numpy
+from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
 

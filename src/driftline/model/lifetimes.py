@@ -13,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.model.codes import row_codes
 from driftline.model.columns import INSERT, RETRACT, Int64s, StreamColumns
+from driftline.model.compiled import njit
 
 NOTHING = -1
 

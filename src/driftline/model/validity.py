@@ -7,10 +7,10 @@ only for those. An event that breaks a rule is left out of the stream, and check
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT, Int64s, StreamColumns
+from driftline.model.compiled import njit
 from driftline.model.event import ExternalCti, Insert, Retract, malformed
 from driftline.model.lifetimes import number_lifetimes
 from driftline.model.row import Row

@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
 Int64s = NDArray[np.int64]

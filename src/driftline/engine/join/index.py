@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.engine.fingerprint import UInt64s
+from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING
 
 Int64s = NDArray[np.int64]

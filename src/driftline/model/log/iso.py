@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING
 
 NO_TIME = BEGINNING

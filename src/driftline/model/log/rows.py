@@ -13,10 +13,10 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.json
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.model.columns import Int64s
+from driftline.model.compiled import njit
 from driftline.model.log.explain import ParsedLine, Refused
 from driftline.model.log.scan import Bytes, scan_row
 from driftline.model.log.types import RowTypes, Undecided, conform

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from driftline.model.columns import (
@@ -25,6 +24,7 @@ from driftline.model.columns import (
     RETRACT,
     Int64s,
 )
+from driftline.model.compiled import njit
 from driftline.model.log.iso import NO_TIME, iso_ticks
 from driftline.model.time import INFINITY
 

@@ -1,0 +1,45 @@
+"""Processes that compile at the same time do not mix up each other's code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+KERNEL = """
+import sys
+import numpy as np
+from driftline.model.compiled import njit
+
+@njit(cache=True)
+def double(values):
+    return values + values
+
+kind = {"ints": np.int64, "floats": np.float64, "bytes": np.int8}[sys.argv[1]]
+for _ in range(2):
+    double(np.ones(3, kind))
+print(double(np.array([1, 2], kind)).tolist(), double.stats.cache_misses.total())
+"""
+
+
+def test_the_cache_is_filled_in_turn(tmp_path: Path) -> None:
+    script = tmp_path / "kernel.py"
+    script.write_text(KERNEL)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run(kinds: list[str]) -> list[str]:
+        running = [
+            subprocess.Popen(
+                [sys.executable, str(script), kind],
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
+            for kind in kinds
+        ]
+        return [process.communicate()[0].strip() for process in running]
+
+    run(["ints", "floats", "bytes"])
+    after = [run([kind])[0] for kind in ("ints", "floats", "bytes")]
+    assert after == ["[2, 4] 0", "[2.0, 4.0] 0", "[2, 4] 0"]
