@@ -1,4 +1,4 @@
-"""`make bench`: measure, print tables, write bench/results.json and bench/chart.svg.
+"""`make bench`: measure, print tables, write bench/results.json.
 
 make bench                        everything
 make bench ARGS="logs"            only the event log tools
