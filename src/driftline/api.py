@@ -100,10 +100,7 @@ class Query:
         return self.plan.tree()
 
     def _expression(self, text: str) -> Expression:
-        value = parse_expression(text, self.schema)
-        if value.aggregates():
-            raise PlanError(f"{text}: an aggregate belongs into group_by(…).agg(…)")
-        return value
+        return self._checked(parse_expression(text, self.schema), text)
 
     def _named(self, texts: Sequence[str], named: Mapping[str, str]) -> tuple[nodes.Named, ...]:
         return tuple(

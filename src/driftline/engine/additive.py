@@ -26,6 +26,7 @@ from driftline.engine.operator import Arrays, Operator
 from driftline.engine.rowstore import RowStore
 from driftline.engine.runs import RunArrays, Runs
 from driftline.engine.slots import Slots
+from driftline.engine.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.compiled import njit
 from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING, INFINITY
@@ -254,7 +255,7 @@ class AdditiveOperator(Operator):
         arrays |= self.segments.snapshot(live, "segments")
         arrays |= self.members.snapshot(live, "members")
         arrays |= {
-            "keys": packed(self.key_rows.take(live)),
+            "keys": rows_to_bytes(self.key_rows.take(live)),
             "cursors.place": self.cursors.place[live],
             "cursors.ints": self.cursors.ints[live],
             "cursors.floats": self.cursors.floats[live],
@@ -273,7 +274,7 @@ class AdditiveOperator(Operator):
         self.timelines.restore(live, arrays, "timelines")
         self.segments.restore(live, arrays, "segments")
         self.members.restore(live, arrays, "members")
-        self.key_rows.put(live, unpacked(arrays["keys"]))
+        self.key_rows.put(live, rows_from_bytes(arrays["keys"]))
         if len(live):
             self.cursors.place[live] = arrays["cursors.place"]
             self.cursors.ints[live] = arrays["cursors.ints"]
@@ -281,19 +282,6 @@ class AdditiveOperator(Operator):
         self.due.set(live, arrays["due"].astype(np.int64))
         self.ending.set(live, arrays["ending"].astype(np.int64))
         self.watermark, self.cti, self.promised, *self.ctis = map(int, arrays["times"].tolist())
-
-
-def packed(rows: pa.RecordBatch) -> NDArray[np.uint8]:
-    """Rows as the bytes of an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_batch(rows)
-    return np.frombuffer(sink.getvalue(), np.uint8)
-
-
-def unpacked(data: NDArray[np.generic]) -> pa.RecordBatch:
-    """What `packed` has packed."""
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
 
 
 def _as_batch(columns: list[pa.Array], schema: pa.Schema, length: int) -> pa.RecordBatch:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from driftline.engine import layout
 from driftline.engine.fingerprint import fingerprints, words
 from driftline.engine.layout import Values
+from driftline.engine.order_keys import valid
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -187,21 +188,19 @@ class State:
         floats = np.zeros((len(weight), len(arguments)), np.float64)
         for name, column in self.counts.items():
             array = rows.column(name)
-            valid = _valid(array)
-            ints[:, column] = weight * valid
+            there = valid(array)
+            ints[:, column] = weight * there
             if name in self.odd and self._is_float(name):
                 numbers = _numbers(array)
                 for place, odd in enumerate(_odd(numbers), 1):
-                    ints[:, column + place] = weight * (odd & valid)
+                    ints[:, column + place] = weight * (odd & there)
         for name, column in self.sums.items():
-            whole = np.where(_valid(rows.column(name)), words(rows.column(name)).view(np.int64), 0)
+            whole = np.where(valid(rows.column(name)), words(rows.column(name)).view(np.int64), 0)
             ints[:, column] = weight * (whole & 0xFFFFFFFF)
             ints[:, column + 1] = weight * (whole >> 32)
         for place, name in enumerate(arguments):
             numbers = _numbers(rows.column(name))
-            floats[:, place] = np.where(
-                np.isfinite(numbers) & _valid(rows.column(name)), numbers, 0
-            )
+            floats[:, place] = np.where(np.isfinite(numbers) & valid(rows.column(name)), numbers, 0)
         if self.checksum >= 0:
             ints[:, self.checksum] = weight * hashes
         return ints, floats
@@ -210,15 +209,15 @@ class State:
         """The nulls and the values of each row that are kept for least and greatest values."""
         nulls = np.zeros(len(rows), np.int64)
         for bit, name in enumerate(self.members):
-            nulls |= (~_valid(rows.column(name))).astype(np.int64) << bit
+            nulls |= (~valid(rows.column(name))).astype(np.int64) << bit
         ints = np.zeros((len(rows), len(self.member_ints)), np.int64)
         for place, name in enumerate(self.member_ints):
             array = rows.column(name)
-            ints[:, place] = np.where(_valid(array), words(array).view(np.int64), 0)
+            ints[:, place] = np.where(valid(array), words(array).view(np.int64), 0)
         floats = np.zeros((len(rows), len(self.member_floats)), np.float64)
         for place, name in enumerate(self.member_floats):
             array = rows.column(name)
-            floats[:, place] = np.where(_valid(array), _numbers(array), 0.0)
+            floats[:, place] = np.where(valid(array), _numbers(array), 0.0)
         return nulls, ints, floats
 
 
@@ -244,12 +243,6 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _fits_a_word(kind: pa.DataType) -> bool:
     return _is_number(kind) or bool(pa.types.is_boolean(kind) or pa.types.is_temporal(kind))
-
-
-def _valid(array: pa.Array) -> NDArray[np.bool_]:
-    if array.null_count == 0:
-        return np.ones(len(array), np.bool_)
-    return array.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def _numbers(array: pa.Array) -> Floats:

@@ -1,9 +1,9 @@
 """The local runner: a plan in this process, over finite inputs, batch by batch.
 
 Each source goes through Finalize (which makes raw events a valid stream, closes the past after
-`remember`, and sends what comes too late to the dead letters) and, where `block` asks for it,
-Align. A batch is the events whose place in arrival order lies in one stretch of `batch` places;
-what comes out after it is the answer for exactly the events so far.
+`remember`, and sends what comes too late to the dead letters) and Align. A batch is the events
+whose place in arrival order lies in one stretch of `batch` places; what comes out after it is the
+answer for exactly the events so far.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.align import Align
 from driftline.engine.batch import Batch, Changes, empty, joined
 from driftline.engine.compile import compile_plan
+from driftline.engine.consistency import consistency
 from driftline.engine.dead_letters import DeadLetters
-from driftline.engine.finalize import Finalize
 from driftline.engine.graph import Scheduler
 from driftline.engine.inputs import RawEvents, events_from
 from driftline.model.columns import CTI
@@ -54,8 +53,7 @@ class _Feed:
             remember = min(remember, max(source.disorder - 1, 0))
         schema = source.schema.arrow
         plain = not self.events.is_log
-        self.finalize = Finalize(schema, remember, inserts_only=plain)
-        self.align = Align(schema, options.block) if options.block else None
+        self.finalize, self.align = consistency(schema, options.block, remember, inserts_only=plain)
         self.taken = 0
 
     def next(self, until: int) -> tuple[Batch, DeadLetters]:
@@ -83,9 +81,7 @@ class _Feed:
 
     def _through(self, events: RawEvents) -> tuple[Batch, DeadLetters]:
         batch, dead = self.finalize.receive_events(events)
-        if self.align is not None:
-            batch = self.align.receive(0, batch)
-        return batch, dead
+        return self.align.receive(0, batch), dead
 
 
 @dataclass

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.fingerprint import is_bytes, string_buffers
+from driftline.engine.order_keys import valid
 from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
@@ -79,12 +80,6 @@ def _grown(array: NDArray[np.generic], needed: int) -> NDArray[np.generic]:
     return bigger
 
 
-def _valid(values: pa.Array) -> NDArray[np.bool_] | None:
-    if values.null_count == 0:
-        return None
-    return values.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
 def _bitmap(valid: NDArray[np.generic]) -> pa.Buffer | None:
     return (
         None
@@ -111,8 +106,7 @@ class _FixedColumn:
         needed = int(places.max()) + 1
         self.data, self.valid = _grown(self.data, needed), _grown(self.valid, needed)
         self.data[places] = self._raw(values)
-        valid = _valid(values)
-        self.valid[places] = True if valid is None else valid
+        self.valid[places] = valid(values)
 
     def _raw(self, values: pa.Array) -> NDArray[np.generic]:
         if self.is_bool:
@@ -164,8 +158,7 @@ class _BytesColumn:
         self.heap[self.used : self.used + last - first] = data[first:last]
         self.start[places] = offsets[:-1] - first + self.used
         self.length[places] = np.diff(offsets)
-        valid = _valid(values)
-        self.valid[places] = True if valid is None else valid
+        self.valid[places] = valid(values)
         self.used += last - first
 
     def take(self, places: Int64s) -> pa.Array:
