@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from driftline.model.event import Cti, ExternalCti, Insert, Retract
     from driftline.model.row import Row
     from driftline.model.time import INFINITY
+    from driftline.sql import sql
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Said",
     "UserDefined",
     "__version__",
+    "sql",
     "stream",
 ]
 
@@ -32,6 +34,7 @@ _HOMES = {
     **dict.fromkeys(("Cti", "ExternalCti", "Insert", "Retract"), "model.event"),
     "Row": "model.row",
     "INFINITY": "model.time",
+    "sql": "sql",
 }
 
 

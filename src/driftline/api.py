@@ -31,9 +31,17 @@ from driftline.plan import nodes
 from driftline.plan.durations import ticks
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Call, Column, Expression
-from driftline.plan.naming import parse_aliased
+from driftline.plan.naming import parse_aliased, parse_ordered
 from driftline.plan.resolver import parse_expression, resolve
-from driftline.plan.types import BIGINT, BOOLEAN, Schema, is_timestamp, parse_type
+from driftline.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    Schema,
+    is_orderable,
+    is_timestamp,
+    parse_type,
+    type_name,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -282,15 +290,11 @@ class Query:
         return tuple(self._order_item(text) for text in _several(texts))
 
     def _order_item(self, text: str) -> nodes.OrderItem:
-        words = text.split()
-        nulls = None
-        if [word.upper() for word in words[-2:-1]] == ["NULLS"]:
-            nulls = {"FIRST": True, "LAST": False}.get(words[-1].upper())
-            words = words[:-2]
-        descending = words[-1].upper() == "DESC"
-        if words[-1].upper() in ("ASC", "DESC"):
-            words = words[:-1]
-        return nodes.OrderItem(self._expression(" ".join(words)), descending, nulls)
+        node, descending, nulls_first = parse_ordered(text)
+        value = self._checked(resolve(node, self.schema), text)
+        if not is_orderable(value.type):
+            raise PlanError(f"{text}: one cannot order by a {type_name(value.type)}")
+        return nodes.OrderItem(value, descending, nulls_first)
 
     def changes(
         self,

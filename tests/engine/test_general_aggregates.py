@@ -23,9 +23,9 @@ from driftline.testing import streams
 from tests.build import cti, history, insert, retract
 from tests.engine.held_snapshots import BATCH_SIZES, hold, said_by
 
-LONG, DOUBLE, TEXT = pa.int64(), pa.float64(), pa.string()
+LONG, DOUBLE, TEXT, BOOL = pa.int64(), pa.float64(), pa.string(), pa.bool_()
 MONEY, MONEY_SUM, MONEY_AVG = pa.decimal128(9, 2), pa.decimal128(19, 2), pa.decimal128(13, 6)
-SCHEMA = pa.schema([("k", TEXT), ("i", LONG), ("f", DOUBLE), ("m", MONEY), ("s", TEXT)])
+SCHEMA = pa.schema([("k", TEXT), ("i", LONG), ("f", DOUBLE), ("m", MONEY), ("s", TEXT), ("b", BOOL)])
 KX = pa.schema([("k", TEXT), ("x", LONG)])
 FLOATS = [0.1, 0.2, 0.3, -0.0, 0.0, 1e16, -1e16, 3.5, 1e308, math.inf, -math.inf, math.nan]
 COLUMNS: dict[str, st.SearchStrategy[Value]] = {
@@ -36,6 +36,7 @@ COLUMNS: dict[str, st.SearchStrategy[Value]] = {
         lambda value: None if value is None else value.quantize(Decimal("0.01"))
     ),
     "s": st.sampled_from(["", "a", "ab", "é", "\U0001f600", None]),
+    "b": st.sampled_from([True, False, None]),
 }
 
 
@@ -50,6 +51,24 @@ class Longest:
 
     def result(self, state: tuple[int, str]) -> Value:
         return f"{state[0]} {state[1]}"
+
+
+class Lengths:
+    """A user's own aggregate that can take values back: how often texts of each length came."""
+
+    def initial(self) -> dict[int, int]:
+        return {}
+
+    def add(self, state: dict[int, int], value: Value) -> dict[int, int]:
+        state[len(value)] = state.get(len(value), 0) + 1
+        return state
+
+    def remove(self, state: dict[int, int], value: Value) -> dict[int, int]:
+        state[len(value)] -= 1
+        return state
+
+    def result(self, state: dict[int, int]) -> Value:
+        return sum(length * count**2 for length, count in state.items())
 
 
 Argument = Callable[[Row], Value]
@@ -109,6 +128,13 @@ def cases() -> dict[str, tuple[Aggregate, of.Aggregate]]:
         add("median", name, DOUBLE, of.median)
         add("percentile", name, DOUBLE, lambda a: of.percentile(a, 0.3), parameter=0.3)
     add("user_defined", "s", TEXT, lambda a: of.user_defined(Longest(), a), definition=Longest())
+    for function, expected in (("first", of.first), ("last", of.last)):
+        found[f"{function}_only"] = (
+            Aggregate(f"{function}_only", function, "i", LONG, only="b"),
+            of.filtered(expected(lambda row: row["i"]), lambda row: row["b"]),  # type: ignore[arg-type, return-value]
+        )
+    own = Aggregate("lengths", "user_defined", "s", LONG, definition=Lengths())
+    found["lengths"] = (own, of.user_defined(Lengths(), lambda row: row["s"]))
     return found
 
 

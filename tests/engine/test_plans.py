@@ -23,6 +23,8 @@ from driftline.model.history import History, canonical_history
 from driftline.model.reference import Level, Order, aggregates
 from driftline.model.row import Row
 from driftline.model.stream import breaches
+from driftline.model.time import INFINITY
+from driftline.plan.lifetimes import is_loose
 from driftline.testing import interleaved, streams
 from driftline.testing.driving import as_batched
 
@@ -63,7 +65,45 @@ def kx(history: History) -> History:
     return ref.project(history, lambda row: {"k": row["k"], "x": row["x"]})
 
 
+def windowed(
+    window: Callable[[dl.Query], dl.Query], meaning: Callable[[History], History]
+) -> Callable[[Both], Both]:
+    """A window goes by lifetimes: those of an input that has only snapshots are its stretches."""
+
+    def over(p: Both) -> Both:
+        exact = ref.coalesce if is_loose(p.query.plan) else lambda history: history
+        return Both(window(p.query), lambda s, t: meaning(exact(p.meaning(s, t))))
+
+    return over
+
+
 ONE: dict[str, Callable[[Both], Both]] = {
+    "sliding": windowed(lambda q: q.window(range=3), lambda h: ref.sliding(h, 3)),
+    "hopping": windowed(lambda q: q.window(range=4, slide=2), lambda h: ref.hopping(h, 4, 2)),
+    "point at the end": windowed(
+        lambda q: q.window(start="ve", duration=2),
+        lambda h: ref.alter_lifetime(h, lambda vs, ve: ve, lambda vs, ve: 2),
+    ),
+    "a tick longer": windowed(
+        lambda q: q.window(start="vs", duration="ve - vs + 1"),
+        lambda h: ref.alter_lifetime(
+            h, lambda vs, ve: vs, lambda vs, ve: INFINITY if ve == INFINITY else ve - vs + 1
+        ),
+    ),
+    "tumble": windowed(
+        lambda q: q.tumble(5).select("k", "x + window_start AS x"),
+        lambda h: ref.project(
+            ref.tumble(h, 5),
+            lambda row: {
+                "k": row["k"],
+                "x": None if row["x"] is None else row["x"] + row["window_start"],
+            },
+        ),
+    ),
+    "first": windowed(
+        lambda q: q.group_by("k").agg("first(x) AS x"),
+        lambda h: ref.group_by(h, {"k": k}, {"x": aggregates.first(x)}),
+    ),
     "where": lambda p: Both(
         p.query.where("x > 0"),
         lambda s, t: ref.select(
@@ -97,6 +137,18 @@ ONE: dict[str, Callable[[Both], Both]] = {
     "top": lambda p: Both(
         p.query.top(1, by="x DESC", per="k"),
         lambda s, t: ref.top_k(p.meaning(s, t), 1, [Order(x, descending=True)], [k]),
+    ),
+    "nearest": lambda p: Both(
+        p.query.top(1, by=["abs(x - 1) NULLS LAST", "x"], per="coalesce(k, 'a')"),
+        lambda s, t: ref.top_k(
+            p.meaning(s, t),
+            1,
+            [
+                Order(lambda row: None if row["x"] is None else abs(row["x"] - 1), False, False),
+                Order(x),
+            ],
+            [lambda row: "a" if row["k"] is None else row["k"]],
+        ),
     ),
 }
 TWO: dict[str, Callable[[Both, Both], Both]] = {

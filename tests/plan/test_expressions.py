@@ -279,7 +279,7 @@ def test_a_name_on_both_sides_of_a_join() -> None:
         ("", "an expression is expected"),
         ("1; 2", "an expression is expected"),
         ("i ! 1", "syntax error near '!'"),
-        ("'abc", "is a quote or a comment not closed?"),
+        ("'abc", "a ' is opened here and not closed"),
     ],
 )
 def test_what_is_refused_and_why(text: str, reason: str) -> None:

@@ -14,6 +14,14 @@ class Problem(Exception):
     """Something that the user can put right; the message says what."""
 
 
+class BadScript(Exception):
+    """A script that cannot be run: where, why, and the place in its text."""
+
+    def __init__(self, path: str, line: int, column: int, message: str, pointed: str) -> None:
+        super().__init__(f"{path}:{line}:{column}: {message}")
+        self.pointed = pointed
+
+
 def guarded(command: Callable[[], object], *, debug: bool) -> int:
     """Runs a command and gives the exit code, having said on stderr what went wrong."""
     try:
@@ -44,14 +52,29 @@ def _one_line(error: Exception) -> str:
 
     if isinstance(error, (BadInput, UnreadableLog)):
         return _flat(str(error))
+    if isinstance(error, BadScript):
+        return "\n".join(filter(None, (_flat(str(error)), error.pointed)))
     if isinstance(error, Problem):
         return f"driftline: {_flat(str(error))}"
     if isinstance(error, OSError) and error.strerror:
         return f"driftline: {error.filename or ''}: {error.strerror}".replace(": : ", ": ")
     if isinstance(error, MemoryError):
         return "driftline: not enough memory for this log"
+    if is_about_the_query(error):
+        return f"driftline: {_flat(str(error))}"
     kind = type(error).__name__
     return f"driftline: unexpected {kind}: {_flat(str(error))} (--debug shows where)"
+
+
+def is_about_the_query(error: Exception) -> bool:
+    """Is it an error that a query or its data gave, rather than a fault of the program?"""
+    from driftline.plan.errors import ExpressionError, PlanError
+
+    if isinstance(error, (ExpressionError, PlanError)):
+        return True
+    from driftline.engine.expressions.errors import EvaluationError
+
+    return isinstance(error, EvaluationError)
 
 
 def _flat(text: str) -> str:

@@ -16,10 +16,24 @@ app = typer.Typer(
     help="Continuous queries over streams that arrive late, out of order, and are corrected.",
     epilog="Start with: driftline demo",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+
+class Emit(StrEnum):
+    """How soon a query speaks."""
+
+    perfect = "perfect"
+    ordered = "ordered"
+    eager = "eager"
+
+
+class RunnerName(StrEnum):
+    """What runs a query."""
+
+    local = "local"
+    spark = "spark"
 
 
 class Format(StrEnum):
@@ -115,6 +129,128 @@ def history_command(
 
     drawn = sys.stdout.isatty() if format is None else format is Format.table
     history(files, dead_letters=dead_letters, stream=stream, at=at, prefix=prefix, drawn=drawn)
+
+
+Script = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUERY.SQL", help="The script (- is standard input).", show_default=False
+    ),
+]
+
+
+@app.command("run")
+def run_command(
+    script: Script,
+    inputs: Annotated[
+        list[str],
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="[NAME=]FILE",
+            help="An event log (.jsonl), or plain records (.jsonl, .csv, .parquet) of the stream "
+            "NAME; - is standard input. Repeats.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where the answers go: .jsonl, .csv, .parquet, a directory/ (Parquet), or - for "
+            "standard output.",
+        ),
+    ] = "-",
+    runner: Annotated[RunnerName, typer.Option(help="What runs the query.")] = RunnerName.local,
+    emit: Annotated[
+        Emit | None, typer.Option(help="How soon to speak.", show_default="ordered")
+    ] = None,
+    block: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D",
+            help="How long an event waits before the query speculates: 0, 2s, inf.",
+            show_default="0",
+        ),
+    ] = None,
+    remember: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D",
+            help="How long the past can still be corrected: 72h, inf.",
+            show_default="inf",
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="How many events are taken in at once."),
+    ] = None,
+    table: Annotated[
+        bool,
+        typer.Option(
+            "--table", help="Write the canonical history in the end, not the changes on the way."
+        ),
+    ] = False,
+    keep_open: Annotated[
+        bool,
+        typer.Option("--keep-open", help="Do not close the streams where their inputs end."),
+    ] = False,
+    dead_letters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Collect events that came too late or are not valid, with the reasons.",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where the Spark runner keeps its state.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark cluster.")] = None,
+) -> None:
+    """Answer the queries of a script, and correct the answers as events come.
+
+    [dim]driftline run query.sql --input events.jsonl --output out.jsonl[/dim]
+    reads an event log and writes one: inserts, retracts, and ctis that say how far it is final.
+
+    [dim]driftline run query.sql --input trades=trades.csv --table[/dim]
+    reads plain records, and prints what is left in the end, with lifetimes.
+
+    [dim]driftline run query.sql -i events.jsonl --block inf --dead-letters late.jsonl[/dim]
+    never speculates, and collects what came too late.
+
+    [dim]driftline run a.sql -i in.jsonl | driftline run b.sql -i - -o out.parquet[/dim]
+    makes the answer of one script the input of another.
+    """
+    from driftline.cli.run import Wishes, run
+    from driftline.cli.runners import RunOptions
+
+    options = RunOptions(batch, keep_open, checkpoint, master)
+    wishes = Wishes(
+        inputs, output, None if emit is None else emit.value, block, remember, table, dead_letters,
+        options,
+    )  # fmt: skip
+    run(script, runner.value, wishes)
+
+
+@app.command("explain")
+def explain_command(
+    script: Script,
+    dot: Annotated[bool, typer.Option("--dot", help="As a graph for Graphviz.")] = False,
+    emit: Annotated[Emit | None, typer.Option(help="As if run so.", show_default="ordered")] = None,
+) -> None:
+    """How the queries of a script are run: operators, lifetimes, keys, state, and what ctis do.
+
+    [dim]driftline explain query.sql[/dim]
+    draws every query as a tree.
+
+    [dim]driftline explain query.sql --dot | dot -Tsvg > plan.svg[/dim]
+    draws it as a picture.
+    """
+    from driftline.cli.explain import explain
+
+    explain(script, dot=dot, emit=None if emit is None else emit.value)
 
 
 app.command("demo")(demo.demo)

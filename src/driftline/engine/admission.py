@@ -54,6 +54,11 @@ class Verdicts:
     detail: Int64s
     latest_cti: Int64s
 
+    def of(self, events: Int64s) -> Verdicts:
+        """Those on some of the events, in order."""
+        of_dead = np.isin(np.flatnonzero(self.code), events, assume_unique=True)
+        return Verdicts(self.code[events], self.detail[:, of_dead], self.latest_cti[events])
+
 
 class Admission:
     """Takes the times of events in order of arrival, and says which are in time.
@@ -77,7 +82,16 @@ class Admission:
     def nbytes(self) -> int:
         return self.promises.nbytes + self.received.nbytes
 
-    def take(self, kind: NDArray[np.int8], vs: Int64s, ve: Int64s, vn: Int64s) -> Verdicts:
+    def take(
+        self,
+        kind: NDArray[np.int8],
+        vs: Int64s,
+        ve: Int64s,
+        vn: Int64s,
+        clock: int | None = None,
+    ) -> Verdicts:
+        """Events in order of arrival; or, with what the clock shows after them, events that have
+        come at one moment: all are judged by the cti before it."""
         self._make_room(len(kind))
         held = self.promises.shape[1]
         promised = int((kind == EXTERNAL_CTI).sum())
@@ -90,7 +104,7 @@ class Admission:
             vs,
             ve,
             vn,
-            self.remember,
+            self.remember if clock is None else INFINITY,
             self.inserts_only,
             self.clock,
             self.latest_cti,
@@ -104,6 +118,9 @@ class Admission:
             latest_cti,
         )
         self.promises = promises[:, :held]
+        if clock is not None:
+            self.clock = max(self.clock, clock)
+            self.latest_cti = max(self.latest_cti, _closed(self.clock, self.remember))
         details = self._details(code, detail)
         self._let_go()
         return Verdicts(code, details, latest_cti)
@@ -238,15 +255,20 @@ def _admit(
         if moved:
             latest = _counted(promises, held, latest)
             moved = False
-        if remember < INFINITY and clock > BEGINNING:
-            forgotten = INFINITY
-            if clock < INFINITY:
-                forgotten = clock - remember if clock >= BEGINNING + remember else BEGINNING
-            if forgotten > latest:
-                latest = forgotten
-                moved = held > 0  # seen by the next event, as event by event
+        forgotten = _closed(clock, remember)
+        if forgotten > latest:
+            latest = forgotten
+            moved = held > 0  # seen by the next event, as event by event
         latest_cti[i] = latest
     return clock, latest, kept, held
+
+
+@njit(cache=True, nogil=True)
+def _closed(clock: int, remember: int) -> int:
+    """How far `remember` closes the past."""
+    if remember == INFINITY or clock < BEGINNING + remember:
+        return BEGINNING
+    return clock if clock == INFINITY else clock - remember
 
 
 @njit(cache=True, nogil=True)

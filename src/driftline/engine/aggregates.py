@@ -35,7 +35,8 @@ class Aggregate:
     """One aggregate of a group-by: `function` of the column `argument` (None: of whole rows).
 
     `distinct`: of the different values only; `parameter`: the share of a percentile; `definition`:
-    the object that says what a user's own aggregate is.
+    the object that says what a user's own aggregate is; `only`: a column that is true for the rows
+    that a first or last goes by (None: all).
     """
 
     name: str
@@ -45,6 +46,7 @@ class Aggregate:
     distinct: bool = False
     parameter: float | None = None
     definition: object | None = None
+    only: str | None = None
 
     def is_fast(self, schema: pa.Schema) -> bool:
         """Whether this module computes it; others go by the rows of every snapshot."""

@@ -6,7 +6,7 @@ columns and bring names and types into line. A node that is used twice is compil
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +17,8 @@ from driftline.engine.aggregates import Aggregate
 from driftline.engine.aggregation import group_by
 from driftline.engine.alter_lifetime import AlterLifetime
 from driftline.engine.batch import Batch
+from driftline.engine.coalesce import Coalesce
+from driftline.engine.edges import Edges
 from driftline.engine.expressions import evaluate, evaluate_predicate
 from driftline.engine.graph import Graph, Scheduler, Step
 from driftline.engine.group_by import distinct
@@ -35,6 +37,8 @@ from driftline.plan import nodes
 from driftline.plan.conditions import conjuncts, equality, linear_form, together
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Case, Cast, Column, Expression, Literal
+from driftline.plan.functions.operators import is_not_null
+from driftline.plan.lifetimes import Coalescing
 from driftline.plan.types import BOOLEAN
 
 Int64s = NDArray[np.int64]
@@ -60,10 +64,8 @@ FUNCTIONS = {
     "bool_or": "max",
 }
 """The aggregate functions of SQL, and what the engine calls them."""
-
-
-LOOSE = (nodes.Aggregate, nodes.Distinct, nodes.SetOperation, nodes.Rank)
-"""What is defined snapshot by snapshot: in how many pieces a row is said is left open."""
+NULL_IS_A_VALUE = ("first", "last", "any_value")
+"""The aggregates that do not pass over nulls by themselves."""
 
 
 def compile_plan(
@@ -73,8 +75,18 @@ def compile_plan(
     scheduler: Scheduler = "drain",
 ) -> Graph:
     """The graph that runs a plan; its sources are named as the plan's."""
+    return compile_plans([(plan, sink)], level, scheduler)
+
+
+def compile_plans(
+    plans: Iterable[tuple[nodes.Node, Callable[[Batch], None]]],
+    level: Level = Level.ORDERED,
+    scheduler: Scheduler = "drain",
+) -> Graph:
+    """One graph that runs several plans, each with a sink; what they share is run once."""
     compiler = _Compiler(level, scheduler)
-    compiler.graph.end_with(compiler.step(plan), sink)
+    for plan, sink in plans:
+        compiler.graph.end_with(compiler.step(compiler.lifetimes.of(plan)), sink)
     return compiler.graph
 
 
@@ -82,6 +94,7 @@ class _Compiler:
     def __init__(self, level: Level, scheduler: Scheduler) -> None:
         self.level = level
         self.graph = Graph(scheduler)
+        self.lifetimes = Coalescing()
         self.done: dict[int, Step] = {}
 
     def step(self, node: nodes.Node) -> Step:
@@ -121,6 +134,11 @@ class _Compiler:
             columns[new.name] = value if old.type == new.type else Cast(value, new.type)
         return self._computed(source, columns)
 
+    def _leaf(self, node: nodes.Leaf) -> Step:
+        step = self.graph.add(f"from {node.name}", Union(node.schema.arrow, 1))
+        self.graph.feed(node.name, step, 0)
+        return step
+
     def _source(self, node: nodes.Source) -> Step:
         step = self.graph.add(f"source {node.name}", Union(node.schema.arrow, 1))
         self.graph.feed(node.name, step, 0)
@@ -146,12 +164,6 @@ class _Compiler:
         return self._computed(self.step(node.input), columns)
 
     def _window(self, node: nodes.Window) -> Step:
-        loose = next((each for each in node.walk() if isinstance(each, LOOSE)), None)
-        if loose is not None:
-            raise PlanError(
-                f"{node.label()} comes after {loose.label()}, whose answer has snapshots but no "
-                "lifetimes of its own: put the window before it"
-            )
         schema = node.schema.arrow
         match node.form:
             case "sliding":
@@ -167,6 +179,15 @@ class _Compiler:
                 assert node.duration is not None
                 operator = AlterLifetime(schema, _times(node.start), _times(node.duration))
         return self._after("window", operator, self.step(node.input))
+
+    def _coalesce(self, node: nodes.Coalesce) -> Step:
+        schema = node.schema.arrow
+        operator: Operator
+        if node.part == "stretches":
+            operator = Coalesce(schema, growing=node.growing)
+        else:
+            operator = Edges(schema, node.part)
+        return self._after(node.label(), operator, self.step(node.input))
 
     def _windowcolumns(self, node: nodes.WindowColumns) -> Step:
         operator = Hop(
@@ -259,7 +280,12 @@ class _Compiler:
             if argument is not None:
                 name = f"$argument {number}"
                 columns[name] = argument
-            aggregates.append(_aggregate(named.name, call, name, definitions))
+            aggregate = _aggregate(named.name, call, name, definitions)
+            only = _only(call)
+            if only is not None:
+                columns[f"$only {number}"] = only
+                aggregate = replace(aggregate, only=f"$only {number}")
+            aggregates.append(aggregate)
         source = self._computed(self.step(node.input), columns)
         keys = [key.name for key in node.keys]
         operator = group_by(source.operator.schema, keys, aggregates, self.level)
@@ -281,10 +307,11 @@ class _Compiler:
         order = [
             OrderBy(named(item.value), item.descending, item.nulls_first) for item in node.order
         ]
-        if len(columns) > len(own):
-            raise PlanError("ORDER BY and PARTITION BY take columns here: compute them first")
+        computed = columns.keys() - set(own.names)
+        if computed:
+            source = self._computed(source, columns)
         operator = Rank(
-            own,
+            source.operator.schema,
             partition,
             order,
             node.method,
@@ -293,7 +320,13 @@ class _Compiler:
             limit=node.limit,
             keep_rank=node.name is not None,
         )
-        return self._renamed(self._after("rank", operator, source), node.schema.arrow)
+        ranked = self._after("rank", operator, source)
+        if computed:
+            kept = [field for field in operator.schema if field.name not in computed]
+            ranked = self._computed(
+                ranked, {field.name: Column(field.name, field.type) for field in kept}
+            )
+        return self._renamed(ranked, node.schema.arrow)
 
 
 def _argument(call: AggregateCall) -> Expression | None:
@@ -304,13 +337,21 @@ def _argument(call: AggregateCall) -> Expression | None:
     if call.function == "count_if":
         assert value is not None
         value = Case(((value, Literal(True, BOOLEAN)),), Literal(None, BOOLEAN), BOOLEAN)
-    if call.filter is None:
+    if call.filter is None or call.function in NULL_IS_A_VALUE:
         return value
-    if call.function in ("first", "last", "any_value"):
-        raise PlanError(f"{call.function} does not take FILTER here")
     if value is None:
         value = Literal(True, BOOLEAN)
     return Case(((call.filter, value),), Literal(None, value.type), value.type)
+
+
+def _only(call: AggregateCall) -> Expression | None:
+    """Which rows a first or last goes by; None: all."""
+    if call.function not in NULL_IS_A_VALUE:
+        return None
+    conditions = [] if call.filter is None else [call.filter]
+    if call.ignore_nulls:
+        conditions.append(is_not_null(call.args[:1]))
+    return together(conditions)
 
 
 def _aggregate(
@@ -333,8 +374,6 @@ def _aggregate(
         parameter = float(share.value)
     elif len(call.args) > 1:
         raise PlanError(f"{call.function} of several arguments cannot be kept up to date")
-    if call.ignore_nulls:
-        raise PlanError(f"{call.function} with IGNORE NULLS cannot be kept up to date")
     return Aggregate(
         name, FUNCTIONS[call.function], argument, call.type,
         distinct=call.distinct, parameter=parameter,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,24 @@ class DeadLetters:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    def with_more(self, others: Sequence[DeadLetters]) -> DeadLetters:
+        """These and others, in the order in which the events came."""
+        if not others:
+            return self
+        parts = [self, *others]
+        number = np.concatenate([part.number for part in parts])
+        order = np.argsort(number, kind="stable")
+        return DeadLetters(
+            number[order],
+            np.concatenate([part.kind for part in parts])[order],
+            np.concatenate([part.vs for part in parts])[order],
+            np.concatenate([part.ve for part in parts])[order],
+            np.concatenate([part.vn for part in parts])[order],
+            pa.concat_batches([part.payload for part in parts]).take(pa.array(order)),
+            np.concatenate([part.code for part in parts])[order],
+            np.concatenate([part.detail for part in parts], axis=1)[:, order],
+        )
 
     def reasons(self, timestamps: bool = False) -> list[str]:
         """Why each event is dead, in words."""

@@ -97,9 +97,16 @@ def sums(numbers: Numbers, offsets: Int64s, members: Int64s, kind: pa.DataType) 
         totals, _, _, hard = piece_kernels.float_sums(offsets, members, numbers.floats)
         for piece in np.flatnonzero(hard):
             exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
-            totals[piece] = _nearest(sum(exact, Fraction()))
+            totals[piece] = nearest(sum(exact, Fraction()))
         return pa.array(totals, mask=empty)
-    limbs = _carried(piece_kernels.limb_sums(offsets, members, numbers.limbs))
+    return sums_of_limbs(
+        numbers, piece_kernels.limb_sums(offsets, members, numbers.limbs), empty, kind
+    )
+
+
+def sums_of_limbs(numbers: Numbers, limbs: Int64s, empty: Mask, kind: pa.DataType) -> pa.Array:
+    """Sums from those of their limbs."""
+    limbs = _carried(limbs)
     if numbers.is_decimal:
         return _decimals(limbs, empty, pa.decimal128(kind.precision, numbers.scale))
     top = limbs[:, 1]
@@ -113,21 +120,30 @@ def sums(numbers: Numbers, offsets: Int64s, members: Int64s, kind: pa.DataType) 
 def averages(numbers: Numbers, offsets: Int64s, members: Int64s, kind: pa.DataType) -> pa.Array:
     """The average of every piece, of decimals rounded half up to the scale of the type."""
     counts = np.diff(offsets)
-    empty = counts == 0
-    divisors = np.maximum(counts, 1)
     if numbers.limbs is None:
+        divisors = np.maximum(counts, 1)
         _, high, low, hard = piece_kernels.float_sums(offsets, members, numbers.floats)
         results, unsure = piece_kernels.quotients(high, low, divisors.astype(np.float64), hard)
         for piece in np.flatnonzero(unsure):
             exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
-            results[piece] = _nearest(sum(exact, Fraction()) / len(exact))
-        return pa.array(results, mask=empty)
-    limbs = _carried(piece_kernels.limb_sums(offsets, members, numbers.limbs))
+            results[piece] = nearest(sum(exact, Fraction()) / len(exact))
+        return pa.array(results, mask=counts == 0)
+    return averages_of_limbs(
+        numbers, piece_kernels.limb_sums(offsets, members, numbers.limbs), counts, kind
+    )
+
+
+def averages_of_limbs(
+    numbers: Numbers, limbs: Int64s, counts: Int64s, kind: pa.DataType
+) -> pa.Array:
+    """Averages from the sums of limbs."""
+    empty, divisors = counts == 0, np.maximum(counts, 1)
+    limbs = _carried(limbs)
     totals, fits = _small(limbs)
     if not numbers.is_decimal:
         results = totals / divisors
         for piece in np.flatnonzero(~fits | (np.abs(totals) > _EXACT)):
-            results[piece] = _nearest(Fraction(_whole(limbs[piece]), int(divisors[piece])))
+            results[piece] = nearest(Fraction(_whole(limbs[piece]), int(divisors[piece])))
         return pa.array(results, mask=empty)
     shift = kind.scale - numbers.scale
     if shift < 0 or shift > 9:  # noqa: PLR2004 - keeps the product below within 64 bits
@@ -157,7 +173,7 @@ def variances(numbers: Numbers, offsets: Int64s, members: Int64s, degrees_lost: 
         exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
         mean = sum(exact, Fraction()) / len(exact)
         squares = sum(((value - mean) ** 2 for value in exact), Fraction())
-        results[piece] = _nearest(squares / (len(exact) - degrees_lost))
+        results[piece] = nearest(squares / (len(exact) - degrees_lost))
     return results
 
 
@@ -223,7 +239,7 @@ def _half_up(share: Fraction) -> int:
     return rounded if share >= 0 else -rounded
 
 
-def _nearest(exact: Any) -> float:
+def nearest(exact: Any) -> float:
     """The nearest float; infinite past the greatest one."""
     try:
         return float(exact)

@@ -24,7 +24,7 @@ back, such as plain records, say `inserts_only`: then no lifetime is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -38,13 +38,13 @@ from driftline.engine.dead_letters import FINE, NEVER_FOUND, REASONS, DeadLetter
 from driftline.engine.operator import Arrays, Operator
 from driftline.model.arrays import to_arrow
 from driftline.model.columns import CTI, INSERT, RETRACT
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
 
 
-class Events(Protocol):
-    """Raw events in order of arrival, as `driftline.model.columns.StreamColumns` has them."""
+class Times(Protocol):
+    """The times of raw events in order of arrival."""
 
     @property
     def kind(self) -> NDArray[np.int8]: ...
@@ -54,6 +54,11 @@ class Events(Protocol):
     def ve(self) -> Int64s: ...
     @property
     def vn(self) -> Int64s: ...
+
+
+class Events(Times, Protocol):
+    """Raw events in order of arrival, as `driftline.model.columns.StreamColumns` has them."""
+
     @property
     def payload(self) -> pa.Table | pa.RecordBatch: ...
 
@@ -114,6 +119,39 @@ class Finalize(Operator):
         counters.state_rows, counters.state_bytes = self.state_size()
         return output, dead
 
+    def receive_part(
+        self, times: Times, own: Int64s, payload: pa.RecordBatch
+    ) -> tuple[Batch, DeadLetters]:
+        """Take the times of all raw events in, and the rows of some of them: `own` says which, in
+        order. The output has the changes of these rows, and the promises and `high` of all."""
+        closed = self.admission.latest_cti
+        verdicts = self.admission.take(times.kind, times.vs, times.ve, times.vn)
+        fine = (verdicts.code == FINE) & (times.kind == INSERT)
+        high = int(times.vs[fine].max()) if fine.any() else BEGINNING
+        before = np.concatenate([[closed], verdicts.latest_cti])[:-1]
+        raw = _Raw(times.kind[own], times.vs[own], times.ve[own], times.vn[own], payload)
+        output, dead = self._judged(raw, verdicts.of(own), before[own], self.arrived + own, closed)
+        self.arrived += len(times.kind)
+        return replace(output, high=high), dead
+
+    def receive_moment(
+        self, vs: Int64s, payload: pa.RecordBatch, clock: int, cti: int = BEGINNING
+    ) -> tuple[Batch, DeadLetters]:
+        """Take in some of the inserts [vs, ∞) that have come at one moment, after which the clock
+        shows the greatest vs of all of them, and then a cti."""
+        closed = self.admission.latest_cti
+        count = len(vs)
+        endless = np.full(count, INFINITY, np.int64)
+        raw = _Raw(np.full(count, INSERT, np.int8), vs, endless, endless, payload)
+        verdicts = self.admission.take(raw.kind, vs, endless, endless, clock)
+        if cti > BEGINNING:
+            one = np.full(1, cti, np.int64)
+            self.admission.take(np.full(1, CTI, np.int8), one, one, one)
+        numbers = self.arrived + np.arange(count)
+        output, dead = self._judged(raw, verdicts, np.full(count, closed), numbers, closed)
+        self.arrived += count
+        return replace(output, high=clock), dead
+
     def process(self, port: int, batch: Batch) -> Batch:
         """A batch whose changes came in sync order, and then its cti."""
         changes = batch.changes()
@@ -139,21 +177,28 @@ class Finalize(Operator):
     def _finalized(self, raw: _Raw) -> tuple[Batch, DeadLetters]:
         closed = self.admission.latest_cti
         verdicts = self.admission.take(raw.kind, raw.vs, raw.ve, raw.vn)
+        before = np.concatenate([[closed], verdicts.latest_cti])[:-1]
+        numbers = self.arrived + np.arange(len(raw.kind))
+        self.arrived += len(raw.kind)
+        return self._judged(raw, verdicts, before, numbers, closed)
+
+    def _judged(
+        self, raw: _Raw, verdicts: Verdicts, before: Int64s, numbers: Int64s, closed: int
+    ) -> tuple[Batch, DeadLetters]:
+        """What comes of events with their numbers, and the cti before each and before all."""
         final = self.admission.latest_cti
         cti = final if final > closed else BEGINNING
         accepted = np.flatnonzero((verdicts.code == FINE) & (raw.kind <= RETRACT))
         changes = raw.take(accepted)
         if len(accepted) and (self.chains.waiting or (changes.kind == RETRACT).any()):
-            before = np.concatenate([[closed], verdicts.latest_cti[:-1]])[accepted]
-            output = self._repaired(changes, self.arrived + accepted, before, cti)
+            output = self._repaired(changes, numbers[accepted], before[accepted], cti)
         else:
             if not self.inserts_only and len(accepted):
                 self.chains.inserted(changes.vs, changes.ve, changes.payload, final)
             high = int(changes.vs.max()) if len(accepted) else BEGINNING
             weight = np.ones(len(accepted), np.int64)
             output = Batch(changes.vs, changes.ve, weight, changes.payload, cti, high)
-        dead = self._dead(raw, verdicts)
-        self.arrived += len(raw.kind)
+        dead = self._dead(raw, verdicts, numbers)
         self.dead += np.bincount(dead.code, minlength=len(REASONS))
         return output, dead
 
@@ -168,13 +213,19 @@ class Finalize(Operator):
         ve = np.where(made.kind == INSERT, end, made.ve)
         return from_changes(made.kind, made.vs, ve, end, made.payload, cti)
 
-    def _dead(self, raw: _Raw, verdicts: Verdicts) -> DeadLetters:
+    def _dead(self, raw: _Raw, verdicts: Verdicts, numbers: Int64s) -> DeadLetters:
         """What died with these events, in the order in which it did."""
         here = np.flatnonzero(verdicts.code)
         gone = raw.take(here)
-        numbers, codes = self.arrived + here, verdicts.code[here]
         letters = DeadLetters(
-            numbers, gone.kind, gone.vs, gone.ve, gone.vn, gone.payload, codes, verdicts.detail
+            numbers[here],
+            gone.kind,
+            gone.vs,
+            gone.ve,
+            gone.vn,
+            gone.payload,
+            verdicts.code[here],
+            verdicts.detail,
         )
         if not self.chains.waiting:
             return letters

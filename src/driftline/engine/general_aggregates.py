@@ -8,7 +8,8 @@ array_agg, of their vs; equal vs go by value. `distinct` leaves of equal values 
 least vs; min, max, first and last do not heed it. How numbers are added up is said in
 `exact_numbers`. HAVING is a select on the result.
 
-State: see `snapshots`; of the rows only the arguments are kept.
+State: see `snapshots`; of the rows only the arguments are kept. Where pieces share most of their
+rows, `incremental_aggregates` computes what can be computed from who comes and who goes.
 """
 
 from __future__ import annotations
@@ -20,18 +21,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine import exact_numbers, piece_kernels
+from driftline.engine import exact_numbers, incremental_aggregates, piece_kernels
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.exact_numbers import Numbers
+from driftline.engine.incremental_aggregates import MEDIAN, is_true
 from driftline.engine.order_keys import order_keys, valid
-from driftline.engine.snapshots import Pieces, SnapshotOperator
+from driftline.engine.snapshots import ChangedPieces, Pieces, SnapshotOperator
 from driftline.model.reference.aggregates import UserDefinedAggregate
 from driftline.model.reference.latency import Level
 from driftline.model.row import Row
 
 Int64s = NDArray[np.int64]
-
-MEDIAN = 0.5
 
 
 class GeneralGroupBy(SnapshotOperator):
@@ -42,25 +42,26 @@ class GeneralGroupBy(SnapshotOperator):
     ) -> None:
         for aggregate in aggregates:
             _check(aggregate, schema)
-        arguments = [item.argument for item in aggregates if item.argument is not None]
+        used = [name for item in aggregates for name in (item.argument, item.only)]
         self.aggregates = aggregates
+        self.goes_by_changes = all(map(incremental_aggregates.is_possible, aggregates))
         super().__init__(
             schema,
             keys,
-            list(dict.fromkeys(arguments)),
+            list(dict.fromkeys(name for name in used if name is not None)),
             pa.schema([pa.field(item.name, item.type) for item in aggregates]),
             level,
             with_keys=True,
         )
 
     def evaluate(self, pieces: Pieces) -> tuple[Int64s, pa.RecordBatch]:
-        values: dict[tuple[str, bool], Values] = {}
+        values: dict[tuple[str, bool, str | None], Values] = {}
         columns: list[pa.Array] = []
         for aggregate in self.aggregates:
             if aggregate.argument is None:
                 columns.append(pa.array(np.diff(pieces.offsets)).cast(aggregate.type))
                 continue
-            key = (aggregate.argument, aggregate.distinct)
+            key = (aggregate.argument, aggregate.distinct, aggregate.only)
             if key not in values:
                 values[key] = Values(pieces, *key)
             column = FUNCTIONS[aggregate.function](values[key], aggregate)
@@ -69,15 +70,29 @@ class GeneralGroupBy(SnapshotOperator):
             columns, schema=self.answer_schema
         )
 
+    def evaluate_changes(self, pieces: ChangedPieces) -> tuple[Int64s, pa.RecordBatch] | None:
+        columns = incremental_aggregates.columns(pieces, self.aggregates)
+        if columns is None:
+            return None
+        rows = pa.RecordBatch.from_arrays(columns, schema=self.answer_schema)
+        return np.arange(len(pieces)), rows
+
 
 class Values:
     """The values of one argument in every piece.
 
     `offsets`, `members`: the pieces without nulls (and without repetitions, if `is_distinct`);
-    `column`, `keys`, `valid`: the value of each member, and what stands for it in order.
+    `column`, `keys`, `valid`: the value of each member, and what stands for it in order. Where
+    `only` names a column, the pieces are those of the rows for which it is true.
     """
 
-    def __init__(self, pieces: Pieces, argument: str, is_distinct: bool) -> None:
+    def __init__(
+        self, pieces: Pieces, argument: str, is_distinct: bool, only: str | None = None
+    ) -> None:
+        if only is not None:
+            wanted = is_true(pieces.rows.column(only))
+            offsets, members = piece_kernels.present(pieces.offsets, pieces.members, wanted)
+            pieces = Pieces(offsets, members, pieces.rows, pieces.vs)
         self.pieces, self.is_distinct = pieces, is_distinct
         self.column = pieces.rows.column(argument)
         self.valid = valid(self.column)

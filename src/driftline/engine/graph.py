@@ -1,7 +1,7 @@
 """Operators joined by queues, and the schedulers that run them.
 
-A graph has named sources and one sink. A batch that is pushed into a source runs to the sink
-before `push` returns, so that what has come out is the answer for exactly what has gone in.
+A graph has named sources and one or more sinks. A batch that is pushed into a source runs to the
+sinks before `push` returns, so that what has come out is the answer for exactly what has gone in.
 
 Schedulers decide who works next while batches lie in queues:
 
@@ -39,9 +39,8 @@ class Graph:
     def __init__(self, scheduler: Scheduler = "drain") -> None:
         self.steps: list[Step] = []
         self.sources: dict[str, list[tuple[Step, int]]] = {}
-        self.sink: Callable[[Batch], None] = lambda batch: None
+        self.sinks: list[tuple[Step, Callable[[Batch], None]]] = []
         self._run = self._drain if scheduler == "drain" else self._round_robin
-        self._sink_step: Step | None = None
 
     def add(self, name: str, operator: Operator) -> Step:
         step = Step(f"{len(self.steps)} {name}", operator)
@@ -56,8 +55,8 @@ class Graph:
         self.sources.setdefault(source, []).append((target, port))
 
     def end_with(self, step: Step, sink: Callable[[Batch], None]) -> None:
-        """What the step puts out is the graph's output."""
-        self._sink_step, self.sink = step, sink
+        """What the step puts out is an output of the graph."""
+        self.sinks.append((step, sink))
 
     def push(self, source: str, batch: Batch) -> None:
         """Let a batch in at a source, and run until nothing is left to do."""
@@ -71,8 +70,9 @@ class Graph:
         output = step.operator.receive(port, batch)
         if output.is_empty:
             return []
-        if step is self._sink_step:
-            self.sink(output)
+        for last, sink in self.sinks:
+            if step is last:
+                sink(output)
         for target, target_port in step.outputs:
             target.queue.append((target_port, output))
         return [target for target, _ in step.outputs]

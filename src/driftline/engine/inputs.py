@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,33 +56,56 @@ class RawEvents:
         )
 
 
-def events_from(source: Source, data: Any) -> RawEvents:
-    """The raw events of a stream, from whatever the user has."""
+def joined_events(parts: list[RawEvents]) -> RawEvents:
+    """Parts that follow each other, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return RawEvents(
+        np.concatenate([part.kind for part in parts]),
+        np.concatenate([part.vs for part in parts]),
+        np.concatenate([part.ve for part in parts]),
+        np.concatenate([part.vn for part in parts]),
+        pa.concat_tables([part.payload for part in parts]),
+        np.concatenate([part.position for part in parts]),
+        parts[0].is_log,
+    )
+
+
+def events_from(source: Source, data: Any, before: int = 0) -> RawEvents:
+    """The raw events of a stream, from whatever the user has; so many came `before` these."""
+    events = _events_from(source, data, before)
+    return replace(events, position=events.position + before) if before else events
+
+
+def _events_from(source: Source, data: Any, before: int) -> RawEvents:
     if isinstance(data, (str, Path)):
         return _from_file(source, Path(data))
+    if isinstance(data, RawEvents):
+        return data
     if isinstance(data, StreamColumns):
         return _from_log(source, data)
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
-        return _from_records(source, data)
+        return _from_records(source, data, before)
     if hasattr(data, "to_arrow"):  # Polars
         return _from_records(source, data.to_arrow())
     if type(data).__module__.startswith("pandas"):
         return _from_records(source, pa.Table.from_pandas(data, preserve_index=False))
     if isinstance(data, Iterable) and not isinstance(data, Mapping):
-        return _from_python(source, data)
+        return _from_python(source, data, before)
     raise PlanError(
         f"the stream {source.name} cannot be read from a {type(data).__name__}: give a path, a "
         "table (Arrow, pandas, Polars), rows as dicts, or events"
     )
 
 
-def _from_python(source: Source, items: Iterable[Any]) -> RawEvents:
+def _from_python(source: Source, items: Iterable[Any], before: int) -> RawEvents:
     items = iter(items)
     first = next(items, None)
     everything = itertools.chain([] if first is None else [first], items)
-    if isinstance(first, (Insert, Retract, Cti, ExternalCti)):
+    nothing = first is None and source.time is None
+    if nothing or isinstance(first, (Insert, Retract, Cti, ExternalCti)):
         columns = StreamColumns.from_events(
             source.name, list(everything), schema=source.columns.arrow
         )
@@ -90,7 +113,7 @@ def _from_python(source: Source, items: Iterable[Any]) -> RawEvents:
     rows = [dict(row) for row in everything]
     names = source.columns.names
     table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
-    return _from_records(source, table)
+    return _from_records(source, table, before)
 
 
 def _from_file(source: Source, path: Path) -> RawEvents:
@@ -143,7 +166,7 @@ def _from_log(source: Source, columns: StreamColumns) -> RawEvents:
     )
 
 
-def _from_records(source: Source, table: pa.Table) -> RawEvents:
+def _from_records(source: Source, table: pa.Table, before: int = 0) -> RawEvents:
     if source.time is None:
         raise PlanError(
             f"the stream {source.name} is read from plain records: say which column is its time, "
@@ -153,7 +176,9 @@ def _from_records(source: Source, table: pa.Table) -> RawEvents:
     time = rows.column(source.time)
     if time.null_count:
         row = time.is_null().to_numpy(zero_copy_only=False).argmax()
-        raise PlanError(f"row {row + 1} of {source.name} has no time: {source.time} is null")
+        raise PlanError(
+            f"row {before + row + 1} of {source.name} has no time: {source.time} is null"
+        )
     if not is_integer(canonical(time.type)) and not is_timestamp(canonical(time.type)):
         raise PlanError(
             f"the time of {source.name}, {source.time}, is a {type_name(canonical(time.type))}; "

@@ -1,4 +1,4 @@
-"""The local runner: a plan in this process, over finite inputs, batch by batch.
+"""The local runner: a plan in this process, batch by batch, over inputs that end or do not.
 
 Each source goes through Finalize (which makes raw events a valid stream, closes the past after
 `remember`, and sends what comes too late to the dead letters) and Align. A batch is the events
@@ -8,7 +8,8 @@ answer for exactly the events so far.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.batch import Batch, Changes, empty, joined
-from driftline.engine.compile import compile_plan
+from driftline.engine.chunks import chunks
+from driftline.engine.compile import compile_plans
 from driftline.engine.consistency import consistency
 from driftline.engine.dead_letters import DeadLetters
+from driftline.engine.finalize import Finalize
 from driftline.engine.graph import Scheduler
-from driftline.engine.inputs import RawEvents, events_from
+from driftline.engine.inputs import RawEvents, joined_events
 from driftline.model.columns import CTI
 from driftline.model.columns import INSERT as INSERT_KIND
 from driftline.model.reference.latency import Level
@@ -47,41 +50,63 @@ class _Feed:
     """One source while it is read: its events, and the operators that make them a stream."""
 
     def __init__(self, source: Source, data: Any, options: Options) -> None:
-        self.events = events_from(source, data)
-        remember = options.remember
-        if source.disorder is not None and not self.events.is_log:
-            remember = min(remember, max(source.disorder - 1, 0))
-        schema = source.schema.arrow
-        plain = not self.events.is_log
-        self.finalize, self.align = consistency(schema, options.block, remember, inserts_only=plain)
-        self.taken = 0
+        self.source, self.options, self.schema = source, options, source.schema.arrow
+        self.chunks = chunks(source, data, options.batch)
+        self.read: deque[RawEvents] = deque()  # and not yet taken
+        self.finalize: Finalize | None = None
 
-    def next(self, until: int) -> tuple[Batch, DeadLetters]:
+    def is_exhausted(self) -> bool:
+        """Whether nothing more comes; an iterator is asked for its next rows to find out."""
+        while not self.read:
+            events = next(self.chunks, None)
+            if events is None:
+                return True
+            if len(events):
+                self.read.append(events)
+        return False
+
+    def next(self, until: int) -> tuple[Batch, DeadLetters | None]:
         """What the events before a place in arrival order bring."""
-        last = int(np.searchsorted(self.events.position, until))
-        return self._through(self._slice(last))
+        taken: list[RawEvents] = []
+        while not self.is_exhausted():
+            events = self.read.popleft()
+            last = int(np.searchsorted(events.position, until))
+            if last:
+                taken.append(events.slice(0, last))
+            if last < len(events):
+                self.read.appendleft(events.slice(last, len(events)))
+                break
+            if int(events.position[-1]) + 1 >= until:
+                break  # without asking for more than is needed
+        return self._through(joined_events(taken)) if taken else (empty(self.schema), None)
 
-    def close(self) -> tuple[Batch, DeadLetters]:
+    def close(self) -> tuple[Batch, DeadLetters | None]:
         nothing = np.zeros(1, np.int64)
         end = RawEvents(
             np.full(1, CTI, np.int8),
             np.full(1, INFINITY, np.int64),
             nothing,
             nothing,
-            self.events.payload.slice(0, 0),
+            self.schema.empty_table(),
             nothing,
             is_log=True,
         )
         return self._through(end)
 
-    def _slice(self, last: int) -> RawEvents:
-        part = self.events.slice(self.taken, last)
-        self.taken = last
-        return part
-
     def _through(self, events: RawEvents) -> tuple[Batch, DeadLetters]:
+        if self.finalize is None:
+            self._start(plain=not events.is_log)
+        assert self.finalize is not None
         batch, dead = self.finalize.receive_events(events)
         return self.align.receive(0, batch), dead
+
+    def _start(self, plain: bool) -> None:
+        remember = self.options.remember
+        if self.source.disorder is not None and plain:
+            remember = min(remember, max(self.source.disorder - 1, 0))
+        self.finalize, self.align = consistency(
+            self.schema, self.options.block, remember, inserts_only=plain
+        )
 
 
 @dataclass
@@ -93,9 +118,27 @@ class Output:
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
+@dataclass
+class Outputs:
+    """What one batch of the input leads to in several queries, by their names."""
+
+    batches: dict[str, Batch]
+    dead: dict[str, DeadLetters]
+    counters: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
 def run(plan: Node, inputs: Mapping[str, Any], options: Options) -> Iterator[Output]:
-    """Run a plan over finite inputs; yields what every batch leads to."""
-    sources = plan.sources()
+    """Run a plan over its inputs; yields what every batch leads to."""
+    for outputs in run_all({"": plan}, inputs, options):
+        yield Output(outputs.batches[""], outputs.dead, outputs.counters)
+
+
+def run_all(
+    plans: Mapping[str, Node], inputs: Mapping[str, Any], options: Options
+) -> Iterator[Outputs]:
+    """Run several plans over the same inputs, as one graph: their answers after a batch are
+    those for the same events."""
+    sources = sources_of(plans.values())
     for name in sources:
         if name not in inputs:
             raise PlanError(f"the query reads the stream {name}, but no input for it was given")
@@ -103,27 +146,43 @@ def run(plan: Node, inputs: Mapping[str, Any], options: Options) -> Iterator[Out
         if name not in sources:
             known = ", ".join(sources)
             raise PlanError(f"there is an input {name}, but the query reads only {known}")
-    said: list[Batch] = []
-    graph = compile_plan(plan, said.append, options.level, options.scheduler)
-    feeds = {name: _Feed(source, inputs[name], options) for name, source in sources.items()}
-    end = max(
-        (int(feed.events.position[-1]) + 1 for feed in feeds.values() if len(feed.events)),
-        default=0,
+    said: dict[str, list[Batch]] = {name: [] for name in plans}
+    graph = compile_plans(
+        [(plan, said[name].append) for name, plan in plans.items()],
+        options.level,
+        options.scheduler,
     )
+    feeds = {name: _Feed(source, inputs[name], options) for name, source in sources.items()}
 
-    def step(ready: dict[str, tuple[Batch, DeadLetters]]) -> Output:
-        said.clear()
+    def step(ready: dict[str, tuple[Batch, DeadLetters | None]]) -> Outputs:
+        for batches in said.values():
+            batches.clear()
         for name, (batch, _) in ready.items():
             if not batch.is_empty:
                 graph.push(name, batch)
-        whole = joined(said) if said else empty(plan.schema.arrow)
-        dead = {name: letters for name, (_, letters) in ready.items() if len(letters)}
-        return Output(whole, dead, graph.counters())
+        whole = {
+            name: joined(batches) if batches else empty(plans[name].schema.arrow)
+            for name, batches in said.items()
+        }
+        dead = {name: letters for name, (_, letters) in ready.items() if letters}
+        return Outputs(whole, dead, graph.counters())
 
-    for until in range(options.batch, end + options.batch, options.batch):
+    until = options.batch
+    while not all(feed.is_exhausted() for feed in feeds.values()):
         yield step({name: feed.next(until) for name, feed in feeds.items()})
+        until += options.batch
     if not options.keep_open:
         yield step({name: feed.close() for name, feed in feeds.items()})
+
+
+def sources_of(plans: Iterable[Node]) -> dict[str, Source]:
+    """The streams that several plans read, by name."""
+    found: dict[str, Source] = {}
+    for plan in plans:
+        for name, source in plan.sources().items():
+            if found.setdefault(name, source) != source:
+                raise PlanError(f"the stream {name} is used with two definitions")
+    return found
 
 
 def changes_table(changes: Changes) -> pa.Table:

@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 _SMALL = 24
 """Up to this size a piece is sorted by insertion."""
-_GREATEST_ADDED, _LEAST_QUOTIENT = 2.0**960, 1e-290
+GREATEST_ADDED, _LEAST_QUOTIENT = 2.0**960, 1e-290
 _GREATEST_SQUARED, _LEAST_VARIANCE = 1e140, 1e-250
 _DOUBT = 2.0**-35
 """How wrong the low part of a result may be, relatively."""
@@ -134,7 +134,7 @@ def float_sums(
                 special = special + number if is_special else number
                 is_special = True
                 continue
-            hard[piece] |= abs(number) >= _GREATEST_ADDED
+            hard[piece] |= abs(number) >= GREATEST_ADDED
             kept = 0
             for partial in range(size):
                 number, rest = two_sum(number, partials[partial])
@@ -147,12 +147,12 @@ def float_sums(
             total[piece] = high[piece] = special
             hard[piece] = False
         elif size and not hard[piece]:
-            total[piece], high[piece], low[piece] = _rounded(partials, size)
+            total[piece], high[piece], low[piece] = rounded(partials, size)
     return total, high, low, hard
 
 
 @njit(cache=True, nogil=True)
-def _rounded(partials: Floats, size: int) -> tuple[float, float, float]:
+def rounded(partials: Floats, size: int) -> tuple[float, float, float]:
     """The nearest float to the sum of partials that do not overlap, and the sum as two floats."""
     size -= 1
     high, low = partials[size], 0.0

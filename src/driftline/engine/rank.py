@@ -22,8 +22,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from driftline.engine.change_kernels import first_ones
 from driftline.engine.order_keys import order_keys, valid
-from driftline.engine.snapshots import Pieces, SnapshotOperator
+from driftline.engine.snapshots import ChangedPieces, Pieces, SnapshotOperator
 from driftline.model.compiled import njit
 from driftline.model.reference.latency import Level
 
@@ -62,6 +63,7 @@ class Rank(SnapshotOperator):
             raise ValueError(f"the input has a column {name!r} already: give the rank another name")
         self.order, self.method, self.limit = order, METHODS[method], limit
         self.keep_rank = keep_rank
+        self.goes_by_changes = limit is not None and method == "row_number"
         fields = [*schema, pa.field(name, pa.int32(), nullable=False)] if keep_rank else [*schema]
         super().__init__(schema, partition, schema.names, pa.schema(fields), level, with_keys=False)
 
@@ -75,11 +77,24 @@ class Rank(SnapshotOperator):
             self.method,
             NO_LIMIT if self.limit is None else self.limit,
         )
-        rows = pieces.rows.take(pa.array(members))
-        if self.keep_rank:
-            columns = [*rows.columns, pa.array(places, pa.int32())]
-            rows = pa.RecordBatch.from_arrays(columns, schema=self.answer_schema)
-        return piece_of, rows
+        return piece_of, self._ranked(pieces.rows, members, places)
+
+    def evaluate_changes(self, pieces: ChangedPieces) -> tuple[Int64s, pa.RecordBatch]:
+        position, _ = self._positions(pieces.rows)
+        member_at = np.argsort(position)
+        assert self.limit is not None
+        piece_of, found = first_ones(pieces.steps, position, self.limit)
+        first = np.concatenate([[0], np.flatnonzero(np.diff(piece_of)) + 1])
+        lengths = np.diff(np.append(first, len(piece_of)))
+        places = np.arange(len(piece_of)) - np.repeat(first, lengths) + 1
+        return piece_of, self._ranked(pieces.rows, member_at[found], places)
+
+    def _ranked(self, rows: pa.RecordBatch, members: Int64s, places: Int64s) -> pa.RecordBatch:
+        rows = rows.take(pa.array(members))
+        if not self.keep_rank:
+            return rows
+        columns = [*rows.columns, pa.array(places, pa.int32())]
+        return pa.RecordBatch.from_arrays(columns, schema=self.answer_schema)
 
     def _positions(self, rows: pa.RecordBatch) -> tuple[Int64s, Int64s]:
         """Where each row comes among all, and the number of its order key among all."""

@@ -9,7 +9,8 @@ State: for every partition (slot) its key, its rows with their lifetimes (member
 said of it (segments). A cti lets go every row and every segment that ends at or before it, and
 every partition that has neither.
 
-A piece costs the rows alive in it, so this is for answers that are not sums: see `additive`.
+A batch costs the rows of the partitions it touches, and a piece the rows alive in it, or, where the
+operator can go by changes, those that come and go. For answers that are sums, see `additive`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine import said_kernel, snapshot_kernel
+from driftline.engine import change_kernels, said_kernel, snapshot_kernel
 from driftline.engine.additive import LEVELS, NO_SLOTS, by_slot
 from driftline.engine.batch import Batch, empty
+from driftline.engine.change_kernels import Steps
 from driftline.engine.due import Due
 from driftline.engine.fingerprint import fingerprints
 from driftline.engine.operator import Arrays, Operator
@@ -43,6 +45,10 @@ ROWS_AT_ONCE = 1 << 22
 """The evaluator is asked about so many rows of pieces at once, to bound the memory it takes."""
 
 
+CHANGES_ARE_CHEAPER = 4
+"""Pieces are told as changes if they have so many times more rows in all than the partitions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """Pieces, and the rows alive in each: those of piece p are members[offsets[p]] …
@@ -57,9 +63,23 @@ class Pieces:
         return len(self.offsets) - 1
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedPieces:
+    """Pieces, and who comes and goes in each: numbers of rows in `rows` and `vs`."""
+
+    steps: Steps
+    rows: pa.RecordBatch
+    vs: Int64s
+
+    def __len__(self) -> int:
+        return len(self.steps.fresh)
+
+
 class SnapshotOperator(Operator):
     """`keys` are the columns that make a partition, `kept` those of the rows that ⊗ needs;
     `answer` is the schema of what it gives, to which `with_keys` adds the keys in front."""
+
+    goes_by_changes = False  # whether `evaluate_changes` may be asked
 
     def __init__(
         self,
@@ -93,6 +113,10 @@ class SnapshotOperator(Operator):
     @abstractmethod
     def evaluate(self, pieces: Pieces) -> tuple[Int64s, pa.RecordBatch]:
         """⊗ of every piece: the rows of the answer, and the piece of each, in order of these."""
+
+    def evaluate_changes(self, pieces: ChangedPieces) -> tuple[Int64s, pa.RecordBatch] | None:
+        """The same from who comes and goes; None if these rows have to be looked at in full."""
+        raise NotImplementedError
 
     def process(self, port: int, batch: Batch) -> Batch:
         touched, earliest = self._take_in(batch)
@@ -207,6 +231,13 @@ class SnapshotOperator(Operator):
         found = [(NO_SLOTS, pa.RecordBatch.from_pylist([], schema=self.answer_schema))]
         slot_of = np.repeat(slots, np.diff(cut.bounds))
         reached = np.cumsum(cut.alive)
+        few = int(self.members.sizes(slots).sum()) + len(reached)
+        if self.goes_by_changes and len(reached) and reached[-1] > CHANGES_ARE_CHEAPER * few:
+            steps, places, vs = change_kernels.steps(slot_of, cut.start, self.members.arrays)
+            rows = self.member_rows.take(places)
+            answer = self.evaluate_changes(ChangedPieces(steps, rows, vs))
+            if answer is not None:
+                return answer
         begin = 0
         while begin < len(cut.start):
             done = int(reached[begin - 1]) if begin else 0

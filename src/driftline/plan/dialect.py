@@ -34,6 +34,12 @@ _COMPARISONS: dict[TokenType, type[exp.Binary]] = {
 # Functions whose arguments have a syntax of their own; all others are plain calls.
 _OWN_SYNTAX = {"CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION"}
 _TERMINAL_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_NOT_CLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
+_PLAINER = {
+    "Invalid expression / Unexpected token": "this is not expected here",
+    "Expecting )": "a ) is missing",
+    "Expecting (": "a ( is missing",
+}
 
 
 class DriftlineSpark(Spark):
@@ -114,19 +120,19 @@ class DriftlineSpark(Spark):
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
 
 
-def parse_sql(text: str) -> exp.Expr:
-    """The syntax tree of one expression.
+def parse_sql(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
+    """The syntax tree of one expression, or of what `into` says.
 
     >>> parse_sql("a = b IS NULL").sql("spark")
     '(a = b) IS NULL'
     """
     try:
-        trees = DriftlineSpark().parse(text)
+        dialect = DriftlineSpark()
+        trees = dialect.parse(text) if into is None else dialect.parse_into(into, text)
     except ParseError as error:
-        raise _readable(error) from None
+        raise readable(error) from None
     except TokenError as error:
-        what = _TERMINAL_STYLE.sub("", str(error)).replace("Error tokenizing", "cannot read")
-        raise ExpressionError(f"{what}: is a quote or a comment not closed?") from None
+        raise unreadable(error, text) from None
     tree = trees[0] if len(trees) == 1 else None
     if tree is None:
         raise ExpressionError(
@@ -143,11 +149,26 @@ def parse_data_type(text: str) -> exp.Expr:
         raise ExpressionError(f"{text!r} is not the name of a type") from None
 
 
-def _readable(error: ParseError) -> ExpressionError:
+def readable(error: ParseError) -> ExpressionError:
+    """What the parser says, in one line and with the place where the wrong word starts."""
     if not error.errors:
         return ExpressionError(_TERMINAL_STYLE.sub("", str(error)))
     first = error.errors[0]
-    near = (first["highlight"] or "").strip()
+    near = first["highlight"] or ""
+    column = (first["col"] or 1) - max(len(near) - 1, 0)
     what = (first["description"] or "this is not an expression").rstrip(".")
-    message = f"syntax error near {near!r}: {what}" if near else f"syntax error: {what}"
-    return ExpressionError(message, first["line"], first["col"])
+    what = _PLAINER.get(what, what)
+    message = f"syntax error near {near.strip()!r}: {what}" if near else f"syntax error: {what}"
+    return ExpressionError(message, first["line"], max(column, 1))
+
+
+def unreadable(error: TokenError, text: str) -> ExpressionError:
+    """What stops the tokenizer: in nearly all cases a quote that is not closed."""
+    found = _NOT_CLOSED.search(str(error.__cause__ or error))
+    if found is None:
+        what = " ".join(_TERMINAL_STYLE.sub("", str(error)).split())
+        what = what.replace("Error tokenizing", "cannot read")
+        return ExpressionError(f"{what}: is a quote or a comment not closed?")
+    before = text[: int(found[2])]
+    line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+    return ExpressionError(f"a {found[1]} is opened here and not closed", line, column)

@@ -1,4 +1,4 @@
-"""Expressions with a name: `price * qty AS value`."""
+"""Expressions with a name, `price * qty AS value`, or an order, `price DESC NULLS LAST`."""
 
 from __future__ import annotations
 
@@ -18,3 +18,16 @@ def parse_aliased(text: str) -> tuple[exp.Expr, str | None]:
     if isinstance(tree, exp.Alias):
         return tree.this, tree.alias
     return tree, None
+
+
+def parse_ordered(text: str) -> tuple[exp.Expr, bool, bool | None]:
+    """The syntax tree of an item of ORDER BY, whether it is descending, and whether nulls come
+    first (None: as the direction has it).
+
+    >>> node, descending, nulls_first = parse_ordered("abs(x) DESC NULLS FIRST")
+    >>> node.sql("spark"), descending, nulls_first
+    ('ABS(x)', True, True)
+    """
+    tree = parse_sql(text, exp.Ordered)
+    descending, nulls_first = bool(tree.args.get("desc")), bool(tree.args.get("nulls_first"))
+    return tree.this, descending, None if nulls_first != descending else nulls_first

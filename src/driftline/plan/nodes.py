@@ -25,8 +25,10 @@ from driftline.plan.types import BIGINT, INT, TIMESTAMP, Field, Schema, type_nam
 __all__ = [
     "Aggregate",
     "Alias",
+    "Coalesce",
     "Distinct",
     "Join",
+    "Leaf",
     "Named",
     "Node",
     "OrderItem",
@@ -149,6 +151,26 @@ class Source(Node):
 
 
 @dataclass(frozen=True)
+class Leaf(Node):
+    """What comes into a part of a plan from outside it; see `driftline.plan.fragments`."""
+
+    name: str
+    columns: Schema
+    ticks_are_timestamps: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+    @property
+    def timestamps(self) -> bool:
+        return self.ticks_are_timestamps
+
+    def label(self) -> str:
+        return f"from {self.name}"
+
+
+@dataclass(frozen=True)
 class _OneInput(Node):
     input: Node
 
@@ -218,6 +240,19 @@ class Window(_OneInput):
             case "general":
                 return f"window [FROM {self.start} FOR {self.duration}]"
         return f"window [{self.form.upper()}]"
+
+
+@dataclass(frozen=True)
+class Coalesce(_OneInput):
+    """The longest stretches of each row, or their starts or ends alone; see the reference's
+    `coalesce`. `driftline.plan.lifetimes` puts it where it is needed. With `growing`, a stretch may
+    become longer without being taken back first."""
+
+    part: Literal["stretches", "starts", "ends"] = "stretches"
+    growing: bool = False
+
+    def label(self) -> str:
+        return "coalesce" if self.part == "stretches" else self.part
 
 
 @dataclass(frozen=True)

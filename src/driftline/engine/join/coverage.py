@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.model.compiled import njit
-from driftline.model.time import INFINITY
 
 Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -82,20 +81,9 @@ class Runs:
         one = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
         return one[wanted], self.start[wanted], self.end[wanted]
 
-    def of(self, items: Int64s) -> Runs:
-        """The runs of some of the lifetimes, in their order."""
-        length = np.diff(self.first)[items]
-        first = np.concatenate([np.zeros(1, np.int64), np.cumsum(length)])
-        run = np.arange(first[-1]) + np.repeat(self.first[items] - first[:-1], length)
-        return Runs(first, self.start[run], self.end[run], self.matched[run])
-
     def at(self, time: int) -> tuple[Int64s, Bools]:
         """Since when the run just before a time has lasted, and whether it is a matched one."""
         return _at(self.first, self.start, self.end, self.matched, time)
-
-    def open_after(self, time: int, matched: bool) -> tuple[Int64s, Int64s]:
-        """The first run of a sort that ends at or after a time; INFINITY where there is none."""
-        return _open_after(self.first, self.start, self.end, self.matched, time, matched)
 
 
 def runs(ve: Int64s, past: Past, matches: Matches) -> Runs:
@@ -260,17 +248,3 @@ def _at(
             if start[run] < time <= end[run]:
                 since[item], status[item] = start[run], matched[run]
     return since, status
-
-
-@njit(cache=True, nogil=True)
-def _open_after(
-    first: Int64s, start: Int64s, end: Int64s, matched: Bools, time: int, wanted: bool
-) -> tuple[Int64s, Int64s]:
-    opened = np.full(len(first) - 1, INFINITY, np.int64)
-    closed = np.full(len(first) - 1, INFINITY, np.int64)
-    for item in range(len(first) - 1):
-        for run in range(first[item], first[item + 1]):
-            if matched[run] == wanted and end[run] >= time:
-                opened[item], closed[item] = start[run], end[run]
-                break
-    return opened, closed

@@ -22,7 +22,8 @@ When both sides are closed, everything goes. Rows with a null key match nothing 
 Lifetimes are dropped when they are half of a run of the index, so at most about twice as many are
 held as are needed.
 
-The output's cti is F; with a preserved side it may be held back, see `memory`.
+The output's cti is F. Pairs match the reference lifetime by lifetime, what is preserved snapshot by
+snapshot: a stretch that grows after some of it was final goes on in another piece, see `memory`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ from driftline.engine.join.memory import Memory
 from driftline.engine.join.preserved import MatchesWithin, Preserved
 from driftline.engine.join.side import Keyed, Side
 from driftline.engine.operator import Arrays, Operator
-from driftline.engine.slots import NO_SLOT
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
@@ -159,19 +159,18 @@ class Join(Operator):
         preserved = self.preserved[1 - port]
         if preserved is not None and len(pairs.one):
             changed = replace(matches, weight=batch.weight[pairs.one])
-            place, start, end, sign = preserved.cut_anew(pairs.place, changed)
+            place, start, end, sign = preserved.cut_anew(pairs.place, changed, self.frontier)
             alone = self._alone(1 - port, other.rows.take(place))
             parts.append(_Part(start, end, sign * other.weight[place], alone))
         preserved = self.preserved[port]
         if preserved is None:
             self._hold(port, batch, rows, keyed)
         else:
-            past, cut = preserved.cut(batch, matches, self.frontier)
-            one, start, end = cut.stretches(preserved.memory.wanted)
-            alone = self._alone(port, _taken(batch.payload, one))
-            parts.append(_Part(start, end, batch.weight[one], alone))
+            cut = preserved.cut(batch, matches, self.frontier)
+            alone = self._alone(port, _taken(batch.payload, cut.one))
+            parts.append(_Part(cut.start, cut.end, batch.weight[cut.one], alone))
             new, places = self._hold(port, batch, rows, keyed)
-            preserved.note(places, past.of(new), cut.of(new))
+            preserved.note(places, new, cut)
         return [part for part in parts if len(part.vs)]
 
     def _hold(self, port: int, batch: Batch, rows: Int64s, keyed: Keyed) -> tuple[Int64s, Int64s]:
@@ -221,7 +220,7 @@ class Join(Operator):
     def _let_go(self, port: int) -> None:
         """Drop what is no longer needed of a side; the other notes what it has to remember."""
         side, bound = self.sides[port], self._bound(port)
-        own, other = self.preserved[port], self.preserved[1 - port]
+        other = self.preserved[1 - port]
         numbers, places = side.worn(bound)
         if not numbers:
             return
@@ -229,22 +228,14 @@ class Join(Operator):
             going = places[side.weight[places] != 0]
             pairs = self._pairs(port, side.held(going), lambda some: side.rows.take(going[some]))
             other.note_past(pairs.place, self.frontier)
-        if own is not None:
-            own.holder = NO_SLOT  # places may move
         side.drop(numbers, bound)
 
     def _promise(self) -> int:
         """The cti to put out, BEGINNING if there is nothing new to promise."""
-        frontier = cti = self.frontier
-        if frontier <= self.latest_cti:
+        if self.frontier <= self.latest_cti:
             return BEGINNING
-        for side in self.preserved:
-            if side is not None and frontier < INFINITY:
-                cti = min(cti, side.held_back(frontier))
-        if cti <= self.latest_cti:
-            return BEGINNING
-        self.latest_cti = cti
-        return cti
+        self.latest_cti = self.frontier
+        return self.latest_cti
 
     def _joined(self, port: int, own: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
         """Rows of one side next to rows of the other: left columns, then right columns."""
@@ -271,9 +262,6 @@ class Join(Operator):
 
     def restore(self, arrays: Arrays) -> None:
         self.latest_cti = int(arrays["latest_cti"][0])
-        for preserved in self.preserved:
-            if preserved is not None:
-                preserved.holder = NO_SLOT
         for name, side in zip(_SIDES, self.sides, strict=True):
             prefix = f"{name}."
             side.restore(

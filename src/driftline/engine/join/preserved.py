@@ -12,22 +12,20 @@ State: the memory of its lifetimes; `memory` says why, and when a cti lets it go
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine.batch import Batch
 from driftline.engine.join.coverage import Matches, Past, Runs, differences, runs
-from driftline.engine.join.memory import Memory
+from driftline.engine.join.memory import Memory, Stretches
 from driftline.engine.join.side import Side
 from driftline.engine.slots import NO_SLOT, Slots
-from driftline.model.time import INFINITY
 
 Int64s = NDArray[np.int64]
 MatchesWithin = Callable[[Int64s, Int64s, Int64s], Matches]
 """The matches that the lifetimes at some places have from some times up to others."""
-
-Stretches = tuple[Int64s, Int64s, Int64s, Int64s]
 
 _FIRST_STEP = 64
 _WIDER = 64
@@ -35,50 +33,70 @@ _FURTHEST = 2**64 - 1
 """How far beyond a window is looked for the end of a run: steps of 64 ticks, 64², and so on."""
 
 
-class Preserved:
-    """`holder`: the place of the lifetime that held the cti back when that was last looked at."""
+@dataclass(slots=True)
+class Cut:
+    """Changes of the side: the places of the lifetimes they shorten (NO_SLOT: none), and of those
+    that had been taken back and come again (NO_SLOT: none); their past; and what comes out of them:
+    the number of the change, start, end."""
 
+    parents: Int64s
+    again: Int64s
+    past: Past
+    one: Int64s
+    start: Int64s
+    end: Int64s
+
+
+class Preserved:
     def __init__(self, side: Side, other: Side, matches: MatchesWithin) -> None:
         self.side = side
         self.other = other
         self.matches = matches
-        self.holder = NO_SLOT
 
     @property
     def memory(self) -> Memory:
         assert self.side.memory is not None
         return self.side.memory
 
-    def cut(self, batch: Batch, matches: Matches, frontier: int) -> tuple[Past, Runs]:
-        """The past and the runs of changes of this side."""
-        past = self._past(batch, frontier)
-        return past, runs(batch.ve, past, matches)
+    def cut(self, batch: Batch, matches: Matches, final: int) -> Cut:
+        """The changes of this side, cut to their runs."""
+        parents, again = self._parents(batch, final)
+        past, known = Past.none(batch.vs), np.flatnonzero(parents != NO_SLOT)
+        of = self.memory.past(parents[known])
+        past.since[known], past.upto[known], past.matched[known] = of.since, of.upto, of.matched
+        one, start, end = runs(batch.ve, past, matches).stretches(self.memory.wanted)
+        piece, start, end = self.memory.pieces(parents[one], start, end, final)
+        return Cut(parents, again, past, one[piece], start, end)
 
-    def _past(self, batch: Batch, frontier: int) -> Past:
-        """A change to what started before the frontier shortens a held lifetime, and shares its
-        past."""
-        past = Past.none(batch.vs)
-        old = np.flatnonzero(batch.vs < frontier)
+    def _parents(self, batch: Batch, final: int) -> tuple[Int64s, Int64s]:
+        """The places of the held lifetimes that changes are about: a change to what started before
+        the final time shortens one. Of several with the same vs, the longest knows all seams. And
+        the places of lifetimes that come again: what is remembered there is out of date."""
+        parents, again = (np.full(len(batch), NO_SLOT, np.int64) for _ in range(2))
+        old = np.flatnonzero(batch.vs < final)
         if len(old) == 0:
-            return past
+            return parents, again
         prints = batch.take(old).row_fingerprints()
         chains, first = Slots().find_or_add(prints.with_numbers(batch.vs[old]))
-        place_of_chain = np.full(len(first), NO_SLOT, np.int64)
         places = self.side.find(prints, batch.vs[old], batch.ve[old])
-        found = places != NO_SLOT
+        gone = (places != NO_SLOT) & (self.side.weight[places] == 0)
+        again[old[gone]] = places[gone]
+        places = np.where(gone, NO_SLOT, places)
+        found = np.flatnonzero(places != NO_SLOT)
+        found = found[np.argsort(batch.ve[old[found]], kind="stable")]
+        place_of_chain = np.full(len(first), NO_SLOT, np.int64)
         place_of_chain[chains[found]] = places[found]
-        places = place_of_chain[chains]
-        old, places = old[places != NO_SLOT], places[places != NO_SLOT]
-        known = self.memory.past(places)
-        past.since[old], past.upto[old], past.matched[old] = known.since, known.upto, known.matched
-        return past
+        parents[old] = np.where(places != NO_SLOT, places, place_of_chain[chains])
+        return parents, again
 
-    def note(self, places: Int64s, past: Past, cut: Runs) -> None:
-        """Remember what is to be known of lifetimes that are new."""
-        self.memory.set_past(places, past)
-        self.memory.set_hold(places, cut, self.other.cti)
+    def note(self, places: Int64s, rows: Int64s, cut: Cut) -> None:
+        """Remember what is to be known of lifetimes that are new, or come again."""
+        again = np.flatnonzero(cut.again != NO_SLOT)
+        places, rows = np.append(places, cut.again[again]), np.append(rows, again)
+        self.memory.set_past(places, cut.past.of(rows))
+        self.memory.inherit(places, cut.parents[rows])
 
-    def cut_anew(self, places: Int64s, changed: Matches) -> Stretches:
+    def cut_anew(self, places: Int64s, changed: Matches, final: int) -> Stretches:
         """What comes out less and more when the lifetimes at some places get and lose matches
         (`changed`, one for each of `places`): place, start, end, and 1 or -1."""
         affected, one = np.unique(places, return_inverse=True)
@@ -96,8 +114,7 @@ class Preserved:
         late = np.flatnonzero((until == end[one]) & (end < ve)[one])
         begin[early] = self._reaching_back(affected[one[early]], begin[early])
         until[late] = self._reaching_on(affected[one[late]], until[late])
-        self.memory.update_holds(affected[one], begin, until, sign, self.other.cti)
-        return affected[one], begin, until, sign
+        return self.memory.said(affected, (one, begin, until, sign), final)
 
     def _reaching_back(self, places: Int64s, times: Int64s) -> Int64s:
         """Since when runs that come out, and are under way at some times, have lasted."""
@@ -141,22 +158,6 @@ class Preserved:
         since, matched = self._runs(places).at(frontier)
         upto = np.full(len(places), frontier, np.int64)
         self.memory.set_past(places, Past(since, upto, matched))
-
-    def held_back(self, frontier: int) -> int:
-        """The least of all holds. While the lifetime that had it last still holds, no other can
-        have a lesser one, and there is no need to look at all."""
-        side, other_cti, memory, holder = self.side, self.other.cti, self.memory, self.holder
-        alive = holder != NO_SLOT and side.weight[holder] != 0 and side.ve[holder] > other_cti
-        if alive and memory.hold[holder] < frontier and memory.hold_end[holder] >= other_cti:
-            return int(memory.hold[holder])
-        places = memory.holding(side.ve, side.weight, other_cti, frontier)
-        if len(places) == 0:
-            return INFINITY
-        outdated = places[memory.hold_end[places] < other_cti]
-        if len(outdated):
-            memory.set_hold(outdated, self._runs(outdated), other_cti)
-        self.holder = int(places[np.argmin(memory.hold[places])])
-        return int(memory.hold[self.holder])
 
 
 def _span(start: Int64s, end: Int64s) -> NDArray[np.uint64]:

@@ -75,8 +75,13 @@ def scan_log(
     progress: Progress | None = None,
     only_the_first_bad: bool = False,
     block_bytes: int = BLOCK_BYTES,
+    valid_streams: bool = True,
 ) -> EventLog:
-    """The valid events, and all that is bad in file order (or at least the first of it)."""
+    """The valid events, and all that is bad in file order (or at least the first of it).
+
+    Without `valid_streams` only the lines are judged: events that their stream may not have, such
+    as late ones, are left to a query, which sets them aside itself.
+    """
     single = isinstance(inputs, (str, Path)) or hasattr(inputs, "read")
     several = [inputs] if single else list(inputs)  # type: ignore[arg-type]
     sources = [Source(each, block_bytes) for each in several]  # type: ignore[arg-type]
@@ -91,7 +96,7 @@ def scan_log(
             break
     streams = gathering.columns()
     bad = gathering.bad
-    for name, stream in streams.items():
+    for name, stream in streams.items() if valid_streams else ():
         breaches = check_columns(stream)
         if breaches:
             index = np.array([i for i, _ in breaches])

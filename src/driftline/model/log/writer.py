@@ -116,8 +116,12 @@ def _clock_text(at: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
     return pc.if_else(known, text, text_scalar(""))
 
 
-def history_lines(name: str, timestamps: bool, history: HistoryColumns) -> Iterator[pa.Buffer]:
-    """A canonical history as JSON Lines, one lifetime a line, in pieces ready to be written."""
+def history_lines(
+    name: str | None, timestamps: bool, history: HistoryColumns
+) -> Iterator[pa.Buffer]:
+    """A canonical history as JSON Lines, one lifetime a line, in pieces ready to be written; with
+    the name of the stream, if there is one."""
+    beginning = "{" if name is None else f'{{"stream":{quoted(name)},'
     for start in range(0, len(history), EVENTS_AT_ONCE):
         end = start + EVENTS_AT_ONCE
         vs, ve = history.vs[start:end], history.ve[start:end]
@@ -125,7 +129,7 @@ def history_lines(name: str, timestamps: bool, history: HistoryColumns) -> Itera
         yield text_bytes(
             joined(
                 [
-                    f'{{"stream":{quoted(name)},"vs":',
+                    f'{beginning}"vs":',
                     times_text(vs, timestamps),
                     ',"ve":',
                     times_text(ve, timestamps),

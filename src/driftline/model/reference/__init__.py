@@ -13,6 +13,7 @@ from driftline.model.reference.alter_lifetime import (
     sliding,
     unbounded,
 )
+from driftline.model.reference.coalesce import coalesce, ends, starts
 from driftline.model.reference.distinct import distinct
 from driftline.model.reference.finalize import DeadLetter, finalize
 from driftline.model.reference.group_by import group_by
@@ -49,7 +50,9 @@ __all__ = [
     "alter_lifetime",
     "anti_join",
     "at_level",
+    "coalesce",
     "distinct",
+    "ends",
     "finalize",
     "flat_project",
     "full_join",
@@ -73,6 +76,7 @@ __all__ = [
     "semi_join",
     "sliding",
     "snapshot_operator",
+    "starts",
     "top_k",
     "tumble",
     "unbounded",

@@ -32,6 +32,7 @@ from driftline.model.row import Row, Value, sort_key
 
 Argument = Callable[[Row], Value]
 Aggregate = Callable[[Sequence[Lifetime]], Value]
+Predicate = Callable[[Row], bool | None]
 
 LEAST_BIGINT, GREATEST_BIGINT = -(2**63), 2**63 - 1
 EXTRA_DIGITS_OF_AVG = 4
@@ -120,12 +121,25 @@ def median(argument: Argument) -> Aggregate:
     return percentile(argument, 0.5)
 
 
-def first(argument: Argument) -> Aggregate:
-    return lambda group: argument(min(group, key=_by_time(argument)).row)
+def first(argument: Argument, ignore_nulls: bool = False) -> Aggregate:
+    def aggregate(group: Sequence[Lifetime]) -> Value:
+        found = min(_by_nulls(group, argument, ignore_nulls), key=_by_time(argument), default=None)
+        return None if found is None else argument(found.row)
+
+    return aggregate
 
 
-def last(argument: Argument) -> Aggregate:
-    return lambda group: argument(max(group, key=_by_time(argument)).row)
+def last(argument: Argument, ignore_nulls: bool = False) -> Aggregate:
+    def aggregate(group: Sequence[Lifetime]) -> Value:
+        found = max(_by_nulls(group, argument, ignore_nulls), key=_by_time(argument), default=None)
+        return None if found is None else argument(found.row)
+
+    return aggregate
+
+
+def filtered(aggregate: Aggregate, predicate: Predicate) -> Aggregate:
+    """An aggregate over the rows for which a predicate is true: FILTER (WHERE …)."""
+    return lambda group: aggregate([each for each in group if predicate(each.row) is True])
 
 
 def array_agg(argument: Argument) -> Aggregate:
@@ -235,6 +249,12 @@ def _undefined(values: Iterable[Any]) -> bool:
 def _values(group: Sequence[Lifetime], argument: Argument) -> list[Any]:
     values = (argument(lifetime.row) for lifetime in group)
     return [value for value in values if value is not None]
+
+
+def _by_nulls(
+    group: Sequence[Lifetime], argument: Argument, ignore_nulls: bool
+) -> list[Lifetime]:
+    return [each for each in group if not ignore_nulls or argument(each.row) is not None]
 
 
 def _by_time(argument: Argument) -> Callable[[Lifetime], tuple[Any, ...]]:

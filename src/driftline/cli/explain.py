@@ -1,0 +1,228 @@
+"""`driftline explain`: the plan of each query as a tree, with what every operator does and keeps.
+
+Where a plan runs on Spark is said by the Spark runner: see `where_it_runs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from driftline.cli.runners import DEFAULT_BLOCK, DEFAULT_EMIT, DEFAULT_REMEMBER
+from driftline.cli.scripts import load
+
+if TYPE_CHECKING:
+    from driftline.plan.nodes import Join, Node, Source, Window
+    from driftline.sql import Output, Script
+
+SPARK = "driftline.spark.explain"
+"""The module whose function `notes(plan)` says, by the id of a node, where it runs on Spark."""
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """What is said of an operator besides its label."""
+
+    lifetimes: str = ""
+    keys: str = ""
+    state: str = ""
+    purged: str = ""
+    final: str = ""
+
+    def lines(self) -> list[str]:
+        parts = [
+            ("keys", self.keys),
+            ("lifetimes", self.lifetimes),
+            ("state", self.state),
+            ("a cti drops", self.purged),
+            ("final", self.final),
+        ]
+        return [f"{name}: {text}" for name, text in parts if text]
+
+
+def explain(path: str, *, dot: bool, emit: str | None = None) -> None:
+    """Prints the plans of a script."""
+    script = load(path)
+    if dot:
+        print("\n".join(_dot(script)))
+        return
+    for number, output in enumerate(script.outputs):
+        if number:
+            print()
+        print("\n".join(explained(output, emit)))
+
+
+def explained(output: Output, emit: str | None = None) -> list[str]:
+    """The lines about one query: how it is run, and its plan."""
+    settings = {
+        "emit": emit or output.settings.get("emit", DEFAULT_EMIT),
+        "block": output.settings.get("block", DEFAULT_BLOCK),
+        "remember": output.settings.get("remember", DEFAULT_REMEMBER),
+    }
+    said = ", ".join(f"{name} {value}" for name, value in settings.items())
+    lines = [f"{output.name}: {said}"]
+    lines += _tree(output.plan, settings, where_it_runs(output.plan), set())
+    if _nothing_final(output.plan, settings["remember"]):
+        lines.append(
+            "note: without ctis in the input, disorder or remember, nothing is final before the "
+            "end, and state only grows"
+        )
+    return lines
+
+
+def where_it_runs(plan: Node) -> dict[int, str]:
+    """What the Spark runner says of each node, by its id; nothing where there is no such runner."""
+    if find_spec("driftline.spark") is None or find_spec(SPARK) is None:
+        return {}
+    found: dict[int, str] = import_module(SPARK).notes(plan)
+    return found
+
+
+def _nothing_final(plan: Node, remember: str) -> bool:
+    return remember == DEFAULT_REMEMBER and any(
+        source.disorder is None for source in plan.sources().values()
+    )
+
+
+def _tree(
+    node: Node, settings: dict[str, str], places: dict[int, str], seen: set[int]
+) -> list[str]:
+    if id(node) in seen and node.inputs:
+        return [f"{node.label()} (the same as above)"]
+    seen.add(id(node))
+    remarks = remarks_on(node, settings["emit"]).lines()
+    if id(node) in places:
+        remarks.append(f"runs: {places[id(node)]}")
+    bar = "│ " if node.inputs else "  "
+    lines = [node.label(), *(f"{bar}  {line}" for line in remarks)]
+    for number, child in enumerate(node.inputs):
+        last = number == len(node.inputs) - 1
+        for place, line in enumerate(_tree(child, settings, places, seen)):
+            edge = ("└─ " if last else "├─ ") if place == 0 else ("   " if last else "│  ")
+            lines.append(edge + line)
+    return lines
+
+
+def remarks_on(node: Node, emit: str) -> Remarks:
+    """Lifetimes, keys, state, and what a cti does, of one operator."""
+    from driftline.plan import nodes
+
+    timeline = "endpoints before it, and groups in which nothing is left"
+    match node:
+        case nodes.Source():
+            return _source(node)
+        case nodes.Window():
+            return Remarks(_window(node))
+        case nodes.Join():
+            return Remarks(
+                "the part in which both rows are alive"
+                if node.how == "inner"
+                else "the parts in which rows have, or lack, a partner",
+                _join_keys(node),
+                "the lifetimes of both sides, by key",
+                "lifetimes that ended before it",
+            )
+        case nodes.Union():
+            return Remarks("those of both inputs")
+        case nodes.Aggregate():
+            return Remarks(
+                f"one for every value the answer has, said {emit}",
+                ", ".join(str(key) for key in node.keys) or "none: one group",
+                "a timeline for every group",
+                timeline,
+            )
+        case nodes.Distinct() | nodes.SetOperation():
+            return Remarks(
+                f"while a row is there, said {emit}", "the whole row", "a timeline for every row",
+                timeline,
+            )  # fmt: skip
+        case nodes.Rank():
+            return Remarks(
+                f"while a row has its place, said {emit}",
+                ", ".join(map(str, node.partition)) or "none: one group",
+                "the rows of every group, with a timeline",
+                timeline,
+            )
+    return Remarks()  # select, project and alias: rows of the same lifetimes, and no state
+
+
+def _source(node: Source) -> Remarks:
+    if node.time is None:
+        lifetimes = "those of the event log"
+    else:
+        lifetimes = f"those of the event log, or [{node.time}, ∞) for plain records"
+    final = "ctis of the log"
+    if node.disorder is not None:
+        final += f", or for plain records the latest time less {node.disorder} ticks"
+    return Remarks(
+        lifetimes,
+        state="lifetimes that may still be retracted, and what waits for block",
+        purged="lifetimes that ended before it",
+        final=f"by {final}",
+    )
+
+
+def _window(node: Window) -> str:
+    match node.form:
+        case "sliding":
+            return f"[vs, vs + {node.size})"
+        case "hopping":
+            return (
+                f"from the first multiple of {node.slide} after vs to that after vs + {node.size}"
+            )
+        case "now":
+            return "[vs, vs + 1)"
+        case "unbounded":
+            return "[vs, ∞)"
+    return f"from {node.start}, for {node.duration}"
+
+
+def _join_keys(node: Join) -> str:
+    from driftline.plan.conditions import conjuncts, equality
+
+    names = (node.left.schema + node.right.schema).names
+    left, right = (
+        frozenset(names[: len(node.left.schema)]),
+        frozenset(names[len(node.left.schema) :]),
+    )
+    pairs = [equality(part, left, right) for part in conjuncts(node.condition)]
+    found = [f"{one} = {other}" for one, other in (pair for pair in pairs if pair is not None)]
+    return ", ".join(found) or "none: every pair is tried"
+
+
+# Graphviz
+
+
+def _dot(script: Script) -> Iterator[str]:
+    yield "digraph driftline {"
+    yield '  rankdir=BT; node [shape=box, fontname="sans-serif"];'
+    numbers: dict[int, int] = {}
+    for output in script.outputs:
+        for node in output.plan.walk():
+            if id(node) in numbers:
+                continue
+            numbers[id(node)] = len(numbers)
+            yield f"  n{numbers[id(node)]} [label={_quoted(node.label())}];"
+    drawn: set[str] = set()
+    for output in script.outputs:
+        for edge in _edges(output.plan, numbers):
+            if edge not in drawn:
+                drawn.add(edge)
+                yield edge
+        yield f"  {_quoted(output.name)} [shape=ellipse];"
+        yield f"  n{numbers[id(output.plan)]} -> {_quoted(output.name)};"
+    yield "}"
+
+
+def _edges(plan: Node, numbers: dict[int, int]) -> Iterator[str]:
+    for node in plan.walk():
+        for child in node.inputs:
+            yield f"  n{numbers[id(child)]} -> n{numbers[id(node)]};"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

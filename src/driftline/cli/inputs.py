@@ -1,0 +1,259 @@
+"""The inputs of `driftline run`: event logs and plain records, and which stream each is."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from driftline.cli.errors import Problem
+from driftline.cli.progress import reading
+
+if TYPE_CHECKING:
+    from driftline.model.columns import StreamColumns
+    from driftline.model.log.bad import BadEvent
+    from driftline.plan.nodes import Source
+
+STANDARD_INPUT = "-"
+LOG_KINDS = ("insert", "retract", "cti", "external_cti")
+PLAIN_SUFFIXES = (".csv", ".parquet")
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json", ".log")
+
+
+@dataclass
+class Inputs:
+    """What was given: the data of every stream, where it came from, and the lines that are bad."""
+
+    streams: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    bad: list[BadEvent] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the events of a stream stood: files, and of a log the columns with the lines."""
+
+    files: tuple[str, ...]
+    columns: StreamColumns | None = None
+
+    def of(self, number: int) -> tuple[str, int]:
+        """File and line of an event, counted from 0; of plain records the number of the row."""
+        if self.columns is None:
+            return self.files[0], number + 1
+        return self.files[int(self.columns.source[number])], int(self.columns.line[number])
+
+
+@dataclass(frozen=True)
+class _Given:
+    name: str | None
+    path: str
+    data: Path | bytes
+
+    @property
+    def shown(self) -> str:
+        return "<stdin>" if self.path == STANDARD_INPUT else self.path
+
+    def opened(self) -> str | IO[bytes]:
+        if isinstance(self.data, Path):
+            return str(self.data)
+        stream = io.BytesIO(self.data)
+        stream.name = self.shown
+        return stream
+
+
+def read_inputs(
+    wanted: Sequence[str], sources: Mapping[str, Source], *, collect_bad: bool
+) -> Inputs:
+    """The data of the streams that a script reads, from the arguments of --input."""
+    given = [_given(each, sources) for each in wanted]
+    if sum(each.path == STANDARD_INPUT for each in given) > 1:
+        raise Problem("standard input can be one input only")
+    inputs = Inputs()
+    logs = [each for each in given if _is_log(each)]
+    _read_logs(logs, sources, inputs, collect_bad=collect_bad)
+    for each in given:
+        if each not in logs:
+            _read_records(each, sources, inputs)
+    return _complete(inputs, sources, logs)
+
+
+def _given(text: str, sources: Mapping[str, Source]) -> _Given:
+    name, path = None, text
+    before, sign, after = text.partition("=")
+    if sign and before.isidentifier() and not Path(text).exists():
+        name, path = _known(before, sources), after
+    if path == STANDARD_INPUT:
+        return _Given(name, path, sys.stdin.buffer.read())
+    if not path or not Path(path).exists():
+        raise Problem(f"--input: {path or text}: there is no such file")
+    if Path(path).is_dir():
+        raise Problem(f"--input: {path} is a directory: give files")
+    return _Given(name, path, Path(path))
+
+
+def _known(name: str, sources: Mapping[str, Source]) -> str:
+    for each in sources:
+        if each.lower() == name.lower():
+            return each
+    near = get_close_matches(name, sources, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it reads {', '.join(sources)}"
+    raise Problem(f"--input: the query reads no stream {name}; {hint}")
+
+
+def _suffixes(path: str) -> list[str]:
+    return [suffix.lower() for suffix in Path(path).suffixes]
+
+
+def _is_log(given: _Given) -> bool:
+    """Is it an event log, rather than plain records? Its first line tells."""
+    import orjson
+    import pyarrow as pa
+
+    suffixes = _suffixes(given.path)
+    if given.path != STANDARD_INPUT:
+        if any(each in suffixes for each in PLAIN_SUFFIXES):
+            return False
+        if not any(each in suffixes for each in JSON_SUFFIXES):
+            raise Problem(f"--input: {given.path}: its format is told by .jsonl, .csv or .parquet")
+    if isinstance(given.data, Path):
+        with pa.input_stream(str(given.data), compression="detect") as stream:
+            beginning: bytes = stream.read(1 << 16)
+    else:
+        beginning = given.data
+    first = next((line for line in beginning.split(b"\n") if line.strip()), b"")
+    try:
+        record = orjson.loads(first.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError:
+        return True  # the reader of logs says what is wrong with it
+    return not isinstance(record, dict) or ("kind" in record and "stream" in record)
+
+
+# Event logs
+
+
+def _read_logs(
+    logs: Sequence[_Given], sources: Mapping[str, Source], inputs: Inputs, *, collect_bad: bool
+) -> None:
+    unnamed = [each for each in logs if each.name is None]
+    parts = [[each] for each in unnamed]
+    found = [_read_log(part, inputs, collect_bad=collect_bad) for part in parts]
+    names = [name for streams in found for name in streams]
+    if len(names) > len(set(names)):  # a stream goes on from file to file
+        inputs.bad.clear()
+        parts, found = [unnamed], [_read_log(unnamed, inputs, collect_bad=collect_bad)]
+    for part, streams in zip(parts, found, strict=True):
+        _take(streams, part, sources, inputs)
+    for each in logs:
+        if each.name is None:
+            continue
+        streams = _read_log([each], inputs, collect_bad=collect_bad)
+        if each.name not in streams and len(streams) == 1:
+            streams = {each.name: next(iter(streams.values()))}
+        if streams and each.name not in streams:
+            raise Problem(f"{each.shown} has {', '.join(streams)}, but not {each.name}")
+        if each.name in streams:
+            _take({each.name: streams[each.name]}, [each], sources, inputs)
+
+
+def _read_log(
+    files: Sequence[_Given], inputs: Inputs, *, collect_bad: bool
+) -> dict[str, StreamColumns]:
+    from driftline.model.log.bad import BadInput
+    from driftline.model.log.reader import scan_log
+
+    with reading([each.path for each in files]) as progress:
+        log = scan_log(
+            [each.opened() for each in files],
+            progress=progress,
+            only_the_first_bad=not collect_bad,
+            valid_streams=False,
+        )
+    if log.bad and not collect_bad:
+        raise BadInput(log.bad[0])
+    inputs.bad += log.bad
+    return log.streams
+
+
+def _take(
+    streams: Mapping[str, StreamColumns],
+    files: Sequence[_Given],
+    sources: Mapping[str, Source],
+    inputs: Inputs,
+) -> None:
+    by_name = {name.lower(): name for name in sources}
+    for name, columns in streams.items():
+        wanted = by_name.get(name.lower())
+        if wanted is None:
+            continue
+        if wanted in inputs.streams:
+            raise Problem(f"the stream {wanted} is in two inputs")
+        inputs.streams[wanted] = columns
+        inputs.places[wanted] = Place(tuple(each.shown for each in files), columns)
+
+
+def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[_Given]) -> Inputs:
+    """A stream of which the logs hold no event is empty; if there is no log, it is missing."""
+    for name, source in sources.items():
+        if name in inputs.streams:
+            continue
+        if not logs:
+            raise Problem(f"the query reads the stream {name}: give --input {name}=FILE")
+        print(
+            f"driftline: no input holds events of the stream {name}: it is taken as empty",
+            file=sys.stderr,
+        )
+        from driftline.model.columns import StreamColumns as Columns
+
+        inputs.streams[name] = Columns.from_events(name, [], schema=source.columns.arrow)
+    return inputs
+
+
+# Plain records
+
+
+def _read_records(given: _Given, sources: Mapping[str, Source], inputs: Inputs) -> None:
+    name = given.name or _guessed(given, sources)
+    if name in inputs.streams:
+        raise Problem(f"the stream {name} is in two inputs")
+    if sources[name].time is None:
+        raise Problem(
+            f"{given.shown} holds plain records, which need a time: "
+            f"CREATE STREAM {name} (…) WITH (time = '…')"
+        )
+    inputs.streams[name] = _records(given, sources[name])
+    inputs.places[name] = Place((given.shown,))
+
+
+def _guessed(given: _Given, sources: Mapping[str, Source]) -> str:
+    """The stream that a file of records without a name can only be."""
+    stem = Path(given.path).name.split(".")[0].lower()
+    for name in sources:
+        if name.lower() == stem:
+            return name
+    if len(sources) == 1:
+        return next(iter(sources))
+    raise Problem(
+        f"{given.shown} holds plain records: say of which stream, "
+        f"--input {next(iter(sources))}={given.path}"
+    )
+
+
+def _records(given: _Given, source: Source) -> Any:
+    import pyarrow as pa
+    from pyarrow import json
+
+    from driftline.engine.inputs import events_from
+
+    try:
+        if any(each in _suffixes(given.path) for each in PLAIN_SUFFIXES):
+            return events_from(source, given.data)
+        if isinstance(given.data, Path):
+            with pa.input_stream(str(given.data), compression="detect") as stream:
+                return events_from(source, json.read_json(stream))
+        return events_from(source, json.read_json(io.BytesIO(given.data)))
+    except pa.ArrowInvalid as error:
+        raise Problem(f"{given.shown}: {error}") from None

@@ -1,0 +1,276 @@
+"""The output of `driftline run`: an event log, a table of lifetimes, CSV or Parquet."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from driftline.cli.errors import Problem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from driftline.engine.batch import Batch
+    from driftline.model.columns import StreamColumns
+    from driftline.plan.nodes import Node
+
+STANDARD_OUTPUT = "-"
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+FORMATS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".log": "json", ".csv": "csv",
+           ".parquet": "parquet"}  # fmt: skip
+
+
+@dataclass
+class Answer:
+    """One query while it is written: its plan, how far it is final, and what it said, if kept."""
+
+    name: str
+    plan: Node
+    closed: int | None = None
+    kept: list[Batch] = field(default_factory=list)
+
+
+@contextmanager
+def writer(target: str, plans: Mapping[str, Node], *, table: bool) -> Iterator[Writer]:
+    """What takes the answers of the queries; files are there in full or not at all."""
+    answers = {name: Answer(name, plan) for name, plan in plans.items()}
+    with ExitStack() as stack:
+        made = _writer(target, answers, stack, table=table)
+        yield made
+        made.finish()
+
+
+def _writer(target: str, answers: dict[str, Answer], stack: ExitStack, *, table: bool) -> Writer:
+    if target == STANDARD_OUTPUT:
+        if table and sys.stdout.isatty():
+            return _Drawn(answers)
+        return (_Tables if table else _Log)(answers, sys.stdout.buffer)
+    path = Path(target)
+    if target.endswith(os.sep) or path.is_dir():
+        path.mkdir(parents=True, exist_ok=True)
+        return _Files(answers, {name: path / f"{name}.parquet" for name in answers}, table)
+    if not path.parent.is_dir():
+        raise Problem(f"--output: there is no directory {path.parent}")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    form = next((FORMATS[each] for each in suffixes if each in FORMATS), None)
+    if form is None and path.exists() and not path.is_file():
+        form = "json"  # a pipe, /dev/stdout
+    if form is None:
+        raise Problem(
+            f"--output: {target}: the format is told by .jsonl, .csv, .parquet or a final / "
+            "for a directory"
+        )
+    if form != "json":
+        if len(answers) > 1:
+            raise Problem(
+                f"--output: {target} can hold one query only: give a directory, {target}/"
+            )
+        return _Files(answers, dict.fromkeys(answers, path), table)
+    file = stack.enter_context(_opened(path, suffixes[-1]))
+    return (_Tables if table else _Log)(answers, file)
+
+
+@contextmanager
+def _opened(path: Path, suffix: str) -> Iterator[IO[bytes]]:
+    from driftline.model.log.atomic import atomic_file
+
+    with atomic_file(path) as file:
+        if suffix not in COMPRESSIONS:
+            yield file
+            return
+        import pyarrow as pa
+
+        with pa.CompressedOutputStream(pa.PythonFile(file, "w"), COMPRESSIONS[suffix]) as smaller:
+            yield smaller
+
+
+class Writer:
+    """Takes what queries say, batch by batch."""
+
+    def __init__(self, answers: dict[str, Answer]) -> None:
+        self.answers = answers
+
+    def add(self, name: str, batch: Batch) -> None:
+        """What a query says after a batch of input."""
+        self.answers[name].kept.append(batch)
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+
+
+class _Log(Writer):
+    """The changes, as an event log."""
+
+    def __init__(self, answers: dict[str, Answer], file: IO[bytes]) -> None:
+        super().__init__(answers)
+        self.file = file
+
+    def add(self, name: str, batch: Batch) -> None:
+        from driftline.model.log.writer import event_lines, text_bytes
+
+        events = said(self.answers[name], batch)
+        if len(events):
+            self.file.write(text_bytes(event_lines(events)))
+            self.file.flush()
+
+
+class _Tables(Writer):
+    """The canonical history in the end, a lifetime a line."""
+
+    def __init__(self, answers: dict[str, Answer], file: IO[bytes]) -> None:
+        super().__init__(answers)
+        self.file = file
+
+    def finish(self) -> None:
+        from driftline.model.log.writer import history_lines
+
+        for answer in self.answers.values():
+            name = answer.name if len(self.answers) > 1 else None
+            for lines in history_lines(name, answer.plan.timestamps, history(answer)):
+                self.file.write(lines)
+        self.file.flush()
+
+
+class _Drawn(Writer):
+    """The canonical history, drawn on a terminal."""
+
+    def finish(self) -> None:
+        from driftline.cli.history import draw
+
+        for answer in self.answers.values():
+            draw(_events(answer, []), history(answer))
+
+
+class _Files(Writer):
+    """One CSV or Parquet file for each query."""
+
+    def __init__(self, answers: dict[str, Answer], paths: dict[str, Path], table: bool) -> None:
+        super().__init__(answers)
+        self.paths, self.table = paths, table
+        self.parts: dict[str, list[StreamColumns]] = {name: [] for name in answers}
+
+    def add(self, name: str, batch: Batch) -> None:
+        if self.table:
+            super().add(name, batch)
+        else:
+            self.parts[name].append(said(self.answers[name], batch))
+
+    def finish(self) -> None:
+        from driftline.model.log.atomic import atomic_file
+
+        for name, answer in self.answers.items():
+            rows = _history_rows(answer) if self.table else _change_rows(self.parts[name], answer)
+            with atomic_file(self.paths[name]) as file:
+                _write_rows(rows, file, self.paths[name])
+
+
+def _write_rows(rows: pa.Table, file: IO[bytes], path: Path) -> None:
+    if ".csv" in [suffix.lower() for suffix in path.suffixes]:
+        from pyarrow import csv
+
+        csv.write_csv(rows, file)
+    else:
+        import pyarrow.parquet as pq
+
+        pq.write_table(rows, file)
+
+
+def said(answer: Answer, batch: Batch) -> StreamColumns:
+    """A batch of an answer as events: its changes, and a cti if more is final than before."""
+    from driftline.model.time import BEGINNING
+
+    cti = None
+    if batch.cti != BEGINNING and (answer.closed is None or batch.cti > answer.closed):
+        cti = answer.closed = batch.cti
+    return _events(answer, [batch], cti)
+
+
+def _events(answer: Answer, batches: list[Batch], cti: int | None = None) -> StreamColumns:
+    import numpy as np
+    import pyarrow as pa
+
+    from driftline.engine.batch import empty, joined
+    from driftline.model.columns import CTI, INSERT, StreamColumns
+
+    schema = answer.plan.schema.arrow
+    changes = (joined(batches) if batches else empty(schema)).changes()
+    count, more = len(changes), 0 if cti is None else 1
+    nothing = np.zeros(more, np.int64)
+    payload = pa.Table.from_batches([changes.rows()], schema)
+    if more:
+        payload = pa.concat_tables(
+            [payload, pa.table([pa.nulls(1, each.type) for each in schema], schema=schema)]
+        )
+    return StreamColumns(
+        name=answer.name,
+        timestamps=answer.plan.timestamps,
+        kind=np.concatenate([changes.kind, np.full(more, CTI, np.int8)]),
+        vs=np.concatenate([changes.vs, nothing if cti is None else np.full(1, cti, np.int64)]),
+        ve=np.concatenate([changes.ve, nothing]),
+        vn=np.concatenate([np.where(changes.kind == INSERT, 0, changes.vn), nothing]),
+        at=None,
+        position=np.arange(count + more, dtype=np.int64),
+        line=np.arange(1, count + more + 1, dtype=np.int64),
+        source=np.zeros(count + more, np.int32),
+        payload=payload,
+    )
+
+
+def history(answer: Answer) -> Any:
+    """The canonical history of all that was said, in order."""
+    from driftline.model.history_columns import history_columns
+
+    return history_columns(_events(answer, answer.kept))
+
+
+def _times(values: Any, timestamps: bool, mask: Any) -> pa.Array:
+    import pyarrow as pa
+
+    kind = pa.timestamp("us", "UTC") if timestamps else pa.int64()
+    return pa.array(values, pa.int64(), mask=mask).cast(kind)
+
+
+def _change_rows(parts: list[StreamColumns], answer: Answer) -> pa.Table:
+    """kind, vs, ve, vn and the columns; of a cti only vs, its time."""
+    import pyarrow as pa
+
+    from driftline.model.columns import CTI, KIND_NAMES, RETRACT
+    from driftline.model.time import INFINITY
+
+    tables = []
+    for part in parts or [_events(answer, [])]:
+        stamps = part.timestamps
+        times = {
+            "kind": pa.array([KIND_NAMES[kind] for kind in part.kind.tolist()], pa.string()),
+            "vs": _times(part.vs, stamps, part.vs == INFINITY),
+            "ve": _times(part.ve, stamps, (part.ve == INFINITY) | (part.kind == CTI)),
+            "vn": _times(part.vn, stamps, part.kind != RETRACT),
+        }
+        tables.append(_flat(times, part.payload))
+    return pa.concat_tables(tables)
+
+
+def _history_rows(answer: Answer) -> pa.Table:
+    from driftline.model.time import INFINITY
+
+    whole, stamps = history(answer), answer.plan.timestamps
+    times = {
+        "vs": _times(whole.vs, stamps, None),
+        "ve": _times(whole.ve, stamps, whole.ve == INFINITY),
+    }
+    return _flat(times, whole.payload)
+
+
+def _flat(times: dict[str, pa.Array], payload: pa.Table) -> pa.Table:
+    """Times and columns side by side; a column that is called as a time is has `row.` before."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = dict(times)
+    for name in payload.column_names:
+        columns[f"row.{name}" if name in times else name] = payload.column(name)
+    return pa.table(columns)

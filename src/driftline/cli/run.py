@@ -1,0 +1,186 @@
+"""`driftline run`: the queries of a script over inputs, their answers as an event log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from driftline.cli.errors import Problem
+from driftline.cli.inputs import STANDARD_INPUT, Inputs, read_inputs
+from driftline.cli.outputs import Writer, writer
+from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, runner
+from driftline.cli.scripts import load
+
+if TYPE_CHECKING:
+    from driftline.engine.dead_letters import DeadLetters
+    from driftline.model.columns import StreamColumns
+    from driftline.model.log.bad import BadEvent
+    from driftline.plan.nodes import Source
+    from driftline.sql import Output, Script
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the command line says; None: what the script says, or else the default."""
+
+    inputs: Sequence[str]
+    output: str = "-"
+    emit: str | None = None
+    block: str | None = None
+    remember: str | None = None
+    table: bool = False
+    dead_letters: str | None = None
+    options: RunOptions = field(default_factory=RunOptions)
+
+
+def run(path: str, runner_name: str, wishes: Wishes) -> None:
+    """Runs all queries of a script."""
+    if path == STANDARD_INPUT and any(each.endswith(STANDARD_INPUT) for each in wishes.inputs):
+        raise Problem("the script and an input cannot both be standard input")
+    script = load(path)
+    run_queries = runner(runner_name)
+    queries = [Query(each.name, each.plan, _consistency(each, wishes)) for each in script.outputs]
+    sources = _sources(script)
+    inputs = read_inputs(wishes.inputs, sources, collect_bad=wishes.dead_letters is not None)
+    plans = {query.name: query.plan for query in queries}
+    letters = _Letters(inputs, sources, wishes.dead_letters)
+    with writer(wishes.output, plans, table=wishes.table) as output, _progress() as progress:
+        for spoken in run_queries(queries, inputs.streams, wishes.options):
+            _write(spoken, output)
+            letters.add(spoken)
+            progress()
+    letters.finish()
+
+
+def _write(spoken: Spoken, output: Writer) -> None:
+    for name, batch in spoken.batches.items():
+        output.add(name, batch)
+
+
+def _consistency(output: Output, wishes: Wishes) -> Consistency:
+    """The command line goes before SET, and SET before the defaults."""
+    given = {"emit": wishes.emit, "block": wishes.block, "remember": wishes.remember}
+    said = {name: value for name, value in given.items() if value is not None}
+    chosen = Consistency(**{**output.settings, **said})
+    _check(chosen, output)
+    return chosen
+
+
+def _check(consistency: Consistency, output: Output) -> None:
+    from driftline.plan.durations import ticks
+    from driftline.plan.errors import PlanError
+
+    for name, value in (("block", consistency.block), ("remember", consistency.remember)):
+        try:
+            ticks(value, output.plan.timestamps)
+        except PlanError as error:
+            raise Problem(f"{name}: {error}") from None
+
+
+def _sources(script: Script) -> dict[str, Source]:
+    from driftline.engine.local import sources_of
+
+    return sources_of(output.plan for output in script.outputs)
+
+
+@contextmanager
+def _progress() -> Iterator[_Ticker]:
+    """Something to call after every batch: a line on a terminal, nothing anywhere else."""
+    if not sys.stderr.isatty() or sys.stdout.isatty():
+        with nullcontext():
+            yield _Ticker(None)
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("running, {task.completed} batches"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as shown:
+        task = shown.add_task("running", total=None)
+        yield _Ticker(lambda: shown.advance(task))
+
+
+class _Ticker:
+    def __init__(self, advance: object) -> None:
+        self._advance = advance
+
+    def __call__(self) -> None:
+        if callable(self._advance):
+            self._advance()
+
+
+class _Letters:
+    """The events that were set aside: counted, and written to a file if one was named."""
+
+    def __init__(self, inputs: Inputs, sources: dict[str, Source], path: str | None) -> None:
+        self.inputs, self.sources, self.path = inputs, sources, path
+        self.counts: dict[str, int] = {}
+        self.letters: list[BadEvent] = list(inputs.bad)
+
+    def add(self, spoken: Spoken) -> None:
+        for name, dead in spoken.dead.items():
+            self.counts[name] = self.counts.get(name, 0) + len(dead)
+            if self.path is not None:
+                self.letters += self._explained(name, dead)
+
+    def _explained(self, name: str, dead: DeadLetters) -> list[BadEvent]:
+        from driftline.model.log.bad import BadEvent
+        from driftline.model.log.writer import event_lines
+
+        stamps = self.sources[name].timestamps
+        lines = event_lines(_as_stream(name, stamps, dead)).to_pylist()
+        places = [self.inputs.places[name].of(int(number)) for number in dead.number]
+        return [
+            BadEvent(file, line, reason, text.strip().encode())
+            for (file, line), reason, text in zip(places, dead.reasons(stamps), lines, strict=True)
+        ]
+
+    def finish(self) -> None:
+        """Says how many there were, and where they are."""
+        for name, count in self.counts.items():
+            what = f"{count:,} event{'s' if count > 1 else ''} of {name}"
+            where = (
+                f"in {self.path}"
+                if self.path is not None
+                else "left out (--dead-letters FILE collects them, with the reasons)"
+            )
+            print(f"driftline: {what} came too late or cannot be: {where}", file=sys.stderr)
+        if self.path is None:
+            return
+        from driftline.model.log.deadletters import write_dead_letters
+
+        write_dead_letters(self.letters, self.path)
+        if self.inputs.bad:
+            count = len(self.inputs.bad)
+            what = f"{count:,} line{'s' if count > 1 else ''}"
+            print(f"driftline: {what} could not be read: in {self.path}", file=sys.stderr)
+
+
+def _as_stream(name: str, stamps: bool, dead: DeadLetters) -> StreamColumns:
+    import numpy as np
+    import pyarrow as pa
+
+    from driftline.model.columns import INSERT
+    from driftline.model.columns import StreamColumns as Columns
+
+    count = len(dead)
+    return Columns(
+        name=name,
+        timestamps=stamps,
+        kind=dead.kind,
+        vs=dead.vs,
+        ve=dead.ve,
+        vn=np.where(dead.kind == INSERT, 0, dead.vn),
+        at=None,
+        position=np.arange(count, dtype=np.int64),
+        line=np.arange(1, count + 1, dtype=np.int64),
+        source=np.zeros(count, np.int32),
+        payload=pa.Table.from_batches([dead.payload]),
+    )

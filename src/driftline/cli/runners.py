@@ -1,0 +1,135 @@
+"""The runners of `driftline run`: what each is given, and what it gives back.
+
+A runner takes queries with their settings and the inputs, and yields after every step what each
+query says. The local one is here; the Spark one is looked up in `driftline.spark`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from driftline.cli.errors import Problem
+
+if TYPE_CHECKING:
+    from driftline.engine.batch import Batch
+    from driftline.engine.dead_letters import DeadLetters
+    from driftline.engine.local import Options as LocalOptions
+    from driftline.engine.local import Outputs
+    from driftline.plan.nodes import Node
+
+SPARK = "driftline.spark.runner"
+"""The module whose function `run_queries` is the Spark runner."""
+
+DEFAULT_EMIT, DEFAULT_BLOCK, DEFAULT_REMEMBER = "ordered", "0", "inf"
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """How a query is run: emit level, block and remember, as they were written."""
+
+    emit: str = DEFAULT_EMIT
+    block: str = DEFAULT_BLOCK
+    remember: str = DEFAULT_REMEMBER
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query to run: its name, its plan and its consistency."""
+
+    name: str
+    plan: Node
+    consistency: Consistency = Consistency()
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What concerns the whole run."""
+
+    batch: int | None = None
+    keep_open: bool = False
+    checkpoint: str | None = None
+    master: str | None = None
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What one step of a run leads to: what each query says, and the dead events by stream."""
+
+    batches: Mapping[str, Batch]
+    dead: Mapping[str, DeadLetters]
+
+
+class Runner(Protocol):
+    """A way to run queries over inputs by the names of their streams."""
+
+    def __call__(
+        self, queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+    ) -> Iterator[Spoken]: ...
+
+
+def runner(name: str) -> Runner:
+    """The runner of a name."""
+    if name == "local":
+        return run_locally
+    if find_spec("driftline.spark") is None or find_spec(SPARK) is None:
+        raise Problem("--runner spark is not there yet: use --runner local")
+    return cast("Runner", import_module(SPARK).run_queries)
+
+
+def run_locally(
+    queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+) -> Iterator[Spoken]:
+    """Queries of the same consistency run as one graph; others go along with it, step by step."""
+    from driftline.engine.local import run_all
+
+    if options.checkpoint is not None or options.master is not None:
+        raise Problem("--checkpoint and --master are for --runner spark")
+    groups: dict[Consistency, dict[str, Node]] = {}
+    for query in queries:
+        groups.setdefault(query.consistency, {})[query.name] = query.plan
+    runs = [
+        run_all(plans, _needed(plans, inputs), engine_options(consistency, plans, options))
+        for consistency, plans in groups.items()
+    ]
+    for steps in zip_longest(*runs):
+        yield _together([step for step in steps if step is not None])
+
+
+def _needed(plans: Mapping[str, Node], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = {name for plan in plans.values() for name in plan.sources()}
+    return {name: data for name, data in inputs.items() if name in wanted}
+
+
+def engine_options(
+    consistency: Consistency, plans: Mapping[str, Node], options: RunOptions
+) -> LocalOptions:
+    """The engine's options for queries of one consistency."""
+    from driftline.engine.local import DEFAULT_BATCH, Options
+    from driftline.model.reference.latency import Level
+    from driftline.plan.durations import ticks
+
+    stamps = all(plan.timestamps for plan in plans.values())
+    return Options(
+        Level(consistency.emit),
+        ticks(consistency.block, stamps),
+        ticks(consistency.remember, stamps),
+        options.batch or DEFAULT_BATCH,
+        keep_open=options.keep_open,
+    )
+
+
+def _together(steps: list[Outputs]) -> Spoken:
+    batches: dict[str, Batch] = {}
+    dead: dict[str, DeadLetters] = {}
+    for step in steps:
+        batches |= step.batches
+        for name, letters in step.dead.items():
+            # Of several runs the one with the least memory sets most aside.
+            if name not in dead or len(letters) > len(dead[name]):
+                dead[name] = letters
+    return Spoken(batches, dead)

@@ -1,0 +1,62 @@
+"""Reading the script of a command."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from driftline.cli.errors import BadScript, Problem
+
+if TYPE_CHECKING:
+    from driftline.sql import Script
+
+STANDARD_INPUT = "-"
+
+
+def read_file(path: str) -> tuple[str, str]:
+    """The name to show for a script, and its text."""
+    if path == STANDARD_INPUT:
+        return "<stdin>", sys.stdin.read()
+    try:
+        return path, Path(path).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise Problem(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise Problem(f"{path} is a directory: the script is a file") from None
+    except UnicodeDecodeError as error:
+        raise Problem(f"{path}: it is not UTF-8, at byte {error.start}") from None
+
+
+def load(path: str) -> Script:
+    """The script of a file; what is wrong with it is shown with its place."""
+    from driftline.sql import SqlError, read_script
+
+    shown, text = read_file(path)
+    try:
+        script = read_script(text)
+    except SqlError as error:
+        raise BadScript(shown, error.line, error.column, error.message, error.pointed()) from None
+    if not script.outputs:
+        why = "it is empty" if not text.strip() else "it only declares"
+        raise Problem(f"{shown}: there is no query to run, {why}: end it with SELECT … FROM …")
+    check(script, shown)
+    for note in script.notes:
+        print(f"{shown}: {note}", file=sys.stderr)
+    return script
+
+
+def check(script: Script, shown: str) -> None:
+    """Compiles every query once, so that what cannot be run is refused before any input is read."""
+    from driftline.engine.compile import compile_plan
+    from driftline.plan.errors import ExpressionError, PlanError
+    from driftline.sql import SqlError
+
+    for output in script.outputs:
+        try:
+            compile_plan(output.plan, lambda batch: None)
+        except (PlanError, ExpressionError) as error:
+            placed = SqlError(str(error), output.line, output.column, script.text)
+            raise BadScript(
+                shown, placed.line, placed.column, placed.message, placed.pointed()
+            ) from None

@@ -1,0 +1,81 @@
+"""Inputs that are read part by part, so that only what is being worked on is in memory.
+
+Iterators (of rows as dicts, of events, of Arrow batches or tables), Parquet and CSV files, and
+Arrow's readers and datasets are read as they are needed; an iterator may be endless. All else is
+taken as a whole: tables and lists, which are in memory already, and JSON Lines and event logs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from driftline.engine.inputs import RawEvents, events_from
+from driftline.plan.nodes import Source
+
+LARGEST_CHUNK = 1 << 16
+
+
+def chunks(source: Source, data: Any, size: int) -> Iterator[RawEvents]:
+    """The raw events of a stream in parts, of at most `size` where rows come one by one; their
+    places in arrival order go on from part to part."""
+    position = 0
+    for part in _parts(source, data, min(size, LARGEST_CHUNK)):
+        events = events_from(source, part, position)
+        yield events
+        position += len(events)
+
+
+def _parts(source: Source, data: Any, size: int) -> Iterator[Any]:
+    if isinstance(data, (str, Path)) and Path(data).exists():
+        suffixes = [suffix.lower() for suffix in Path(data).suffixes]
+        if ".parquet" in suffixes:
+            return _of_parquet(source, Path(data), size)
+        if ".csv" in suffixes:
+            return _of_csv(source, Path(data))
+    elif isinstance(data, pa.RecordBatchReader):
+        return iter(data)
+    elif isinstance(data, Iterator):
+        return _of_iterator(data, size)
+    return iter([data])
+
+
+def _of_parquet(source: Source, path: Path, size: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        wanted = {name.lower() for name in source.columns.names}
+        columns = [name for name in file.schema_arrow.names if name.lower() in wanted]
+        if len(columns) < len(wanted):
+            columns = file.schema_arrow.names  # for the message that says what is missing
+        yield from file.iter_batches(batch_size=max(size, 1024), columns=columns)
+
+
+def _of_csv(source: Source, path: Path) -> Iterator[pa.RecordBatch]:
+    from pyarrow import csv
+
+    with csv.open_csv(path) as reader:
+        names = reader.schema.names
+    wanted = {name.lower() for name in source.columns.names}
+    columns = [name for name in names if name.lower() in wanted]
+    # Text, so that Spark's casts decide what a value means.
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        include_columns=columns if len(columns) == len(wanted) else names,
+        strings_can_be_null=True,
+    )
+    with csv.open_csv(path, convert_options=options) as reader:
+        yield from reader
+
+
+def _of_iterator(items: Iterator[Any], size: int) -> Iterator[Any]:
+    for first in items:
+        if isinstance(first, (pa.RecordBatch, pa.Table)):
+            yield first
+            continue
+        following: Iterable[Any] = itertools.islice(items, size - 1)
+        yield [first, *following]

@@ -1,0 +1,286 @@
+"""Cutting a plan into fragments, each of which runs on shards that know nothing of each other.
+
+    A fragment is a part of a plan whose stateful operators all find what belongs together in one
+    shard, because its inputs are spread by keys that every one of them agrees on. Rows that have to
+    meet others than their shard holds go through an exchange, which is where a plan is cut.
+
+An operator asks its input to be spread by its keys: an aggregate by its groups, a join by both
+sides of its equalities, a set operator by whole rows, a rank by its partitions. The wish goes down
+the plan, written in the columns of the input, to a source or to an operator that has to spread by
+other keys: there the plan is cut. An operator that is asked for some of its own keys spreads by
+those alone, so that a join with an aggregate by the same key needs no exchange between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from driftline.plan import nodes
+from driftline.plan.conditions import conjuncts, equality
+from driftline.plan.expressions import Cast, Column, Expression
+from driftline.plan.lifetimes import Coalescing
+from driftline.plan.types import Schema
+
+Keys = tuple[Expression, ...]
+
+ONE_SHARD: Keys = ()
+"""What has no key to be spread by is held by one shard."""
+
+RESULT = "result"
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a leaf of a fragment stands for: a source or the answer of another fragment, spread over
+    the shards by keys (over the columns of the leaf)."""
+
+    leaf: nodes.Leaf
+    origin: nodes.Source | str
+    keys: Keys
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A part of a plan: its name, what it computes from its leaves, and its place in the order in
+    which fragments run (1: it needs sources only)."""
+
+    name: str
+    plan: nodes.Node
+    inputs: tuple[Input, ...]
+    level: int
+
+
+def cut(plan: nodes.Node, name: str = RESULT) -> tuple[Fragment, ...]:
+    """The fragments of a plan, each after those it needs; the last one has its answer."""
+    return cut_together({name: plan})
+
+
+def cut_together(plans: Mapping[str, nodes.Node]) -> tuple[Fragment, ...]:
+    """The fragments of several plans, in which what they share is there once."""
+    cutter, lifetimes = _Cutter(), Coalescing()
+    for name, plan in plans.items():
+        cutter.fragment(lifetimes.of(plan), name)
+    return tuple(sorted(cutter.fragments, key=lambda fragment: fragment.level))
+
+
+class _Cutter:
+    """`inputs`: by the name of a leaf; `cuts`: the fragment made for a node."""
+
+    def __init__(self) -> None:
+        self.fragments: list[Fragment] = []
+        self.inputs: dict[str, Input] = {}
+        self.cuts: dict[int, Fragment] = {}
+        self.kept: list[nodes.Node] = []  # a node that lives keeps its id
+
+    def fragment(self, node: nodes.Node, name: str) -> Fragment:
+        plan, _ = self.place(node, None)
+        leaves = [each for each in plan.walk() if isinstance(each, nodes.Leaf)]
+        inputs = tuple({leaf.name: self.inputs[leaf.name] for leaf in leaves}.values())
+        levels = {fragment.name: fragment.level for fragment in self.fragments}
+        below = [levels[each.origin] for each in inputs if isinstance(each.origin, str)]
+        made = Fragment(name, plan, inputs, 1 + max(below, default=0))
+        self.fragments.append(made)
+        return made
+
+    def place(self, node: nodes.Node, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        """The node with leaves where it is cut, and whether it is spread by the wish (None: it does
+        not matter how)."""
+        place = getattr(self, f"_{type(node).__name__.lower()}")
+        return cast("tuple[nodes.Node, bool]", place(node, wish))
+
+    def _spread(self, node: nodes.Node, keys: Keys) -> nodes.Node:
+        """The node spread by keys, if need be through an exchange."""
+        placed, fulfilled = self.place(node, keys)
+        if fulfilled:
+            return placed
+        if id(node) not in self.cuts:
+            self.kept.append(node)
+            self.cuts[id(node)] = self.fragment(node, f"part {len(self.cuts) + 1}")
+        return self._leaf_of(node, self.cuts[id(node)].name, keys)
+
+    def _leaf_of(self, node: nodes.Node, origin: nodes.Source | str, keys: Keys) -> nodes.Leaf:
+        name = origin if isinstance(origin, str) else origin.name
+        for each in self.inputs.values():
+            if each.origin == origin and each.keys == keys:
+                return each.leaf
+        uses = sum(each.origin == origin for each in self.inputs.values())
+        leaf = nodes.Leaf(
+            name if uses == 0 else f"{name} ({uses + 1})", node.schema, node.timestamps
+        )
+        self.inputs[leaf.name] = Input(leaf, origin, keys)
+        return leaf
+
+    def _source(self, node: nodes.Source, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._leaf_of(node, node, all_columns(node.schema) if wish is None else wish), True
+
+    def _through(
+        self, node: nodes.Node, wish: Keys | None, below: Mapping[str, Expression] | None
+    ) -> tuple[nodes.Node, bool]:
+        """A stateless node over one input; `below`: what its columns are there (None: the same)."""
+        (child,) = node.inputs
+        asked = wish if wish is None or below is None else _substituted(wish, below)
+        placed, fulfilled = self.place(child, asked)
+        made = replace(node, input=placed)  # type: ignore[call-arg]
+        return made, fulfilled and (wish is None or asked is not None)
+
+    def _select(self, node: nodes.Select, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._through(node, wish, None)
+
+    def _alias(self, node: nodes.Alias, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._through(node, wish, _by_place(node.schema, node.input.schema))
+
+    def _project(self, node: nodes.Project, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._through(node, wish, {column.name: column.value for column in node.columns})
+
+    def _windowcolumns(
+        self, node: nodes.WindowColumns, wish: Keys | None
+    ) -> tuple[nodes.Node, bool]:
+        return self._through(node, wish, _by_place(node.schema, node.input.schema))
+
+    def _window(self, node: nodes.Window, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._through(node, wish, None)
+
+    def _coalesce(self, node: nodes.Coalesce, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._keyed(node, all_columns(node.schema), wish, None)
+
+    def _union(self, node: nodes.Union, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        sides: list[nodes.Node] = []
+        for side in node.inputs:
+            asked = (
+                None if wish is None else _substituted(wish, _by_place(node.schema, side.schema))
+            )
+            sides.append(self.place(side, None)[0] if asked is None else self._spread(side, asked))
+        return nodes.Union(*sides), True
+
+    def _join(self, node: nodes.Join, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        both = node.left.schema + node.right.schema
+        width = len(node.left.schema)
+        pairs = [
+            pair
+            for part in conjuncts(node.condition)
+            if (
+                pair := equality(part, frozenset(both.names[:width]), frozenset(both.names[width:]))
+            )
+        ]
+        # The result's columns in the names of both sides together.
+        own = _by_place(node.schema, Schema(tuple(both)[: len(node.schema)]), both.names)
+        chosen = _chosen(pairs, None if not wish else _substituted(wish, own), node.how)
+        keys = chosen or pairs
+        to_left = _renaming(both.names[:width], node.left.schema)
+        to_right = _renaming(both.names[width:], node.right.schema)
+        left = tuple(_renamed(one, to_left) for one, _ in keys)
+        right = tuple(_renamed(other, to_right) for _, other in keys)
+        made = replace(
+            node, left=self._spread(node.left, left), right=self._spread(node.right, right)
+        )
+        return made, wish is None or bool(chosen) or (wish == ONE_SHARD and not keys)
+
+    def _aggregate(self, node: nodes.Aggregate, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        keys = {key.name: key.value for key in node.keys}
+        return self._keyed(node, tuple(keys.values()), wish, keys)
+
+    def _distinct(self, node: nodes.Distinct, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._keyed(node, all_columns(node.schema), wish, None)
+
+    def _rank(self, node: nodes.Rank, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        below = _by_place(node.schema, node.input.schema)
+        partition = {name: value for name, value in below.items() if value in node.partition}
+        return self._keyed(node, node.partition, wish, partition)
+
+    def _keyed(
+        self,
+        node: nodes.Node,
+        own: Keys,
+        wish: Keys | None,
+        below: Mapping[str, Expression] | None,
+    ) -> tuple[nodes.Node, bool]:
+        """An operator over one input that needs it spread by its own keys, or by some of them."""
+        asked = None
+        if wish:
+            asked = wish if below is None else _substituted(wish, below)
+        keys = asked or own
+        (child,) = node.inputs
+        made = replace(node, input=self._spread(child, keys))  # type: ignore[call-arg]
+        return made, wish is None or bool(asked) or wish == own == ONE_SHARD
+
+    def _setoperation(self, node: nodes.SetOperation, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        keys = wish or all_columns(node.schema)
+        sides = [
+            self._spread(side, _substituted(keys, _by_place(node.schema, side.schema)) or keys)
+            for side in node.inputs
+        ]
+        return replace(node, left=sides[0], right=sides[1]), _fulfilled(wish, keys)
+
+
+def all_columns(schema: Schema) -> Keys:
+    """Every column as a key; rows without columns are all in one shard."""
+    return tuple(Column(name, item.type) for name, item in zip(schema.names, schema, strict=True))
+
+
+def _fulfilled(wish: Keys | None, keys: Keys) -> bool:
+    return wish is None or wish == keys
+
+
+def _by_place(
+    schema: Schema, inner: Schema, names: Sequence[str] | None = None
+) -> dict[str, Expression]:
+    """The columns of a schema as those at the same place in another, cast to the same type."""
+    found: dict[str, Expression] = {}
+    pairs = zip(schema.names, schema, names or inner.names, inner, strict=False)
+    for outer_name, outer, inner_name, item in pairs:
+        value: Expression = Column(inner_name, item.type)
+        found[outer_name] = value if item.type == outer.type else Cast(value, outer.type)
+    return found
+
+
+def _substituted(keys: Keys, values: Mapping[str, Expression]) -> Keys | None:
+    """The keys with every column replaced by what it is computed from; None if one is not known."""
+    if any(not key.columns() <= values.keys() for key in keys):
+        return None
+
+    def change(part: Expression) -> Expression:
+        return values[part.name] if isinstance(part, Column) else part
+
+    return tuple(_plain(key.transform(change)) for key in keys)
+
+
+def _plain(key: Expression) -> Expression:
+    """Without qualifiers, which do not change what a key is."""
+
+    def change(part: Expression) -> Expression:
+        return Column(part.name, part.type) if isinstance(part, Column) else part
+
+    return key.transform(change)
+
+
+def _renaming(names: Sequence[str], schema: Schema) -> dict[str, str]:
+    return dict(zip(names, schema.names, strict=True))
+
+
+def _renamed(key: Expression, names: Mapping[str, str]) -> Expression:
+    def change(part: Expression) -> Expression:
+        return Column(names[part.name], part.type) if isinstance(part, Column) else part
+
+    return key.transform(change)
+
+
+def _chosen(
+    pairs: list[tuple[Expression, Expression]], wish: Keys | None, how: nodes.JoinKind
+) -> list[tuple[Expression, Expression]]:
+    """The equalities of a join that spread its result by a wish; none if it cannot be done.
+
+    What an outer join pads with nulls is not where its key says."""
+    if not wish:
+        return []
+    sides = {"inner": (0, 1), "right": (1,), "full": ()}.get(how, (0,))
+    found: list[tuple[Expression, Expression]] = []
+    for key in wish:
+        match = next(
+            (pair for pair in pairs for side in sides if _plain(pair[side]) == _plain(key)), None
+        )
+        if match is None:
+            return []
+        found.append(match)
+    return found

@@ -1,0 +1,1 @@
+"""Plans on Spark: the same engine, as wide as the cluster."""

@@ -1,0 +1,103 @@
+"""Checkpoints: what Spark keeps of a query, and which query that is.
+
+    DIR/driftline.json   the plans and options that the state belongs to
+    DIR/spark            Spark's own checkpoint: offsets, commits and the state
+
+A query goes on from its own checkpoint only. State is written by the operators of a plan, so that
+another plan, another consistency or other shards cannot take it over; who tries is told what has
+changed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyarrow import fs
+
+from driftline.engine.local import Options
+from driftline.model.time import INFINITY
+from driftline.plan.errors import PlanError
+from driftline.plan.nodes import Node
+
+FORMAT = 1
+FILE = "driftline.json"
+
+
+class Checkpoint:
+    """A checkpoint's directory: a path, or a URI that Arrow and Spark both know."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place.rstrip("/")
+        if "://" in place:
+            self.files, self.root = fs.FileSystem.from_uri(self.place)
+        else:
+            self.files, self.root = fs.LocalFileSystem(), self.place
+
+    @property
+    def spark(self) -> str:
+        """Where Spark keeps its own."""
+        return f"{self.place}/spark"
+
+    def shards(self, wanted: int) -> int:
+        """How many shards the state has; as many as wanted if there is none yet."""
+        known = self.read()
+        return wanted if known is None else int(known["shards"])
+
+    def claim(self, plans: Mapping[str, Node], options: Options, shards: int) -> None:
+        """Make sure that the state is that of these plans, and say so if it is new."""
+        mine = describe(plans, options, shards)
+        known = self.read()
+        if known is None:
+            self.files.create_dir(self.root, recursive=True)
+            with self.files.open_output_stream(f"{self.root}/{FILE}") as file:
+                file.write(json.dumps(mine, indent=1, ensure_ascii=False).encode())
+        elif known != mine:
+            raise PlanError(
+                f"{self.place} is the checkpoint of another query: {difference(known, mine)}; give "
+                "--checkpoint another directory, or run the query it was made by"
+            )
+
+    def read(self) -> dict[str, Any] | None:
+        """What the state belongs to; None if there is none."""
+        path = f"{self.root}/{FILE}"
+        if self.files.get_file_info(path).type == fs.FileType.NotFound:
+            return None
+        with self.files.open_input_stream(path) as file:
+            found: dict[str, Any] = json.loads(file.read())
+        return found
+
+
+def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[str, Any]:
+    """A query as far as its state depends on it."""
+    return {
+        "format": FORMAT,
+        "shards": shards,
+        "emit": options.level.value,
+        "block": _shown(options.block),
+        "remember": _shown(options.remember),
+        "plans": {name: plan.tree().split("\n") for name, plan in plans.items()},
+    }
+
+
+def _shown(duration: int) -> int | str:
+    return "inf" if duration == INFINITY else duration
+
+
+def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
+    """The first thing in which two descriptions differ."""
+    for key in ("format", "emit", "block", "remember", "shards"):
+        if known.get(key) != mine[key]:
+            return f"its {key} was {known.get(key)} and is {mine[key]} now"
+    before, now = known["plans"], mine["plans"]
+    if before.keys() != now.keys():
+        return f"its results were {', '.join(before)} and are {', '.join(now)} now"
+    for name in now:
+        lines = list(difflib.unified_diff(before[name], now[name], lineterm="", n=0))
+        gone = [line[1:].strip(" │├└─") for line in lines[2:] if line.startswith("-")]
+        new = [line[1:].strip(" │├└─") for line in lines[2:] if line.startswith("+")]
+        if gone or new:
+            return f"the plan of {name} had “{'; '.join(gone)}” and has “{'; '.join(new)}” now"
+    return "it was written by another version of Driftline"

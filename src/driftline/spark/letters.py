@@ -1,0 +1,36 @@
+"""Dead letters as bytes, on their way out of a stage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.dead_letters import DeadLetters
+from driftline.engine.parcels import pack, payload_of, times_of, unpack, with_times
+
+_TIMES = ("number", "kind", "vs", "ve", "vn", "code")
+_DETAILS = ("first", "second", "third")
+
+
+def letters_to_bytes(letters: DeadLetters) -> bytes:
+    times = {name: getattr(letters, name) for name in _TIMES}
+    details = dict(zip(_DETAILS, letters.detail, strict=True))
+    return pack(with_times(letters.payload, **times, **details))
+
+
+def letters_from_bytes(data: bytes, schema: pa.Schema) -> DeadLetters:
+    rows = unpack(data)
+    columns = {name: times_of(rows, name) for name in (*_TIMES, *_DETAILS)}
+    return DeadLetters(
+        columns["number"],
+        columns["kind"],
+        columns["vs"],
+        columns["ve"],
+        columns["vn"],
+        payload_of(rows, schema),
+        columns["code"],
+        np.stack([columns[name] for name in _DETAILS]),
+    )
+
+
+__all__ = ["letters_from_bytes", "letters_to_bytes"]

@@ -1,0 +1,104 @@
+"""The Spark runner of the command line: queries over finite inputs, micro-batch by micro-batch.
+
+Inputs are spooled, so that they are cut where the local runner cuts them. Spark runs in threads of
+its own; what each micro-batch says comes back through a queue, and a micro-batch is not committed
+before it has been taken and dealt with.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from queue import Queue
+from typing import TYPE_CHECKING, Any
+
+from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, engine_options
+from driftline.engine.local import sources_of
+from driftline.plan.errors import PlanError
+from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.session import session
+from driftline.spark.spool import spool, spooled
+
+if TYPE_CHECKING:
+    from driftline.plan.nodes import Node
+
+
+def run_queries(
+    queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+) -> Iterator[Spoken]:
+    """Run all queries as one, with one cut in common."""
+    consistencies = {query.consistency for query in queries}
+    if len(consistencies) > 1:
+        raise PlanError(
+            "the queries of one run on Spark share their emit level, block and remember: give all "
+            "the same, or run them one by one"
+        )
+    plans = {query.name: query.plan for query in queries}
+    temporary = None if options.checkpoint else Path(tempfile.mkdtemp(prefix="driftline-"))
+    folder = temporary or Path(str(options.checkpoint))
+    try:
+        yield from _run(plans, consistencies.pop(), inputs, options, folder)
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _run(
+    plans: Mapping[str, Node],
+    consistency: Consistency,
+    inputs: Mapping[str, Any],
+    options: RunOptions,
+    folder: Path,
+) -> Iterator[Spoken]:
+    chosen = engine_options(consistency, plans, options)
+    sources = sources_of(plans.values())
+    folders = spool(sources, inputs, folder / "input", chosen.batch, keep_open=options.keep_open)
+    spark = session(master=options.master)
+    frames = {name: spooled(spark, path) for name, path in folders.items()}
+    query = SparkQuery(plans, frames, chosen)
+    handover = Handover()
+    started = query.start(handover.put, checkpoint=folder, trigger={"availableNow": True})
+    watcher = threading.Thread(target=handover.watch, args=(started,), daemon=True)
+    watcher.start()
+    try:
+        for said in handover:
+            yield Spoken(said.batches, said.dead)
+    finally:
+        handover.let_go()
+        started.stop()
+
+
+class Handover:
+    """Micro-batches on their way from Spark's thread to ours. `put` returns when what was put has
+    been dealt with: only then is the micro-batch committed."""
+
+    def __init__(self) -> None:
+        self.waiting: Queue[SparkSaid | BaseException | None] = Queue()
+        self.dealt_with = threading.Semaphore(0)
+
+    def put(self, said: SparkSaid) -> None:
+        self.waiting.put(said)
+        self.dealt_with.acquire()
+
+    def watch(self, started: Any) -> None:
+        """Wait for the end of a query, and pass it on."""
+        try:
+            started.awaitTermination()
+        except BaseException as error:
+            self.waiting.put(error)
+        else:
+            self.waiting.put(None)
+
+    def let_go(self) -> None:
+        """Let a thread that waits go on."""
+        self.dealt_with.release()
+
+    def __iter__(self) -> Iterator[SparkSaid]:
+        while (said := self.waiting.get()) is not None:
+            if isinstance(said, BaseException):
+                raise said
+            yield said
+            self.dealt_with.release()

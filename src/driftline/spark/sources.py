@@ -1,0 +1,98 @@
+"""DataFrames as sources: their rows as raw events, computed by Spark itself.
+
+A DataFrame has plain records, each an insert [time, ∞), or events: columns kind (insert, retract,
+cti, external_cti), vs, ve, vn and the payload, as a query's own result has them. Times are
+TIMESTAMPs or integers; a ve that is null is ∞. An external cti has from, to and count in vs, ve
+and vn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from driftline.engine.source_parcels import KIND, VE, VN, VS
+from driftline.engine.stages import Reading
+from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
+from driftline.model.time import INFINITY
+from driftline.plan.errors import PlanError
+from driftline.plan.nodes import Source
+from driftline.plan.types import is_integer, is_timestamp, quoted, type_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+EVENTS = "$events"
+"""A column that is there when raw events are more than plain records."""
+
+KINDS = {"insert": INSERT, "retract": RETRACT, "cti": CTI, "external_cti": EXTERNAL_CTI}
+
+
+def raw_events(frame: DataFrame, source: Source) -> tuple[DataFrame, Reading]:
+    """The raw events of a source, and how they are to be read: the times in columns of their own,
+    then the payload in the order of the source's columns. Raw events stay as they are."""
+    from pyspark.sql import functions as f
+
+    if VS in frame.columns:
+        plain = EVENTS not in frame.columns
+        return frame.drop(EVENTS), Reading(plain, ordered=True)
+    own = {column.name.lower() for column in source.columns}
+    have = {name.lower(): name for name in frame.columns}
+    events = "kind" in have and "vs" in have and not {"kind", "vs"} <= own
+    times: list[Column] = []
+    if events:
+        # Not a string literal for each: kinds of other names become null, which is refused below.
+        pairs = [f.lit(part) for kind in KINDS.items() for part in kind]
+        code = f.element_at(f.create_map(*pairs), f.lower(frame[have["kind"]]))
+        times.append(f.coalesce(code, f.lit(-1)).cast("tinyint").alias(KIND))
+        times.append(_ticks(frame, have["vs"], source).alias(VS))
+        for name, alias in (("ve", VE), ("vn", VN)):
+            value = _ticks(frame, have[name], source) if name in have else f.lit(None)
+            times.append(f.coalesce(value, f.lit(INFINITY)).cast("bigint").alias(alias))
+    else:
+        if source.time is None:
+            raise PlanError(
+                f"the stream {source.name} is read from plain records: say which column is its "
+                f"time, stream({source.name!r}, …, time=…)"
+            )
+        times.append(_ticks(frame, _required(source, have, source.time), source).alias(VS))
+    payload = [
+        f.col(quoted(_required(source, have, column.name)))
+        .cast(type_name(column.type))
+        .alias(payload_name(place))
+        for place, column in enumerate(source.columns)
+    ]
+    return frame.select(*times, *payload), Reading(plain=not events, ordered=events)
+
+
+def payload_name(place: int) -> str:
+    """What the column at a place of the payload is called among raw events."""
+    return f"payload {place}"
+
+
+def _required(source: Source, have: dict[str, str], name: str) -> str:
+    if name.lower() not in have:
+        raise PlanError(
+            f"the stream {source.name} has no column {name}; it has {', '.join(have.values())}"
+        )
+    return have[name.lower()]
+
+
+def _ticks(frame: DataFrame, name: str, source: Source) -> Column:
+    """A time as ticks."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    column = f.col(quoted(name))
+    kind = to_arrow_type(frame.schema[name].dataType)
+    if is_integer(kind):
+        return column.cast("bigint")
+    if is_timestamp(kind) and (source.timestamps or source.time == name):
+        return f.unix_micros(column.cast("timestamp"))
+    if source.timestamps and source.time is not None:  # texts, as CSV and JSON have them
+        return f.unix_micros(column.cast("timestamp"))
+    if source.time is not None and type_name(kind) == "STRING":
+        return column.cast("bigint")
+    raise PlanError(
+        f"the time of {source.name}, {name}, is a {type_name(kind)}; it must be a TIMESTAMP or an "
+        "integer"
+    )

@@ -1,0 +1,51 @@
+"""SQL: from the text of a script to plans.
+
+The module itself can be called, as `driftline.sql("SELECT …", trades=trades)`.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from driftline.plan.errors import PlanError
+from driftline.sql.errors import SqlError
+from driftline.sql.script import Output, Script, read_script
+
+if TYPE_CHECKING:
+    from driftline.api import Query
+
+__all__ = ["Output", "Script", "SqlError", "read_script", "sql"]
+
+
+def sql(script: str, /, **streams: Query) -> Query:
+    """The last query of a script, over streams that the script declares or that are given by name.
+
+    >>> import driftline as dl
+    >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT"})
+    >>> query = sql("SELECT symbol, sum(qty) AS qty FROM trades [RANGE 10] GROUP BY symbol",
+    ...             trades=trades)
+    >>> query == trades.window(range=10).group_by("symbol").agg("sum(qty) AS qty")
+    True
+    """
+    from driftline.api import Query
+
+    read = read_script(script, {name: query.plan for name, query in streams.items()})
+    if not read.outputs:
+        raise PlanError("the script has no query: end it with SELECT … FROM …")
+    last = read.outputs[-1]
+    if last.settings:
+        name = next(iter(last.settings))
+        raise PlanError(f"SET {name} is for driftline run; here it is run(…, {name}=…)")
+    return Query(last.plan)
+
+
+class _Callable(ModuleType):
+    """So that `driftline.sql(…)` works whether or not this module was imported before."""
+
+    def __call__(self, script: str, /, **streams: Query) -> Query:
+        return sql(script, **streams)
+
+
+sys.modules[__name__].__class__ = _Callable

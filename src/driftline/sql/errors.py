@@ -1,0 +1,81 @@
+"""What is said when a script cannot be run: what is wrong, and where in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unicodedata import combining, east_asian_width
+
+from sqlglot import exp
+
+from driftline.plan.errors import ExpressionError, PlanError
+from driftline.plan.resolver import place_of
+
+FIRST_PLACE = (1, 1)
+
+
+class SqlError(PlanError):
+    """A script that cannot be run, with the line and the column (from 1) where that shows.
+
+    >>> error = SqlError("there is no column pric", 1, 8, "SELECT pric FROM trades")
+    >>> print(error)
+    there is no column pric (line 1, column 8)
+    >>> print(error.pointed())
+    SELECT pric FROM trades
+           ^
+    """
+
+    def __init__(self, message: str, line: int, column: int, text: str = "") -> None:
+        super().__init__(f"{message} (line {line}, column {column})")
+        self.message = message
+        self.line = line
+        self.column = column
+        self.text = text
+
+    def pointed(self) -> str:
+        """The line of the script, and below it a caret under the place."""
+        lines = self.text.split("\n")
+        if not 1 <= self.line <= len(lines):
+            return ""
+        line = lines[self.line - 1].rstrip("\r")
+        before = line[: self.column - 1].ljust(self.column - 1)
+        return f"{line}\n{''.join(map(_blank, before))}^"
+
+
+def _blank(character: str) -> str:
+    """White space as wide as a character is drawn."""
+    if character == "\t":
+        return "\t"
+    if combining(character):
+        return ""
+    return "  " if east_asian_width(character) in "WF" else " "
+
+
+@contextmanager
+def at(node: exp.Expr) -> Iterator[None]:
+    """Errors that say no place get that of a node."""
+    try:
+        yield
+    except ExpressionError as error:
+        raise error.at(*place_of(node)) from None
+    except PlanError as error:
+        raise ExpressionError(str(error), *place_of(node)) from None
+
+
+@contextmanager
+def in_text(text: str) -> Iterator[None]:
+    """Errors become errors of a script, with its text."""
+    try:
+        yield
+    except SqlError:
+        raise
+    except ExpressionError as error:
+        line, column = (error.line or 1, error.column or 1)
+        raise SqlError(error.message, line, column, text) from None
+    except PlanError as error:
+        raise SqlError(str(error), *FIRST_PLACE, text) from None
+
+
+def refuse(message: str, node: exp.Expr) -> ExpressionError:
+    """The error for a part of a script, to be raised."""
+    return ExpressionError(message, *place_of(node))

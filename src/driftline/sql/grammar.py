@@ -1,0 +1,389 @@
+"""The grammar of scripts, on top of the expressions of `driftline.plan.dialect`.
+
+statement:  CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = value, …)]
+         |  CREATE [OR REPLACE] STREAM name AS query
+         |  CREATE [OR REPLACE] VIEW name [(column, …)] AS query
+         |  INSERT INTO name [(column, …)] query
+         |  SET name = value
+         |  query
+bracket:    [RANGE d] | [RANGE d SLIDE d] | [NOW] | [UNBOUNDED] | [FROM e FOR d]
+table:      name | (query) | TUMBLE(table, d) | HOP(table, d, d), each with brackets and an alias
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar, NoReturn
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from driftline.plan.dialect import DriftlineSpark, readable, unreadable
+from driftline.plan.errors import ExpressionError
+from driftline.sql.syntax import (
+    Bracket,
+    CreateStream,
+    CreateView,
+    Duration,
+    InsertInto,
+    Setting,
+    WindowTable,
+)
+
+STATEMENTS = "CREATE STREAM, CREATE VIEW, INSERT INTO, SET and SELECT"
+WINDOW_TABLES = ("TUMBLE", "HOP")
+OTHER_WINDOW_TABLES = ("CUMULATE", "SESSION")
+_ENDLESS = ("INF", "INFINITE", "UNBOUNDED")
+_STARTS = ("SELECT", "CREATE", "INSERT", "SET", "WITH")
+TEXT = "text"
+"""In the meta of an item of a select list: how it was written."""
+
+
+def _refused_statement(parser: Any) -> NoReturn:
+    start = parser._prev
+    message = f"{start.text.upper()} is no statement here: there are {STATEMENTS}"
+    raise ExpressionError(message, start.line, start_column(start))
+
+
+class DriftlineSql(DriftlineSpark):
+    """The dialect of scripts."""
+
+    INTERSECT_BINDS_TIGHTER_THAN_UNION_AND_EXCEPT = True
+
+    class Parser(DriftlineSpark.Parser):
+        """Reads scripts; what it refuses has a place."""
+
+        STATEMENT_PARSERS: ClassVar[dict[TokenType, Callable[[Any], Any]]] = {
+            **dict.fromkeys(DriftlineSpark.Parser.STATEMENT_PARSERS, _refused_statement),
+            TokenType.CREATE: lambda self: self._create(),
+            TokenType.INSERT: lambda self: self._insert(),
+            TokenType.SET: lambda self: self._setting(),
+            TokenType.SEMICOLON: lambda self: exp.Semicolon(),
+        }
+
+        def refuse(self, message: str, token: Token | None = None) -> NoReturn:
+            """Raises an error with a place; unlike a ParseError, nothing tries another way."""
+            place = token or self._curr or self._prev
+            raise ExpressionError(message, place.line, start_column(place))
+
+        def _parse_command(self) -> exp.Command:
+            _refused_statement(self)
+
+        def _parse_as_command(self, start: Token) -> exp.Command:
+            self.refuse(f"this is no statement here: there are {STATEMENTS}", start)
+
+        # Places and texts that sqlglot does not keep
+
+        def _parse_select(self, *args: Any, **options: Any) -> exp.Expr | None:
+            start = self._curr
+            query = super()._parse_select(*args, **options)
+            if isinstance(query, exp.Select) and "line" not in query.meta:
+                query.update_positions(start)
+            return query
+
+        def _parse_expression(self) -> exp.Expr | None:
+            start = self._curr
+            node = super()._parse_expression()
+            if node is not None and start and self._prev and self._prev.end >= start.start:
+                node.meta[TEXT] = self._find_sql(start, self._prev)
+            return node
+
+        def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
+            if self._match_text_seq("WINDOW", "(", advance=False):
+                self.refuse(
+                    "window(…) is written FROM TUMBLE(stream, INTERVAL …) or HOP(…) here: they add "
+                    "window_start and window_end"
+                )
+            return super()._parse_function_call(*args, **options)
+
+        def _parse_query_modifiers(self, this: Any) -> Any:
+            if self._at(TokenType.GROUP_BY) and self._next and self._next.text.upper() == "WINDOW":
+                self.refuse("GROUP BY window(…) is written FROM TUMBLE(…) or HOP(…) here")
+            return super()._parse_query_modifiers(this)
+
+        # Statements
+
+        def _create(self) -> exp.Expr:
+            start = self._prev
+            replace = self._match_text_seq("OR", "REPLACE")
+            temporary = self._match_text_seq("TEMPORARY") or self._match_text_seq("TEMP")
+            if self._match_text_seq("STREAM"):
+                return self._create_stream(start, replace)
+            if self._match_text_seq("VIEW"):
+                name = self._name("view")
+                columns = self._parse_wrapped_id_vars() if self._at(TokenType.L_PAREN) else None
+                self._expect("AS")
+                return CreateView(
+                    this=name, columns=columns, query=self._query(), replace=replace
+                ).update_positions(start)
+            kind = self._curr.text.upper() if self._curr and not temporary else ""
+            self.refuse(f"CREATE {kind} is not known: CREATE STREAM or CREATE VIEW is")
+
+        def _create_stream(self, start: Token, replace: bool) -> exp.Expr:
+            name = self._name("stream")
+            columns: list[exp.Expr] | None = None
+            options: list[exp.Expr] = []
+            if self._at(TokenType.L_PAREN):
+                columns = self._parse_wrapped_csv(self._column_definition)
+            if self._match(TokenType.WITH):
+                options = self._parse_wrapped_csv(self._option)
+            query = self._query() if self._match(TokenType.ALIAS) else None
+            if query is not None and columns is not None:
+                self.refuse(f"CREATE STREAM {name.name} has both columns and a query", start)
+            if query is None and columns is None:
+                self.refuse(f"the stream {name.name} needs columns: (name TYPE, …), or AS SELECT …")
+            return CreateStream(
+                this=name, columns=columns, options=options, query=query, replace=replace
+            ).update_positions(start)
+
+        def _column_definition(self) -> exp.Expr:
+            if self._match_text_seq("WATERMARK", "FOR", advance=False):
+                self.refuse("WATERMARK FOR is written WITH (time = '…', disorder = '5s') here")
+            name = self._name("column")
+            at_type = self._curr
+            kind = self._parse_types(check_func=False, schema=True)
+            if not isinstance(kind, (exp.DataType, exp.Interval)):
+                self.refuse(f"the column {name.name} needs a type, such as STRING or INT", at_type)
+            if self._match_text_seq("COMMENT"):
+                self._advance()
+            if self._match_text_seq("NOT", "NULL", advance=False):
+                self.refuse("NOT NULL would not be checked: leave it out")
+            if not (self._at(TokenType.COMMA) or self._at(TokenType.R_PAREN)):
+                self.refuse(f"a , or ) is expected after the column {name.name}")
+            if at_type:
+                kind.update_positions(at_type)
+            return exp.ColumnDef(this=name, kind=kind)
+
+        def _option(self) -> exp.Expr:
+            name = self._name("option")
+            if not self._match(TokenType.EQ):
+                self.refuse(f"{name.name} needs a value: {name.name} = '…'")
+            return Setting(this=name, expression=self._value(name, (TokenType.COMMA,)))
+
+        def _setting(self) -> exp.Expr:
+            start = self._prev
+            name = self._name("setting")
+            if not self._match(TokenType.EQ):
+                self.refuse(f"{name.name} needs a value: SET {name.name} = …")
+            return Setting(this=name, expression=self._value(name)).update_positions(start)
+
+        def _value(self, name: exp.Expr, ends: Collection[TokenType] = ()) -> exp.Expr:
+            """A text, or words up to the end, such as 2 SECONDS."""
+            start, words = self._curr, []
+            while self._curr and self._curr.token_type not in (*ends, TokenType.R_PAREN):
+                words.append(self._curr)
+                self._advance()
+            if not words:
+                self.refuse(f"{name.name} needs a value")
+            if any(word.token_type == TokenType.EQ for word in words):
+                self.refuse("is there a ; missing?", words[1])
+            text = " ".join(word.text for word in words)
+            literal = exp.Literal(
+                this=text, is_string=words[0].token_type in (TokenType.STRING, TokenType.VAR)
+            )
+            return literal.update_positions(start)
+
+        def _insert(self) -> exp.Expr:
+            start = self._prev
+            if not self._match_text_seq("INTO"):
+                self.refuse("INSERT is written INSERT INTO name SELECT … here")
+            self._match_text_seq("TABLE")
+            name = self._name("stream to insert into")
+            columns = self._parse_wrapped_id_vars() if self._at(TokenType.L_PAREN) else None
+            if self._match_text_seq("VALUES", advance=False):
+                self.refuse("INSERT takes a query: rows come from the inputs of a stream")
+            return InsertInto(this=name, columns=columns, query=self._query()).update_positions(
+                start
+            )
+
+        def _query(self) -> exp.Expr:
+            start = self._curr
+            query = self._parse_statement() if start else None
+            if not isinstance(query, exp.Query):
+                self.refuse("a query is expected: SELECT … FROM …", start or self._prev)
+            return query
+
+        def _name(self, what: str) -> exp.Expr:
+            token = self._curr
+            name = self._parse_id_var(any_token=False)
+            if name is None:
+                self.refuse(f"the name of a {what} is expected", token or self._prev)
+            if self._at(TokenType.DOT) and what not in ("option", "setting"):
+                self.refuse("names have one part here: there are no databases", token)
+            return name
+
+        def _at(self, kind: TokenType) -> bool:
+            return bool(self._curr) and self._curr.token_type == kind
+
+        def _expect(self, word: str) -> None:
+            if not self._match_text_seq(word):
+                self.refuse(f"{word} is expected here", self._curr or self._prev)
+
+        # Tables
+
+        def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
+            if self._match_pair(TokenType.WITH, TokenType.RECURSIVE, advance=False):
+                self.refuse("WITH RECURSIVE is not supported yet", self._next)
+            return super()._parse_with(skip_with_token)
+
+        def _parse_table_parts(self, *args: Any, **options: Any) -> Any:
+            if not self._curr:
+                self.refuse(f"a table is expected after {self._prev.text}", self._prev)
+            return super()._parse_table_parts(*args, **options)
+
+        def _parse_table_alias(
+            self, alias_tokens: Collection[TokenType] | None = None
+        ) -> exp.TableAlias | None:
+            if self._match_text_seq("MATCH_RECOGNIZE", "(", advance=False):
+                self.refuse("MATCH_RECOGNIZE is not supported yet")
+            brackets = self._brackets()
+            alias = super()._parse_table_alias(alias_tokens)
+            brackets += self._brackets()
+            if brackets:
+                alias = alias or exp.TableAlias()
+                alias.set("brackets", brackets)
+            return alias
+
+        def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            # After a table a bracket is a window, which is read with the alias.
+            return this if isinstance(this, exp.Table) else super()._parse_bracket(this)
+
+        def _parse_table_part(self, schema: bool = False) -> exp.Expr | None:
+            if self._next and self._next.token_type == TokenType.L_PAREN and not schema:
+                word = self._curr.text.upper()
+                if word in WINDOW_TABLES:
+                    return self._window_table(word)
+                if word in OTHER_WINDOW_TABLES:
+                    self.refuse(f"{word} windows are not supported: there are TUMBLE and HOP")
+            return super()._parse_table_part(schema)
+
+        def _window_table(self, name: str) -> exp.Expr:
+            start = self._curr
+            self._advance(2)
+            self._keyword("DATA")
+            self._match_text_seq("TABLE")
+            table = self._parse_table()
+            if table is None:
+                self.refuse(f"{name} takes a stream, a view or a subquery first")
+            time = None
+            durations: list[exp.Expr] = []
+            while self._match(TokenType.COMMA):
+                self._keyword("TIMECOL", "SIZE", "SLIDE")
+                if self._match_text_seq("DESCRIPTOR", "("):
+                    time = self._parse_column()
+                    self._match_r_paren()
+                else:
+                    durations.append(self._duration(TokenType.COMMA, TokenType.R_PAREN))
+            self._match_r_paren()
+            return WindowTable(
+                this=table, name=name, time=time, expressions=durations
+            ).update_positions(start)
+
+        def _keyword(self, *names: str) -> None:
+            """Passes over `NAME =>`."""
+            if self._next and self._next.token_type == TokenType.FARROW:
+                if self._curr.text.upper() not in names:
+                    self.refuse(f"there is no argument {self._curr.text}")
+                self._advance(2)
+
+        # Windows in brackets
+
+        def _brackets(self) -> list[exp.Expr]:
+            found = []
+            while self._at(TokenType.L_BRACKET):
+                found.append(self._bracket())
+            return found
+
+        def _bracket(self) -> exp.Expr:
+            start = self._curr
+            self._advance()
+            if self._match_text_seq("RANGE"):
+                size = self._duration(TokenType.R_BRACKET, words=("SLIDE",))
+                slide = None
+                if self._match_text_seq("SLIDE"):
+                    slide = self._duration(TokenType.R_BRACKET)
+                made = Bracket(form="range", size=size, slide=slide)
+            elif self._match_text_seq("NOW"):
+                made = Bracket(form="now")
+            elif self._match_text_seq("UNBOUNDED"):
+                made = Bracket(form="unbounded")
+            elif self._match_text_seq("FROM"):
+                beginning = self._parse_disjunction()
+                self._expect("FOR")
+                made = Bracket(
+                    form="from", start=beginning, duration=self._duration(TokenType.R_BRACKET)
+                )
+                if beginning is None:
+                    self.refuse("[FROM e FOR d] needs an expression over vs and ve after FROM")
+            else:
+                self.refuse(
+                    "a window is [RANGE d], [RANGE d SLIDE d], [NOW], [UNBOUNDED] or [FROM e FOR d]"
+                )
+            if not self._match(TokenType.R_BRACKET):
+                self.refuse("a ] is expected after the window", self._curr or self._prev)
+            return made.update_positions(start)
+
+        def _duration(self, *ends: TokenType, words: Collection[str] = ()) -> exp.Expr:
+            """`5 MINUTES`, `1 HOUR 30 MINUTES`, `10`, `INF`, or else an expression."""
+            start = self._curr
+            if not start or start.token_type in ends:
+                self.refuse("a duration is expected, such as 5 MINUTES or 10", start or self._prev)
+            spoken: list[str] = []
+            index = self._index
+            while self._curr and self._curr.token_type not in ends:
+                if self._curr.text.upper() in words:
+                    break
+                spoken.append(self._curr.text)
+                self._advance()
+            said = " ".join(spoken)
+            if start.token_type == TokenType.STRING and len(spoken) == 1:
+                return Duration(this=said).update_positions(start)
+            if said.upper() in _ENDLESS or _is_spoken(spoken):
+                return Duration(this=said).update_positions(start)
+            self._retreat(index)
+            value = self._parse_disjunction()
+            if value is None:
+                self.refuse("a duration is expected, such as 5 MINUTES or 10", start)
+            return value if "line" in value.meta else value.update_positions(start)
+
+
+def _is_spoken(words: list[str]) -> bool:
+    """Is it numbers, each with a unit, or one number?"""
+    if len(words) == 1:
+        return words[0][:1].isdigit()
+    return (
+        len(words) % 2 == 0
+        and all(word.replace(".", "", 1).isdigit() for word in words[::2])
+        and all(word.isalpha() for word in words[1::2])
+    )
+
+
+def start_column(token: Token) -> int:
+    """The column, from 1, where a token starts; sqlglot keeps where it ends."""
+    return max(1, token.col - (token.end - token.start))
+
+
+def parse_script(text: str) -> list[exp.Expr]:
+    """The syntax trees of the statements of a script.
+
+    >>> [type(tree).__name__ for tree in parse_script("SET emit = eager; SELECT a FROM s [NOW];")]
+    ['Setting', 'Select']
+    """
+    dialect = DriftlineSql()
+    try:
+        trees = dialect.parse(text)
+    except ParseError as error:
+        raise _with_hint(readable(error)) from None
+    except TokenError as error:
+        raise unreadable(error, text) from None
+    return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+
+
+def _with_hint(error: ExpressionError) -> ExpressionError:
+    """A word that starts a statement where none may start: a semicolon was forgotten."""
+    for word in _STARTS:
+        if error.message.upper().startswith(f"SYNTAX ERROR NEAR '{word}'"):
+            message = f"{error.message}; is a ; missing before it?"
+            return ExpressionError(message, error.line, error.column)
+    return error

@@ -1,0 +1,59 @@
+"""ORDER BY and LIMIT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from driftline.plan import nodes
+from driftline.plan.expressions import Expression
+from driftline.plan.types import is_orderable, type_name
+from driftline.sql.errors import refuse
+
+_OTHERS = {
+    "offset": "OFFSET is not supported: number the rows with ROW_NUMBER() OVER (…) and filter them",
+    "sort": "SORT BY is not supported: use ORDER BY … LIMIT",
+    "distribute": "DISTRIBUTE BY is not supported",
+    "cluster": "CLUSTER BY is not supported",
+    "locks": "FOR UPDATE is not supported",
+}
+
+
+def unsupported_order(node: Any) -> None:
+    """Refuses what has no meaning for a stream after the rows of a query."""
+    for key, said in _OTHERS.items():
+        part = node.args.get(key)
+        if part:
+            raise refuse(said, part[0] if isinstance(part, list) else part)
+
+
+def limit_of(limit: exp.Expr | None, order: exp.Expr | None) -> int | None:
+    """How many rows LIMIT asks for; None if all."""
+    if limit is None:
+        return None
+    if isinstance(limit, exp.Fetch):
+        raise refuse("FETCH FIRST is written LIMIT here", limit)
+    count = limit.expression
+    if isinstance(count, exp.Var) and count.name.upper() == "ALL":
+        return None
+    if isinstance(count, exp.Column) and count.name.upper() == "ALL":
+        return None
+    if not (isinstance(count, exp.Literal) and not count.is_string and count.this.isdigit()):
+        raise refuse("LIMIT takes a whole number", count)
+    if order is None:
+        raise refuse(
+            "LIMIT without ORDER BY would be any rows: say with ORDER BY which come first", count
+        )
+    return int(count.this)
+
+
+def order_item(node: exp.Expr, value: Expression) -> nodes.OrderItem:
+    """One item of ORDER BY; nulls first is the default when ascending, and last when descending."""
+    if not isinstance(node, exp.Ordered):
+        return nodes.OrderItem(value)
+    if not is_orderable(value.type):
+        raise refuse(f"one cannot order by a {type_name(value.type)}", node)
+    descending = bool(node.args.get("desc"))
+    nulls_first = bool(node.args.get("nulls_first"))
+    return nodes.OrderItem(value, descending, None if nulls_first != descending else nulls_first)

@@ -1,0 +1,148 @@
+"""Queries: SELECT, set operations, ORDER BY … LIMIT and CTEs, as plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from driftline.plan import nodes
+from driftline.plan.coercion import common_type
+from driftline.plan.expressions import Cast, Column
+from driftline.plan.types import DataType, Schema, type_name
+from driftline.sql.errors import refuse
+from driftline.sql.order import limit_of, order_item, unsupported_order
+from driftline.sql.scope import Relations, Scope, columns_in
+from driftline.sql.select import bind_select
+from driftline.sql.tables import renamed, same_time
+
+
+def bind_query(node: exp.Expr, names: Relations) -> nodes.Node:
+    """The plan of a query."""
+    ctes = node.args.get("with_")
+    if ctes is not None:
+        names = _with_ctes(ctes, names)
+    if isinstance(node, exp.Select):
+        return bind_select(node, names, bind_query)
+    if isinstance(node, exp.SetOperation):
+        return _ordered(_set_operation(node, names), node)
+    if isinstance(node, exp.Subquery):
+        return _ordered(bind_query(node.this, names), node)
+    if isinstance(node, exp.Values):
+        raise refuse("VALUES has no times: a query reads streams", node)
+    raise refuse("a query is expected: SELECT … FROM …", node)
+
+
+def _with_ctes(ctes: exp.With, names: Relations) -> Relations:
+    inner = Relations(names)
+    for cte in ctes.expressions:
+        if inner.known(cte.alias):
+            raise refuse(f"there are two CTEs {cte.alias}", cte)
+        plan = bind_query(cte.this, inner)
+        columns = cte.args["alias"].args.get("columns")
+        if columns:
+            plan = renamed(plan, columns, cte)
+        inner.define(cte.alias, plan)
+    return inner
+
+
+def _set_operation(node: exp.SetOperation, names: Relations) -> nodes.Node:
+    word = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}[type(node)]
+    if node.args.get("side") or node.args.get("kind") or node.args.get("on"):
+        raise refuse(f"only plain {word} [ALL] is supported", node.expression)
+    left, right = bind_query(node.this, names), bind_query(node.expression, names)
+    same_time(left, right, node.expression)
+    if node.args.get("by_name"):
+        right = _by_name(left, right, word, node)
+    if len(left.schema) != len(right.schema):
+        raise refuse(
+            f"{word}: the left side has {len(left.schema)} columns, the right side "
+            f"{len(right.schema)}",
+            node.expression,
+        )
+    left, right = _same_types(left, right, word, node)
+    distinct = bool(node.args.get("distinct"))
+    if isinstance(node, exp.Union):
+        both = nodes.Union(left, right)
+        return nodes.Distinct(both) if distinct else both
+    kind = "intersect" if isinstance(node, exp.Intersect) else "minus"
+    return nodes.SetOperation(left, right, kind, distinct)  # type: ignore[arg-type]
+
+
+def _by_name(left: nodes.Node, right: nodes.Node, word: str, node: exp.SetOperation) -> nodes.Node:
+    columns = []
+    for each in left.schema:
+        found = right.schema.find(each.name)
+        if len(found) != 1:
+            raise refuse(
+                f"{word} BY NAME: the right side has no column {each.name}", node.expression
+            )
+        value = Column(right.schema.key(found[0]), found[0].type, found[0].qualifier)
+        columns.append(nodes.Named(each.name, value))
+    if len(columns) != len(right.schema):
+        raise refuse(f"{word} BY NAME: the right side has further columns", node.expression)
+    return nodes.Project(right, tuple(columns))
+
+
+def _same_types(
+    left: nodes.Node, right: nodes.Node, word: str, node: exp.SetOperation
+) -> tuple[nodes.Node, nodes.Node]:
+    kinds: list[DataType] = []
+    for place, (one, other) in enumerate(zip(left.schema, right.schema, strict=True), start=1):
+        kind = one.type if one.type == other.type else common_type(one.type, other.type)
+        if kind is None:
+            raise refuse(
+                f"{word}: column {place} is {type_name(one.type)} on the left and "
+                f"{type_name(other.type)} on the right",
+                node.expression,
+            )
+        kinds.append(kind)
+    return _cast(left, kinds), _cast(right, kinds)
+
+
+def _cast(plan: nodes.Node, kinds: list[DataType]) -> nodes.Node:
+    schema = plan.schema
+    if [each.type for each in schema] == kinds:
+        return plan
+    columns = []
+    for name, each, kind in zip(schema.names, schema, kinds, strict=True):
+        value = Column(name, each.type, each.qualifier)
+        columns.append(nodes.Named(name, value if each.type == kind else Cast(value, kind)))
+    return nodes.Project(plan, tuple(columns))
+
+
+def _ordered(plan: nodes.Node, node: Any) -> nodes.Node:
+    """ORDER BY and LIMIT after a set operation or a query in brackets."""
+    unsupported_order(node)
+    order, limit = node.args.get("order"), node.args.get("limit")
+    count = limit_of(limit, order)
+    if order is None:
+        return plan
+    output = Scope(nodes.Project(plan, tuple(_plain(plan.schema))))
+    items = []
+    for each in order.expressions:
+        number = each.this
+        if isinstance(number, exp.Literal) and not number.is_string:
+            items.append(order_item(each, _by_position(plan.schema, number)))
+            continue
+        for column in columns_in(each.this):
+            if column.table:
+                raise refuse("ORDER BY takes columns of the result here, without a table", column)
+        items.append(order_item(each, output.resolve(each.this)))
+    if count is None:
+        return plan
+    return nodes.Rank(plan, (), tuple(items), name=None, limit=count)
+
+
+def _plain(schema: Schema) -> list[nodes.Named]:
+    return [
+        nodes.Named(name, Column(name, each.type, each.qualifier))
+        for name, each in zip(schema.names, schema, strict=True)
+    ]
+
+
+def _by_position(schema: Schema, number: exp.Literal) -> Column:
+    place = int(number.this) if number.this.isdigit() else 0
+    if not 1 <= place <= len(schema):
+        raise refuse(f"there is no column {number.this}: there are {len(schema)}", number)
+    return Column(schema.names[place - 1], schema.fields[place - 1].type)

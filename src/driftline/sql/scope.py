@@ -1,0 +1,162 @@
+"""What names mean: relations by name, and columns inside one SELECT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from driftline.plan import nodes
+from driftline.plan.errors import ExpressionError
+from driftline.plan.expressions import Column, Expression
+from driftline.plan.names import find_column
+from driftline.plan.resolver import resolve
+from driftline.plan.types import Field, Schema
+from driftline.sql.errors import at, refuse
+
+
+class Relations:
+    """The streams, views and CTEs that a query can read; inner ones hide outer ones."""
+
+    def __init__(self, outer: Relations | None = None) -> None:
+        self.outer = outer
+        self._plans: dict[str, tuple[str, nodes.Node]] = {}
+        self.read: set[str] = outer.read if outer is not None else set()
+
+    def define(self, name: str, plan: nodes.Node) -> None:
+        self._plans[name.lower()] = (name, plan)
+
+    def known(self, name: str) -> bool:
+        return name.lower() in self._plans
+
+    def names(self) -> list[str]:
+        outer = self.outer.names() if self.outer is not None else []
+        return [name for name, _ in self._plans.values()] + outer
+
+    def find(self, node: exp.Table) -> nodes.Node:
+        """The plan behind a name in FROM."""
+        if node.args.get("db") is not None:
+            raise refuse("a stream has a name of one part: there are no databases here", node)
+        found = self._lookup(node.name)
+        if found is None:
+            near = get_close_matches(
+                node.name.lower(), [name.lower() for name in self.names()], n=1, cutoff=0.6
+            )
+            known = {name.lower(): name for name in self.names()}
+            hint = f"did you mean {known[near[0]]}?" if near else f"there are {self._listed()}"
+            raise refuse(f"there is no stream or view {node.name}; {hint}", node)
+        self.read.add(node.name.lower())
+        return found
+
+    def _lookup(self, name: str) -> nodes.Node | None:
+        if self.known(name):
+            return self._plans[name.lower()][1]
+        return self.outer._lookup(name) if self.outer is not None else None
+
+    def _listed(self) -> str:
+        return ", ".join(self.names()) or "none: CREATE STREAM declares one"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The rows that FROM gives, and what column names mean among them.
+
+    `merged` holds the columns that JOIN … USING gives once: the name, and what stands for it.
+    `hidden` are the sides' own columns of these names, which `*` leaves out.
+    """
+
+    plan: nodes.Node
+    merged: Mapping[str, exp.Expr] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def schema(self) -> Schema:
+        return self.plan.schema
+
+    def over(self, plan: nodes.Node) -> Scope:
+        """The same names over other rows of the same columns."""
+        return Scope(plan, self.merged, self.hidden)
+
+    def prepared(self, node: exp.Expr) -> exp.Expr:
+        """A copy in which the columns of USING are written out."""
+        if not self.merged:
+            return node
+        return replaced(
+            node,
+            lambda column: None if column.table else self.merged.get(column.name.lower()),
+        )
+
+    def resolve(self, node: exp.Expr, more: Schema | None = None) -> Expression:
+        """The expression that a part of the query means; `more` are further columns."""
+        with at(node):
+            schema = self.schema if more is None else self.schema + more
+            return resolve(self.prepared(node), schema)
+
+    def has(self, column: exp.Column) -> bool:
+        """Does a name mean a column here? An ambiguous one does."""
+        names = [part.name for part in column.parts]
+        if len(names) == 1 and names[0].lower() in self.merged:
+            return True
+        found = self.schema.find(names[1], names[0]) if len(names) > 1 else ()
+        return bool(found or self.schema.find(names[0]))
+
+    def star(self, qualifier: exp.Expr | None = None) -> list[nodes.Named]:
+        """The columns that `*` or `relation.*` stands for."""
+        schema = self.schema
+        if qualifier is None:
+            merged = [
+                nodes.Named(each.name, resolve(each.copy(), schema))
+                if isinstance(each, exp.Column)
+                else nodes.Named(name, resolve(each.copy(), schema))
+                for name, each in self.merged.items()
+            ]
+            rest = [each for each in schema if schema.key(each) not in self.hidden]
+            return merged + [nodes.Named(schema.key(each), _column(schema, each)) for each in rest]
+        wanted = qualifier.name.lower()
+        chosen = [each for each in schema if (each.qualifier or "").lower() == wanted]
+        if not chosen:
+            known = sorted({each.qualifier for each in schema if each.qualifier})
+            raise refuse(
+                f"there is no relation {qualifier.name} here; there are {', '.join(known)}",
+                qualifier,
+            )
+        return [nodes.Named(each.name, _column(schema, each)) for each in chosen]
+
+
+def _column(schema: Schema, each: Field) -> Column:
+    return Column(schema.key(each), each.type, each.qualifier)
+
+
+def column_of(schema: Schema, node: exp.Column) -> Column:
+    """The column that a name means, with no fields after it."""
+    with at(node):
+        found, rest = find_column(schema, [part.name for part in node.parts])
+        if rest:
+            raise ExpressionError(f"a column is expected, and {node.name} is a field")
+        return found
+
+
+def columns_in(node: exp.Expr) -> list[exp.Column]:
+    """The columns that are written in an expression, but not those in its subqueries."""
+    return [each for each in walked(node) if isinstance(each, exp.Column)]
+
+
+def walked(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of an expression, from the top; a subquery is one part."""
+    return list(node.walk(prune=lambda each: isinstance(each, exp.Query) and each is not node))
+
+
+def replaced(node: exp.Expr, change: Callable[[exp.Column], exp.Expr | None]) -> exp.Expr:
+    """A copy of an expression in which columns have given way to what `change` says."""
+    copy = node.copy()
+    for column in columns_in(copy):
+        new = change(column)
+        if new is None:
+            continue
+        if column is copy:
+            copy = new.copy()
+        else:
+            column.replace(new.copy())
+    return copy

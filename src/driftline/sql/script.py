@@ -1,0 +1,288 @@
+"""Scripts: several statements, and the queries that they ask for.
+
+>>> script = read_script('''
+...     CREATE STREAM trades (symbol STRING, qty INT);
+...     CREATE VIEW big AS SELECT * FROM trades WHERE qty > 100;
+...     SELECT symbol FROM big [RANGE 10];
+... ''')
+>>> [output.name for output in script.outputs], list(script.streams)
+(['result'], ['trades'])
+>>> print(script.outputs[0].plan.tree())
+project symbol
+└─ window [RANGE 10]
+   └─ as big
+      └─ select (qty > 100)
+         └─ source trades (symbol STRING, qty INT)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from driftline.plan import nodes
+from driftline.plan.coercion import can_cast
+from driftline.plan.durations import ticks
+from driftline.plan.expressions import Cast, Column
+from driftline.plan.resolver import place_of
+from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
+from driftline.sql.errors import at, in_text, refuse
+from driftline.sql.grammar import parse_script
+from driftline.sql.query import bind_query
+from driftline.sql.scope import Relations
+from driftline.sql.syntax import CreateStream, CreateView, InsertInto, Setting
+from driftline.sql.tables import renamed
+
+RESULT = "result"
+EMITS = ("perfect", "ordered", "eager")
+SETTINGS = ("emit", "block", "remember")
+OPTIONS = ("time", "disorder", "timestamps")
+LATER_OPTIONS = ("source", "latency", "skew", "timeout", "heartbeats")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A query of a script: its name, its plan, what SET said before it, and where it stands."""
+
+    name: str
+    plan: nodes.Node
+    settings: Mapping[str, str] = field(default_factory=dict)
+    line: int = 1
+    column: int = 1
+
+
+@dataclass(frozen=True)
+class Script:
+    """What a script means: the streams it declares, its queries in order, and remarks."""
+
+    text: str
+    streams: Mapping[str, nodes.Source]
+    outputs: tuple[Output, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_script(text: str, relations: Mapping[str, nodes.Node] | None = None) -> Script:
+    """The meaning of a script; a mistake raises `SqlError`. `relations` are known before it."""
+    with in_text(text):
+        reader = _Reader(relations or {})
+        for statement in parse_script(text):
+            with at(statement):
+                reader.read(statement)
+        return Script(text, reader.streams, tuple(reader.outputs()), tuple(reader.notes))
+
+
+class _Reader:
+    def __init__(self, relations: Mapping[str, nodes.Node]) -> None:
+        self.names = Relations()
+        for name, plan in relations.items():
+            self.names.define(name, plan)
+        self.streams: dict[str, nodes.Source] = {}
+        self.settings: dict[str, str] = {}
+        self.notes: list[str] = []
+        self._outputs: dict[str, Output] = {}
+        self._unnamed = 0
+
+    def outputs(self) -> list[Output]:
+        return list(self._outputs.values())
+
+    def read(self, node: exp.Expr) -> None:
+        if isinstance(node, CreateStream):
+            self._create_stream(node)
+        elif isinstance(node, CreateView):
+            plan = bind_query(node.args["query"], self.names)
+            if node.args.get("columns"):
+                plan = renamed(plan, node.args["columns"], node.args["columns"][0])
+            self._define(node, plan)
+        elif isinstance(node, InsertInto):
+            self._insert(node)
+        elif isinstance(node, Setting):
+            self._set(node)
+        elif isinstance(node, exp.Query):
+            self._unnamed += 1
+            name = RESULT if self._unnamed == 1 else f"{RESULT}_{self._unnamed}"
+            self._put_out(name, bind_query(node, self.names), node)
+            self._remark_on_order(node)
+        else:
+            raise refuse("a statement is expected: CREATE, INSERT INTO, SET or SELECT", node)
+
+    def _define(self, node: exp.Expr, plan: nodes.Node) -> None:
+        name = node.this.name
+        if self.names.known(name) and not node.args.get("replace"):
+            raise refuse(f"there is a stream or view {name} already", node.this)
+        self.names.define(name, plan)
+
+    def _put_out(self, name: str, plan: nodes.Node, node: exp.Expr) -> None:
+        if name in self._outputs:
+            raise refuse(f"two queries have the name {name}", node)
+        _refuse_no_columns(plan, node)
+        line, column = place_of(node)
+        self._outputs[name] = Output(name, plan, dict(self.settings), line or 1, column or 1)
+
+    # Streams
+
+    def _create_stream(self, node: CreateStream) -> None:
+        query = node.args.get("query")
+        if query is not None:
+            if node.args.get("options"):
+                raise refuse("CREATE STREAM … AS takes no WITH: the query says it all", node)
+            plan = bind_query(query, self.names)
+            self._define(node, plan)
+            self._put_out(node.this.name, plan, node)
+            return
+        schema = self._columns(node)
+        options = self._options(node)
+        time, stamps = None, False
+        if "time" in options:
+            time = self._time(schema, options["time"])
+            stamps = is_timestamp(schema.find(time)[0].type)
+        if "timestamps" in options:
+            said = options["timestamps"]
+            if said.name.lower() not in ("true", "false"):
+                raise refuse("timestamps is true or false", said)
+            stamps = said.name.lower() == "true"
+        late = None
+        if "disorder" in options:
+            with at(options["disorder"]):
+                late = ticks(options["disorder"].name, stamps)
+        name = node.this.name
+        source = nodes.Source(name, schema, time, stamps, late)
+        self._define(node, source)
+        self.streams[name] = source
+
+    def _columns(self, node: CreateStream) -> Schema:
+        columns: dict[str, object] = {}
+        for each in node.args["columns"]:
+            if each.name.lower() in {known.lower() for known in columns}:
+                raise refuse(f"there are two columns {each.name}", each)
+            with at(each):
+                columns[each.name] = type_of(each.args["kind"])
+        if not columns:
+            raise refuse("a stream needs at least one column", node)
+        return Schema.of(columns)
+
+    def _options(self, node: CreateStream) -> dict[str, exp.Expr]:
+        options: dict[str, exp.Expr] = {}
+        for each in node.args.get("options") or ():
+            key = each.name.lower()
+            if key in LATER_OPTIONS:
+                raise refuse(f"the option {key} is not supported yet", each)
+            if key not in OPTIONS:
+                known = ", ".join(OPTIONS)
+                raise refuse(f"there is no option {each.name}; there are {known}", each)
+            if key in options:
+                raise refuse(f"the option {key} is given twice", each)
+            options[key] = each.expression
+        return options
+
+    @staticmethod
+    def _time(schema: Schema, said: exp.Expr) -> str:
+        found = schema.find(said.name)
+        if not found:
+            known = ", ".join(schema.names)
+            raise refuse(f"the time is to be {said.name}, but the columns are {known}", said)
+        if not is_timestamp(found[0].type) and not is_integer(found[0].type):
+            raise refuse(
+                f"the time {found[0].name} is a {type_name(found[0].type)}; it must be a TIMESTAMP "
+                "or an integer",
+                said,
+            )
+        return found[0].name
+
+    # Sinks
+
+    def _insert(self, node: InsertInto) -> None:
+        name, query = node.this.name, node.args["query"]
+        if name.lower() in self.names.read and name not in self._outputs:
+            raise refuse(f"{name} is read before INSERT INTO fills it: move the INSERT up", node)
+        plan = bind_query(query, self.names)
+        columns = node.args.get("columns")
+        if columns:
+            plan = renamed(plan, columns, columns[0])
+        declared = next(
+            (each for each in self.streams.values() if each.name.lower() == name.lower()), None
+        )
+        if declared is not None:
+            name = declared.name
+            plan = _as_declared(plan, declared.columns, bool(columns), node)
+        before = self._outputs.get(name)
+        if before is not None:
+            if len(before.plan.schema) != len(plan.schema):
+                raise refuse(f"{name} has {len(before.plan.schema)} columns already", node)
+            kinds = [each.type for each in before.plan.schema]
+            if kinds != [each.type for each in plan.schema]:
+                raise refuse(f"{name} has columns of other types already: use CAST", node)
+            plan = nodes.Union(before.plan, plan)
+            self._outputs[name] = replace(before, plan=plan)
+        else:
+            if declared is None and self.names.known(name):
+                raise refuse(f"{name} is a view, and INSERT INTO takes a stream", node.this)
+            self._put_out(name, plan, node)
+        self.names.define(name, plan)
+
+    # Settings
+
+    def _set(self, node: Setting) -> None:
+        key, value = node.name.lower(), node.expression
+        if key not in SETTINGS:
+            raise refuse(
+                f"there is no setting {node.name}; there are {', '.join(SETTINGS)}", node.this
+            )
+        said = value.name
+        if key == "emit":
+            said = said.lower()
+            if said not in EMITS:
+                raise refuse(f"emit is {', '.join(EMITS[:-1])} or {EMITS[-1]}, not {said}", value)
+        else:
+            with at(value):
+                ticks(said, timestamps=True)
+        self.settings[key] = said
+
+    def _remark_on_order(self, node: exp.Expr) -> None:
+        if node.args.get("order") is not None and node.args.get("limit") is None:
+            line, column = place_of(node.args["order"])
+            self.notes.append(
+                f"line {line}, column {column}: ORDER BY without LIMIT has no effect: the changes "
+                "of an answer come in order of arrival"
+            )
+
+
+def _refuse_no_columns(plan: nodes.Node, node: exp.Expr) -> None:
+    seen: set[str] = set()
+    for name in plan.schema.names:
+        if name.lower() in seen:
+            raise refuse(f"two columns of the result have the name {name}: name one with AS", node)
+        seen.add(name.lower())
+
+
+def _as_declared(plan: nodes.Node, declared: Schema, named: bool, node: exp.Expr) -> nodes.Node:
+    """The rows of a query as the rows of a declared stream: by position, or by given names."""
+    have = plan.schema
+    if len(have) != len(declared):
+        raise refuse(f"{node.this.name} has {len(declared)} columns, the query {len(have)}", node)
+    columns = []
+    for place, wanted in enumerate(declared):
+        each, key = have.fields[place], have.names[place]
+        if named:
+            found = have.find(wanted.name)
+            if len(found) != 1:
+                raise refuse(f"the column {wanted.name} of {node.this.name} is not given", node)
+            each, key = found[0], have.key(found[0])
+        value = Column(key, each.type, each.qualifier)
+        if each.type != wanted.type and not can_cast(each.type, wanted.type):
+            raise refuse(
+                f"{wanted.name} is a {type_name(wanted.type)}, and the query gives a "
+                f"{type_name(each.type)}",
+                node,
+            )
+        columns.append(
+            nodes.Named(
+                wanted.name, value if each.type == wanted.type else Cast(value, wanted.type)
+            )
+        )
+    if [column.name for column in columns] == list(have.names) and all(
+        isinstance(column.value, Column) for column in columns
+    ):
+        return plan
+    return nodes.Project(plan, tuple(columns))

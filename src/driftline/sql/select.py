@@ -1,0 +1,378 @@
+"""One SELECT, as a plan: FROM, WHERE, GROUP BY, HAVING, window functions, columns, DISTINCT, top-k.
+
+The clauses are read in the order in which SQL gives them meaning. Names that the select list gives
+are known to GROUP BY, HAVING and ORDER BY, and to later items of the list, as in Spark; a column of
+the input goes before such a name (but not in ORDER BY).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from driftline.plan import nodes
+from driftline.plan.expressions import Column, Expression
+from driftline.sql.errors import refuse
+from driftline.sql.grammar import TEXT
+from driftline.sql.grouping import Groups
+from driftline.sql.order import limit_of, order_item, unsupported_order
+from driftline.sql.overs import Overs
+from driftline.sql.scope import Relations, replaced, walked
+from driftline.sql.tables import BindQuery, bind_from
+from driftline.sql.where import filtered
+
+_REFUSED_ELSEWHERE = ("offset", "sort", "distribute", "cluster", "locks")
+_UNDERSTOOD = (
+    *("with_", "hint", "distinct", "expressions", "from_", "joins", "where", "group", "having"),
+    *("windows", "order", "limit"),
+    *_REFUSED_ELSEWHERE,
+)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item of a select list: its name, and either how it was written or its columns."""
+
+    name: str
+    node: exp.Expr
+    star: tuple[nodes.Named, ...] = ()
+
+
+def bind_select(node: exp.Select, names: Relations, bind: BindQuery) -> nodes.Node:
+    """The plan of a SELECT."""
+    return _Select(node, names, bind).plan()
+
+
+class _Select:
+    def __init__(self, node: exp.Select, names: Relations, bind: BindQuery) -> None:
+        self.node, self.names, self.bind = node, names, bind
+        _refuse_unknown_clauses(node)
+        source = node.args.get("from_")
+        if source is None:
+            raise refuse("a SELECT needs FROM: a continuous query reads at least one stream", node)
+        joins = node.args.get("joins") or []
+        self.scope = bind_from(source.this, joins, names, bind)
+        where = node.args.get("where")
+        if where is not None:
+            _refuse_window_functions(where.this, "WHERE")
+            self._hint_at_aliases(where.this)
+            self.scope = filtered(self.scope, where.this, "WHERE", names, bind)
+        self.items = self._items()
+        self.aliases = {
+            item.name.lower(): item.node
+            for item in self.items
+            if isinstance(item.node, exp.Alias) and not item.star
+        }
+        named = {each.name.lower(): each for each in node.args.get("windows") or ()}
+        self.overs = Overs(self.scope.schema, named)
+
+    def plan(self) -> nodes.Node:
+        order, limit = self.node.args.get("order"), self.node.args.get("limit")
+        unsupported_order(self.node)
+        count = limit_of(limit, order)
+        distinct = self.node.args.get("distinct")
+        if distinct is not None and distinct.args.get("on") is not None:
+            raise refuse("DISTINCT ON is not supported: use ROW_NUMBER() OVER (…) = 1", self.node)
+        groups = self._groups()
+        if groups is None and self._is_star() and order is None:
+            rows = self.scope.plan
+            return nodes.Distinct(rows) if distinct is not None else rows
+        outputs = [output for item in self.items for output in self._outputs(item, groups)]
+        _refuse_same_names(outputs, self.items)
+        wanted = self._order(order, outputs, groups) if order is not None else []
+        plan = self._before_projection(groups)
+        by_columns = groups is None and self._is_star()
+        hidden = [named for named, _ in wanted if named not in outputs]
+        if hidden and distinct is not None and order is not None:
+            raise refuse(
+                "with DISTINCT, ORDER BY takes columns of the select list", order.expressions[0]
+            )
+        if not by_columns or hidden:
+            columns = tuple(outputs) + (tuple(dict.fromkeys(hidden)) if count is not None else ())
+            plan = nodes.Project(plan, columns)
+        if distinct is not None:
+            plan = nodes.Distinct(plan)
+        if count is None:
+            return plan
+        items = tuple(
+            order_item(
+                each,
+                Column(named.name, named.value.type) if not by_columns or hidden else named.value,
+            )
+            for named, each in wanted
+        )
+        plan = nodes.Rank(plan, (), items, name=None, limit=count)
+        if hidden:
+            kept = (nodes.Named(each.name, Column(each.name, each.value.type)) for each in outputs)
+            plan = nodes.Project(plan, tuple(kept))
+        return plan
+
+    # The select list
+
+    def _items(self) -> list[Item]:
+        items: list[Item] = []
+        for node in self.node.expressions:
+            inner = node.this if isinstance(node, exp.Column) else node
+            if isinstance(inner, exp.Star):
+                if any(inner.args.get(key) for key in ("except_", "replace", "rename")):
+                    raise refuse("* EXCEPT is not supported: name the columns", node)
+                table = node.args.get("table") if isinstance(node, exp.Column) else None
+                items.append(Item("*", node, tuple(self.scope.star(table))))
+            elif isinstance(node, exp.Aliases):
+                raise refuse("an item of the select list has one name", node)
+            else:
+                items.append(Item(_name_of(node), node))
+        if not items:
+            raise refuse("the select list is empty: say which columns, or *", self.node)
+        return items
+
+    def _is_star(self) -> bool:
+        return (
+            len(self.items) == 1
+            and isinstance(self.items[0].node, exp.Star)
+            and not self.scope.merged
+        )
+
+    def _outputs(self, item: Item, groups: Groups | None) -> list[nodes.Named]:
+        if item.star:
+            if groups is None:
+                return list(item.star)
+            return [
+                nodes.Named(each.name, groups.over(each.value, item.node)) for each in item.star
+            ]
+        value = self._value(item.node.unalias(), groups, _alias_of(item.node))
+        return [nodes.Named(item.name, value)]
+
+    def _value(self, node: exp.Expr, groups: Groups | None, alias: str | None = None) -> Expression:
+        """What an expression of the select list means, over groups if there are any."""
+        plain = self.overs.taken_out(self._with_aliases(node), alias)
+        _refuse_subqueries(plain)
+        value = self.scope.resolve(plain, self.overs.fields)
+        return value if groups is None else groups.over(value, plain)
+
+    def _with_aliases(self, node: exp.Expr, first: bool = False) -> exp.Expr:
+        """The expression with names of the select list written out; `first`: before columns."""
+
+        def written_out(column: exp.Column) -> exp.Expr | None:
+            name = column.name.lower()
+            if column.table or name not in self.aliases or (not first and self.scope.has(column)):
+                return None
+            meant = self.aliases[name].this
+            if meant is node or node in meant.walk():
+                return None
+            return exp.Paren(this=meant.copy())
+
+        return self._until_done(node, written_out)
+
+    @staticmethod
+    def _until_done(node: exp.Expr, change: Callable[[exp.Column], exp.Expr | None]) -> exp.Expr:
+        changed = replaced(node, change)
+        return node if changed == node else changed
+
+    def _hint_at_aliases(self, where: exp.Expr) -> None:
+        given = {
+            each.alias.lower() for each in self.node.expressions if isinstance(each, exp.Alias)
+        }
+        for column in (part for part in walked(where) if isinstance(part, exp.Column)):
+            if not column.table and column.name.lower() in given and not self.scope.has(column):
+                raise refuse(
+                    f"{column.name} is a name that SELECT gives, which WHERE does not know yet: "
+                    "write the expression, or filter in an outer query",
+                    column,
+                )
+
+    # Groups and window functions
+
+    def _groups(self) -> Groups | None:
+        group, having = self.node.args.get("group"), self.node.args.get("having")
+        values = [
+            self.scope.resolve(
+                self.overs.taken_out(self._with_aliases(item.node.unalias()), _alias_of(item.node)),
+                self.overs.fields,
+            )
+            for item in self.items
+            if not item.star and not _has_subquery(item.node)
+        ]
+        if group is None and having is None and not any(value.aggregates() for value in values):
+            return None
+        groups = Groups(self.scope)
+        if group is not None:
+            self._add_keys(groups, group)
+        self._having(groups, having)
+        return groups
+
+    def _add_keys(self, groups: Groups, group: exp.Group) -> None:
+        for key, word in (
+            ("rollup", "ROLLUP"),
+            ("cube", "CUBE"),
+            ("grouping_sets", "GROUPING SETS"),
+        ):
+            if group.args.get(key):
+                raise refuse(
+                    f"{word} is not supported: use UNION ALL of several GROUP BY",
+                    group.args[key][0],
+                )
+        if group.args.get("all"):
+            for item in self.items:
+                self._add_all(groups, item)
+            return
+        for node in group.expressions:
+            if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+                raise refuse(f"{type(node).__name__.upper()} is not supported", node)
+            _refuse_window_functions(node, "GROUP BY")
+            for inner, name in self._keys_of(node, self._item_at(node)):
+                value = self.scope.resolve(inner)
+                if value.aggregates():
+                    raise refuse("GROUP BY takes no aggregate", node)
+                groups.add_key(value, name or self._given_name(value))
+
+    def _keys_of(self, node: exp.Expr, item: Item | None) -> list[tuple[exp.Expr, str | None]]:
+        if item is None:
+            inner = self._with_aliases(node)
+            is_name = isinstance(node, exp.Column) and inner is not node
+            return [(inner, node.name if is_name else None)]
+        if item.star:
+            raise refuse("GROUP BY by position cannot mean *", node)
+        return [(self._with_aliases(item.node.unalias()), item.name)]
+
+    def _item_at(self, node: exp.Expr) -> Item | None:
+        """The item that a number in GROUP BY means."""
+        if not isinstance(node, exp.Literal) or node.is_string:
+            return None
+        place = int(node.this) if node.this.isdigit() else 0
+        if not 1 <= place <= len(self.items):
+            raise refuse(
+                f"there is no item {node.this} in the select list: it has {len(self.items)}", node
+            )
+        return self.items[place - 1]
+
+    def _add_all(self, groups: Groups, item: Item) -> None:
+        if item.star:
+            for each in item.star:
+                groups.add_key(each.value, each.name)
+            return
+        value = self.scope.resolve(self._with_aliases(item.node.unalias()))
+        if not value.aggregates():
+            groups.add_key(value, item.name)
+
+    def _given_name(self, value: Expression) -> str | None:
+        """The name under which the select list gives a key, so that it is called that at once."""
+        for item in self.items:
+            if item.star or isinstance(item.node, exp.Column) or _has_subquery(item.node):
+                continue
+            if any(isinstance(part, exp.Window) for part in walked(item.node)):
+                continue
+            if self.scope.resolve(self._with_aliases(item.node.unalias())) == value:
+                return item.name
+        return None
+
+    def _having(self, groups: Groups, having: exp.Having | None) -> None:
+        if having is None:
+            return
+        _refuse_window_functions(having.this, "HAVING")
+        _refuse_subqueries(having.this)
+        condition = self._with_aliases(having.this)
+        groups.having(self.scope.resolve(condition), condition)
+
+    def _before_projection(self, groups: Groups | None) -> nodes.Node:
+        """The rows that the select list is computed from."""
+
+        def resolve(node: exp.Expr) -> Expression:
+            value = self.scope.resolve(self._with_aliases(node))
+            return value if groups is None else groups.over(value, node)
+
+        def ranked(plan: nodes.Node) -> nodes.Node:
+            for over in self.overs.found:
+                plan = over.applied(plan, resolve)
+            return plan
+
+        if groups is None:
+            return ranked(self.scope.plan)
+        ranked(groups.plan())  # so that the groups learn of aggregates that only an OVER uses
+        return ranked(groups.plan())
+
+    # Order
+
+    def _order(
+        self, order: exp.Order, outputs: list[nodes.Named], groups: Groups | None
+    ) -> list[tuple[nodes.Named, exp.Expr]]:
+        """What to order by: columns of the output, or further ones that have to be computed."""
+        found: list[tuple[nodes.Named, exp.Expr]] = []
+        for each in order.expressions:
+            node = each.this
+            if isinstance(node, exp.Literal) and not node.is_string:
+                place = int(node.this) if node.this.isdigit() else 0
+                if not 1 <= place <= len(outputs):
+                    raise refuse(
+                        f"there is no column {node.this} to order by: there are {len(outputs)}",
+                        node,
+                    )
+                found.append((outputs[place - 1], each))
+                continue
+            value = self._ordering_value(node, groups)
+            same = next((output for output in outputs if output.value == value), None)
+            found.append((same or nodes.Named(f"$order{len(found)}", value), each))
+        return found
+
+    def _ordering_value(self, node: exp.Expr, groups: Groups | None) -> Expression:
+        plain = self.overs.taken_out(self._with_aliases(node, first=True))
+        _refuse_subqueries(plain)
+        value = self.scope.resolve(plain, self.overs.fields)
+        if groups is None and value.aggregates():
+            raise refuse("ORDER BY an aggregate needs GROUP BY", node)
+        return value if groups is None else groups.over(value, plain)
+
+
+def _name_of(node: exp.Expr) -> str:
+    """The name of an item: the given one, the column's, or else how it is written."""
+    if isinstance(node, exp.Alias):
+        return node.alias
+    if isinstance(node, (exp.Column, exp.Dot)):
+        return node.name or node.expression.name
+    text: str = node.meta.get(TEXT) or node.sql("spark")
+    return " ".join(text.split())
+
+
+def _alias_of(node: exp.Expr) -> str | None:
+    return node.alias if isinstance(node, exp.Alias) else None
+
+
+def _refuse_same_names(outputs: list[nodes.Named], items: list[Item]) -> None:
+    seen: set[str] = set()
+    for place, output in enumerate(outputs):
+        if output.name.lower() in seen:
+            node = items[min(place, len(items) - 1)].node
+            raise refuse(
+                f"two columns of the result have the name {output.name}: name one with AS", node
+            )
+        seen.add(output.name.lower())
+
+
+def _refuse_unknown_clauses(node: exp.Select) -> None:
+    for key, part in node.args.items():
+        if part and key not in _UNDERSTOOD:
+            word = {"laterals": "LATERAL VIEW", "qualify": "QUALIFY"}.get(key, key.upper())
+            place = part[0] if isinstance(part, list) else part
+            raise refuse(f"{word} is not supported", place if isinstance(place, exp.Expr) else node)
+
+
+def _refuse_window_functions(node: exp.Expr, clause: str) -> None:
+    for part in walked(node):
+        if isinstance(part, exp.Window):
+            raise refuse(f"a window function cannot be in {clause}: compute it in a subquery", part)
+
+
+def _has_subquery(node: exp.Expr) -> bool:
+    return any(isinstance(part, (exp.Query, exp.Exists)) for part in walked(node))
+
+
+def _refuse_subqueries(node: exp.Expr) -> None:
+    for part in walked(node):
+        if isinstance(part, (exp.Query, exp.Exists)):
+            raise refuse(
+                "a subquery can be in FROM, or in WHERE as [NOT] EXISTS (…) or [NOT] IN (…): "
+                "join with it instead",
+                part,
+            )

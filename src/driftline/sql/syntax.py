@@ -1,0 +1,71 @@
+"""The parts of a script's syntax tree that sqlglot does not know."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+
+
+class CreateStream(exp.Expression):
+    """`CREATE STREAM name (column type, …) WITH (key = value, …)`, or `… AS query`."""
+
+    arg_types: ClassVar[dict[str, Any]] = {
+        "this": True,
+        "columns": False,
+        "options": False,
+        "query": False,
+        "replace": False,
+    }
+
+
+class CreateView(exp.Expression):
+    """`CREATE VIEW name [(column, …)] AS query`."""
+
+    arg_types: ClassVar[dict[str, Any]] = {
+        "this": True,
+        "columns": False,
+        "query": True,
+        "replace": False,
+    }
+
+
+class InsertInto(exp.Expression):
+    """`INSERT INTO name [(column, …)] query`."""
+
+    arg_types: ClassVar[dict[str, Any]] = {"this": True, "columns": False, "query": True}
+
+
+class Setting(exp.Expression):
+    """`SET name = value`, and an item of WITH; the value is a literal."""
+
+    arg_types: ClassVar[dict[str, Any]] = {"this": True, "expression": True}
+
+
+class Bracket(exp.Expression):
+    """A window in brackets; the durations are literals, intervals or expressions."""
+
+    arg_types: ClassVar[dict[str, Any]] = {
+        "form": True,
+        "size": False,
+        "slide": False,
+        "start": False,
+        "duration": False,
+    }
+
+
+class WindowTable(exp.Expression):
+    """`TUMBLE(…)` or `HOP(…)` in FROM: a table, perhaps a column of it, and durations."""
+
+    arg_types: ClassVar[dict[str, Any]] = {
+        "this": True,
+        "name": True,
+        "time": False,
+        "expressions": True,
+    }
+
+
+class Duration(exp.Expression):
+    """A duration as it is written in brackets: `5 MINUTES`, `10`, `1 HOUR 30 MINUTES`."""
+
+    arg_types: ClassVar[dict[str, Any]] = {"this": True}

@@ -1,0 +1,108 @@
+"""Windows: brackets after a table, and the tables TUMBLE(…) and HOP(…)."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from driftline.plan import nodes
+from driftline.plan.durations import ticks
+from driftline.plan.expressions import Expression, Literal
+from driftline.plan.resolver import resolve
+from driftline.plan.types import BIGINT, INTERVAL, INTERVAL_MONTHS, Schema, is_integer, is_timestamp
+from driftline.sql.errors import at, refuse
+from driftline.sql.scope import column_of
+from driftline.sql.syntax import Bracket, Duration, WindowTable
+
+LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
+"""What the expressions of [FROM e FOR d] are about."""
+
+
+def window(plan: nodes.Node, bracket: Bracket) -> nodes.Node:
+    """The lifetimes that a bracket gives to the rows of a plan."""
+    stamps = plan.timestamps
+    match bracket.args["form"]:
+        case "now":
+            return nodes.Window(plan, "now")
+        case "unbounded":
+            return nodes.Window(plan, "unbounded")
+        case "from":
+            return nodes.Window(
+                plan,
+                "general",
+                start=_time(bracket.args["start"], stamps),
+                duration=_time(bracket.args["duration"], stamps),
+            )
+    size = duration(bracket.args["size"], stamps)
+    slide = bracket.args.get("slide")
+    if slide is None:
+        return nodes.Window(plan, "sliding", size)
+    step = duration(slide, stamps)
+    if step == 0:
+        raise refuse("a hopping window needs a slide of at least one tick", slide)
+    return nodes.Window(plan, "hopping", size, step)
+
+
+def window_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
+    """The rows of a plan with the columns window_start and window_end."""
+    name, durations = node.args["name"], node.expressions
+    wanted = {"TUMBLE": ["a size"], "HOP": ["a slide", "a size"]}[name]
+    if len(durations) != len(wanted):
+        raise refuse(f"{name} takes a table and {' and '.join(wanted)}", node)
+    stamps, time = plan.timestamps, None
+    if node.args.get("time") is not None:
+        column = column_of(plan.schema, node.args["time"])
+        if not is_timestamp(column.type) and not is_integer(column.type):
+            raise refuse(
+                f"{name} takes a TIMESTAMP or an integer column, which {column.name} is not",
+                node.args["time"],
+            )
+        stamps, time = is_timestamp(column.type), column.name
+    lengths = [duration(each, stamps) for each in durations]
+    for length, each in zip(lengths, durations, strict=True):
+        if length == 0:
+            raise refuse("a window needs a slide and a size of at least one tick", each)
+    clash = [each for each in ("window_start", "window_end") if plan.schema.find(each)]
+    if clash:
+        raise refuse(f"{name} adds the column {clash[0]}, and there is one already", node)
+    return nodes.WindowColumns(plan, lengths[0], lengths[-1], time)
+
+
+def duration(node: exp.Expr, stamps: bool) -> int:
+    """A duration in ticks."""
+    with at(node):
+        if isinstance(node, Duration):
+            return ticks(node.this, stamps)
+        if node.find(exp.Column) is not None:
+            raise refuse("a duration must be a constant, such as 5 MINUTES or 10", node)
+        value = resolve(node, Schema(()))
+        if not isinstance(value, Literal) or value.value is None:
+            raise refuse("a duration must be a constant, such as 5 MINUTES or 10", node)
+        if value.type == INTERVAL_MONTHS:
+            raise refuse("months and years differ in length: say it in days", node)
+        if value.type == INTERVAL:
+            return ticks(value.value if stamps else str(node.sql("spark")), stamps)
+        if not is_integer(value.type):
+            raise refuse("a duration is a number of ticks or an INTERVAL", node)
+        return ticks(int(value.value), stamps)
+
+
+def _time(node: exp.Expr, stamps: bool) -> Expression:
+    """An expression over vs and ve, in which intervals are numbers of ticks."""
+    with at(node):
+        if isinstance(node, Duration):
+            return resolve(_number(ticks(node.this, stamps)), LIFETIME)
+        copy = node.copy()
+        for each in list(copy.find_all(exp.Interval)):
+            number = _number(duration(each, stamps))
+            if each is copy:
+                copy = number
+            else:
+                each.replace(number)
+        value = resolve(copy, LIFETIME)
+        if not is_integer(value.type):
+            raise refuse("a time or a duration is a whole number of ticks", node)
+        return value
+
+
+def _number(value: int) -> exp.Expr:
+    return exp.Literal(this=str(value), is_string=False)

@@ -1,0 +1,100 @@
+"""Pieces told as changes, forced where they would be told in full: the answers are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from driftline.engine import snapshots
+from driftline.engine.aggregates import Aggregate
+from driftline.engine.batch import Batch
+from driftline.engine.general_aggregates import GeneralGroupBy
+from driftline.engine.incremental_aggregates import is_possible
+from driftline.engine.rank import OrderBy, Rank
+from driftline.model import reference
+from driftline.model.event import Event
+from driftline.model.reference import Level, Order
+from driftline.testing import streams
+from tests.engine.held_snapshots import BATCH_SIZES, hold
+from tests.engine.test_general_aggregates import CASES, COLUMNS, DOUBLE, SCHEMA, answer, general
+
+POSSIBLE = sorted(name for name, (aggregate, _) in CASES.items() if is_possible(aggregate))
+
+
+@pytest.fixture(autouse=True)
+def always_by_changes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(snapshots, "CHANGES_ARE_CHEAPER", 0)
+    yield
+
+
+shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+def test_what_is_possible() -> None:
+    assert {"median_f", "count_s_distinct", "first_only", "lengths", "avg_m"} <= set(POSSIBLE)
+    assert not {"array_agg_i", "user_defined_s", "sum_i_distinct", "stddev_f"} & set(POSSIBLE)
+
+
+@pytest.mark.parametrize("level", Level)
+@settings(shared, max_examples=60)
+@given(st.data())
+def test_aggregates_are_their_references_after_every_batch(
+    level: Level, data: st.DataObject
+) -> None:
+    keys = data.draw(st.sampled_from([["k"], [], ["k", "s"]]))
+    names = data.draw(st.lists(st.sampled_from(POSSIBLE), min_size=1, max_size=6, unique=True))
+    events = data.draw(streams(COLUMNS))
+    size = data.draw(st.sampled_from(BATCH_SIZES))
+    hold(lambda: general(keys, names, level), SCHEMA, answer(keys, names), events, level, size)
+
+
+@pytest.mark.parametrize("name", POSSIBLE)
+@settings(shared, max_examples=10)
+@given(st.data())
+def test_each_aggregate_alone(name: str, data: st.DataObject) -> None:
+    events = data.draw(streams(COLUMNS))
+    size = data.draw(st.sampled_from(BATCH_SIZES))
+    level = Level.EAGER
+    hold(lambda: general([], [name], level), SCHEMA, answer([], [name]), events, level, size)
+
+
+@settings(shared)
+@given(
+    streams(COLUMNS), st.sampled_from(Level), st.sampled_from(BATCH_SIZES), st.integers(1, 3)
+)
+def test_top_k(events: list[Event], level: Level, size: int, limit: int) -> None:
+    hold(
+        lambda: Rank(
+            SCHEMA, ["k"], [OrderBy("i", descending=True)], "row_number", "place", level, limit,
+            keep_rank=False,
+        ),  # fmt: skip
+        SCHEMA,
+        lambda so_far: reference.top_k(
+            so_far, limit, [Order(lambda row: row["i"], descending=True)], [lambda row: row["k"]]
+        ),
+        events,
+        level,
+        size,
+    )
+
+
+@settings(shared, max_examples=30)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=30))
+def test_a_sliding_sum_of_floats_is_exact(values: list[float]) -> None:
+    schema = pa.schema([("f", DOUBLE)])
+    exact = [Aggregate("sum", "sum", "f", DOUBLE), Aggregate("avg", "avg", "f", DOUBLE)]
+    said = []
+    for factor in (0, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(snapshots, "CHANGES_ARE_CHEAPER", factor)
+            operator = GeneralGroupBy(schema, [], exact, Level.EAGER)
+            vs = np.arange(len(values), dtype=np.int64)
+            rows = pa.RecordBatch.from_arrays([pa.array(values, DOUBLE)], schema=schema)
+            batch = Batch(vs, vs + 5, np.ones(len(vs), np.int64), rows)
+            said.append(operator.receive(0, batch).payload.to_pylist())
+    assert said[0] == said[1]

@@ -1,0 +1,193 @@
+"""Shards against the local runner: however rows are spread, the answer is the same.
+
+The shuffle is played by a list: tasks read parts of the sources, parcels are dealt out, level by
+level. At the level `eager` the answer after every micro-batch is compared, and at every level the
+whole history once the streams are closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.engine.batch import Batch
+from driftline.engine.inputs import RawEvents, events_from
+from driftline.engine.local import Options, history_table, run
+from driftline.engine.parcels import OUTPUT, Parcel, unpacked_batch
+from driftline.engine.shard import Shard
+from driftline.engine.source_parcels import KIND, POSITION, VE, VN, VS, source_parcels
+from driftline.engine.stages import Reading, stages
+from driftline.model.event import CLOSE, Event
+from driftline.model.reference import Level
+from driftline.plan.fragments import RESULT, cut
+from driftline.plan.nodes import Node
+from tests.engine.test_plans import ARRIVALS, PLANS, S, T
+
+
+class Cluster:
+    """Shards and tasks in this process."""
+
+    def __init__(
+        self, plan: Node, readings: Mapping[str, Reading], options: Options, shards: int
+    ) -> None:
+        self.plan, self.readings, self.count = plan, readings, shards
+        self.stages = stages(cut(plan), [RESULT], readings, options, shards)
+        self.shards = [
+            [Shard(stage, number) for number in range(shards)] for stage in self.stages.levels
+        ]
+        self.dead = 0
+
+    def step(self, events: Mapping[str, RawEvents], tasks: int) -> list[Batch]:
+        """What a micro-batch of events leads to, if so many tasks read each source."""
+        sent: list[Parcel] = []
+        for name, source in self.plan.sources().items():
+            reading = self.readings[name]
+            for task, part in enumerate(_dealt(events[name], tasks)):
+                sent += source_parcels(
+                    part,
+                    source.schema.arrow,
+                    self.stages.sources[name],
+                    self.count,
+                    task,
+                    ordered=reading.by_times(source, self.stages.levels[0].options),
+                )
+        for stage, shards in zip(self.stages.levels, self.shards, strict=True):
+            mine = [parcel for parcel in sent if parcel.level == stage.level]
+            sent = [parcel for parcel in sent if parcel.level != stage.level]
+            for number, shard in enumerate(shards):
+                answer = shard.step([parcel for parcel in mine if parcel.shard == number])
+                sent += answer.parcels
+                self.dead += sum(map(len, answer.dead.values()))
+        assert all(parcel.level == OUTPUT for parcel in sent)
+        schema = self.plan.schema.arrow
+        return [unpacked_batch(parcel.data, schema) for parcel in sent if parcel.data]
+
+    def move(self) -> None:
+        """Every shard to another process."""
+        moved = [
+            [Shard(stage, number) for number in range(self.count)] for stage in self.stages.levels
+        ]
+        for before, after in zip(self.shards, moved, strict=True):
+            for one, other in zip(before, after, strict=True):
+                other.restore(one.snapshot())
+        self.shards = moved
+
+
+def _dealt(events: RawEvents, tasks: int) -> Iterator[pa.RecordBatch]:
+    """Events as tasks read them: the first gets the last ones, so that order is not by chance."""
+    whole = pa.table(
+        {
+            KIND: events.kind,
+            VS: events.vs,
+            VE: events.ve,
+            VN: events.vn,
+            POSITION: events.position,
+        }
+    )
+    for place, name in enumerate(events.payload.column_names):
+        whole = whole.append_column(f"payload {name}", events.payload.column(place))
+    cuts = np.linspace(0, len(events), tasks + 1).astype(int)
+    for first, last in reversed(list(pairwise(cuts.tolist()))):
+        (batch,) = whole.slice(first, last - first).combine_chunks().to_batches() or [None]
+        if batch is None:
+            batch = pa.RecordBatch.from_pylist([], schema=whole.schema)
+        yield batch
+
+
+def events_by_name(arrivals: list[tuple[int, Event]], plan: Node) -> dict[str, list[Event]]:
+    named = {"s": 0, "t": 1}
+    return {
+        name: [*(event for port, event in arrivals if port == named[name]), CLOSE]
+        for name in plan.sources()
+    }
+
+
+@settings(max_examples=150)
+@given(
+    plan=PLANS,
+    arrivals=ARRIVALS,
+    level=st.sampled_from(list(Level)),
+    size=st.integers(1, 6),
+    shards=st.integers(1, 3),
+    tasks=st.integers(1, 2),
+    block=st.sampled_from([0, 2]),
+    remember=st.sampled_from([3, dl.INFINITY]),
+    move_at=st.integers(-1, 3),
+)
+def test_random_plans(
+    plan: object,
+    arrivals: list[tuple[int, Event]],
+    level: Level,
+    size: int,
+    shards: int,
+    tasks: int,
+    block: int,
+    remember: int,
+    move_at: int,
+) -> None:
+    query: Node = plan.query.plan  # type: ignore[attr-defined]
+    options = Options(level, block, remember, size, keep_open=True)
+    inputs = events_by_name(arrivals, query)
+    expected = list(run(query, inputs, options))
+    cluster = Cluster(
+        query, dict.fromkeys(inputs, Reading(plain=False, ordered=True)), options, shards
+    )
+    raw = {name: events_from(source, inputs[name]) for name, source in query.sources().items()}
+    schema = query.schema.arrow
+    said: list[Batch] = []
+    told: list[Batch] = []
+    for number, output in enumerate(expected):
+        if number == move_at:
+            cluster.move()
+        first, last = number * size, (number + 1) * size
+        parts = {
+            name: events.slice(*np.searchsorted(events.position, [first, last]).tolist())
+            for name, events in raw.items()
+        }
+        said += cluster.step(parts, tasks)
+        told.append(output.batch)
+        if level is Level.EAGER:
+            assert _snapshots(said, schema) == _snapshots(told, schema)
+    assert _snapshots(said, schema) == _snapshots(told, schema)
+    assert cluster.dead == sum(sum(map(len, output.dead.values())) for output in expected)
+
+
+def _snapshots(batches: list[Batch], schema: pa.Schema) -> dict[object, list[tuple[int, int]]]:
+    """How often each row is there, from when on: the same for equal snapshots."""
+    steps: dict[object, dict[int, int]] = {}
+    for row in history_table(batches, schema).to_pylist():
+        vs, ve = row.pop("vs"), row.pop("ve")
+        found = steps.setdefault(tuple(row.items()), {})
+        found[vs] = found.get(vs, 0) + 1
+        if ve is not None:
+            found[ve] = found.get(ve, 0) - 1
+    return {
+        row: changed
+        for row, at in steps.items()
+        if (changed := sorted((time, by) for time, by in at.items() if by))
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "levels"),
+    [
+        (S.where("x > 0"), 1),
+        (S.group_by("k").agg("sum(x) AS x"), 1),
+        (S.join(T, on="k"), 1),
+        (S.group_by("k", "x").agg("count(*) AS n").join(T, on="k"), 1),
+        (S.group_by("k").agg("sum(x) AS x").agg("max(x) AS x"), 2),
+        (S.group_by("x").agg("count(*) AS n").group_by("n").agg("count(*) AS m"), 2),
+        (S.join(T, on="k").group_by("k").agg("count(*) AS n"), 1),
+        (S.distinct().top(2, by="x"), 2),
+    ],
+)
+def test_levels(query: dl.Query, levels: int) -> None:
+    """Operators that agree on their keys need no exchange between them."""
+    assert max(fragment.level for fragment in cut(query.plan)) == levels
