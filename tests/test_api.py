@@ -242,3 +242,88 @@ def test_explain_draws_the_plan() -> None:
         "└─ aggregate sum(qty) AS $0, count(*) AS $1 by symbol\n"
         "   └─ source trades by ts (symbol STRING, price DOUBLE, qty INT, ts TIMESTAMP)"
     )
+
+
+def test_first_and_last_with_conditions() -> None:
+    rows = [(1, None), (2, 5), (3, 7), (4, None)]
+    events = [dl.Insert(time, 9, dl.Row(k="a", x=x)) for time, x in rows]
+    query = NUMBERS.agg(
+        "first(x) AS plain",
+        "first(x) IGNORE NULLS AS known",
+        "last(x, true) AS latest",
+        "last(x) FILTER (WHERE x IS NULL OR x < 6) AS small",
+        "first(x) FILTER (WHERE x > 100) AS none",
+    )
+    row = query.run(s=events).history().to_pylist()[-1]
+    assert row == {
+        "vs": 4, "ve": 9, "plain": None, "known": 5, "latest": 7, "small": None, "none": None,
+    }  # fmt: skip
+
+
+def test_counters() -> None:
+    clock = dl.stream("s", {"t": "BIGINT"}, time="t", disorder=3)
+    rows = [{"t": 1}, {"t": 10}, {"t": 2}, {"t": 11}]
+    result = clock.agg("count(*) AS n").run(s=rows, batch=2, keep_open=True)
+    counters = result.counters
+    assert counters["s: finalize"]["dead_letters"] == 1
+    assert counters["s: finalize"]["changes_in"] == 4
+    assert counters["s: align"]["inserts_out"] == 3
+    [grouped] = [each for name, each in counters.items() if "group by" in name]
+    assert (grouped["changes_in"], grouped["watermark"]) == (3, 11)
+    assert grouped["inserts_out"] > 0
+    assert grouped["retracts_out"] > 0
+    assert grouped["ctis_out"] == 2
+    assert grouped["state_rows"] > 0
+    assert grouped["state_bytes"] > 0
+    [source] = [each for name, each in counters.items() if "source s" in name]
+    assert source["watermark"] == 11
+
+
+def test_a_key_may_be_in_an_aggregate() -> None:
+    events = [dl.Insert(1, 9, dl.Row(k=k, x=1)) for k in ("a", "a", "b")]
+    query = NUMBERS.group_by("k").agg("max(k) AS top", "count(DISTINCT k) + length(k) AS n")
+    assert query.run(s=events).history().to_pylist() == [
+        {"vs": 1, "ve": 9, "k": "a", "top": "a", "n": 2},
+        {"vs": 1, "ve": 9, "k": "b", "top": "b", "n": 2},
+    ]
+
+
+def test_counts_of_several_values_and_sets() -> None:
+    rows = [("a", 1), ("a", 1), ("b", 1), ("b", None), (None, None)]
+    events = [dl.Insert(time, 9, dl.Row(k=k, x=x)) for time, (k, x) in enumerate(rows)]
+    query = NUMBERS.agg(
+        "count(k, x) AS whole",
+        "count(DISTINCT k, x) AS kinds",
+        "count(DISTINCT 1) AS one",
+        "collect_set(k) AS names",
+        "collect_list(x) AS numbers",
+    )
+    row = query.run(s=events).history().to_pylist()[-1]
+    assert row == {
+        "vs": 4, "ve": 9, "whole": 3, "kinds": 2, "one": 1, "names": ["a", "b"],
+        "numbers": [1, 1, 1],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (lambda: NUMBERS.run(s=[], batch=0), "batch is how many"),
+        (lambda: NUMBERS.run(s=[], emit="never"), "emit is one of perfect"),
+        (lambda: NUMBERS.top(-1, by="x"), "a number of rows"),
+        (lambda: NUMBERS.agg("percentile(x, 2)").run(s=[]), "a share from 0 to 1, not 2.0"),
+        (
+            lambda: NUMBERS.run(s=[dl.Insert(1, 2, dl.Row(k="a", x=2**70))]),
+            "event 1 of s: x is 1180591620717411303424, which is no BIGINT",
+        ),
+        (
+            lambda: NUMBERS.run(s=[dl.Insert(1, 2, dl.Row(k="a", x=1)), {"k": "a"}]),
+            "item 2 of s is no event",
+        ),
+        (lambda: TRADES.run(trades=[5]), "item 1 of trades is a int"),
+        (lambda: TRADES.run(trades=[{"price": 2**70, "ts": 1}]), "the column price of trades"),
+    ],
+)
+def test_odd_inputs_are_explained(run: Any, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        run()

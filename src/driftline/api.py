@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from driftline.model.time import BEGINNING
 from driftline.plan import nodes
@@ -85,7 +85,8 @@ def stream(
 @dataclass(frozen=True)
 class UserDefined:
     """A user's aggregate for `agg`: an object with `initial`, `add` and `result`, the value it
-    takes (SQL), and the type of its result."""
+    takes (SQL), and the type of its result. With a `remove` that undoes `add`, a row that leaves a
+    long window costs one call, instead of all others being added up again."""
 
     definition: object
     argument: str
@@ -270,6 +271,8 @@ class Query:
 
     def top(self, k: int, by: str | Sequence[str], per: str | Sequence[str] = ()) -> Query:
         """The first k rows by an order (`"price DESC"`), of all rows or per partition."""
+        if k < 0:
+            raise PlanError(f"top needs a number of rows, not {k}")
         return Query(nodes.Rank(self.plan, self._columns(per), self._order(by), name=None, limit=k))
 
     def rank(
@@ -312,6 +315,10 @@ class Query:
         from driftline.engine import local
         from driftline.model.reference.latency import Level
 
+        if batch is not None and batch < 1:
+            raise PlanError(f"batch is how many events are taken in at once, not {batch}")
+        if emit not in get_args(Emit):
+            raise PlanError(f"emit is one of {', '.join(get_args(Emit))}, not {emit!r}")
         stamps = self.plan.timestamps
         options = local.Options(
             Level(emit),
@@ -378,14 +385,15 @@ class Grouped:
         keys = {key.value: key for key in self.keys}
 
         def over_groups(part: Expression) -> Expression:
+            # From the top: what an aggregate takes are columns of the input, keys or not.
             if part in keys:
                 return Column(keys[part].name, part.type)
             if isinstance(part, AggregateCall):
                 return Column(calls[part], part.type)
-            return part
+            return part.with_children(tuple(map(over_groups, part.children)))
 
         columns = [nodes.Named(key.name, Column(key.name, key.value.type)) for key in self.keys]
-        columns += [nodes.Named(name, value.transform(over_groups)) for name, value in wanted]
+        columns += [nodes.Named(name, over_groups(value)) for name, value in wanted]
         known = set(grouped.schema.names)
         for column in columns:
             stray = column.value.columns() - known
@@ -398,7 +406,13 @@ class Grouped:
 
 @dataclass(frozen=True)
 class Said:
-    """What a query says after one batch of input."""
+    """What a query says after one batch of input.
+
+    `dead_letters`: by stream, the events of this batch that are no part of it, with reasons.
+    `counters`: by operator, what it has done so far and what it holds: changes and ctis in,
+    inserts, retracts and ctis out, rows and bytes of state, its output watermark. Every stream has
+    two more, Finalize (with its `dead_letters`) and Align.
+    """
 
     batch: Batch
     dead_letters: dict[str, DeadLetters]

@@ -37,9 +37,7 @@ def rows_of(seed: int) -> dict[str, list[dict[str, Any]]]:
 def driftline_says(sql: str, rows: dict[str, list[dict[str, Any]]]) -> Counter[Any]:
     query = dl.sql(STREAMS + sql)
     inputs = {
-        name: [
-            dl.Insert(number, dl.INFINITY, dl.Row(row)) for number, row in enumerate(rows[name])
-        ]
+        name: [dl.Insert(number, dl.INFINITY, dl.Row(row)) for number, row in enumerate(rows[name])]
         for name in query.plan.sources()
     }
     history = query.run(inputs, batch=3).history().to_pylist()

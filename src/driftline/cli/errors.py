@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 EXIT_BAD = 2
 EXIT_INTERRUPTED = 130
@@ -12,6 +17,23 @@ EXIT_INTERRUPTED = 130
 
 class Problem(Exception):
     """Something that the user can put right; the message says what."""
+
+
+class ReaderLeft(Exception):
+    """Nobody reads our output any more, as when `head` has had enough."""
+
+
+def heeding_the_reader(command: Callable[P, T]) -> Callable[P, T]:
+    """A command that ends quietly when its reader leaves (Typer would make it a failure)."""
+
+    @wraps(command)
+    def guarded_command(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            return command(*args, **options)
+        except BrokenPipeError:
+            raise ReaderLeft from None
+
+    return guarded_command
 
 
 class BadScript(Exception):
@@ -27,7 +49,7 @@ def guarded(command: Callable[[], object], *, debug: bool) -> int:
     try:
         result = command()
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderLeft):
         _forget_stdout()
         return 0
     except KeyboardInterrupt:

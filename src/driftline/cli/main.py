@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from driftline.cli import demo
-from driftline.cli.errors import EXIT_BAD, guarded
+from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
 
 app = typer.Typer(
     name="driftline",
@@ -81,6 +81,7 @@ def options(
 
 
 @app.command("check")
+@heeding_the_reader
 def check_command(files: Files, dead_letters: DeadLetters = None) -> None:
     """Is this a valid log? Where not?
 
@@ -98,6 +99,7 @@ def check_command(files: Files, dead_letters: DeadLetters = None) -> None:
 
 
 @app.command("history")
+@heeding_the_reader
 def history_command(
     files: Files,
     dead_letters: DeadLetters = None,
@@ -140,6 +142,7 @@ Script = Annotated[
 
 
 @app.command("run")
+@heeding_the_reader
 def run_command(
     script: Script,
     inputs: Annotated[
@@ -235,6 +238,7 @@ def run_command(
 
 
 @app.command("explain")
+@heeding_the_reader
 def explain_command(
     script: Script,
     dot: Annotated[bool, typer.Option("--dot", help="As a graph for Graphviz.")] = False,

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from driftline.engine import layout, timeline
 from driftline.engine.batch import Batch, empty
+from driftline.engine.cells import Contribution, gathered
 from driftline.engine.due import Due
+from driftline.engine.extremes import Extremes
 from driftline.engine.fingerprint import fingerprints
 from driftline.engine.layout import Changes, Cursors, Said, Values
 from driftline.engine.operator import Arrays, Operator
@@ -44,27 +46,17 @@ _SMALLEST = 1024
 
 
 class Layout(NamedTuple):
-    """How many columns the runs of an operator have."""
+    """How many columns the state of an operator has, and how many extremes it keeps."""
 
     state_ints: int
     state_floats: int
-    member_ints: int  # 0: no members are kept
-    member_floats: int
-
-
-class Contribution(NamedTuple):
-    """What each change of a batch brings: see `layout.Changes`."""
-
-    ints: Int64s
-    floats: Floats
-    member_nulls: Int64s
-    member_hash: Int64s
-    member_ints: Int64s
-    member_floats: Floats
+    extremes: int
 
 
 class AdditiveOperator(Operator):
     """`keys` are the columns (of every input, in this order) that make a slot."""
+
+    keeps_watermark = True
 
     def __init__(
         self,
@@ -79,10 +71,10 @@ class AdditiveOperator(Operator):
         self.level = LEVELS[level]
         self.slots = Slots()
         self.key_rows = RowStore(key_schema)
-        float_values = int(values.is_float.sum())
+        float_values = int(values.how[:, layout.IS_FLOAT].sum())
         self.timelines = Runs(layout.STATE + columns.state_ints, columns.state_floats)
-        self.segments = Runs(layout.VALUES + len(values.kind) - float_values, float_values)
-        self.members = Runs(columns.member_ints, columns.member_floats)
+        self.segments = Runs(layout.VALUES + len(values.how) - float_values, float_values)
+        self.extremes = Extremes(columns.extremes)
         self.cursors = Cursors(
             np.zeros(0, np.int64),
             np.zeros((0, columns.state_ints), np.int64),
@@ -107,64 +99,69 @@ class AdditiveOperator(Operator):
         """The rows that are said, and their weights."""
 
     def process(self, port: int, batch: Batch) -> Batch:
-        slots = NO_SLOTS
+        touched, earliest = NO_SLOTS, NO_SLOTS
         if len(batch):
-            keys = self.key_columns(port, batch.payload)
-            slots, new = self.slots.find_or_add(fingerprints(keys, len(batch)))
-            if len(new):
-                rows = [column.take(pa.array(new)) for column in keys]
-                self.key_rows.put(slots[new], _as_batch(rows, self.key_schema, len(new)))
-        said = [self._advance(port, slots, batch, max(self.watermark, batch.high))]
+            touched, earliest = self._take_in(port, batch)
+        self.ctis[port] = max(self.ctis[port], batch.cti)
+        self.cti = max(self.cti, min(self.ctis))
+        watermark = max(self.watermark, batch.high)
         if batch.cti > BEGINNING:
-            self.ctis[port] = max(self.ctis[port], batch.cti)
-            if min(self.ctis) >= self.cti:
-                self.cti = min(self.ctis)
-                said.append(self._advance(port, NO_SLOTS, batch, self._reached()))
-        output = self._output(said)
+            watermark = self._reached(touched, watermark)
+        output = self._output(self._go_through(touched, earliest, watermark))
         self._release()
         return output
 
-    def _reached(self) -> int:
+    def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
+        """Merge the changes into the timelines of their slots: these, and the earliest time that
+        is affected of each."""
+        keys = self.key_columns(port, batch.payload)
+        slots, new = self.slots.find_or_add(fingerprints(keys, len(batch)))
+        if len(new):
+            rows = [column.take(pa.array(new)) for column in keys]
+            self.key_rows.put(slots[new], _as_batch(rows, self.key_schema, len(new)))
+        brought = self.contribution(port, batch.payload, batch.weight)
+        cells = gathered(slots, batch.vs, batch.ve, batch.weight, brought, self.values)
+        touched, counts, order = by_slot(cells.slot, self.slots.used)
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        changes = Changes(bounds, order, cells.vs, cells.ve, cells.marks, cells.ints, cells.floats)
+        self._make_room(touched, counts)
+        earliest = np.full(len(touched), INFINITY, np.int64)
+        timeline.take_in(touched, changes, self.timelines.arrays, self.cursors, earliest)
+        self.extremes.take(touched, bounds, order, cells, brought, batch.weight)
+        return touched, earliest
+
+    def _reached(self, touched: Int64s, watermark: int) -> int:
         """The greatest endpoint at or before the cti, if that is after the watermark."""
         if self.cti in (BEGINNING, INFINITY):
-            return max(self.watermark, self.cti)
+            return max(watermark, self.cti)
         if self.level == layout.EAGER:
-            return self.watermark
-        due = self.due.up_to(self.cti)
+            return watermark
+        concerned = np.concatenate([touched, self.due.up_to(self.cti)])
         return _greatest_entry(
-            self.timelines.arrays, self.cursors.place, due, self.cti, self.watermark
+            self.timelines.arrays, self.cursors.place, concerned, self.cti, watermark
         )
 
-    def _advance(self, port: int, slots: Int64s, batch: Batch, watermark: int) -> Said:
+    def _go_through(self, touched: Int64s, earliest: Int64s, watermark: int) -> Said:
         """Bring the slots of the changes, and all that time touches, up to the watermark."""
-        touched, counts, order = by_slot(slots, self.slots.used)
         idle = self._idle(touched, watermark)
-        if len(slots) == 0:
-            batch = empty(batch.payload.schema)
         call = np.concatenate([touched, idle])
-        counts = np.concatenate([counts, np.zeros(len(idle), np.int64)])
-        changes = Changes(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
-            order,
-            batch.vs,
-            batch.ve,
-            batch.weight,
-            *self.contribution(port, batch.payload, batch.weight),
-        )
-        self._make_room(call, counts)
+        earliest = np.concatenate([earliest, np.full(len(idle), INFINITY, np.int64)])
+        sizes = self.timelines.sizes(call)
+        self.segments.reserve(call, self.segments.sizes(call) + sizes + 2)
         next_due, last_end = np.empty(len(call), np.int64), np.empty(len(call), np.int64)
-        said, overflows = timeline.advance(
+        final = self._final(watermark)
+        said, overflows = timeline.go_through(
             call,
-            changes,
+            earliest,
             self.timelines.arrays,
             self.cursors,
             self.segments.arrays,
-            self.members.arrays,
+            self.extremes.arrays,
             self.values,
             self.level,
             self.watermark,
             watermark,
-            self._final(watermark),
+            final,
             next_due,
             last_end,
         )
@@ -172,6 +169,7 @@ class AdditiveOperator(Operator):
             raise OverflowError(
                 "a sum of integers does not fit a BIGINT: cast its argument to DOUBLE or DECIMAL"
             )
+        self.extremes.forget(call, final)
         self.watermark = self.counters.watermark = watermark
         self.due.set(call, next_due)
         self.ending.set(call, last_end)
@@ -196,10 +194,7 @@ class AdditiveOperator(Operator):
             self.cursors = Cursors(
                 _grown(place, needed), _grown(ints, needed), _grown(floats, needed)
             )
-        entries = self.timelines.sizes(slots) + 2 * changes
-        self.timelines.reserve(slots, entries)
-        self.segments.reserve(slots, self.segments.sizes(slots) + entries + 2)
-        self.members.reserve(slots, self.members.sizes(slots) + changes)
+        self.timelines.reserve(slots, self.timelines.sizes(slots) + 2 * changes)
 
     def _release(self) -> None:
         """Give back the slots that have ended before the cti."""
@@ -211,24 +206,21 @@ class AdditiveOperator(Operator):
             return
         self.slots.remove(gone)
         self.key_rows.forget(gone)
-        for runs in (self.timelines, self.segments, self.members):
+        for runs in (self.timelines, self.segments, self.extremes):
             runs.clear(gone)
         never = np.full(len(gone), INFINITY)
         self.due.set(gone, never)
         self.ending.set(gone, never)
         self.cursors.place[gone] = 0
 
-    def _output(self, said: list[Said]) -> Batch:
+    def _output(self, said: Said) -> Batch:
         cti = self._promise()
-        parts = [part for part in said if len(part.slot)]
-        if not parts:
+        if len(said.slot) == 0:
             return empty(self.schema, cti)
-        whole = Said(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        rows, weight = self.output(self.key_rows.take(whole.slot).columns, whole)
+        rows, weight = self.output(self.key_rows.take(said.slot).columns, said)
         added = weight > 0
-        high = int(whole.vs[added].max()) if added.any() else BEGINNING
-        output = Batch(whole.vs, whole.ve, weight, rows, cti, high)
-        return output if len(parts) == 1 else output.netted()  # one call says nothing twice
+        high = int(said.vs[added].max()) if added.any() else BEGINNING
+        return Batch(said.vs, said.ve, weight, rows, cti, high)
 
     def _final(self, watermark: int) -> int:
         """Before this nothing is said any more: at `perfect`, what is alive at the watermark is
@@ -244,7 +236,7 @@ class AdditiveOperator(Operator):
         return cti
 
     def state_size(self) -> tuple[int, int]:
-        runs = (self.timelines, self.segments, self.members)
+        runs = (self.timelines, self.segments, self.extremes)
         held = sum(run.nbytes for run in runs) + self.key_rows.nbytes
         return sum(run.entries() for run in runs), held
 
@@ -253,7 +245,7 @@ class AdditiveOperator(Operator):
         arrays: Arrays = {f"slots.{name}": array for name, array in self.slots.snapshot().items()}
         arrays |= self.timelines.snapshot(live, "timelines")
         arrays |= self.segments.snapshot(live, "segments")
-        arrays |= self.members.snapshot(live, "members")
+        arrays |= self.extremes.snapshot(live, "extremes")
         arrays |= {
             "keys": rows_to_bytes(self.key_rows.take(live)),
             "cursors.place": self.cursors.place[live],
@@ -273,7 +265,7 @@ class AdditiveOperator(Operator):
         self._make_room(live, np.zeros(len(live), np.int64))
         self.timelines.restore(live, arrays, "timelines")
         self.segments.restore(live, arrays, "segments")
-        self.members.restore(live, arrays, "members")
+        self.extremes.restore(live, arrays, "extremes")
         self.key_rows.put(live, rows_from_bytes(arrays["keys"]))
         if len(live):
             self.cursors.place[live] = arrays["cursors.place"]

@@ -1,8 +1,9 @@
 """Additive aggregates: which columns of state they need, and how a batch's rows fill these.
 
 count, sum, avg, variance and stddev of numbers are kept as sums that rows are added to and taken
-away from; min and max of numbers, times and truth values as the rows themselves (members). All of
-a group-by's aggregates are computed in one pass, and share what they have in common.
+away from; of the arguments of min and max (numbers, times and truth values) all values are kept,
+see `extremes`. All of a group-by's aggregates are computed in one pass, and share what they have in
+common.
 
 Sums are exact. Integers are summed in two halves, and a total that does not fit 64 bits is an
 error; floats in three parts (see `exact`), with NaN and infinities counted apart. An average is the
@@ -19,9 +20,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftline.engine import layout
-from driftline.engine.fingerprint import fingerprints, words
+from driftline.engine.fingerprint import words
 from driftline.engine.layout import Values
-from driftline.engine.order_keys import valid
+from driftline.engine.order_keys import order_keys, valid, values_of_keys
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -67,8 +68,8 @@ class State:
     """The columns of state for some aggregates.
 
     `counts`: the column of the count of values of each argument; `sums`: of its sum; `floats`: the
-    arguments (and whether squared) whose sums are in floats, three columns each; `members`: the
-    arguments that are kept for their least and greatest values, and whether they are floats.
+    arguments (and whether squared) whose sums are in floats, three columns each; `extremes`: the
+    arguments whose LEAST or GREATEST value is wanted (then the last column is a checksum).
     """
 
     schema: pa.Schema
@@ -79,8 +80,7 @@ class State:
     )  # their NaN, ∞ and -∞ are counted in the three columns behind the count
     sums: dict[str, int] = field(default_factory=dict)
     floats: dict[tuple[str, bool], int] = field(default_factory=dict)
-    members: dict[str, int] = field(default_factory=dict)  # argument → column of its kind
-    checksum: int = -1
+    extremes: list[tuple[str, int]] = field(default_factory=list)
 
     def values(self, aggregates: list[Aggregate]) -> Values:
         """Make room for the aggregates, and say how their values are made."""
@@ -88,51 +88,33 @@ class State:
             item.argument for item in aggregates if item.argument and self._sums_floats(item)
         }
         rows = [self._value(aggregate) for aggregate in aggregates]
-        if self.members:
-            self.checksum = self.ints
-            self.ints += 1
-        is_float = np.array([pa.types.is_floating(item.type) for item in aggregates], np.bool_)
+        self.ints += bool(self.extremes)
+        is_float = np.array([in_floats(item) for item in aggregates], np.bool_)
         place = np.where(is_float, np.cumsum(is_float), np.cumsum(~is_float)) - 1
-        columns = np.array(rows, np.int64).reshape(-1, 5)
         names = self.float_arguments
         return Values(
-            kind=columns[:, 0].copy(),
-            counts=columns[:, 1].copy(),
-            sum=columns[:, 2].copy(),
-            squares=columns[:, 3].copy(),
-            degrees_lost=columns[:, 4].copy(),
-            is_float=is_float,
-            place=place.astype(np.int64),
-            float_columns=np.array([names.index(name) for name, _ in self.floats], np.int64),
-            is_square=np.array([squared for _, squared in self.floats], np.bool_),
+            np.column_stack([np.array(rows, np.int64).reshape(-1, 5), is_float, place]),
+            np.array([names.index(name) for name, _ in self.floats], np.int64),
+            np.array([squared for _, squared in self.floats], np.bool_),
         )
 
     @property
     def float_arguments(self) -> list[str]:
         return list(dict.fromkeys(name for name, _ in self.floats))
 
-    @property
-    def member_ints(self) -> list[str]:
-        return [name for name in self.members if not self._is_float(name)]
-
-    @property
-    def member_floats(self) -> list[str]:
-        return [name for name in self.members if self._is_float(name)]
-
     def _is_float(self, name: str) -> bool:
         return bool(pa.types.is_floating(self.schema.field(name).type))
 
     def _value(self, aggregate: Aggregate) -> list[int]:
-        """kind, count, sum, squares, degrees lost: the columns of `Values`."""
+        """kind, count, sum, squares, degrees lost: the first columns of `Values.how`."""
         argument, function = aggregate.argument, aggregate.function
         if argument is None:
             return [layout.COUNT, 0, 0, 0, 0]
         if function in EXTREMES:
-            if argument not in self.members:
-                peers = self.member_floats if self._is_float(argument) else self.member_ints
-                self.members[argument] = len(peers)
-            bit = list(self.members).index(argument)
-            return [EXTREMES[function], bit, self.members[argument], 0, 0]
+            extreme = (argument, EXTREMES[function])
+            if extreme not in self.extremes:
+                self.extremes.append(extreme)
+            return [EXTREMES[function], 0, self.extremes.index(extreme), 0, 0]
         if function == "count":
             return [layout.COUNT, self._count(argument), 0, 0, 0]
         if self._sums_floats(aggregate):
@@ -175,58 +157,53 @@ class State:
             self.floats[key] = 3 * len(self.floats)
         return self.floats[key]
 
-    def hash_members(self, rows: pa.RecordBatch) -> Int64s:
-        """A hash of the values of each row that are kept for least and greatest values."""
-        if not self.members:
-            return np.zeros(len(rows), np.int64)
-        prints = fingerprints([rows.column(name) for name in self.members], len(rows))
-        return prints.low.view(np.int64)
-
-    def fill(self, rows: pa.RecordBatch, weight: Int64s, hashes: Int64s) -> tuple[Int64s, Floats]:
-        """What each row of a batch adds to the state (see `layout.Changes`)."""
-        ints = np.zeros((len(weight), self.ints), np.int64)
-        ints[:, 0] = weight
+    def fill(self, rows: pa.RecordBatch, weight: Int64s) -> tuple[Int64s, Floats]:
+        """What each row of a batch adds to the state (see `cells.Contribution`)."""
+        ints = np.zeros((self.ints - bool(self.extremes), len(weight)), np.int64)
+        ints[0] = weight
         arguments = self.float_arguments
-        floats = np.zeros((len(weight), len(arguments)), np.float64)
+        floats = np.zeros((len(arguments), len(weight)), np.float64)
         for name, column in self.counts.items():
             array = rows.column(name)
             there = valid(array)
-            ints[:, column] = weight * there
+            ints[column] = weight * there
             if name in self.odd and self._is_float(name):
                 numbers = _numbers(array)
                 for place, odd in enumerate(_odd(numbers), 1):
-                    ints[:, column + place] = weight * (odd & there)
+                    ints[column + place] = weight * (odd & there)
         for name, column in self.sums.items():
             whole = np.where(valid(rows.column(name)), words(rows.column(name)).view(np.int64), 0)
-            ints[:, column] = weight * (whole & 0xFFFFFFFF)
-            ints[:, column + 1] = weight * (whole >> 32)
+            ints[column] = weight * (whole & 0xFFFFFFFF)
+            ints[column + 1] = weight * (whole >> 32)
         for place, name in enumerate(arguments):
             numbers = _numbers(rows.column(name))
-            floats[:, place] = np.where(np.isfinite(numbers) & valid(rows.column(name)), numbers, 0)
-        if self.checksum >= 0:
-            ints[:, self.checksum] = weight * hashes
+            floats[place] = np.where(np.isfinite(numbers) & valid(rows.column(name)), numbers, 0)
         return ints, floats
 
-    def fill_members(self, rows: pa.RecordBatch) -> tuple[Int64s, Int64s, Floats]:
-        """The nulls and the values of each row that are kept for least and greatest values."""
-        nulls = np.zeros(len(rows), np.int64)
-        for bit, name in enumerate(self.members):
-            nulls |= (~valid(rows.column(name))).astype(np.int64) << bit
-        ints = np.zeros((len(rows), len(self.member_ints)), np.int64)
-        for place, name in enumerate(self.member_ints):
+    def extreme_keys(self, rows: pa.RecordBatch) -> tuple[Int64s, NDArray[np.bool_]]:
+        """For each extreme and row a key that is greater the nearer it is to the extreme, and
+        whether there is a value."""
+        keys = np.zeros((len(self.extremes), len(rows)), np.int64)
+        there = np.zeros((len(self.extremes), len(rows)), np.bool_)
+        for place, (name, kind) in enumerate(self.extremes):
             array = rows.column(name)
-            ints[:, place] = np.where(valid(array), words(array).view(np.int64), 0)
-        floats = np.zeros((len(rows), len(self.member_floats)), np.float64)
-        for place, name in enumerate(self.member_floats):
-            array = rows.column(name)
-            floats[:, place] = np.where(valid(array), _numbers(array), 0.0)
-        return nulls, ints, floats
+            keys[place] = order_keys(array) if kind == layout.GREATEST else ~order_keys(array)
+            there[place] = valid(array)
+        return keys, there
+
+
+def in_floats(aggregate: Aggregate) -> bool:
+    """Whether the values of an aggregate lie among the floats; extremes are order keys."""
+    return bool(pa.types.is_floating(aggregate.type)) and aggregate.function not in EXTREMES
 
 
 def column_of(
     aggregate: Aggregate, values: NDArray[np.generic], nulls: NDArray[np.bool_]
 ) -> pa.Array:
     """The values of one aggregate as an Arrow column of its type."""
+    if aggregate.function in EXTREMES:
+        keys = values.astype(np.int64)
+        values = values_of_keys(keys if aggregate.function == "max" else ~keys, aggregate.type)
     if pa.types.is_boolean(aggregate.type):
         return pa.array(values.astype(np.bool_), mask=nulls)
     if pa.types.is_integer(aggregate.type) or pa.types.is_floating(aggregate.type):

@@ -7,6 +7,7 @@ columns and bring names and types into line. A node that is used twice is compil
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from driftline.engine.batch import Batch
 from driftline.engine.coalesce import Coalesce
 from driftline.engine.edges import Edges
 from driftline.engine.expressions import evaluate, evaluate_predicate
+from driftline.engine.finals import Finals
 from driftline.engine.graph import Graph, Scheduler, Step
 from driftline.engine.group_by import distinct
 from driftline.engine.join import Join
@@ -37,6 +39,7 @@ from driftline.plan import nodes
 from driftline.plan.conditions import conjuncts, equality, linear_form, together
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Case, Cast, Column, Expression, Literal
+from driftline.plan.functions.collections import struct
 from driftline.plan.functions.operators import is_not_null
 from driftline.plan.lifetimes import Coalescing
 from driftline.plan.types import BOOLEAN
@@ -59,6 +62,7 @@ FUNCTIONS = {
     "any_value": "first",
     "last": "last",
     "array_agg": "array_agg",
+    "collect_set": "array_agg",
     "count_if": "count",
     "bool_and": "min",
     "bool_or": "max",
@@ -109,8 +113,10 @@ class _Compiler:
             self.graph.connect(source, step, port)
         return step
 
-    def _computed(self, source: Step, columns: dict[str, Expression]) -> Step:
-        """The input with other columns."""
+    def _computed(self, source: Step, columns: dict[str, Expression], *, nets: bool = True) -> Step:
+        """The input with other columns; rows that become equal cancel if it nets, see `Project`."""
+        kept = {value.name for value in columns.values() if isinstance(value, Column)}
+        nets = nets and not kept.issuperset(source.operator.schema.names)
         schema = pa.schema([(name, value.type) for name, value in columns.items()])
 
         def compute(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -121,7 +127,7 @@ class _Compiler:
             values = [evaluate(value, rows) for value in columns.values()]
             return pa.RecordBatch.from_arrays(values, schema=schema)
 
-        return self._after("project", Project(schema, compute), source)
+        return self._after("project", Project(schema, compute, nets=nets), source)
 
     def _renamed(self, source: Step, schema: pa.Schema) -> Step:
         """The input with its columns named, and cast, as in a schema."""
@@ -187,6 +193,12 @@ class _Compiler:
             operator = Coalesce(schema, growing=node.growing)
         else:
             operator = Edges(schema, node.part)
+        return self._after(node.label(), operator, self.step(node.input))
+
+    def _final(self, node: nodes.Final) -> Step:
+        if node.window_end is not None and self.level is Level.PERFECT:
+            raise PlanError("final answers about windows need emit=ordered or emit=eager")
+        operator = Finals(node.schema.arrow, node.window_end)
         return self._after(node.label(), operator, self.step(node.input))
 
     def _windowcolumns(self, node: nodes.WindowColumns) -> Step:
@@ -286,7 +298,7 @@ class _Compiler:
                 columns[f"$only {number}"] = only
                 aggregate = replace(aggregate, only=f"$only {number}")
             aggregates.append(aggregate)
-        source = self._computed(self.step(node.input), columns)
+        source = self._computed(self.step(node.input), columns, nets=False)
         keys = [key.name for key in node.keys]
         operator = group_by(source.operator.schema, keys, aggregates, self.level)
         return self._after("group by", operator, source)
@@ -332,7 +344,10 @@ class _Compiler:
 def _argument(call: AggregateCall) -> Expression | None:
     """What an aggregate is computed from: one column, with its filter applied."""
     value: Expression | None = call.args[0] if call.args else None
-    if call.function == "count" and isinstance(value, Literal) and value.value is not None:
+    if call.function == "count" and len(call.args) > 1:
+        value = _combination(call.args)
+    counts_rows = call.function == "count" and not call.distinct
+    if counts_rows and isinstance(value, Literal) and value.value is not None:
         value = None  # count(1) counts rows
     if call.function == "count_if":
         assert value is not None
@@ -342,6 +357,14 @@ def _argument(call: AggregateCall) -> Expression | None:
     if value is None:
         value = Literal(True, BOOLEAN)
     return Case(((call.filter, value),), Literal(None, value.type), value.type)
+
+
+def _combination(values: tuple[Expression, ...]) -> Expression:
+    """Several values as one, which is null if any of them is."""
+    whole = struct([f"col{place}" for place in range(1, len(values) + 1)], values)
+    all_there = together([is_not_null((value,)) for value in values])
+    assert all_there is not None
+    return Case(((all_there, whole),), Literal(None, whole.type), whole.type)
 
 
 def _only(call: AggregateCall) -> Expression | None:
@@ -372,11 +395,13 @@ def _aggregate(
         if not isinstance(share, Literal) or isinstance(share.value, (list, tuple)):
             raise PlanError("percentile needs one constant share from 0 to 1")
         parameter = float(share.value)
-    elif len(call.args) > 1:
+        if not 0 <= parameter <= 1:
+            raise PlanError(f"percentile needs a share from 0 to 1, not {parameter}")
+    elif len(call.args) > 1 and call.function != "count":
         raise PlanError(f"{call.function} of several arguments cannot be kept up to date")
     return Aggregate(
         name, FUNCTIONS[call.function], argument, call.type,
-        distinct=call.distinct, parameter=parameter,
+        distinct=call.distinct or call.function == "collect_set", parameter=parameter,
     )  # fmt: skip
 
 

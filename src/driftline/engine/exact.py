@@ -34,41 +34,41 @@ def two_product(a: float, b: float) -> tuple[float, float]:
     return product, rest
 
 
-@njit(inline="always")
-def add(sums: Floats, place: int, value: float) -> None:
-    """Add a value to the sum in sums[place], sums[place + 1], sums[place + 2]."""
-    sums[place], rest = two_sum(sums[place], value)
-    sums[place + 1], rest = two_sum(sums[place + 1], rest)
-    sums[place + 2] += rest
+@njit(cache=True, nogil=True)
+def add(sums: Floats, row: int, place: int, value: float) -> None:
+    """Add a value to the sum in the three columns of a row from `place` on."""
+    sums[row, place], rest = two_sum(sums[row, place], value)
+    sums[row, place + 1], rest = two_sum(sums[row, place + 1], rest)
+    sums[row, place + 2] += rest
 
 
-@njit(inline="always")
-def add_sum(sums: Floats, place: int, other: Floats, other_place: int, sign: float) -> None:
-    """Add (sign 1) or take away (sign -1) a whole sum."""
-    for part in range(3):
-        add(sums, place, sign * other[other_place + part])
+@njit(cache=True, nogil=True)
+def add_sums(sums: Floats, row: int, others: Floats, other: int, sign: float) -> None:
+    """Add (sign 1) or take away (sign -1) all sums of a row of other sums."""
+    for part in range(sums.shape[1]):
+        add(sums, row, part - part % 3, sign * others[other, part])
 
 
-@njit(inline="always")
-def total(sums: Floats, place: int) -> float:
+@njit(cache=True, nogil=True)
+def total(sums: Floats, row: int, place: int) -> float:
     """The sum, rounded."""
-    high, low = two_sum(sums[place], sums[place + 1])
-    return float(high + (low + sums[place + 2]))
+    high, low = two_sum(sums[row, place], sums[row, place + 1])
+    return float(high + (low + sums[row, place + 2]))
 
 
-@njit(inline="always")
-def variance(sums: Floats, place: int, squares: int, count: int, degrees: int) -> float:
+@njit(cache=True, nogil=True)
+def variance(sums: Floats, row: int, place: int, squares: int, count: int, degrees: int) -> float:
     """The variance of `count` values with their sum at `place` and the sum of their squares at
     `squares`, divided by `degrees`; in twice the precision of a float throughout."""
-    high, low = two_sum(sums[place], sums[place + 1])
-    low += sums[place + 2]
+    high, low = two_sum(sums[row, place], sums[row, place + 1])
+    low += sums[row, place + 2]
     square, rest = two_product(high, high)
     rest += 2.0 * high * low
     quotient = square / count
     back, back_rest = two_product(quotient, float(count))
     quotient_rest = ((square - back) - back_rest + rest) / count
-    all_high, all_low = two_sum(sums[squares], sums[squares + 1])
-    all_low += sums[squares + 2]
+    all_high, all_low = two_sum(sums[row, squares], sums[row, squares + 1])
+    all_low += sums[row, squares + 2]
     difference, difference_rest = two_sum(all_high, -quotient)
     spread = difference + (difference_rest + (all_low - quotient_rest))
     return float(max(spread, 0.0) / degrees)

@@ -3,8 +3,8 @@
     γ_{keys; aggregates}(H), at every time:
         one row (keys, aggregates of the group) for every group of the snapshot that is not empty
 
-State: see `additive`; a group's rows are kept only for min and max. Distinct is a group-by of all
-columns without aggregates. HAVING is a select on the result.
+State: see `additive`; of a group's rows only the arguments of min and max are kept. Distinct is a
+group-by of all columns without aggregates. HAVING is a select on the result.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine import layout
-from driftline.engine.additive import AdditiveOperator, Contribution, Layout
+from driftline.engine.additive import AdditiveOperator, Layout
 from driftline.engine.aggregates import Aggregate, State, column_of
+from driftline.engine.cells import Contribution
 from driftline.engine.layout import Said
 from driftline.model.reference.latency import Level
 
@@ -33,17 +34,11 @@ class GroupBy(AdditiveOperator):
         self.keys, self.aggregates = keys, aggregates
         self.state = State(schema)
         values = self.state.values(aggregates)
-        members = bool(self.state.members) * (layout.MEMBER_VALUES + len(self.state.member_ints))
         super().__init__(
             pa.schema([*key_schema, *value_fields]),
             key_schema,
             values,
-            Layout(
-                self.state.ints,
-                3 * len(self.state.floats),
-                members,
-                len(self.state.member_floats),
-            ),
+            Layout(self.state.ints, 3 * len(self.state.floats), len(self.state.extremes)),
             level,
         )
 
@@ -51,17 +46,16 @@ class GroupBy(AdditiveOperator):
         return [rows.column(name) for name in self.keys]
 
     def contribution(self, port: int, rows: pa.RecordBatch, weight: Int64s) -> Contribution:
-        hashes = self.state.hash_members(rows)
-        ints, floats = self.state.fill(rows, weight, hashes)
-        nulls, member_ints, member_floats = self.state.fill_members(rows)
-        return Contribution(ints, floats, nulls, hashes, member_ints, member_floats)
+        ints, floats = self.state.fill(rows, weight)
+        keys, there = self.state.extreme_keys(rows)
+        return Contribution(ints, floats, keys, there)
 
     def output(self, keys: list[pa.Array], said: Said) -> tuple[pa.RecordBatch, Int64s]:
         columns = list(keys)
         for number, aggregate in enumerate(self.aggregates):
-            place = self.values.place[number]
+            place = self.values.how[number, layout.PLACE]
             is_null = ((said.nulls >> number) & 1).astype(np.bool_)
-            values = said.floats if self.values.is_float[number] else said.ints
+            values = said.floats if self.values.how[number, layout.IS_FLOAT] else said.ints
             columns.append(column_of(aggregate, values[:, place], is_null))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema), said.weight
 

@@ -27,6 +27,9 @@ from driftline.plan.types import canonical, is_integer, is_timestamp, type_name
 
 Int64s = NDArray[np.int64]
 
+EVENTS = (Insert, Retract, Cti, ExternalCti)
+CANNOT_CONVERT = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
+
 
 @dataclass(frozen=True)
 class RawEvents:
@@ -105,15 +108,49 @@ def _from_python(source: Source, items: Iterable[Any], before: int) -> RawEvents
     first = next(items, None)
     everything = itertools.chain([] if first is None else [first], items)
     nothing = first is None and source.time is None
-    if nothing or isinstance(first, (Insert, Retract, Cti, ExternalCti)):
-        columns = StreamColumns.from_events(
-            source.name, list(everything), schema=source.columns.arrow
-        )
+    if nothing or isinstance(first, EVENTS):
+        events = list(everything)
+        for number, event in enumerate(events, before + 1):
+            if not isinstance(event, EVENTS):
+                raise PlanError(f"item {number} of {source.name} is no event, as the first one is")
+        try:
+            columns = StreamColumns.from_events(source.name, events, schema=source.columns.arrow)
+        except CANNOT_CONVERT as error:
+            raise _misfit(source, [getattr(item, "row", {}) for item in events], before) or error
         return _from_log(source, columns)
-    rows = [dict(row) for row in everything]
-    names = source.columns.names
-    table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
-    return _from_records(source, table, before)
+    rows = [_as_row(source, item, number) for number, item in enumerate(everything, before + 1)]
+    arrays = {}
+    for name in source.columns.names:
+        values = [row.get(name) for row in rows]
+        try:
+            arrays[name] = pa.array(values)
+        except CANNOT_CONVERT as error:
+            raise PlanError(f"the column {name} of {source.name}: {error}") from None
+    return _from_records(source, pa.table(arrays), before)
+
+
+def _as_row(source: Source, item: Any, number: int) -> dict[str, Any]:
+    if not isinstance(item, Mapping):
+        raise PlanError(
+            f"item {number} of {source.name} is a {type(item).__name__}: give rows as dicts, or "
+            "events"
+        )
+    return dict(item)
+
+
+def _misfit(source: Source, rows: list[Mapping[str, Any]], before: int) -> PlanError | None:
+    """The first value that does not have the type of its column."""
+    for number, row in enumerate(rows, before + 1):
+        for field in source.columns.arrow:
+            value = row.get(field.name)
+            try:
+                pa.array([value], field.type)
+            except CANNOT_CONVERT:
+                return PlanError(
+                    f"event {number} of {source.name}: {field.name} is {value!r}, which is no "
+                    f"{type_name(field.type)}"
+                )
+    return None
 
 
 def _from_file(source: Source, path: Path) -> RawEvents:

@@ -16,28 +16,26 @@ PERFECT, ORDERED, EAGER = range(3)
 TIME, MARKS, STATE = 0, 1, 2
 # Columns of a said segment, before its values.
 START, END, NULLS, VALUES = 0, 1, 2, 3
-# How a value is made from the state: see `timeline.say`.
+# How a value is made from the state: see `timeline._say`.
 COUNT, SUM_INT, SUM_FLOAT, AVG_INT, AVG_FLOAT, VARIANCE, STDDEV, LEAST, GREATEST = range(9)
 FEWER, MORE = 9, 10  # of two counts: the smaller; by how much the first is greater
-# Columns of a member: a row that is kept for its least or greatest value.
-MEMBER_VS, MEMBER_VE, MEMBER_COPIES, MEMBER_NULLS, MEMBER_HASH, MEMBER_VALUES = range(6)
+# Columns of `Values.how`.
+KIND, COUNTS, SUM, SQUARES, DEGREES_LOST, IS_FLOAT, PLACE = range(7)
+# Columns of a lifetime whose least and greatest values are kept: see `extremes`.
+CELL_VS, CELL_VE, CELL_NUMBER = range(3)
 
 
 class Changes(NamedTuple):
-    """The changes of a batch, sorted by slot: those of the n-th slot of the call are
+    """The changes of a batch by slot and lifetime: those of the n-th slot of the call are
     bounds[n] … bounds[n + 1] - 1 of `order`, which gives their places in the other arrays."""
 
     bounds: Int64s
     order: Int64s
     vs: Int64s
     ve: Int64s
-    weight: Int64s
-    ints: Int64s  # [change, column of the state], times the weight
-    floats: Floats  # [change, sum of floats], not times the weight
-    member_nulls: Int64s
-    member_hash: Int64s  # of the values, which stands for them where rows are compared
-    member_ints: Int64s
-    member_floats: Floats
+    marks: Int64s  # the sum of the weights
+    ints: Int64s  # [change, column of the state]
+    floats: Floats  # [change, three columns for every sum of floats]
 
 
 class Cursors(NamedTuple):
@@ -49,24 +47,21 @@ class Cursors(NamedTuple):
 
 
 class Values(NamedTuple):
-    """How the values of the answer are made: for each its kind, the columns of the state with its
-    count of values, its sum and its squares, and its place among the values.
+    """How the values of the answer are made.
 
-    For FEWER and MORE, `counts` and `sum` are the two counts, and `degrees_lost` is 1 when only one
-    copy is wanted; there is no piece where the value is 0.
+    `how`: for each value its kind, the columns of the state with its count of values, its sum and
+    its squares, the degrees of freedom lost, whether it is a float, and its place among the floats
+    or the whole numbers.
+
+    For FEWER and MORE, the columns COUNTS and SUM are the two counts, and DEGREES_LOST is 1 when
+    only one copy is wanted; there is no piece where the value is 0.
 
     Behind the count of a float come three columns that count its NaN, ∞ and -∞. For LEAST and
-    GREATEST, `counts` is the argument's bit among the nulls of a member, `sum` its column there.
+    GREATEST, SUM is the number of the extreme; their values are order keys.
     """
 
-    kind: Int64s
-    counts: Int64s
-    sum: Int64s
-    squares: Int64s
-    degrees_lost: Int64s
-    is_float: NDArray[np.bool_]
-    place: Int64s
-    float_columns: Int64s  # which columns of `Changes.floats` go into which sum of the state
+    how: Int64s  # [value, column]
+    float_columns: Int64s  # which arguments go into which sum of floats of the state
     is_square: NDArray[np.bool_]  # … squared
 
 

@@ -100,6 +100,15 @@ class _Feed:
         batch, dead = self.finalize.receive_events(events)
         return self.align.receive(0, batch), dead
 
+    def counters(self) -> dict[str, dict[str, int]]:
+        if self.finalize is None:
+            return {}
+        dead = {"dead_letters": int(self.finalize.dead.sum())}
+        return {
+            "finalize": self.finalize.counters.as_dict() | dead,
+            "align": self.align.counters.as_dict(),
+        }
+
     def _start(self, plain: bool) -> None:
         remember = self.options.remember
         if self.source.disorder is not None and plain:
@@ -165,7 +174,10 @@ def run_all(
             for name, batches in said.items()
         }
         dead = {name: letters for name, (_, letters) in ready.items() if letters}
-        return Outputs(whole, dead, graph.counters())
+        counters = graph.counters()
+        for name, feed in feeds.items():
+            counters |= {f"{name}: {part}": counted for part, counted in feed.counters().items()}
+        return Outputs(whole, dead, counters)
 
     until = options.batch
     while not all(feed.is_exhausted() for feed in feeds.values()):

@@ -25,7 +25,11 @@ Arrays = dict[str, NDArray[np.generic]]
 
 @dataclass
 class Counters:
-    """What an operator has done so far, and what it holds."""
+    """What an operator has done so far, and what it holds.
+
+    A retract that shortens a lifetime counts as one retract. `watermark`: how far its output has
+    come in application time.
+    """
 
     changes_in: int = 0
     inserts_out: int = 0
@@ -44,6 +48,7 @@ class Operator(ABC):
     """A physical operator; `schema` is that of its output's payload."""
 
     ports = 1
+    keeps_watermark = False  # whether `process` itself says how far the output has come
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -61,6 +66,8 @@ class Operator(ABC):
         counters.retracts_out += removed
         counters.ctis_out += output.cti != BEGINNING
         counters.state_rows, counters.state_bytes = self.state_size()
+        if not self.keeps_watermark:
+            counters.watermark = max(counters.watermark, output.high, output.cti)
         return output
 
     @abstractmethod

@@ -60,6 +60,17 @@ def order_keys(array: pa.Array) -> Int64s:
     return numbers
 
 
+def values_of_keys(keys: Int64s, kind: pa.DataType) -> NDArray[np.generic]:
+    """The words that keys were made of, those of floats as floats; for types that fit a word.
+
+    >>> values_of_keys(order_keys(pa.array([-2.5, 7.0])), pa.float64()).tolist()
+    [-2.5, 7.0]
+    """
+    if pa.types.is_floating(kind):
+        return np.where(keys < 0, keys ^ _ALL_BUT_THE_SIGN, keys).view(np.float64)
+    return (keys ^ _SIGN).view(np.uint64) if kind == pa.uint64() else keys
+
+
 def _numbered(keys: list[tuple[object, ...]]) -> Int64s:
     numbers = {key: number for number, key in enumerate(sorted(set(keys)))}
     return np.array([numbers[key] for key in keys], np.int64)

@@ -19,15 +19,25 @@ from driftline.engine.operator import Operator
 
 
 class Project(Operator):
-    """Makes of every row another one; `schema` is that of the rows made."""
+    """Makes of every row another one; `schema` is that of the rows made.
+
+    `nets`: whether rows that become equal are to cancel. That is not needed where f keeps different
+    rows apart, nor before an operator that adds up what it gets.
+    """
 
     def __init__(
-        self, schema: pa.Schema, compute: Callable[[pa.RecordBatch], pa.RecordBatch]
+        self,
+        schema: pa.Schema,
+        compute: Callable[[pa.RecordBatch], pa.RecordBatch],
+        *,
+        nets: bool = True,
     ) -> None:
         super().__init__(schema)
         self.compute = compute
+        self.nets = nets
 
     def process(self, port: int, batch: Batch) -> Batch:
         if len(batch) == 0:
             return empty(self.schema, batch.cti, batch.high)
-        return replace(batch, payload=self.compute(batch.payload)).netted()
+        output = replace(batch, payload=self.compute(batch.payload))
+        return output.netted() if self.nets else output

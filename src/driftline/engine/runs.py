@@ -1,8 +1,9 @@
 """Runs: for every slot a sorted run of entries, in pooled arrays.
 
 An entry is a time, some whole numbers and some floats. A run has room to grow; one that outgrows
-its room moves to the end of the pool, and the pool is packed again when more than half of it is
-garbage. Kernels change runs in place, within their room.
+its room moves to the end of the pool, and when that is full all runs are packed into a new one.
+Kernels change runs in place, within their room, and drop entries at the front by moving `first`; a
+run gets the room before its first entry back when it needs it.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _SMALLEST = 1024
-_SMALLEST_ROOM = 4
+_SPARE = 0.5
+"""So much of a pool is empty after packing."""
 
 
 class RunArrays(NamedTuple):
-    """The run of slot s: entries first[s] … first[s] + size[s] - 1; it may grow to room[s]."""
+    """The run of slot s: entries first[s] … first[s] + size[s] - 1; it may grow to room[s]. What
+    it was given begins at origin[s]."""
 
     first: Int64s
     size: Int64s
     room: Int64s
     ints: Int64s  # [entry, column]; column 0 is the time
     floats: Floats  # [entry, column]
+    origin: Int64s
 
 
 class Runs:
@@ -39,6 +43,7 @@ class Runs:
             np.zeros(0, np.int64),
             np.zeros((_SMALLEST, ints), np.int64),
             np.zeros((_SMALLEST, floats), np.float64),
+            np.zeros(0, np.int64),
         )
         self.top = 0  # the pool is used up to here
 
@@ -46,20 +51,22 @@ class Runs:
         """See to it that the runs of these (distinct) slots have the room they need."""
         if len(slots) == 0:
             return
-        self._make_slots(int(slots.max()) + 1)
-        if self._outgrown(slots, needed)[1] > len(self.arrays.ints) - self.top:
-            self._make_room(int(np.maximum(2 * needed, _SMALLEST_ROOM).sum()))
-        moving, _ = self._outgrown(slots, needed)
-        if moving.any():
-            room = np.maximum(2 * needed[moving], _SMALLEST_ROOM)
-            self.top = _moved(self.arrays, slots[moving], room, self.top)
+        self.make_slots(int(slots.max()) + 1)
+        outgrown = np.flatnonzero(needed > self.arrays.room[slots])
+        if len(outgrown) == 0:
+            return
+        room = _slid_back(self.arrays, slots[outgrown], needed[outgrown])
+        more = int(room.sum())
+        if self.top + more > len(self.arrays.ints):
+            rooms = self.arrays.size.copy()
+            rooms[slots] = np.maximum(needed, rooms[slots])
+            rooms[slots[outgrown]] = np.maximum(room, rooms[slots[outgrown]])
+            self._pack(rooms)
+        elif more:
+            self.top = _moved(self.arrays, slots[outgrown], room, self.top)
 
-    def _outgrown(self, slots: Int64s, needed: Int64s) -> tuple[NDArray[np.bool_], int]:
-        """Which runs have to move, and the room that takes."""
-        moving = needed > self.arrays.room[slots]
-        return moving, int(np.maximum(2 * needed[moving], _SMALLEST_ROOM).sum())
-
-    def _make_slots(self, count: int) -> None:
+    def make_slots(self, count: int) -> None:
+        """See to it that so many slots have runs."""
         arrays = self.arrays
         if count <= len(arrays.first):
             return
@@ -71,17 +78,19 @@ class Runs:
             return bigger
 
         self.arrays = arrays._replace(
-            first=grown(arrays.first), size=grown(arrays.size), room=grown(arrays.room)
+            first=grown(arrays.first),
+            size=grown(arrays.size),
+            room=grown(arrays.room),
+            origin=grown(arrays.origin),
         )
 
-    def _make_room(self, more: int) -> None:
-        """Pack the runs, without their spare room, into a new pool with room for more."""
+    def _pack(self, rooms: Int64s) -> None:
+        """Move all runs to a new pool, each with some room."""
         arrays = self.arrays
-        live = int(arrays.size.sum())
-        wanted = max(_SMALLEST, 2 * (live + more))
-        ints = np.zeros((wanted, arrays.ints.shape[1]), np.int64)
-        floats = np.zeros((wanted, arrays.floats.shape[1]), np.float64)
-        self.top = _packed(arrays, ints, floats)
+        entries = max(_SMALLEST, int((1 + _SPARE) * int(rooms.sum())))
+        ints = np.empty((entries, arrays.ints.shape[1]), np.int64)
+        floats = np.empty((entries, arrays.floats.shape[1]), np.float64)
+        self.top = _packed(arrays, rooms, ints, floats)
         self.arrays = arrays._replace(ints=ints, floats=floats)
 
     def sizes(self, slots: Int64s) -> Int64s:
@@ -94,8 +103,8 @@ class Runs:
     def clear(self, slots: Int64s) -> None:
         """Forget the runs of slots that are gone."""
         known = slots[slots < len(self.arrays.size)]
-        self.arrays.size[known] = 0
-        self.arrays.room[known] = 0
+        for array in (self.arrays.first, self.arrays.size, self.arrays.room, self.arrays.origin):
+            array[known] = 0
 
     def entries(self) -> int:
         return int(self.arrays.size.sum())
@@ -105,7 +114,7 @@ class Runs:
         return sum(int(array.nbytes) for array in self.arrays)
 
     def snapshot(self, slots: Int64s, prefix: str) -> dict[str, NDArray[np.generic]]:
-        self._make_slots(int(slots.max()) + 1 if len(slots) else 0)
+        self.make_slots(int(slots.max()) + 1 if len(slots) else 0)
         arrays = self.arrays
         sizes = arrays.size[slots]
         places = _places(arrays.first[slots], sizes)
@@ -126,7 +135,7 @@ class Runs:
         self.arrays.floats[places] = saved[f"{prefix}.floats"]
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def copy_entry(
     to_ints: Int64s, to_floats: Floats, to: int, ints: Int64s, floats: Floats, of: int
 ) -> None:
@@ -138,28 +147,54 @@ def copy_entry(
 
 
 @njit(cache=True, nogil=True)
-def _moved(arrays: RunArrays, slots: Int64s, room: Int64s, top: int) -> int:
+def _slid_back(arrays: RunArrays, slots: Int64s, needed: Int64s) -> Int64s:
+    """Move runs to the beginning of what they were given, if they have the room they need there.
+    Returns the room that each of the others shall have, and 0 for those moved. What grows for the
+    first time gets what it needs, what grows again twice that."""
+    ints, floats = arrays.ints, arrays.floats
+    first, size, room, origin = arrays.first, arrays.size, arrays.room, arrays.origin
+    wanted = np.zeros(len(slots), np.int64)
     for number in range(len(slots)):
         slot = slots[number]
+        before = first[slot] - origin[slot]
+        # Not for a few entries: a run is moved as a whole.
+        if needed[number] <= room[slot] + before and size[slot] <= 2 * before:
+            for place in range(size[slot]):
+                copy_entry(ints, floats, origin[slot] + place, ints, floats, first[slot] + place)
+            first[slot] = origin[slot]
+            room[slot] += before
+        else:
+            wanted[number] = needed[number] if room[slot] + before == 0 else 2 * needed[number]
+    return wanted
+
+
+@njit(cache=True, nogil=True)
+def _moved(arrays: RunArrays, slots: Int64s, room: Int64s, top: int) -> int:
+    ints, floats = arrays.ints, arrays.floats
+    for number in range(len(slots)):
+        slot = slots[number]
+        if room[number] == 0:
+            continue
         old = arrays.first[slot]
         for place in range(arrays.size[slot]):
-            copy_entry(
-                arrays.ints, arrays.floats, top + place, arrays.ints, arrays.floats, old + place
-            )
-        arrays.first[slot], arrays.room[slot] = top, room[number]
+            copy_entry(ints, floats, top + place, ints, floats, old + place)
+        arrays.first[slot] = arrays.origin[slot] = top
+        arrays.room[slot] = room[number]
         top += room[number]
     return top
 
 
 @njit(cache=True, nogil=True)
-def _packed(arrays: RunArrays, ints: Int64s, floats: Floats) -> int:
+def _packed(arrays: RunArrays, rooms: Int64s, ints: Int64s, floats: Floats) -> int:
     top = 0
+    old_ints, old_floats = arrays.ints, arrays.floats
     for slot in range(len(arrays.first)):
-        old, size = arrays.first[slot], arrays.size[slot]
-        for place in range(size):
-            copy_entry(ints, floats, top + place, arrays.ints, arrays.floats, old + place)
-        arrays.first[slot], arrays.room[slot] = top, size
-        top += size
+        old = arrays.first[slot]
+        for place in range(arrays.size[slot]):
+            copy_entry(ints, floats, top + place, old_ints, old_floats, old + place)
+        arrays.first[slot] = arrays.origin[slot] = top
+        arrays.room[slot] = rooms[slot]
+        top += rooms[slot]
     return top
 
 

@@ -17,7 +17,7 @@ Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _equal(a: float, b: float) -> bool:
     return a == b or (a != a and b != b)
 
@@ -26,14 +26,14 @@ def _equal(a: float, b: float) -> bool:
 def same(
     ints: Int64s, floats: Floats, one: int, other_ints: Int64s, other_floats: Floats, other: int
 ) -> bool:
-    """Whether two segments have the same values."""
+    """Whether two segments have the same values. (Without an early way out: this is called for
+    every piece, and with one Numba counts references to the arrays every time.)"""
+    equal = True
     for column in range(NULLS, ints.shape[1]):
-        if ints[one, column] != other_ints[other, column]:
-            return False
+        equal &= ints[one, column] == other_ints[other, column]
     for column in range(floats.shape[1]):
-        if not _equal(floats[one, column], other_floats[other, column]):
-            return False
-    return True
+        equal &= _equal(floats[one, column], other_floats[other, column])
+    return equal
 
 
 @njit(cache=True, nogil=True)
@@ -44,18 +44,24 @@ def correct(
     piece_ints: Int64s,
     piece_floats: Floats,
     pieces: int,
+    old_ints: Int64s,
+    old_floats: Floats,
     out: Said,
     said: int,
 ) -> int:
     """Keep every said segment as far as the pieces agree with it, take back the rest, and say what
-    is missing. Segments that end at or before `earliest` stay as they are."""
+    is missing. Segments that end at or before `earliest` stay as they are. There is room for the
+    others in `old_ints` and `old_floats`."""
     base, size = segments.first[slot], segments.size[slot]
+    ints, floats = segments.ints, segments.floats
+    times = (out.slot, out.vs, out.ve, out.weight, out.nulls)
+    out_ints, out_floats = out.ints, out.floats
     first = size
-    while first > 0 and segments.ints[base + first - 1, END] > earliest:
+    while first > 0 and ints[base + first - 1, END] > earliest:
         first -= 1
     old = size - first
-    old_ints = segments.ints[base + first : base + size].copy()
-    old_floats = segments.floats[base + first : base + size].copy()
+    for number in range(old):
+        copy_entry(old_ints, old_floats, number, ints, floats, base + first + number)
     piece = 0
     written = base + first
     covered = earliest  # up to here the answer is what the pieces say
@@ -65,11 +71,10 @@ def correct(
         while piece < pieces and piece_ints[piece, START] < start:
             stop = min(piece_ints[piece, END], start)
             if covered < stop:
-                start_here = max(covered, piece_ints[piece, START])
-                _insert(
-                    segments, slot, written, start_here, stop, piece_ints, piece_floats, piece,
-                    out, said,
-                )  # fmt: skip
+                copy_entry(ints, floats, written, piece_ints, piece_floats, piece)
+                ints[written, START] = max(covered, piece_ints[piece, START])
+                ints[written, END] = stop
+                _put(times, out_ints, out_floats, said, slot, 1, ints, floats, written)
                 written += 1
                 said += 1
             covered = max(covered, stop)
@@ -90,68 +95,51 @@ def correct(
             agreed = min(end, piece_ints[ahead, END])
             ahead += 1
         if agreed < end:
-            _put(out, said, slot, start, end, -1, old_ints, old_floats, number)
+            _put(times, out_ints, out_floats, said, slot, -1, old_ints, old_floats, number)
             said += 1
-            if start < agreed:
-                _put(out, said, slot, start, agreed, 1, old_ints, old_floats, number)
-                said += 1
         if start < agreed:
-            copy_entry(segments.ints, segments.floats, written, old_ints, old_floats, number)
-            segments.ints[written, END] = agreed
+            copy_entry(ints, floats, written, old_ints, old_floats, number)
+            ints[written, END] = agreed
+            if agreed < end:
+                _put(times, out_ints, out_floats, said, slot, 1, ints, floats, written)
+                said += 1
             written += 1
         covered = max(covered, agreed)
     while piece < pieces:
-        start, stop = max(covered, piece_ints[piece, START]), piece_ints[piece, END]
-        if start < stop:
-            _insert(
-                segments, slot, written, start, stop, piece_ints, piece_floats, piece, out, said
-            )
+        start = max(covered, piece_ints[piece, START])
+        if start < piece_ints[piece, END]:
+            copy_entry(ints, floats, written, piece_ints, piece_floats, piece)
+            ints[written, START] = start
+            _put(times, out_ints, out_floats, said, slot, 1, ints, floats, written)
             written += 1
             said += 1
-            covered = stop
+            covered = piece_ints[piece, END]
         piece += 1
     segments.size[slot] = written - base
     return said
 
 
-@njit(inline="always")
-def _insert(
-    segments: RunArrays,
-    slot: int,
-    written: int,
-    start: int,
-    end: int,
-    piece_ints: Int64s,
-    piece_floats: Floats,
-    piece: int,
-    out: Said,
-    said: int,
-) -> None:
-    copy_entry(segments.ints, segments.floats, written, piece_ints, piece_floats, piece)
-    segments.ints[written, START] = start
-    segments.ints[written, END] = end
-    _put(out, said, slot, start, end, 1, piece_ints, piece_floats, piece)
-
-
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _put(
-    out: Said,
+    times: tuple[Int64s, Int64s, Int64s, Int64s, Int64s],
+    out_ints: Int64s,
+    out_floats: Floats,
     said: int,
     slot: int,
-    start: int,
-    end: int,
     weight: int,
     ints: Int64s,
     floats: Floats,
-    source: int,
+    segment: int,
 ) -> None:
-    out.slot[said], out.weight[said] = slot, weight
-    out.vs[said], out.ve[said] = start, end
-    for column in range(ints.shape[1] - VALUES):
-        out.ints[said, column] = ints[source, VALUES + column]
-    for column in range(floats.shape[1]):
-        out.floats[said, column] = floats[source, column]
-    out.nulls[said] = ints[source, NULLS]
+    """Say a segment (weight 1), or take it back (weight -1)."""
+    slots, vs, ve, weights, nulls = times
+    slots[said], weights[said] = slot, weight
+    vs[said], ve[said] = ints[segment, START], ints[segment, END]
+    nulls[said] = ints[segment, NULLS]
+    for column in range(out_ints.shape[1]):
+        out_ints[said, column] = ints[segment, VALUES + column]
+    for column in range(out_floats.shape[1]):
+        out_floats[said, column] = floats[segment, column]
 
 
 @njit(cache=True, nogil=True)

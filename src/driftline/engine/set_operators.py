@@ -16,7 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine import layout
-from driftline.engine.additive import AdditiveOperator, Contribution, Layout
+from driftline.engine.additive import AdditiveOperator, Layout
+from driftline.engine.cells import Contribution
 from driftline.engine.layout import Said, Values
 from driftline.model.reference.latency import Level
 
@@ -35,27 +36,20 @@ class SetOperator(AdditiveOperator):
         self, schema: pa.Schema, kind: Literal["intersect", "minus"], distinct: bool, level: Level
     ) -> None:
         values = Values(
-            kind=np.array([KINDS[kind]], np.int64),
-            counts=np.array([_COUNTS], np.int64),
-            sum=np.array([_COUNTS + 1], np.int64),
-            squares=np.zeros(1, np.int64),
-            degrees_lost=np.array([distinct], np.int64),
-            is_float=np.zeros(1, np.bool_),
-            place=np.zeros(1, np.int64),
-            float_columns=np.empty(0, np.int64),
-            is_square=np.empty(0, np.bool_),
+            np.array([[KINDS[kind], _COUNTS, _COUNTS + 1, 0, distinct, 0, 0]], np.int64),
+            np.empty(0, np.int64),
+            np.empty(0, np.bool_),
         )
-        super().__init__(schema, schema, values, Layout(3, 0, 0, 0), level)
+        super().__init__(schema, schema, values, Layout(3, 0, 0), level)
 
     def key_columns(self, port: int, rows: pa.RecordBatch) -> list[pa.Array]:
         return list(rows.columns)
 
     def contribution(self, port: int, rows: pa.RecordBatch, weight: Int64s) -> Contribution:
-        ints = np.zeros((len(weight), 3), np.int64)
-        ints[:, 0] = ints[:, _COUNTS + port] = weight
-        none = np.zeros((len(weight), 0))
-        nothing = np.zeros(len(weight), np.int64)
-        return Contribution(ints, none, nothing, nothing, none.astype(np.int64), none)
+        ints = np.zeros((3, len(weight)), np.int64)
+        ints[0] = ints[_COUNTS + port] = weight
+        none = np.zeros((0, len(weight)), np.int64)
+        return Contribution(ints, none.astype(np.float64), none, none.astype(np.bool_))
 
     def output(self, keys: list[pa.Array], said: Said) -> tuple[pa.RecordBatch, Int64s]:
         rows = pa.RecordBatch.from_arrays(keys, schema=self.schema)

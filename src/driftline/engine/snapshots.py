@@ -79,6 +79,7 @@ class SnapshotOperator(Operator):
     """`keys` are the columns that make a partition, `kept` those of the rows that ⊗ needs;
     `answer` is the schema of what it gives, to which `with_keys` adds the keys in front."""
 
+    keeps_watermark = True
     goes_by_changes = False  # whether `evaluate_changes` may be asked
 
     def __init__(

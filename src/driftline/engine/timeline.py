@@ -20,22 +20,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine import exact
+from driftline.engine.extremes import ExtremeArrays
+from driftline.engine.extremes_kernel import enter
 from driftline.engine.layout import (
     AVG_FLOAT,
     AVG_INT,
     COUNT,
+    COUNTS,
+    DEGREES_LOST,
     EAGER,
     END,
     FEWER,
+    IS_FLOAT,
+    KIND,
     LEAST,
     MARKS,
-    MEMBER_VALUES,
     NULLS,
     ORDERED,
     PERFECT,
+    PLACE,
+    SQUARES,
     START,
     STATE,
     STDDEV,
+    SUM,
     SUM_FLOAT,
     SUM_INT,
     TIME,
@@ -46,24 +54,53 @@ from driftline.engine.layout import (
     Said,
     Values,
 )
-from driftline.engine.members import enter, forget, is_sorted, merge_members
 from driftline.engine.runs import RunArrays, copy_entry
 from driftline.engine.segments import correct, room, same, wider
+from driftline.engine.sorting import sorted_by
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Masks = NDArray[np.bool_]
 
 
 @njit(cache=True, nogil=True)
-def advance(
+def take_in(
+    slots: Int64s, changes: Changes, timelines: RunArrays, cursors: Cursors, earliest: Int64s
+) -> None:
+    """Merge changes into the timelines of their slots. The cursors move back to the earliest times
+    that are affected, which `earliest` gets."""
+    most = 0
+    for number in range(len(slots)):
+        most = max(most, timelines.size[slots[number]])
+    old_ints = np.empty((most, timelines.ints.shape[1]), np.int64)
+    old_floats = np.empty((most, timelines.floats.shape[1]), np.float64)
+    for number in range(len(slots)):
+        slot = slots[number]
+        steps_ints, steps_floats, steps = _steps(
+            changes, changes.bounds[number], changes.bounds[number + 1]
+        )
+        if steps:
+            earliest[number] = steps_ints[0, TIME]
+            cursors.place[slot] = _moved_back(
+                timelines.ints, timelines.floats, timelines.first[slot], cursors.place[slot],
+                cursors.ints, cursors.floats, slot, earliest[number],
+            )  # fmt: skip
+            _merge(
+                timelines, slot, cursors.place[slot], steps_ints, steps_floats, steps, old_ints,
+                old_floats,
+            )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def go_through(
     slots: Int64s,
-    changes: Changes,
+    earliest: Int64s,
     timelines: RunArrays,
     cursors: Cursors,
     segments: RunArrays,
-    members: RunArrays,
+    extremes: ExtremeArrays,
     values: Values,
     level: int,
     old_watermark: int,
@@ -72,105 +109,111 @@ def advance(
     next_due: Int64s,
     last_end: Int64s,
 ) -> tuple[Said, int]:
-    """Take changes in and bring the slots up to the watermark.
+    """Bring slots up to the watermark, each from the earliest time that was affected.
 
     Returns what is said, and how many sums did not fit. `next_due` and `last_end` get, for each
-    slot of the call, its next entry after the cursor and the time when it will be empty.
+    slot, its next entry after the cursor and the time when it will be empty.
     """
     int_values, float_values = segments.ints.shape[1] - VALUES, segments.floats.shape[1]
-    state_floats = cursors.floats.shape[1]
-    out = room(64, int_values, float_values)
+    how = values.how
+    copies = len(how) > 0 and how[0, KIND] >= FEWER  # the value is a number of copies
+    limit = INFINITY if level == EAGER else watermark
+    out = room(4 * len(slots) + 64, int_values, float_values)
     said, overflows = 0, 0
-    use_members = members.ints.shape[1] > 0
-    copies = len(values.kind) > 0 and values.kind[0] >= FEWER  # the value is a number of copies
-    heaps = np.empty((len(values.kind), 8), np.int64)
-    heap_sizes = np.zeros(len(values.kind), np.int64)
+    count = extremes.top.shape[1]
+    most_pieces, most_segments, most_cells = 2, 0, 0
+    for slot in slots:
+        most_pieces = max(most_pieces, timelines.size[slot] + 2)
+        most_segments = max(most_segments, segments.size[slot])
+        if count:
+            most_cells = max(most_cells, extremes.cells.size[slot])
+    heaps, heap_sizes = np.empty((count, most_cells), np.int64), np.zeros(count, np.int64)
+    best = np.zeros(count, np.int64)
+    entries, entry_floats = timelines.ints, timelines.floats
+    states, state_floats = cursors.ints, cursors.floats
+    cells, top, there = extremes.cells.ints, extremes.top, extremes.there
+    piece_ints = np.empty((most_pieces, VALUES + int_values), np.int64)
+    piece_floats = np.empty((most_pieces, float_values), np.float64)
+    piece_states = np.empty((most_pieces, states.shape[1]), np.int64)
+    piece_sums = np.empty((most_pieces, state_floats.shape[1]), np.float64)
+    piece_best = np.empty((most_pieces, count), np.int64)
+    piece_there = np.empty((most_pieces, count), np.bool_)
+    old_ints = np.empty((most_segments, VALUES + int_values), np.int64)
+    old_floats = np.empty((most_segments, float_values), np.float64)
 
     for number in range(len(slots)):
         slot = slots[number]
-        begin, stop = changes.bounds[number], changes.bounds[number + 1]
-        ints, floats = cursors.ints[slot], cursors.floats[slot]
+        base, size, cursor = timelines.first[slot], timelines.size[slot], cursors.place[slot]
 
-        # 1. What changes on the timeline; the earliest affected time, and the cursor there.
-        steps_ints, steps_floats, steps = _steps(changes, begin, stop, values, state_floats)
-        earliest = steps_ints[0, TIME] if steps else INFINITY
-        base = timelines.first[slot]
-        cursor = cursors.place[slot]
-        if level == ORDERED and cursor < timelines.size[slot]:
-            earliest = min(earliest, timelines.ints[base + cursor, TIME])
+        # 1. Where to begin.
+        begin = earliest[number]
+        if level == ORDERED and cursor < size:
+            begin = min(begin, entries[base + cursor, TIME])
         if level == PERFECT:
-            earliest = min(earliest, old_watermark)
-        while cursor > 0 and timelines.ints[base + cursor - 1, TIME] >= earliest:
-            cursor -= 1
-            _apply(timelines, base + cursor, ints, floats, -1)
+            begin = min(begin, old_watermark)
 
-        # 2. The changes become part of the timeline.
-        if steps:
-            _merge(timelines, slot, cursor, steps_ints, steps_floats, steps)
-        if use_members and stop > begin:
-            merge_members(members, slot, changes, begin, stop)
-        size = timelines.size[slot]
-
-        # 3. The new pieces, from the earliest affected time on.
-        limit = INFINITY if level == EAGER else watermark
-        pieces = size - cursor + 2
-        piece_ints = np.empty((pieces, VALUES + int_values), np.int64)
-        piece_floats = np.empty((pieces, float_values), np.float64)
-        made = 0
-        if earliest <= limit:
-            member = 0
-            for heap in range(len(values.kind)):
-                heap_sizes[heap] = 0
-            start = earliest
+        if begin <= limit:
+            # 2. The new pieces, from there on.
+            cursor = _moved_back(
+                entries, entry_floats, base, cursor, states, state_floats, slot, begin
+            )
+            made, start, entered, last_cell = 0, begin, 0, 0
+            if count:
+                entered = extremes.cells.first[slot]
+                last_cell = entered + extremes.cells.size[slot]
+                heap_sizes[:] = 0
             while True:
-                while cursor < size and timelines.ints[base + cursor, TIME] <= start:
-                    _apply(timelines, base + cursor, ints, floats, 1)
+                while cursor < size and entries[base + cursor, TIME] <= start:
+                    _apply(entries, entry_floats, base + cursor, states, state_floats, slot, 1)
                     cursor += 1
-                end = timelines.ints[base + cursor, TIME] if cursor < size else INFINITY
+                end = entries[base + cursor, TIME] if cursor < size else INFINITY
                 last = end > limit or end == INFINITY
                 if end > limit:
                     end = INFINITY if level == ORDERED else limit
                 if start < end:
-                    if use_members:
-                        member, heaps = enter(
-                            members, slot, start, member, values, heaps, heap_sizes
+                    if count:
+                        entered = enter(
+                            cells, entered, last_cell, start, top, there, heaps, heap_sizes, best
                         )
-                    if ints[0] > 0:
-                        overflows += _say(
-                            piece_ints, piece_floats, made, start, end, ints, floats, values,
-                            members, heaps, heap_sizes,
-                        )  # fmt: skip
-                        if (
-                            made
-                            and piece_ints[made - 1, END] == start
-                            and same(
-                                piece_ints, piece_floats, made - 1, piece_ints, piece_floats, made
-                            )
-                        ):
-                            piece_ints[made - 1, END] = end
-                        elif not copies or piece_ints[made, VALUES] > 0:
-                            made += 1
+                    if states[slot, 0] > 0:
+                        piece_ints[made, START], piece_ints[made, END] = start, end
+                        for column in range(states.shape[1]):
+                            piece_states[made, column] = states[slot, column]
+                        for column in range(state_floats.shape[1]):
+                            piece_sums[made, column] = state_floats[slot, column]
+                        for extreme in range(count):
+                            piece_best[made, extreme] = best[extreme]
+                            piece_there[made, extreme] = heap_sizes[extreme] > 0
+                        made += 1
                 if last:
                     break
                 start = end
             # The cursor stands at the watermark, also where only the last piece has gone past it.
-            while cursor > 0 and timelines.ints[base + cursor - 1, TIME] > limit:
-                cursor -= 1
-                _apply(timelines, base + cursor, ints, floats, -1)
-        cursors.place[slot] = cursor
-        if ints[0] == 0:
-            for column in range(state_floats):
-                floats[column] = 0.0
+            if limit < INFINITY:
+                cursor = _moved_back(
+                    entries, entry_floats, base, cursor, states, state_floats, slot, limit + 1
+                )
+            cursors.place[slot] = cursor
 
-        # 4. What was said, against the pieces.
-        if earliest <= limit:
+            # 3. Their values, and what was said, against them.
+            overflows += _say(
+                piece_ints, piece_floats, made, piece_states, piece_sums, piece_best, piece_there,
+                how,
+            )  # fmt: skip
+            made = _joined(piece_ints, piece_floats, made, copies)
             needed = said + 3 * segments.size[slot] + made + 1
             if needed > len(out.slot):
                 out = wider(out, said, 2 * needed)
-            said = correct(segments, slot, earliest, piece_ints, piece_floats, made, out, said)
+            said = correct(
+                segments, slot, begin, piece_ints, piece_floats, made, old_ints, old_floats, out,
+                said,
+            )  # fmt: skip
+        if states[slot, 0] == 0:
+            for column in range(state_floats.shape[1]):
+                state_floats[slot, column] = 0.0
 
-        # 5. What the cti lets go.
-        gone = 0
+        # 4. What the cti lets go.
+        cursor, gone = cursors.place[slot], 0
         while gone < cursor and timelines.ints[base + gone, TIME] < cti:
             gone += 1
         timelines.first[slot] += gone
@@ -184,24 +227,10 @@ def advance(
         segments.first[slot] += gone
         segments.room[slot] -= gone
         segments.size[slot] -= gone
-        if use_members:
-            forget(members, slot, cti)
 
         base, size, cursor = timelines.first[slot], timelines.size[slot], cursors.place[slot]
         next_due[number] = timelines.ints[base + cursor, TIME] if cursor < size else INFINITY
-        rows = ints[0]
-        for place in range(cursor, size):
-            rows += timelines.ints[base + place, STATE]
-        if rows > 0:
-            last_end[number] = INFINITY
-        elif size:
-            last_end[number] = timelines.ints[base + size - 1, TIME]
-        else:
-            last_end[number] = (
-                BEGINNING
-                if segments.size[slot] == 0
-                else segments.ints[segments.first[slot] + segments.size[slot] - 1, END]
-            )
+        last_end[number] = _last_end(timelines, cursors, segments, slot)
     result = Said(
         out.slot[:said],
         out.vs[:said],
@@ -215,41 +244,79 @@ def advance(
 
 
 @njit(cache=True, nogil=True)
-def _apply(timelines: RunArrays, entry: int, ints: Int64s, floats: Floats, sign: int) -> None:
-    """Add an entry of the timeline to the state, or take it away."""
-    for column in range(len(ints)):
-        ints[column] += sign * timelines.ints[entry, STATE + column]
-    for column in range(0, len(floats), 3):
-        exact.add_sum(floats, column, timelines.floats[entry], column, float(sign))
+def _last_end(timelines: RunArrays, cursors: Cursors, segments: RunArrays, slot: int) -> int:
+    """When a slot will be empty, and nothing is left of what was said of it."""
+    base, size = timelines.first[slot], timelines.size[slot]
+    rows = cursors.ints[slot, 0]
+    for place in range(cursors.place[slot], size):
+        rows += timelines.ints[base + place, STATE]
+    if rows > 0:
+        return INFINITY
+    if size:
+        return timelines.ints[base + size - 1, TIME]  # type: ignore[no-any-return]
+    if segments.size[slot]:
+        last = segments.first[slot] + segments.size[slot] - 1
+        return segments.ints[last, END]  # type: ignore[no-any-return]
+    return BEGINNING
 
 
 @njit(cache=True, nogil=True)
-def _steps(
-    changes: Changes, begin: int, stop: int, values: Values, state_floats: int
-) -> tuple[Int64s, Floats, int]:
+def _moved_back(
+    entries: Int64s,
+    entry_floats: Floats,
+    base: int,
+    cursor: int,
+    states: Int64s,
+    state_floats: Floats,
+    slot: int,
+    time: int,
+) -> int:
+    """Where the cursor stands before all entries at or after a time; the state is that there."""
+    while cursor > 0 and entries[base + cursor - 1, TIME] >= time:
+        cursor -= 1
+        _apply(entries, entry_floats, base + cursor, states, state_floats, slot, -1)
+    return cursor
+
+
+@njit(cache=True, nogil=True)
+def _apply(
+    entries: Int64s,
+    entry_floats: Floats,
+    entry: int,
+    states: Int64s,
+    state_floats: Floats,
+    slot: int,
+    sign: int,
+) -> None:
+    """Add an entry of the timeline to the state of a slot, or take it away."""
+    for column in range(states.shape[1]):
+        states[slot, column] += sign * entries[entry, STATE + column]
+    exact.add_sums(state_floats, slot, entry_floats, entry, float(sign))
+
+
+@njit(cache=True, nogil=True)
+def _steps(changes: Changes, begin: int, stop: int) -> tuple[Int64s, Floats, int]:
     """The changes as entries of a timeline, sorted by time; where they cancel there is none."""
-    starts = changes.order[begin:stop]
-    if not is_sorted(changes.vs, starts):
-        starts = starts[np.argsort(changes.vs[starts], kind="mergesort")]
-    ends = changes.order[begin:stop]
-    if not is_sorted(changes.ve, ends):
-        ends = ends[np.argsort(changes.ve[ends], kind="mergesort")]
+    vs, ve, marks = changes.vs, changes.ve, changes.marks
+    change_ints, change_floats = changes.ints, changes.floats
+    starts = sorted_by(vs, changes.order[begin:stop])
+    ends = sorted_by(ve, changes.order[begin:stop])
     count = stop - begin
-    while count > 0 and changes.ve[ends[count - 1]] == INFINITY:
+    while count > 0 and ve[ends[count - 1]] == INFINITY:
         count -= 1
-    ints = np.zeros((len(starts) + count, STATE + changes.ints.shape[1]), np.int64)
-    floats = np.zeros((len(starts) + count, state_floats), np.float64)
+    ints = np.zeros((len(starts) + count, STATE + change_ints.shape[1]), np.int64)
+    floats = np.zeros((len(starts) + count, change_floats.shape[1]), np.float64)
     start, end, written = 0, 0, 0
     while start < len(starts) or end < count:
-        time = changes.vs[starts[start]] if start < len(starts) else INFINITY
+        time = vs[starts[start]] if start < len(starts) else INFINITY
         if end < count:
-            time = min(time, changes.ve[ends[end]])
+            time = min(time, ve[ends[end]])
         ints[written, TIME] = time
-        while start < len(starts) and changes.vs[starts[start]] == time:
-            _add_change(ints, floats, written, starts[start], 1, changes, values)
+        while start < len(starts) and vs[starts[start]] == time:
+            _add_change(ints, floats, written, marks, change_ints, change_floats, starts[start], 1)
             start += 1
-        while end < count and changes.ve[ends[end]] == time:
-            _add_change(ints, floats, written, ends[end], -1, changes, values)
+        while end < count and ve[ends[end]] == time:
+            _add_change(ints, floats, written, marks, change_ints, change_floats, ends[end], -1)
             end += 1
         if _matters(ints, floats, written):
             written += 1
@@ -261,13 +328,12 @@ def _steps(
 
 @njit(cache=True, nogil=True)
 def _matters(ints: Int64s, floats: Floats, entry: int) -> bool:
+    matters = False
     for column in range(MARKS, ints.shape[1]):
-        if ints[entry, column] != 0:
-            return True
+        matters |= ints[entry, column] != 0
     for column in range(0, floats.shape[1], 3):
-        if exact.total(floats[entry], column) != 0.0:
-            return True
-    return False
+        matters |= exact.total(floats, entry, column) != 0.0
+    return matters
 
 
 @njit(cache=True, nogil=True)
@@ -278,28 +344,33 @@ def _merge(
     steps_ints: Int64s,
     steps_floats: Floats,
     steps: int,
+    old_ints: Int64s,
+    old_floats: Floats,
 ) -> None:
-    """Merge entries into the timeline from the cursor on."""
+    """Merge entries into the timeline from the cursor on. There is room for what is there now in
+    `old_ints` and `old_floats`."""
     base, size = timelines.first[slot], timelines.size[slot]
     tail = size - cursor
-    old_ints = timelines.ints[base + cursor : base + size].copy()
-    old_floats = timelines.floats[base + cursor : base + size].copy()
+    for entry in range(tail):
+        copy_entry(
+            old_ints, old_floats, entry, timelines.ints, timelines.floats, base + cursor + entry
+        )
     read, step, written = 0, 0, base + cursor
+    ints, floats = timelines.ints, timelines.floats
     while read < tail or step < steps:
         if step >= steps or (read < tail and old_ints[read, TIME] < steps_ints[step, TIME]):
-            copy_entry(timelines.ints, timelines.floats, written, old_ints, old_floats, read)
+            copy_entry(ints, floats, written, old_ints, old_floats, read)
             read += 1
             written += 1
             continue
-        copy_entry(timelines.ints, timelines.floats, written, steps_ints, steps_floats, step)
+        copy_entry(ints, floats, written, steps_ints, steps_floats, step)
         if read < tail and old_ints[read, TIME] == steps_ints[step, TIME]:
-            for column in range(MARKS, timelines.ints.shape[1]):
-                timelines.ints[written, column] += old_ints[read, column]
-            for column in range(0, timelines.floats.shape[1], 3):
-                exact.add_sum(timelines.floats[written], column, old_floats[read], column, 1.0)
+            for column in range(MARKS, ints.shape[1]):
+                ints[written, column] += old_ints[read, column]
+            exact.add_sums(floats, written, old_floats, read, 1.0)
             read += 1
         step += 1
-        if timelines.ints[written, MARKS] != 0:
+        if ints[written, MARKS] != 0:
             written += 1
     timelines.size[slot] = written - base
 
@@ -309,107 +380,110 @@ def _add_change(
     ints: Int64s,
     floats: Floats,
     entry: int,
+    marks: Int64s,
+    change_ints: Int64s,
+    change_floats: Floats,
     change: int,
     sign: int,
-    changes: Changes,
-    values: Values,
 ) -> None:
     """Add the start (sign 1) or the end (sign -1) of a change to an entry."""
-    weight = changes.weight[change]
-    ints[entry, MARKS] += weight
-    for column in range(changes.ints.shape[1]):
-        ints[entry, STATE + column] += sign * changes.ints[change, column]
-    step = 1.0 if sign * weight > 0 else -1.0
-    for number in range(len(values.float_columns)):
-        value = changes.floats[change, values.float_columns[number]]
-        if value == 0.0:
-            continue
-        for _ in range(abs(weight)):
-            if values.is_square[number]:
-                high, low = exact.two_product(value, value)
-                exact.add(floats[entry], 3 * number, step * high)
-                exact.add(floats[entry], 3 * number, step * low)
-            else:
-                exact.add(floats[entry], 3 * number, step * value)
+    ints[entry, MARKS] += marks[change]
+    for column in range(change_ints.shape[1]):
+        ints[entry, STATE + column] += sign * change_ints[change, column]
+    exact.add_sums(floats, entry, change_floats, change, float(sign))
 
 
 @njit(cache=True, nogil=True)
 def _say(
     piece_ints: Int64s,
     piece_floats: Floats,
-    piece: int,
-    start: int,
-    end: int,
-    ints: Int64s,
-    floats: Floats,
-    values: Values,
-    members: RunArrays,
-    heaps: Int64s,
-    heap_sizes: Int64s,
+    pieces: int,
+    states: Int64s,
+    sums: Floats,
+    best: Int64s,
+    there: Masks,
+    how: Int64s,
 ) -> int:
-    """Make the values of a piece from the state; returns how many sums do not fit 64 bits."""
-    overflows, nulls = 0, 0
-    piece_ints[piece, START], piece_ints[piece, END] = start, end
-    for number in range(len(values.kind)):
-        kind, place = values.kind[number], values.place[number]
-        whole, real, is_null = 0, 0.0, False
-        if kind >= FEWER:
-            count, other = ints[values.counts[number]], ints[values.sum[number]]
-            whole = min(count, other) if kind == FEWER else max(0, count - other)
-            if values.degrees_lost[number]:  # of a set, not of a bag
-                whole = min(count, 1) if (other > 0) == (kind == FEWER) else 0
-        elif kind >= LEAST:
-            is_null = heap_sizes[number] == 0
-            if not is_null:
-                top = heaps[number, 0]
-                column = values.sum[number]
-                if values.is_float[number]:
-                    real = members.floats[top, column]
-                else:
-                    whole = members.ints[top, MEMBER_VALUES + column]
-        else:
-            count = ints[values.counts[number]]
-            if kind == COUNT:
-                whole = count
-            elif kind == SUM_INT or kind == AVG_INT:
-                is_null = count == 0
-                low, high = ints[values.sum[number]], ints[values.sum[number] + 1]
-                high += low >> 32
-                low &= 0xFFFFFFFF
-                if kind == SUM_INT:
-                    overflows += not -(1 << 31) <= high < (1 << 31)
-                    whole = (high << 32) | low
-                elif not is_null:
-                    real = (float(high) * 4294967296.0 + float(low)) / count
+    """Make the values of pieces from their states; returns how many sums do not fit 64 bits."""
+    overflows = 0
+    for piece in range(pieces):
+        piece_ints[piece, NULLS] = 0
+        for number in range(len(how)):
+            kind, place = how[number, KIND], how[number, PLACE]
+            whole, real, is_null = 0, 0.0, False
+            if kind >= FEWER:
+                count, other = states[piece, how[number, COUNTS]], states[piece, how[number, SUM]]
+                whole = min(count, other) if kind == FEWER else max(0, count - other)
+                if how[number, DEGREES_LOST]:  # of a set, not of a bag
+                    whole = min(count, 1) if (other > 0) == (kind == FEWER) else 0
+            elif kind >= LEAST:
+                extreme = how[number, SUM]
+                is_null = not there[piece, extreme]
+                if not is_null:
+                    whole = best[piece, extreme]
             else:
-                is_null = count == 0
-                degrees = count - values.degrees_lost[number]
-                bad = ints[values.counts[number] + 1]
-                up, down = ints[values.counts[number] + 2], ints[values.counts[number] + 3]
-                if bad or (up and down):
-                    real = np.nan
-                elif up or down:
-                    real = np.inf if up else -np.inf
-                    if kind == VARIANCE or kind == STDDEV:
-                        real = np.nan
-                elif kind == SUM_FLOAT:
-                    real = exact.total(floats, values.sum[number])
-                elif kind == AVG_FLOAT:
-                    real = exact.total(floats, values.sum[number]) / max(count, 1)
-                elif degrees > 0:
-                    real = exact.variance(
-                        floats, values.sum[number], values.squares[number], count, degrees
+                count = states[piece, how[number, COUNTS]]
+                if kind == COUNT:
+                    whole = count
+                elif kind == SUM_INT or kind == AVG_INT:
+                    is_null = count == 0
+                    low, high = states[piece, how[number, SUM]], states[piece, how[number, SUM] + 1]
+                    high += low >> 32
+                    low &= 0xFFFFFFFF
+                    if kind == SUM_INT:
+                        overflows += not -(1 << 31) <= high < (1 << 31)
+                        whole = (high << 32) | low
+                    elif not is_null:
+                        real = (float(high) * 4294967296.0 + float(low)) / count
+                else:
+                    is_null = count == 0
+                    degrees = count - how[number, DEGREES_LOST]
+                    bad = states[piece, how[number, COUNTS] + 1]
+                    up, down = (
+                        states[piece, how[number, COUNTS] + 2],
+                        states[piece, how[number, COUNTS] + 3],
                     )
-                    if kind == STDDEV:
-                        real = np.sqrt(real)
-                if kind == VARIANCE or kind == STDDEV:
-                    is_null = degrees <= 0
-        if is_null:
-            nulls |= 1 << number
-            whole, real = 0, 0.0
-        if values.is_float[number]:
-            piece_floats[piece, place] = real
-        else:
-            piece_ints[piece, VALUES + place] = whole
-    piece_ints[piece, NULLS] = nulls
+                    if bad or (up and down):
+                        real = np.nan
+                    elif up or down:
+                        real = np.inf if up else -np.inf
+                        if kind == VARIANCE or kind == STDDEV:
+                            real = np.nan
+                    elif kind == SUM_FLOAT:
+                        real = exact.total(sums, piece, how[number, SUM])
+                    elif kind == AVG_FLOAT:
+                        real = exact.total(sums, piece, how[number, SUM]) / max(count, 1)
+                    elif degrees > 0:
+                        real = exact.variance(
+                            sums, piece, how[number, SUM], how[number, SQUARES], count, degrees
+                        )
+                        if kind == STDDEV:
+                            real = np.sqrt(real)
+                    if kind == VARIANCE or kind == STDDEV:
+                        is_null = degrees <= 0
+            if is_null:
+                piece_ints[piece, NULLS] |= 1 << number
+                whole, real = 0, 0.0
+            if how[number, IS_FLOAT]:
+                piece_floats[piece, place] = real
+            else:
+                piece_ints[piece, VALUES + place] = whole
     return overflows
+
+
+@njit(cache=True, nogil=True)
+def _joined(piece_ints: Int64s, piece_floats: Floats, pieces: int, copies: bool) -> int:
+    """Join neighbours with the same values, and leave out pieces of no copies; returns how many
+    pieces are left."""
+    kept = 0
+    for piece in range(pieces):
+        if (
+            kept
+            and piece_ints[kept - 1, END] == piece_ints[piece, START]
+            and same(piece_ints, piece_floats, kept - 1, piece_ints, piece_floats, piece)
+        ):
+            piece_ints[kept - 1, END] = piece_ints[piece, END]
+        elif not copies or piece_ints[piece, VALUES] > 0:
+            copy_entry(piece_ints, piece_floats, kept, piece_ints, piece_floats, piece)
+            kept += 1
+    return kept

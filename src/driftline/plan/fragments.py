@@ -142,6 +142,9 @@ class _Cutter:
     def _window(self, node: nodes.Window, wish: Keys | None) -> tuple[nodes.Node, bool]:
         return self._through(node, wish, None)
 
+    def _final(self, node: nodes.Final, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._through(node, wish, None)
+
     def _coalesce(self, node: nodes.Coalesce, wish: Keys | None) -> tuple[nodes.Node, bool]:
         return self._keyed(node, all_columns(node.schema), wish, None)
 

@@ -18,14 +18,14 @@ from driftline.plan import nodes
 from driftline.plan.conditions import linear_form
 from driftline.plan.expressions import AggregateCall
 
-BY_START = ("first", "last", "any_value", "array_agg")
+BY_START = ("first", "last", "any_value", "array_agg", "collect_set")
 """The aggregates that go by the start of lifetimes."""
 
 
 def is_loose(node: nodes.Node) -> bool:
     """Whether it is left open in how many pieces a row is said."""
     match node:
-        case nodes.Source() | nodes.Leaf() | nodes.Window() | nodes.Coalesce():
+        case nodes.Source() | nodes.Leaf() | nodes.Window() | nodes.Coalesce() | nodes.Final():
             return False
         case nodes.Join(how=how) if how != "inner":
             return True
@@ -70,6 +70,8 @@ class Coalescing:
             case nodes.WindowColumns(input=given, time=None) if is_loose(given):
                 return replace(whole, input=nodes.Coalesce(given))
             case nodes.Aggregate(input=given) if is_loose(given) and _goes_by_start(whole):
+                return replace(whole, input=nodes.Coalesce(given, growing=True))
+            case nodes.Final(input=given, window_end=None) if is_loose(given):
                 return replace(whole, input=nodes.Coalesce(given, growing=True))
         return whole
 

@@ -27,6 +27,7 @@ __all__ = [
     "Alias",
     "Coalesce",
     "Distinct",
+    "Final",
     "Join",
     "Leaf",
     "Named",
@@ -253,6 +254,17 @@ class Coalesce(_OneInput):
 
     def label(self) -> str:
         return "coalesce" if self.part == "stretches" else self.part
+
+
+@dataclass(frozen=True)
+class Final(_OneInput):
+    """What can not change any more, each row once; see the reference's `finals`. `window_end`: the
+    column by which rows are answers about windows. `driftline.plan.finals` makes it."""
+
+    window_end: str | None = None
+
+    def label(self) -> str:
+        return "final" if self.window_end is None else f"final by {self.window_end}"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Checkpoints: what Spark keeps of a query, and which query that is.
 
     DIR/driftline.json   the plans and options that the state belongs to
+    DIR/state.json       what the shards held after the last micro-batch, for people
     DIR/spark            Spark's own checkpoint: offsets, commits and the state
 
 A query goes on from its own checkpoint only. State is written by the operators of a plan, so that
@@ -24,6 +25,8 @@ from driftline.plan.nodes import Node
 
 FORMAT = 1
 FILE = "driftline.json"
+REPORT = "state.json"
+SHOWN = ("version", "snapshot", "size", "logged", "counters")
 
 
 class Checkpoint:
@@ -60,9 +63,29 @@ class Checkpoint:
                 "--checkpoint another directory, or run the query it was made by"
             )
 
+    def report(self, heads: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
+        """Write down what the shards hold, for people; the state itself is Spark's."""
+        if not heads:
+            return
+        known = self._json(REPORT) or {}
+        for (level, shard), head in heads.items():
+            known[f"{level}/{shard}"] = {key: head[key] for key in SHOWN}
+        with self.files.open_output_stream(f"{self.root}/{REPORT}.half") as file:
+            file.write(json.dumps(known).encode())
+        self.files.move(f"{self.root}/{REPORT}.half", f"{self.root}/{REPORT}")
+
+    def reported(self) -> dict[tuple[int, int], dict[str, Any]]:
+        """What `report` wrote last, by level and shard."""
+        known = self._json(REPORT) or {}
+        places = {name: tuple(map(int, name.split("/"))) for name in known}
+        return {(places[name][0], places[name][1]): head for name, head in known.items()}
+
     def read(self) -> dict[str, Any] | None:
         """What the state belongs to; None if there is none."""
-        path = f"{self.root}/{FILE}"
+        return self._json(FILE)
+
+    def _json(self, name: str) -> dict[str, Any] | None:
+        path = f"{self.root}/{name}"
         if self.files.get_file_info(path).type == fs.FileType.NotFound:
             return None
         with self.files.open_input_stream(path) as file:

@@ -122,7 +122,9 @@ class SparkQuery:
         kept.claim(self.plans, self.options, shards)
 
         def each(frame: DataFrame, batch_id: int) -> None:
-            sink(self._said(frame, batch_id, shards))
+            said = self._said(frame, batch_id, shards)
+            sink(said)
+            kept.report(said.heads)
 
         writer = made.parcels.writeStream.foreachBatch(each)
         writer = writer.option("checkpointLocation", kept.spark)

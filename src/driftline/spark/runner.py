@@ -19,6 +19,7 @@ from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, engine
 from driftline.engine.local import sources_of
 from driftline.plan.errors import PlanError
 from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.said import Kept
 from driftline.spark.session import session
 from driftline.spark.spool import spool, spooled
 
@@ -59,7 +60,9 @@ def _run(
     spark = session(master=options.master)
     frames = {name: spooled(spark, path) for name, path in folders.items()}
     query = SparkQuery(plans, frames, chosen)
-    handover = Handover()
+    kept = Kept(folder / "said", plans, sources)
+    yield from (Spoken(said.batches, said.dead) for said in kept)
+    handover = Handover(kept)
     started = query.start(handover.put, checkpoint=folder, trigger={"availableNow": True})
     watcher = threading.Thread(target=handover.watch, args=(started,), daemon=True)
     watcher.start()
@@ -72,14 +75,18 @@ def _run(
 
 
 class Handover:
-    """Micro-batches on their way from Spark's thread to ours. `put` returns when what was put has
-    been dealt with: only then is the micro-batch committed."""
+    """Micro-batches on their way from Spark's thread to ours. `put` returns when what was put is
+    kept and has been dealt with: only then is the micro-batch committed."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Kept) -> None:
+        self.kept = kept
         self.waiting: Queue[SparkSaid | BaseException | None] = Queue()
         self.dealt_with = threading.Semaphore(0)
 
     def put(self, said: SparkSaid) -> None:
+        if said.batch_id in self.kept:
+            return
+        self.kept.add(said)
         self.waiting.put(said)
         self.dealt_with.acquire()
 

@@ -20,6 +20,9 @@ QUIET = {
     "spark.sql.session.timeZone": "UTC",
 }
 
+WORKERS = {"spark.python.daemon.module": "driftline.spark.daemon"}
+"""Workers that have the engine when they start; a session can be given it only when it is made."""
+
 STREAMING = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -41,7 +44,7 @@ def session(
     builder: Any = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
-    for key, value in {**QUIET, **STREAMING, **(settings or {})}.items():
+    for key, value in {**QUIET, **WORKERS, **STREAMING, **(settings or {})}.items():
         builder = builder.config(key, value)
     with _silence():
         made: SparkSession = builder.getOrCreate()

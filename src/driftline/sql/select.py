@@ -7,7 +7,6 @@ the input goes before such a name (but not in ORDER BY).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -159,17 +158,14 @@ class _Select:
             name = column.name.lower()
             if column.table or name not in self.aliases or (not first and self.scope.has(column)):
                 return None
-            meant = self.aliases[name].this
-            if meant is node or node in meant.walk():
-                return None
-            return exp.Paren(this=meant.copy())
+            return exp.Paren(this=self.aliases[name].this.copy())
 
-        return self._until_done(node, written_out)
-
-    @staticmethod
-    def _until_done(node: exp.Expr, change: Callable[[exp.Column], exp.Expr | None]) -> exp.Expr:
-        changed = replaced(node, change)
-        return node if changed == node else changed
+        for _ in range(len(self.aliases)):  # a name may be given with another one
+            changed = replaced(node, written_out)
+            if changed == node:
+                break
+            node, first = changed, False
+        return node
 
     def _hint_at_aliases(self, where: exp.Expr) -> None:
         given = {

@@ -20,6 +20,7 @@ from driftline.plan.types import BOOLEAN, INT, Schema
 from driftline.sql.errors import at, refuse
 from driftline.sql.overs import limited
 from driftline.sql.pushdown import has_bare_join, pushed_down
+from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, Scope, columns_in, replaced, walked
 from driftline.sql.tables import BindQuery, bind_from, check_condition, same_time
 
@@ -73,9 +74,12 @@ class _Subquery:
             return self._exists(inner, how)
         if isinstance(inner, exp.In) and inner.args.get("query") is not None:
             return self._in(inner, how)
+        query = compared_subquery(inner) if how == "semi" else None
+        if query is not None:
+            return compared(self.scope, inner, query, self.names, self.bind)
         raise refuse(
-            "a subquery in WHERE is [NOT] EXISTS (…) or [NOT] IN (…), and AND may join it with "
-            "other conditions: write OR as UNION, and a comparison as a join",
+            "a subquery in WHERE is [NOT] EXISTS (…), [NOT] IN (…) or the value of a comparison, "
+            "and AND joins it with other conditions: write OR as UNION, and the rest as a join",
             next(
                 (part for part in walked(inner) if isinstance(part, (exp.Query, exp.Exists))), inner
             ),

@@ -16,6 +16,7 @@ from driftline.model.reference.alter_lifetime import (
 from driftline.model.reference.coalesce import coalesce, ends, starts
 from driftline.model.reference.distinct import distinct
 from driftline.model.reference.finalize import DeadLetter, finalize
+from driftline.model.reference.finals import finals, window_finals
 from driftline.model.reference.group_by import group_by
 from driftline.model.reference.intersect import intersect, intersect_all
 from driftline.model.reference.join import (
@@ -54,6 +55,7 @@ __all__ = [
     "distinct",
     "ends",
     "finalize",
+    "finals",
     "flat_project",
     "full_join",
     "group_by",
@@ -82,4 +84,5 @@ __all__ = [
     "unbounded",
     "union",
     "union_all",
+    "window_finals",
 ]

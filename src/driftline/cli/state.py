@@ -1,0 +1,83 @@
+"""`driftline state`: what a checkpoint holds."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from driftline.cli.errors import Problem
+from driftline.model.time import BEGINNING
+
+
+def state(place: str) -> None:
+    """Draws the operators of a checkpoint, shard by shard; in a pipe as JSON Lines."""
+    from driftline.spark.checkpoint import Checkpoint
+
+    checkpoint = Checkpoint(place)
+    known = checkpoint.read()
+    if known is None:
+        there = (
+            "it is no checkpoint of a query" if Path(place).exists() else "there is no such path"
+        )
+        raise Problem(f"{place}: {there}")
+    rows = [
+        (level, shard, operator, counters)
+        for (level, shard), head in sorted(checkpoint.reported().items())
+        for operator, counters in head["counters"].items()
+    ]
+    if not sys.stdout.isatty():
+        _print_lines(rows)
+        return
+    _draw(known, checkpoint.reported(), rows)
+
+
+def _print_lines(rows: list[tuple[int, int, str, dict[str, Any]]]) -> None:
+    import json
+
+    for level, shard, operator, counters in rows:
+        place = {"stage": level, "shard": shard, "operator": operator}
+        print(json.dumps({**place, **{k: _time(v) for k, v in counters.items()}}))
+
+
+def _time(value: int) -> int | None:
+    return None if value == BEGINNING else value
+
+
+def _draw(
+    known: dict[str, Any],
+    heads: dict[tuple[int, int], dict[str, Any]],
+    rows: list[tuple[int, int, str, dict[str, Any]]],
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    logged = sum(head["logged"] for head in heads.values())
+    size = sum(head["size"] for head in heads.values())
+    versions = max((head["version"] for head in heads.values()), default=0)
+    console.print(
+        f"{known['shards']} shards, {versions} micro-batches, {size:,} bytes in snapshots and "
+        f"{logged:,} in logs; emit {known['emit']}, block {known['block']}, remember "
+        f"{known['remember']}"
+    )
+    table = Table(box=None, header_style="bold")
+    for name in ("stage", "shard", "operator"):
+        table.add_column(name)
+    for name in ("rows", "bytes", "changes in", "inserts out", "retracts out", "watermark"):
+        table.add_column(name, justify="right")
+    for level, shard, operator, counters in rows:
+        mark = _time(counters.get("watermark", BEGINNING))
+        table.add_row(
+            str(level),
+            str(shard),
+            operator,
+            *(
+                f"{counters[name]:,}"
+                for name in (
+                    "state_rows", "state_bytes", "changes_in", "inserts_out", "retracts_out",
+                )
+            ),
+            "" if mark is None else f"{mark:,}",
+        )  # fmt: skip
+    console.print(table)

@@ -1,0 +1,147 @@
+"""Extremes: the least and greatest values of a slot's rows, lifetime by lifetime.
+
+    extreme(s, t) = the greatest order key among the rows of slot s that are alive at t
+
+(The least value is the greatest of the negated keys.) Rows with the same lifetime share a cell,
+which has two heaps for each extreme: the keys that came and the keys that went. When the tops of
+both are the same key, it goes from both; so the top of what came is the cell's extreme, and adding
+or removing a row costs the logarithm of the cell's size.
+
+While time is gone through, the cells that have begun lie on a heap by their extremes; those that
+have ended are taken off when they come to the top.
+
+State: the cells of each slot, sorted by vs and ve, and their heaps. A cti lets go the cells that
+have ended by then.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftline.engine.cells import Cells, Contribution
+from driftline.engine.extremes_kernel import found, pushed, settled, without_ended
+from driftline.engine.operator import Arrays
+from driftline.engine.runs import RunArrays, Runs
+
+Int64s = NDArray[np.int64]
+Masks = NDArray[np.bool_]
+
+
+class ExtremeArrays(NamedTuple):
+    """What the sweep reads: the cells of each slot (see `layout.CELL_VS`); of each cell and extreme
+    the key, and whether there is one."""
+
+    cells: RunArrays
+    top: Int64s
+    there: Masks
+
+
+class Extremes:
+    """`held`, `gone`: the heaps; that of the extreme e of cell c has the number c · count + e."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.cells = Runs(3, 0)
+        self.held, self.gone = Runs(1, 0), Runs(1, 0)
+        self.top, self.there = np.zeros((0, count), np.int64), np.zeros((0, count), np.bool_)
+        self.free = np.zeros(0, np.int64)  # numbers of cells to use again
+        self.used = 0  # numbers of cells ever given out
+
+    @property
+    def arrays(self) -> ExtremeArrays:
+        return ExtremeArrays(self.cells.arrays, self.top, self.there)
+
+    def take(
+        self, slots: Int64s, bounds: Int64s, order: Int64s, batch: Cells, brought: Contribution,
+        weight: Int64s,
+    ) -> None:  # fmt: skip
+        """Take the changes of a batch in: bounds and order are those of its cells by slot."""
+        if self.count == 0 or len(slots) == 0:
+            return
+        self.cells.reserve(slots, self.cells.sizes(slots) + np.diff(bounds))
+        number_of, taken, self.used = found(
+            self.cells.arrays, slots, bounds, order, batch.vs, batch.ve, self.free, self.used
+        )
+        self.free = self.free[: len(self.free) - taken]
+        self._make_room()
+        came, went = self._counted(batch, weight, number_of)
+        for heaps, more in ((self.held, came), (self.gone, went)):
+            some = np.flatnonzero(more)
+            heap = self._heaps(number_of[some])
+            heaps.make_slots(self.used * self.count)
+            heaps.reserve(heap, heaps.sizes(heap) + np.repeat(more[some], self.count))
+        held, gone = self.held.arrays, self.gone.arrays
+        pushed(held, gone, number_of[batch.number], weight, brought.keys, brought.there)
+        settled(held, gone, number_of, self.top, self.there)
+
+    def _counted(self, batch: Cells, weight: Int64s, number_of: Int64s) -> tuple[Int64s, Int64s]:
+        """How many keys come to and go from each cell of the batch."""
+        came = np.bincount(batch.number, np.maximum(weight, 0), len(number_of))
+        went = np.bincount(batch.number, np.maximum(-weight, 0), len(number_of))
+        return came.astype(np.int64), went.astype(np.int64)
+
+    def _heaps(self, cells: Int64s) -> Int64s:
+        numbers: Int64s = (cells[:, None] * self.count + np.arange(self.count)).ravel()
+        return numbers
+
+    def _make_room(self) -> None:
+        if self.used <= len(self.top):
+            return
+        more = max(self.used, 2 * len(self.top)) - len(self.top)
+        self.top = np.concatenate([self.top, np.zeros((more, self.count), np.int64)])
+        self.there = np.concatenate([self.there, np.zeros((more, self.count), np.bool_)])
+
+    def forget(self, slots: Int64s, cti: int) -> None:
+        """Let go the cells of some slots that have ended by a cti, and those that are empty."""
+        if self.count == 0 or len(slots) == 0:
+            return
+        room = int(self.cells.sizes(slots).sum())
+        gone = without_ended(self.cells.arrays, slots, cti, self.there, room)
+        self._give_back(gone)
+
+    def clear(self, slots: Int64s) -> None:
+        """Forget slots that are gone."""
+        if self.count == 0:
+            return
+        numbers = self.cells.snapshot(slots, "")[".ints"][:, 2]
+        self._give_back(numbers.astype(np.int64))
+        self.cells.clear(slots)
+
+    def _give_back(self, numbers: Int64s) -> None:
+        if len(numbers) == 0:
+            return
+        heaps = self._heaps(numbers)
+        self.held.clear(heaps)
+        self.gone.clear(heaps)
+        self.free = np.concatenate([self.free, numbers])
+
+    def entries(self) -> int:
+        return self.held.entries() + self.gone.entries()
+
+    @property
+    def nbytes(self) -> int:
+        runs = self.cells.nbytes + self.held.nbytes + self.gone.nbytes
+        return runs + self.top.nbytes + self.there.nbytes
+
+    def snapshot(self, slots: Int64s, prefix: str) -> Arrays:
+        arrays = self.cells.snapshot(slots, f"{prefix}.cells")
+        numbers = arrays[f"{prefix}.cells.ints"][:, 2].astype(np.int64)
+        arrays |= self.held.snapshot(self._heaps(numbers), f"{prefix}.held")
+        arrays |= self.gone.snapshot(self._heaps(numbers), f"{prefix}.gone")
+        arrays[f"{prefix}.top"], arrays[f"{prefix}.there"] = self.top[numbers], self.there[numbers]
+        return arrays
+
+    def restore(self, slots: Int64s, arrays: Arrays, prefix: str) -> None:
+        self.__init__(self.count)  # type: ignore[misc]  # start again from nothing
+        cells = arrays[f"{prefix}.cells.ints"].copy()
+        numbers = np.arange(len(cells))
+        cells[:, 2] = numbers
+        self.cells.restore(slots, {**arrays, f"{prefix}.cells.ints": cells}, f"{prefix}.cells")
+        self.held.restore(self._heaps(numbers), arrays, f"{prefix}.held")
+        self.gone.restore(self._heaps(numbers), arrays, f"{prefix}.gone")
+        self.used = len(numbers)
+        self.top = arrays[f"{prefix}.top"].astype(np.int64)
+        self.there = arrays[f"{prefix}.there"].astype(np.bool_)

@@ -1,0 +1,141 @@
+"""Finals: what can not change any more, and nothing else.
+
+    finals(H, C)            = { (vs, ve, r) ∈ H : ve ≤ C }
+    window_finals(H, C, w)  = { (w(r) - 1, w(r), r) : (vs, ve, r) ∈ H, vs < w(r) ≤ ve, w(r) ≤ C }
+
+with C the cti of the input. State: the lifetimes that are not final, or of each row with a window
+the number of its copies that are alive at the last tick of that. A cti lets go what it makes final.
+
+A lifetime that waits will be said with its own vs, so the output's cti is the least of C and the vs
+of all that wait; of windows it is C, as what comes is at the last tick of a window that ends later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.batch import Batch, empty
+from driftline.engine.due import Due
+from driftline.engine.operator import Arrays, Operator
+from driftline.engine.rowstore import RowStore
+from driftline.engine.slots import Slots
+from driftline.engine.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.arrays import to_arrow
+from driftline.model.time import BEGINNING, INFINITY
+
+Int64s = NDArray[np.int64]
+
+
+class Finals(Operator):
+    """`slots`: one for every lifetime (or row with a window) that waits; `copies`: how many of it;
+    `vs`, `ve`: its times; `rows`: its row. `promised`: the latest cti of the output."""
+
+    def __init__(self, schema: pa.Schema, window_end: str | None = None) -> None:
+        super().__init__(schema)
+        self.window_end = window_end
+        self._start_empty()
+        self.cti = self.promised = BEGINNING
+
+    def _start_empty(self) -> None:
+        self.slots, self.rows = Slots(), RowStore(self.schema)
+        self.vs, self.ve = Due(), Due()
+        self.copies = np.zeros(0, np.int64)
+
+    def process(self, port: int, batch: Batch) -> Batch:
+        if len(batch):
+            self._take_in(batch if self.window_end is None else self._at_last_ticks(batch))
+        output = empty(self.schema)
+        if batch.cti > self.cti:
+            self.cti = batch.cti
+            output = self._final()
+        high = int(output.vs.max()) if len(output) else BEGINNING
+        return replace(output, cti=self._promise(), high=high)
+
+    def _at_last_ticks(self, batch: Batch) -> Batch:
+        """The lifetimes that hold the last tick of their window, cut down to that."""
+        column = batch.payload.column(self.window_end)
+        ends = column.cast(pa.int64()).fill_null(INFINITY).to_numpy(zero_copy_only=False)
+        held = np.flatnonzero((batch.vs < ends) & (ends <= batch.ve))
+        return replace(batch.take(held), vs=ends[held] - 1, ve=ends[held])
+
+    def _take_in(self, batch: Batch) -> None:
+        keys = batch.row_fingerprints().with_numbers(batch.vs, batch.ve)
+        slots, new = self.slots.find_or_add(keys)
+        self._make_room()
+        added = slots[new]
+        self.copies[added] = 0
+        self.vs.set(added, batch.vs[new])
+        self.ve.set(added, batch.ve[new])
+        self.rows.put(added, batch.payload.take(to_arrow(new)))
+        np.add.at(self.copies, slots, batch.weight)
+        touched = np.unique(slots)
+        self._forget(touched[self.copies[touched] == 0])
+
+    def _final(self) -> Batch:
+        """What is final by now: it is said, and forgotten."""
+        everything = self.cti == INFINITY
+        slots = self.slots.live_slots() if everything else np.sort(self.ve.up_to(self.cti))
+        said = Batch(
+            self.vs.of(slots), self.ve.of(slots), self.copies[slots], self.rows.take(slots)
+        )
+        self._forget(slots)
+        return said
+
+    def _forget(self, slots: Int64s) -> None:
+        self.rows.forget(slots)
+        self.slots.remove(slots)
+        for times in (self.vs, self.ve):
+            times.set(slots, np.full(len(slots), INFINITY))
+
+    def _promise(self) -> int:
+        """The output's cti, if it advances."""
+        cti = self.cti if self.window_end is not None else min(self.cti, self._earliest())
+        if cti <= self.promised:
+            return BEGINNING
+        self.promised = cti
+        return cti
+
+    def _earliest(self) -> int:
+        """The least vs of what waits, if it is before the cti."""
+        while (least := int(self.vs.least.min())) < self.cti:
+            if len(self.vs.up_to(least)):
+                return least
+        return INFINITY
+
+    def _make_room(self) -> None:
+        if self.slots.used > len(self.copies):
+            grown = np.zeros(2 * self.slots.used, np.int64)
+            grown[: len(self.copies)] = self.copies
+            self.copies = grown
+
+    def state_size(self) -> tuple[int, int]:
+        held = self.copies.nbytes + 2 * self.ve.times.nbytes + 3 * self.slots.low.nbytes
+        return self.slots.live, held + self.rows.nbytes
+
+    def snapshot(self) -> Arrays:
+        live = self.slots.live_slots()
+        return {
+            **{f"slots.{name}": array for name, array in self.slots.snapshot().items()},
+            "copies": self.copies[live],
+            "vs": self.vs.of(live),
+            "ve": self.ve.of(live),
+            "rows": rows_to_bytes(self.rows.take(live)),
+            "times": np.array([self.cti, self.promised]),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        self._start_empty()
+        self.slots.restore(
+            {name[len("slots.") :]: array for name, array in arrays.items() if "slots." in name}
+        )
+        live = self.slots.live_slots()
+        self._make_room()
+        self.copies[live] = arrays["copies"]
+        self.vs.set(live, arrays["vs"].astype(np.int64))
+        self.ve.set(live, arrays["ve"].astype(np.int64))
+        self.rows.put(live, rows_from_bytes(arrays["rows"]))
+        self.cti, self.promised = map(int, arrays["times"].tolist())

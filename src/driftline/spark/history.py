@@ -1,0 +1,205 @@
+"""Bitemporal history: what was believed when, about when.
+
+A history table holds, for every micro-batch, the lifetimes that it gave (weight +1) and took back
+(weight -1), with the system time of the micro-batch. Nothing in it is ever changed, so that it can
+answer two questions at once:
+
+    believed(table, about=t, at=s)   the rows that were alive at t, as far as was known at s
+    intervals(table)                 every lifetime [vs, ve) with the system time [system_from,
+                                     system_to) during which it was believed
+
+Both take Spark DataFrames, and Arrow and Polars tables, and give the same kind back. In SQL, which
+Spark, DuckDB and PostgreSQL all know, the first is
+
+    SELECT vs, ve, symbol, n FROM history
+    WHERE system_time <= :at AND vs <= :about AND (ve > :about OR ve IS NULL)
+    GROUP BY vs, ve, symbol, n HAVING sum(weight) > 0
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from driftline.engine.fingerprint import fingerprints
+from driftline.engine.slots import Slots
+from driftline.model.arrays import to_arrow
+from driftline.model.time import parse_timestamp
+from driftline.plan.errors import PlanError
+from driftline.spark.views import BATCH, SYSTEM_TIME, WEIGHT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Int64s = NDArray[np.int64]
+Time = int | str | datetime
+
+SYSTEM_FROM, SYSTEM_TO = "system_from", "system_to"
+_OWN = (SYSTEM_TIME, BATCH, WEIGHT)
+
+
+def believed(table: Any, *, about: Time, at: Time | None = None) -> Any:
+    """What was believed at a system time (None: by now) about an application time: vs, ve and the
+    columns of the rows. Times are datetimes, ISO texts, or, where time is a number, numbers.
+
+    >>> from datetime import datetime, UTC
+    >>> ten = datetime(2026, 1, 1, 10, tzinfo=UTC)
+    >>> table = pa.table({"system_time": [ten, ten.replace(minute=5), ten.replace(minute=5)],
+    ...                   "batch": [0, 1, 1], "weight": [1, -1, 1], "vs": [1, 1, 1],
+    ...                   "ve": pa.array([None, None, 4], pa.int64()), "n": [7, 7, 7]})
+    >>> believed(table, about=5, at="2026-01-01T10:04:00Z").to_pylist()
+    [{'vs': 1, 've': None, 'n': 7}]
+    >>> believed(table, about=5).to_pylist()
+    []
+    """
+    if _is_spark(table):
+        return _believed_on_spark(table, about, at)
+    return _with_arrow(table, lambda rows: _believed(rows, about, at))
+
+
+def intervals(table: Any) -> Any:
+    """Every lifetime that was ever believed: vs, ve, system_from, system_to (null: still), and the
+    columns of the rows."""
+    if _is_spark(table):
+        return _intervals_on_spark(table)
+    return _with_arrow(table, _intervals)
+
+
+def _is_spark(table: Any) -> bool:
+    return type(table).__module__.startswith("pyspark.")
+
+
+def _with_arrow(table: Any, compute: Any) -> Any:
+    if isinstance(table, pa.Table):
+        return compute(_checked(table))
+    if type(table).__module__.startswith("polars."):
+        import polars
+
+        return polars.from_arrow(compute(_checked(table.to_arrow())))
+    raise PlanError(
+        f"a history table is a Spark DataFrame, an Arrow or a Polars table, not a "
+        f"{type(table).__name__}"
+    )
+
+
+def _checked(table: pa.Table) -> pa.Table:
+    _required(table.column_names)
+    return table.combine_chunks()
+
+
+def _required(names: list[str]) -> list[str]:
+    """The columns of the rows."""
+    missing = [name for name in (*_OWN, "vs", "ve") if name not in names]
+    if missing:
+        raise PlanError(f"this is no history table: it has no column {missing[0]}")
+    return [name for name in names if name not in _OWN]
+
+
+def _believed(table: pa.Table, about: Time, at: Time | None) -> pa.Table:
+    then = _scalar(about, table.schema.field("vs").type)
+    alive = pc.and_(
+        pc.less_equal(table.column("vs"), then),
+        pc.fill_null(pc.greater(table.column("ve"), then), True),
+    )
+    if at is not None:
+        known = _scalar(at, table.schema.field(SYSTEM_TIME).type)
+        alive = pc.and_(alive, pc.less_equal(table.column(SYSTEM_TIME), known))
+    rows = table.filter(alive).combine_chunks()
+    slots, first = _lifetimes(rows)
+    copies = np.zeros(len(first), np.int64)
+    np.add.at(copies, slots, rows.column(WEIGHT).to_numpy())
+    kept = np.repeat(first, np.maximum(copies, 0))
+    return rows.select(_required(rows.column_names)).take(to_arrow(kept))
+
+
+def _intervals(table: pa.Table) -> pa.Table:
+    """The n-th time that a lifetime is taken back ends the n-th time that it was given."""
+    slots, _ = _lifetimes(table)
+    gone = table.column(WEIGHT).to_numpy() < 0
+    copy = np.empty(len(slots), np.int64)
+    for some in (np.flatnonzero(~gone), np.flatnonzero(gone)):
+        order = some[np.lexsort((table.column(BATCH).to_numpy()[some], slots[some]))]
+        firsts = np.flatnonzero(np.diff(slots[order], prepend=-1))
+        copy[order] = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
+    order = np.lexsort((gone, copy, slots))  # what is given, then what takes that back, if it is
+    following = np.append(order[1:], -1)
+    ended = (slots[following] == slots[order]) & (copy[following] == copy[order])
+    plus = ~gone[order]
+    ends = pa.array(following[plus], mask=~(ended & gone[following])[plus])
+    to = table.column(SYSTEM_TIME).combine_chunks().take(ends)
+    rows = table.take(to_arrow(order[plus]))
+    names = [name for name in _required(table.column_names) if name not in ("vs", "ve")]
+    made = rows.select(["vs", "ve"]).append_column(SYSTEM_FROM, rows.column(SYSTEM_TIME))
+    made = made.append_column(SYSTEM_TO, to)
+    for name in names:
+        made = made.append_column(name, rows.column(name))
+    return made
+
+
+def _lifetimes(table: pa.Table) -> tuple[Int64s, Int64s]:
+    """Which lifetime of which row each is, and the first place of each."""
+    columns = [table.column(name) for name in _required(table.column_names)]
+    return Slots().find_or_add(fingerprints(columns, table.num_rows))
+
+
+def _scalar(time: Time, kind: pa.DataType) -> pa.Scalar:
+    """A time as a column has it."""
+    if pa.types.is_timestamp(kind):
+        micros = pa.scalar(_micros(time), pa.timestamp("us", "UTC"))
+        return micros.cast(pa.timestamp("us", kind.tz)).cast(kind)
+    if not isinstance(time, int):
+        raise PlanError(f"{time!r} is a TIMESTAMP, but time is a plain number here: give a number")
+    return pa.scalar(time, kind)
+
+
+def _micros(time: Time) -> int:
+    if isinstance(time, datetime):
+        aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return parse_timestamp(aware.astimezone(UTC).isoformat())
+    return parse_timestamp(time) if isinstance(time, str) else time
+
+
+def _literal(time: Time, table: DataFrame, name: str) -> Any:
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import TimestampNTZType, TimestampType
+
+    kind = table.schema[name].dataType
+    if isinstance(kind, (TimestampType, TimestampNTZType)):
+        return f.timestamp_micros(f.lit(_micros(time))).cast(kind)
+    if not isinstance(time, int):
+        raise PlanError(f"{time!r} is a TIMESTAMP, but time is a plain number here: give a number")
+    return f.lit(time)
+
+
+def _believed_on_spark(table: DataFrame, about: Time, at: Time | None) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    names = _required(table.columns)
+    then = _literal(about, table, "vs")
+    alive = table.where((f.col("vs") <= then) & ((f.col("ve") > then) | f.col("ve").isNull()))
+    if at is not None:
+        alive = alive.where(f.col(SYSTEM_TIME) <= _literal(at, table, SYSTEM_TIME))
+    copies = alive.groupBy(*names).agg(f.sum(WEIGHT).cast("int").alias(WEIGHT))
+    left = copies.where(f.col(WEIGHT) > 0)
+    each = f.explode(f.array_repeat(f.lit(1), f.col(WEIGHT)))
+    return left.withColumn(WEIGHT, each).select(*names)
+
+
+def _intervals_on_spark(table: DataFrame) -> DataFrame:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    names = _required(table.columns)
+    copy = f.row_number().over(Window.partitionBy(*names, WEIGHT).orderBy(BATCH))
+    times = [
+        f.min(f.when(f.col(WEIGHT) > 0, f.col(SYSTEM_TIME))).alias(SYSTEM_FROM),
+        f.min(f.when(f.col(WEIGHT) < 0, f.col(SYSTEM_TIME))).alias(SYSTEM_TO),
+    ]
+    rows = [name for name in names if name not in ("vs", "ve")]
+    found = table.withColumn("$copy", copy).groupBy(*names, "$copy").agg(*times)
+    return found.select("vs", "ve", SYSTEM_FROM, SYSTEM_TO, *rows)

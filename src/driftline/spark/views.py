@@ -1,0 +1,222 @@
+"""Views of a result: what one micro-batch changes in it, as a user of a table wants to read it.
+
+    changes    kind, vs, ve, vn and the row: inserts and retracts, as the result itself is
+    current    op (+ or -) and the row: what changes in the snapshot at the end of time, which holds
+               the rows without an end
+    upserts    of that snapshot as a table with a key: one upsert or one delete for each key that
+               has changed
+    history    system_time, batch, weight (+1 or -1), vs, ve and the row: rows for a table that is
+               only appended to and forgets nothing (see `driftline.spark.history`)
+    finals     vs, ve and the row: of a result that says final answers only, each once
+
+All of them are functions of one micro-batch: what they give is the same when it comes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.batch import Batch
+from driftline.engine.fingerprint import fingerprints
+from driftline.engine.local import changes_table
+from driftline.engine.slots import Slots
+from driftline.model.arrays import to_arrow
+from driftline.model.time import INFINITY
+from driftline.plan.errors import PlanError
+
+Int64s = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+ViewName = Literal["changes", "current", "history", "finals"]
+
+TIMES = ("kind", "vs", "ve", "vn")
+SYSTEM_TIME, BATCH, WEIGHT = "system_time", "batch", "weight"
+MILLISECOND = 1000
+"""Spark's clock is in milliseconds; TIMESTAMPs are in microseconds."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One micro-batch of one result: its changes, its number, the time at which Spark began it (in
+    milliseconds; the same when it comes again), and whether ticks are TIMESTAMPs."""
+
+    batch: Batch
+    number: int
+    time: int
+    timestamps: bool
+
+
+def changes(moment: Moment) -> pa.Table:
+    """Inserts and retracts."""
+    _refuse_clash(moment.batch.payload.schema.names, TIMES)
+    return change_rows(moment.batch, moment.timestamps)
+
+
+def change_rows(batch: Batch, timestamps: bool) -> pa.Table:
+    """A batch as rows of changes, with times as TIMESTAMPs where ticks are microseconds."""
+    table = changes_table(batch.changes())
+    if not timestamps:
+        return table
+    for place, name in enumerate(TIMES[1:], 1):
+        column = table.column(name)
+        table = table.set_column(place, name, column.cast(pa.timestamp("us", "UTC")))
+    return table
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Rows, and by how many copies each has become more or fewer."""
+
+    rows: pa.RecordBatch
+    weight: Int64s
+
+
+def current_difference(batch: Batch) -> Difference:
+    """How the rows without an end have changed; since when a row is there does not matter."""
+    endless = batch.take(batch.ve == INFINITY)
+    slots, first = Slots().find_or_add(endless.row_fingerprints())
+    sums = np.zeros(len(first), np.int64)
+    np.add.at(sums, slots, endless.weight)
+    kept = np.flatnonzero(sums)
+    kept = kept[np.argsort(sums[kept] > 0, kind="stable")]  # first what goes, then what comes
+    return Difference(endless.payload.take(to_arrow(first[kept])), sums[kept])
+
+
+def current(moment: Moment) -> pa.Table:
+    """The changelog of the current values: + a row that has come, - one that has gone."""
+    found = current_difference(moment.batch)
+    places = np.repeat(np.arange(len(found.weight)), np.abs(found.weight))
+    signs = pa.array(["-", "+"], pa.string())
+    op = signs.take(to_arrow((found.weight[places] > 0).astype(np.int64)))
+    return beside({"op": op}, found.rows.take(to_arrow(places)))
+
+
+@dataclass(frozen=True)
+class Upserts:
+    """What to do to a table with a key. `rows`: to insert, or to put in the place of the row with
+    the same key; `new`: which of them have a key that no row had before; `gone`: the rows whose key
+    no row has any more."""
+
+    rows: pa.RecordBatch
+    new: Mask
+    gone: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows + self.gone.num_rows)
+
+
+def upserts(batch: Batch, keys: Sequence[str]) -> Upserts:
+    """The upserts and deletes of the current values, by the columns of their key.
+
+    Two current rows with the same key are refused as far as this micro-batch can tell; `new` lets
+    who has the table find the rest."""
+    found = current_difference(batch)
+    places = key_places(found.rows.schema, keys)
+    prints = fingerprints([found.rows.column(place) for place in places], found.rows.num_rows)
+    slots, first = Slots().find_or_add(prints)
+    added, removed = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
+    np.add.at(added, slots, np.maximum(found.weight, 0))
+    np.add.at(removed, slots, np.maximum(-found.weight, 0))
+    twice = np.flatnonzero((added > 1) | (removed > 1))
+    if len(twice):
+        row = found.rows.slice(int(first[twice[0]]), 1).to_pylist()[0]
+        raise same_key([found.rows.schema.names[place] for place in places], row)
+    comes = np.flatnonzero(found.weight > 0)
+    goes = np.flatnonzero((found.weight < 0) & (added[slots] == 0))
+    return Upserts(
+        found.rows.take(to_arrow(comes)),
+        removed[slots[comes]] == 0,
+        found.rows.take(to_arrow(goes)),
+    )
+
+
+def key_places(schema: pa.Schema, keys: Sequence[str]) -> list[int]:
+    """Where the columns of a key are."""
+    if isinstance(keys, str) or not keys:
+        raise PlanError("a keyed table needs the names of its key columns, such as ['symbol']")
+    lower = [name.lower() for name in schema.names]
+    for key in keys:
+        if key.lower() not in lower:
+            known = ", ".join(schema.names)
+            raise PlanError(f"the key column {key} is not in the result, which has {known}")
+    return [lower.index(key.lower()) for key in keys]
+
+
+def same_key(keys: Sequence[str], row: Mapping[str, Any]) -> PlanError:
+    """What is said when a key is none."""
+    shown = ", ".join(f"{name} = {row[name]!r}" for name in keys)
+    return PlanError(
+        f"two current rows have the key {shown}: take more columns into the key, or write changes"
+    )
+
+
+def history(moment: Moment) -> pa.Table:
+    """Rows for a bitemporal table."""
+    batch = moment.batch.netted()
+    rows = np.repeat(np.arange(len(batch)), np.abs(batch.weight))
+    count = len(rows)
+    system = np.full(count, moment.time * MILLISECOND, np.int64)
+    times = {
+        SYSTEM_TIME: to_arrow(system).cast(pa.timestamp("us", "UTC")),
+        BATCH: to_arrow(np.full(count, moment.number, np.int64)),
+        WEIGHT: to_arrow(np.sign(batch.weight[rows]).astype(np.int32)),
+        "vs": _times(batch.vs[rows], moment.timestamps),
+        "ve": _times(batch.ve[rows], moment.timestamps),
+    }
+    return beside(times, batch.payload.take(to_arrow(rows)))
+
+
+def finals(moment: Moment) -> pa.Table:
+    """The rows of a result that is never corrected."""
+    batch = moment.batch
+    if len(batch) and batch.weight.min() < 0:
+        raise PlanError(
+            "the result takes back what it has said: ask for final answers only, or write changes"
+        )
+    rows = np.repeat(np.arange(len(batch)), batch.weight)
+    times = {
+        "vs": _times(batch.vs[rows], moment.timestamps),
+        "ve": _times(batch.ve[rows], moment.timestamps),
+    }
+    return beside(times, batch.payload.take(to_arrow(rows)))
+
+
+View = Callable[[Moment], pa.Table]
+
+VIEWS: dict[str, View] = {
+    "changes": changes,
+    "current": current,
+    "history": history,
+    "finals": finals,
+}
+
+
+def view_of(name: str) -> View:
+    if name not in VIEWS:
+        raise PlanError(f"there is no view {name!r} of a result; there are {', '.join(VIEWS)}")
+    return VIEWS[name]
+
+
+def beside(times: Mapping[str, Any], payload: pa.RecordBatch) -> pa.Table:
+    """Columns of a view and those of the rows, side by side."""
+    _refuse_clash(payload.schema.names, tuple(times))
+    columns = dict(zip(payload.schema.names, payload.columns, strict=True))
+    return pa.table({**times, **columns})
+
+
+def _refuse_clash(names: Sequence[str], taken: Sequence[str]) -> None:
+    for name in names:
+        if name.lower() in taken:
+            raise PlanError(f"the result has a column {name}, as the view has: rename it")
+
+
+def _times(ticks: Int64s, timestamps: bool) -> pa.Array:
+    """Ticks as a column; ∞ is null."""
+    column = pa.array(ticks, mask=ticks == INFINITY)
+    return column.cast(pa.timestamp("us", "UTC")) if timestamps else column

@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import driftline
+
+SCRIPT = """
+CREATE STREAM trades (symbol STRING, qty INT, ts TIMESTAMP) WITH (time = 'ts', disorder = '5s');
+CREATE STREAM limits (symbol STRING, most INT) WITH (timestamps = true);
+CREATE VIEW totals AS SELECT symbol, sum(qty) AS qty FROM trades [RANGE 5 MINUTES] GROUP BY symbol;
+SET emit = eager;
+SELECT t.symbol, qty FROM totals t JOIN limits l ON t.symbol = l.symbol AND qty > most;
+CREATE STREAM symbols AS SELECT DISTINCT symbol FROM trades;
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "q.sql"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_the_tree(script: Path) -> None:
+    ran = driftline("explain", script)
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[0] == "result: emit eager, block 0, remember inf"
+    for said in (
+        "keys: t.symbol = l.symbol",
+        "keys: symbol",
+        "lifetimes: [vs, vs + 300000000)",
+        "lifetimes: one for every value the answer has, said eager",
+        "state: a timeline for every group",
+        "a cti drops: endpoints before it",
+        "final: by ctis of the log, or for plain records the latest time less 5000000 ticks",
+        "symbols: emit eager",
+        "note: without ctis in the input",
+    ):
+        assert said in ran.out
+
+
+def test_emit_from_the_command_line(script: Path) -> None:
+    assert "emit perfect" in driftline("explain", script, "--emit", "perfect").out
+
+
+def test_graphviz(script: Path) -> None:
+    lines = driftline("explain", script, "--dot").out.splitlines()
+    assert lines[0] == "digraph driftline {"
+    assert lines[-1] == "}"
+    assert len([line for line in lines if "source trades" in line]) == 1
+    assert len(lines) == len(set(lines))
+
+
+def test_a_mistake_is_shown_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "q.sql"
+    path.write_text("SELECT 1")
+    ran = driftline("explain", path)
+    assert ran.code == 2
+    assert ran.err.splitlines()[1:] == ["SELECT 1", "^"]

@@ -1,0 +1,366 @@
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.run import COMMAND, Ran, driftline, driftline_on_a_terminal
+
+TRADES = "CREATE STREAM trades (symbol STRING, qty INT);\n"
+TIMED = "CREATE STREAM trades (symbol STRING, qty INT, ts TIMESTAMP) WITH (time = 'ts');\n"
+TOTALS = "SELECT symbol, sum(qty) AS qty FROM trades GROUP BY symbol;\n"
+
+
+def insert(vs: int, symbol: str, qty: int, stream: str = "trades") -> dict[str, object]:
+    row = {"symbol": symbol, "qty": qty}
+    return {"stream": stream, "kind": "insert", "vs": vs, "ve": None, "row": row}
+
+
+EVENTS = [insert(1, "A", 2), insert(5, "A", 3), insert(3, "B", 7)]
+
+
+def lines(*items: object) -> str:
+    return "".join(json.dumps(item) + "\n" for item in items)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "q.sql").write_text(TRADES + TOTALS)
+    (tmp_path / "timed.sql").write_text(TIMED + TOTALS)
+    (tmp_path / "in.jsonl").write_text(lines(*EVENTS))
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str | Path, stdin: bytes = b"") -> Ran:
+    return driftline("run", folder / "q.sql", *arguments, stdin=stdin)
+
+
+def read(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_an_event_log_in_and_one_out(folder: Path) -> None:
+    ran = run(folder, "--input", folder / "in.jsonl", "--output", folder / "out.jsonl")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    events = read((folder / "out.jsonl").read_text())
+    assert {event["stream"] for event in events} == {"result"}
+    assert events[-1] == {"stream": "result", "kind": "cti", "t": None}
+    assert driftline("check", folder / "out.jsonl").code == 0
+
+
+def test_standard_input_and_output(folder: Path) -> None:
+    ran = run(folder, "--input", "-", stdin=lines(*EVENTS).encode())
+    assert ran.out == run(folder, "--input", folder / "in.jsonl").out
+    assert ran.code == 0
+
+
+def test_a_script_from_standard_input(folder: Path) -> None:
+    script = (TRADES + TOTALS).encode()
+    ran = driftline("run", "-", "--input", folder / "in.jsonl", stdin=script)
+    assert ran.out == run(folder, "--input", folder / "in.jsonl").out
+
+
+def test_the_output_of_a_query_is_the_input_of_another(folder: Path) -> None:
+    run(folder, "--input", folder / "in.jsonl", "--output", folder / "out.jsonl", "--batch", "1")
+    (folder / "next.sql").write_text(
+        "CREATE STREAM result (symbol STRING, qty BIGINT); SELECT sum(qty) AS all FROM result"
+    )
+    ran = driftline("run", folder / "next.sql", "-i", folder / "out.jsonl", "--table")
+    assert read(ran.out) == [
+        {"vs": 1, "ve": 3, "row": {"all": 2}},
+        {"vs": 3, "ve": 5, "row": {"all": 9}},
+        {"vs": 5, "ve": None, "row": {"all": 12}},
+    ]
+
+
+def test_a_table(folder: Path) -> None:
+    ran = run(folder, "--input", folder / "in.jsonl", "--table")
+    assert ran.out == (
+        '{"vs":1,"ve":5,"row":{"symbol":"A","qty":2}}\n'
+        '{"vs":3,"ve":null,"row":{"symbol":"B","qty":7}}\n'
+        '{"vs":5,"ve":null,"row":{"symbol":"A","qty":5}}\n'
+    )
+
+
+def test_a_table_on_a_terminal_is_drawn(folder: Path) -> None:
+    shown = driftline_on_a_terminal("run", folder / "q.sql", "-i", folder / "in.jsonl", "--table")
+    assert "│  3 │  ∞ │ B      │   7 │" in shown
+
+
+def test_keep_open(folder: Path) -> None:
+    ran = run(folder, "--input", folder / "in.jsonl", "--keep-open")
+    assert not [event for event in read(ran.out) if event["kind"] == "cti"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "retracts"),
+    [
+        (["--emit", "eager"], True),
+        (["--emit", "perfect", "--block", "inf"], False),
+    ],
+)
+def test_consistency(folder: Path, arguments: list[str], retracts: bool) -> None:
+    ran = run(folder, "--input", folder / "in.jsonl", "--batch", "1", *arguments)
+    assert any(event["kind"] == "retract" for event in read(ran.out)) == retracts
+
+
+def test_the_command_line_goes_before_set(folder: Path) -> None:
+    (folder / "q.sql").write_text(TRADES + "SET emit = perfect; SET block = inf;" + TOTALS)
+    arguments = ["--input", str(folder / "in.jsonl"), "--batch", "1"]
+    assert "retract" not in run(folder, *arguments).out
+    assert "retract" in run(folder, *arguments, "--emit", "eager", "--block", "0").out
+
+
+def test_late_events_are_counted_and_collected(folder: Path) -> None:
+    log = folder / "late.jsonl"
+    log.write_text(
+        lines(EVENTS[0], {"stream": "trades", "kind": "cti", "t": 4}, EVENTS[2], EVENTS[1])
+    )
+    ran = run(folder, "--input", log)
+    assert ran.code == 0
+    assert "1 event of trades came too late or cannot be" in ran.err
+    assert "--dead-letters FILE" in ran.err
+    ran = run(folder, "--input", log, "--dead-letters", folder / "dead.jsonl")
+    assert f"in {folder / 'dead.jsonl'}" in ran.err
+    [letter] = read((folder / "dead.jsonl").read_text())
+    assert (letter["source"], letter["line"]) == (str(log), 3)
+    assert letter["reason"] == "too late: its sync time 3 is before the cti 4"
+    assert letter["event"] == EVENTS[2]
+
+
+def test_lines_that_are_no_events(folder: Path) -> None:
+    log = folder / "bad.jsonl"
+    log.write_text(lines(EVENTS[0]) + "{oops\n" + lines(EVENTS[1]))
+    ran = run(folder, "--input", log)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"{log}:2: ")
+    ran = run(folder, "--input", log, "--dead-letters", folder / "dead.jsonl", "--table")
+    assert ran.code == 0
+    assert len(read(ran.out)) == 2
+    assert read((folder / "dead.jsonl").read_text())[0]["line"] == 2
+
+
+RECORDS = [
+    {"symbol": "A", "qty": 2, "ts": "2024-05-01T09:30:00Z"},
+    {"symbol": "A", "qty": 3, "ts": "2024-05-01T09:31:00Z"},
+]
+
+
+def write_records(folder: Path, form: str) -> Path:
+    path = folder / f"trades.{form}"
+    if form == "jsonl":
+        path.write_text(lines(*RECORDS))
+    elif form == "csv":
+        rows = [",".join(map(str, record.values())) for record in RECORDS]
+        path.write_text("\n".join([",".join(RECORDS[0]), *rows]) + "\n")
+    else:
+        pq.write_table(pa.Table.from_pylist(RECORDS), path)
+    return path
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("named", [True, False])
+def test_plain_records(folder: Path, form: str, named: bool) -> None:
+    path = write_records(folder, form)
+    given = f"trades={path}" if named else str(path)
+    ran = driftline("run", folder / "timed.sql", "--input", given, "--table")
+    assert ran.err == ""
+    assert read(ran.out) == [
+        {
+            "vs": "2024-05-01T09:30:00Z",
+            "ve": "2024-05-01T09:31:00Z",
+            "row": {"symbol": "A", "qty": 2},
+        },
+        {"vs": "2024-05-01T09:31:00Z", "ve": None, "row": {"symbol": "A", "qty": 5}},
+    ]
+
+
+def test_plain_records_from_standard_input(folder: Path) -> None:
+    ran = driftline(
+        "run", folder / "timed.sql", "-i", "trades=-", "--table", stdin=lines(*RECORDS).encode()
+    )
+    assert len(read(ran.out)) == 2
+
+
+def test_late_plain_records(folder: Path) -> None:
+    script = TIMED.replace("'ts')", "'ts', disorder = '10s')") + TOTALS
+    (folder / "timed.sql").write_text(script)
+    path = folder / "trades.jsonl"
+    path.write_text(lines(*reversed(RECORDS)))
+    dead = folder / "dead.jsonl"
+    ran = driftline(
+        "run", folder / "timed.sql", "--input", path, "--batch", "1", "--dead-letters", dead
+    )
+    assert "1 event of trades" in ran.err
+    [letter] = read(dead.read_text())
+    assert letter["line"] == 2
+
+
+def test_several_logs(folder: Path) -> None:
+    first, second = folder / "first.jsonl", folder / "second.jsonl"
+    first.write_text(lines(*EVENTS[:2]))
+    second.write_text(lines(*EVENTS[2:]))
+    ran = run(folder, "--input", first, "--input", second, "--table")
+    assert ran.out == run(folder, "--input", folder / "in.jsonl", "--table").out
+
+
+def test_several_streams_in_one_log_and_in_several(folder: Path) -> None:
+    (folder / "q.sql").write_text(
+        TRADES
+        + "CREATE STREAM limits (symbol STRING, qty INT);"
+        + "SELECT t.symbol, t.qty FROM trades t JOIN limits l ON t.symbol = l.symbol "
+        + "AND t.qty > l.qty"
+    )
+    limits = insert(1, "A", 2, stream="limits")
+    both, one, other = folder / "both.jsonl", folder / "one.jsonl", folder / "other.jsonl"
+    both.write_text(lines(limits, *EVENTS))
+    one.write_text(lines(*EVENTS))
+    other.write_text(lines(limits))
+    ran = run(folder, "--input", both, "--table")
+    assert read(ran.out) == [{"vs": 5, "ve": None, "row": {"symbol": "A", "qty": 3}}]
+    assert run(folder, "-i", one, "-i", other, "--table").out == ran.out
+    assert run(folder, "-i", one, "-i", f"limits={other}", "--table").out == ran.out
+    alone = run(folder, "-i", one, "--table")
+    assert (alone.code, alone.out) == (0, "")
+    assert "no input holds events of the stream limits: it is taken as empty" in alone.err
+
+
+def test_several_queries(folder: Path) -> None:
+    (folder / "q.sql").write_text(
+        TRADES
+        + "CREATE STREAM big AS SELECT * FROM trades WHERE qty > 2;"
+        + "SET emit = eager; CREATE STREAM n AS SELECT count(*) AS n FROM big;"
+    )
+    ran = run(folder, "--input", folder / "in.jsonl")
+    assert {event["stream"] for event in read(ran.out)} == {"big", "n"}
+    table = run(folder, "--input", folder / "in.jsonl", "--table")
+    assert [line["stream"] for line in read(table.out)] == ["big", "big", "n", "n"]
+    ran = run(folder, "--input", folder / "in.jsonl", "--output", f"{folder}/out/")
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["big.parquet", "n.parquet"]
+    rows = pq.read_table(folder / "out" / "big.parquet").to_pylist()
+    assert rows[0] == {
+        "kind": "insert", "vs": 3, "ve": None, "vn": None, "symbol": "B", "qty": 7,
+    }  # fmt: skip
+    assert rows[-1]["kind"] == "cti"
+    assert "one query only" in run(folder, "-i", folder / "in.jsonl", "-o", folder / "x.csv").err
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl.gz", "ndjson"])
+@pytest.mark.parametrize("table", [True, False])
+def test_output_formats(folder: Path, form: str, table: bool) -> None:
+    path = folder / f"out.{form}"
+    wanted = ["--table"] if table else []
+    ran = run(folder, "--input", folder / "in.jsonl", "--output", path, *wanted)
+    assert (ran.code, ran.err) == (0, "")
+    if form == "csv":
+        assert path.read_text().startswith('"vs","ve"' if table else '"kind","vs","ve","vn"')
+    elif form == "parquet":
+        assert pq.read_table(path).num_rows == (3 if table else 4)
+    elif not table:
+        assert driftline("check", path).code == 0
+
+
+def test_times_of_a_timestamp_stream_in_parquet(folder: Path) -> None:
+    path = write_records(folder, "csv")
+    out = folder / "out.parquet"
+    driftline("run", folder / "timed.sql", "--input", path, "--output", out, "--table")
+    assert pq.read_table(out).schema.field("vs").type == pa.timestamp("us", "UTC")
+
+
+def test_a_broken_pipe_is_no_error(folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*COMMAND, "run", folder / "q.sql", "--input", folder / "in.jsonl"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_mistake_in_the_script(folder: Path) -> None:
+    (folder / "q.sql").write_text(TRADES + "SELECT symbl\nFROM trades")
+    ran = run(folder, "--input", folder / "in.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        f"{folder / 'q.sql'}:2:8: there is no column symbl; did you mean symbol?\n"
+        "SELECT symbl\n"
+        "       ^\n"
+    )
+
+
+def test_a_query_that_the_engine_cannot_run(folder: Path) -> None:
+    (folder / "q.sql").write_text(TRADES + "SELECT max_by(symbol, qty) AS m FROM trades")
+    ran = run(folder, "--input", folder / "none.jsonl")  # refused before any input is read
+    assert ran.code == 2
+    assert ran.err.startswith(f"{folder / 'q.sql'}:2:1: ")
+    assert "max_by" in ran.err.splitlines()[0]
+
+
+def test_an_expression_that_fails_on_the_data(folder: Path) -> None:
+    (folder / "q.sql").write_text(TRADES + "SELECT 1 / (qty - 2) AS x FROM trades")
+    ran = run(folder, "--input", folder / "in.jsonl", "--output", folder / "out.jsonl")
+    assert ran.code == 2
+    assert ran.err.startswith("driftline: [DIVIDE_BY_ZERO]")
+    assert not (folder / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--input", "none.jsonl"], "none.jsonl: there is no such file"),
+        (["--input", "limits=in.jsonl"], "the query reads no stream limits"),
+        (["--input", "in.txt"], "in.txt"),
+        (["--input", "in.jsonl", "--output", "out.txt"], "the format is told by"),
+        (["--input", "in.jsonl", "--output", "no/out.jsonl"], "there is no directory no"),
+        (["--input", "in.jsonl", "--block", "2s"], "block: '2s' is a time span"),
+        (["--input", "in.jsonl", "--remember", "x"], "remember: "),
+        (["--input", "in.jsonl", "--batch", "0"], "Invalid value"),
+        (["--input", "in.jsonl", "--checkpoint", "c"], "--checkpoint and --master are for"),
+        (["--input", "-", "--input", "-"], "standard input can be one input only"),
+        (["--input", "plain.jsonl"], "holds plain records, which need a time"),
+        ([], "Missing option"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
+) -> None:
+    (folder / "in.txt").touch()
+    (folder / "plain.jsonl").write_text(lines({"symbol": "A", "qty": 1}))
+    monkeypatch.chdir(folder)
+    ran = run(folder, *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    [line] = ran.err.splitlines()
+    assert complaint in line
+
+
+@pytest.mark.parametrize(
+    ("script", "complaint"),
+    [
+        ("", "there is no query to run, it is empty"),
+        (TRADES, "there is no query to run, it only declares"),
+    ],
+)
+def test_a_script_without_a_query(folder: Path, script: str, complaint: str) -> None:
+    (folder / "q.sql").write_text(script)
+    ran = run(folder, "--input", folder / "in.jsonl")
+    assert ran.code == 2
+    assert complaint in ran.err
+
+
+def test_order_without_limit_is_remarked_on(folder: Path) -> None:
+    (folder / "q.sql").write_text(TRADES + "SELECT symbol FROM trades ORDER BY symbol")
+    ran = run(folder, "--input", folder / "in.jsonl")
+    assert ran.code == 0
+    assert "ORDER BY without LIMIT has no effect" in ran.err
+
+
+def test_an_empty_log(folder: Path) -> None:
+    (folder / "empty.jsonl").touch()
+    ran = run(folder, "--input", folder / "empty.jsonl")
+    assert (ran.code, ran.out) == (0, '{"stream":"result","kind":"cti","t":null}\n')

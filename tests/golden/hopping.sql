@@ -1,0 +1,3 @@
+-- A hopping window: the trades of [T - 8, T) are counted at T = 4, 8, 12, …
+CREATE STREAM trades (symbol STRING, price DOUBLE, qty INT);
+SELECT symbol, count(*) AS n FROM trades [RANGE 8 SLIDE 4] GROUP BY symbol;

@@ -1,0 +1,146 @@
+"""Exactly once: a run that is killed again and again says what an undisturbed run says.
+
+The command is killed with SIGKILL after a given micro-batch has been said: the driver alone, a
+Python worker, or everything at once. It is then started again on the same checkpoint, until it
+comes to its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+QUERY = """
+CREATE STREAM orders (k STRING, x INT);
+CREATE STREAM prices (k STRING, p INT);
+SET block = '3'; SET remember = '40';
+SELECT o.k, count(*) AS n, sum(o.x * p.p) AS total
+FROM orders [RANGE 20] AS o JOIN prices AS p ON o.k = p.k GROUP BY o.k;
+"""
+BATCH = 40
+MICRO_BATCHES = 10
+PATIENCE = 240  # seconds
+
+
+def write_input(path: Path, seed: int) -> None:
+    """Late events, retractions and ctis, of two streams."""
+    draw = random.Random(seed)
+    now, alive = 0, []
+    with path.open("w") as file:
+        for _ in range(BATCH * (MICRO_BATCHES - 1)):
+            now += draw.randrange(3)
+            choice = draw.random()
+            if choice < 0.15 and alive:
+                event = alive.pop(draw.randrange(len(alive)))
+                end = draw.randrange(event["vs"], event["vs"] + 9)
+                line = {**event, "kind": "retract", "vn": end}
+            elif choice < 0.2:
+                line = {"stream": draw.choice(["orders", "prices"]), "kind": "cti", "t": now - 30}
+            else:
+                stream, value = draw.choice([("orders", "x"), ("prices", "p")])
+                row = {"k": draw.choice("abcd"), value: draw.randrange(5)}
+                vs = max(0, now - draw.randrange(25))
+                line = {"stream": stream, "kind": "insert", "vs": vs, "ve": None, "row": row}
+                alive.append(line)
+            file.write(json.dumps(line) + "\n")
+
+
+def command(folder: Path, runner: str, output: str) -> list[str]:
+    base = [sys.executable, "-m", "driftline.cli.main", "run", str(folder / "query.sql")]
+    base += ["--input", str(folder / "events.jsonl"), "--output", str(folder / output), "--table"]
+    base += ["--batch", str(BATCH), "--runner", runner]
+    return base + (["--checkpoint", str(folder / "checkpoint")] if runner == "spark" else [])
+
+
+def children(pid: int) -> list[int]:
+    """All processes below one."""
+    found: list[int] = []
+    try:
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        direct = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return found
+    for child in direct:
+        found += [child, *children(child)]
+    return found
+
+
+def kill(pid: int, what: str, draw: random.Random) -> None:
+    tree = children(pid)
+    workers = [
+        each for each in tree
+        if b"daemon" in _arguments(each) and not children(each)
+    ]  # fmt: skip
+    if what == "worker" and workers:
+        targets = [draw.choice(workers)]
+    else:
+        targets = [pid] if what == "driver" else [pid, *tree]
+    for target in targets:
+        try:
+            os.kill(target, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _arguments(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def run_until_killed(folder: Path, after: int, what: str, draw: random.Random) -> int | None:
+    """Start, kill when so many micro-batches have been said; the exit code if it came to its end."""
+    said = folder / "checkpoint" / "said"
+    process = subprocess.Popen(command(folder, "spark", "out.jsonl"), stderr=subprocess.DEVNULL)
+    until = time.monotonic() + PATIENCE
+    killed = False
+    while process.poll() is None:
+        assert time.monotonic() < until, "the run does not come to its end"
+        if not killed and len(list(said.glob("*.arrow"))) >= after:
+            time.sleep(draw.random())
+            below = children(process.pid)
+            kill(process.pid, what, draw)
+            killed = True
+        time.sleep(0.05)
+    if killed:
+        for orphan in below:  # a JVM that has lost its driver ends by itself, but may take its time
+            try:
+                os.kill(orphan, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+    return None if process.returncode else process.returncode
+
+
+def check(folder: Path, kills: list[str], seed: int) -> None:
+    draw = random.Random(seed)
+    (folder / "query.sql").write_text(QUERY)
+    write_input(folder / "events.jsonl", seed)
+    subprocess.run(command(folder, "local", "expected.jsonl"), check=True)
+    for number, what in enumerate(kills):
+        run_until_killed(folder, 1 + number * MICRO_BATCHES // (len(kills) + 1), what, draw)
+    assert run_until_killed(folder, MICRO_BATCHES * 9, "none", draw) == 0
+    expected = (folder / "expected.jsonl").read_text()
+    assert expected.count("\n") > MICRO_BATCHES
+    assert (folder / "out.jsonl").read_text() == expected
+
+
+@pytest.mark.spark
+def test_killed_once_in_each_way(tmp_path: Path) -> None:
+    check(tmp_path, ["worker", "everything", "driver"], seed=1)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_killed_again_and_again(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    check(tmp_path, [draw.choice(["driver", "worker", "everything"]) for _ in range(5)], seed)

@@ -1,0 +1,37 @@
+import pytest
+
+from driftline.plan import nodes
+from tests.sql.declared import plan, pointed_at
+
+
+@pytest.mark.parametrize(
+    ("condition", "label"),
+    [
+        ("x > (SELECT avg(z) FROM u)", "semi join on (CAST(x AS DOUBLE) > `$value`)"),
+        ("x = (SELECT max(z) FROM u HAVING min(z) > 0)", "semi join on (x = `$value`)"),
+        ("2 * (SELECT sum(z) FROM u) <= y", "semi join on ((2L * `$value`) <= y)"),
+    ],
+)
+def test_a_comparison_is_a_semi_join(condition: str, label: str) -> None:
+    top = plan(f"SELECT * FROM t WHERE {condition}")
+    assert isinstance(top, nodes.Join)
+    assert top.label() == label
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("x > (SELECT z FROM u)", "an aggregate without GROUP BY @ SELECT z"),
+        ("x > (SELECT max(z) FROM u GROUP BY k)", "an aggregate without GROUP BY @ SELECT max"),
+        ("x > (SELECT count(*) FROM u)", "count in a compared subquery @ SELECT count"),
+        ("x > (SELECT max(z), min(z) FROM u)", "the query gives 2 @ SELECT max"),
+        ("x > (SELECT max(z) FROM u WHERE u.k = t.k)", "cannot use columns from outside it @ t.k"),
+        ("NOT x > (SELECT max(z) FROM u)", "a subquery in WHERE is @ SELECT max"),
+        ("coalesce((SELECT max(z) FROM u), 0) > x", "a subquery in WHERE is @ SELECT max"),
+    ],
+)
+def test_what_is_refused_and_where(condition: str, said: str) -> None:
+    message, place = said.split(" @ ")
+    whole = pointed_at(f"SELECT k FROM t WHERE {condition}")
+    assert message in whole
+    assert f" @ {place}" in whole

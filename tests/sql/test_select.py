@@ -1,0 +1,128 @@
+import pytest
+
+from tests.sql.declared import TRADES, T, U, plan, pointed_at
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("SELECT * FROM t", T),
+        ("SELECT k, x AS a, x + 1 AS b FROM t", T.select("k", "x AS a", "x + 1 AS b")),
+        ("SELECT x * 2 FROM t", T.select("x * 2")),
+        ("SELECT k FROM t WHERE x > 1 AND y < 3", T.where("x > 1 AND y < 3").select("k")),
+        ("SELECT DISTINCT k FROM t", T.select("k").distinct()),
+        ("SELECT a.k FROM t AS a", T.alias("a").select("a.k")),
+        ("SELECT count(*) AS n FROM t", T.agg("count(*) AS n")),
+        (
+            "SELECT symbol, sum(price * qty) / sum(qty) AS vwap FROM trades [RANGE 5 MINUTES] "
+            "GROUP BY symbol",
+            TRADES.window(range="5 minutes")
+            .group_by("symbol")
+            .agg("sum(price * qty) / sum(qty) AS vwap"),
+        ),
+        (
+            "SELECT x + y AS s, max(x) AS m FROM t GROUP BY x + y",
+            T.group_by(s="x + y").agg("max(x) AS m"),
+        ),
+        ("SELECT * FROM t ORDER BY x DESC LIMIT 3", T.top(3, by="x DESC")),
+        ("SELECT k, x FROM t ORDER BY x LIMIT 3", T.select("k", "x").top(3, by="x")),
+        ("SELECT * FROM t JOIN u ON t.k = u.k", T.join(U, "t.k = u.k")),
+        (
+            "SELECT t.k, z FROM t LEFT JOIN u ON t.k = u.k AND z > 1",
+            T.join(U, "t.k = u.k AND z > 1", "left").select("t.k", "z"),
+        ),
+        ("SELECT k FROM t UNION ALL SELECT k FROM u", T.select("k").union(U.select("k"))),
+        (
+            "SELECT k FROM t EXCEPT ALL SELECT k FROM u",
+            T.select("k").minus(U.select("k"), all=True),
+        ),
+    ],
+)
+def test_the_plan_is_that_of_the_python_interface(text: str, query: object) -> None:
+    assert plan(text) == query.plan  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SELECT x + y AS s, count(*) AS n FROM t GROUP BY s",
+         "SELECT x + y AS s, count(*) AS n FROM t GROUP BY 1"),
+        ("SELECT k, count(*) AS n FROM t GROUP BY ALL",
+         "SELECT k, count(*) AS n FROM t GROUP BY k"),
+        ("SELECT x + 1 AS a, a * 2 AS b, b - a AS c FROM t",
+         "SELECT x + 1 AS a, (x + 1) * 2 AS b, (x + 1) * 2 - (x + 1) AS c FROM t"),
+        ("SELECT k, count(*) AS n FROM t GROUP BY k HAVING n > 1",
+         "SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) > 1"),
+        ("SELECT k, max(x) AS m FROM t GROUP BY k ORDER BY m LIMIT 1",
+         "SELECT k, max(x) AS m FROM t GROUP BY k ORDER BY 2 LIMIT 1"),
+        ("SELECT k, max(x) AS m FROM t GROUP BY k ORDER BY max(x) LIMIT 1",
+         "SELECT k, max(x) AS m FROM t GROUP BY k ORDER BY m LIMIT 1"),
+    ],
+)  # fmt: skip
+def test_two_ways_to_write_it(one: str, other: str) -> None:
+    assert plan(one) == plan(other)
+
+
+def test_upper_and_lower_case_are_the_same() -> None:
+    assert plan("select `K`, T.X from T") == T.select("k AS K", "x AS X").plan
+
+
+def test_a_column_of_the_input_goes_before_a_name_of_the_list() -> None:
+    assert plan("SELECT x + 1 AS y, y AS a FROM t") == T.select("x + 1 AS y", "y AS a").plan
+    grouped = plan("SELECT x + 1 AS y, count(*) AS n FROM t GROUP BY x, y")
+    assert "by x, y" in grouped.tree()
+
+
+def test_but_not_in_order_by() -> None:
+    ordered = plan("SELECT -x AS x FROM t ORDER BY x LIMIT 1")
+    assert ordered == T.select("-x AS x").top(1, by="x").plan
+
+
+def test_names_of_columns_without_one_are_as_written() -> None:
+    assert plan("SELECT  sum( x )  FROM t").schema.names == ("sum( x )",)
+    assert plan("SELECT t.k, x FROM t").schema.names == ("k", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT 1", "a SELECT needs FROM @ SELECT 1"),
+        ("SELECT FROM t", "the select list is empty @ SELECT"),
+        ("SELECT kk FROM t", "there is no column kk; did you mean k? @ kk"),
+        ("SELECT k FROM t JOIN u ON t.k = u.k", "k is ambiguous: it may be t.k, u.k @ k FROM"),
+        ("SELECT trades.qty FROM trades AS a", "did you mean a.qty? @ trades.qty"),
+        ("SELECT zz.* FROM t", "there is no relation zz here @ zz.*"),
+        ("SELECT k, x AS K FROM t", "two columns of the result have the name K @ x AS K"),
+        ("SELECT x AS a FROM t WHERE a > 1", "a is a name that SELECT gives @ a > 1"),
+        ("SELECT k FROM t WHERE x", "WHERE needs a condition @ x"),
+        ("SELECT k FROM t WHERE sum(x) > 1", "an aggregate cannot be in WHERE @ sum(x)"),
+        ("SELECT k FROM t HAVING x + 1", "HAVING needs a condition @ x + 1"),
+        ("SELECT sum(max(x)) FROM t", "an aggregate function cannot take another one @ sum("),
+        ("SELECT k, x FROM t GROUP BY k", "x is neither in GROUP BY nor in an aggregate @ x FROM"),
+        ("SELECT * FROM t GROUP BY k", "x is neither in GROUP BY @ * FROM"),
+        ("SELECT k FROM t GROUP BY 2", "there is no item 2 in the select list @ 2"),
+        ("SELECT k FROM t GROUP BY sum(x)", "GROUP BY takes no aggregate @ sum(x)"),
+        ("SELECT k FROM t GROUP BY ROLLUP (k)", "ROLLUP is not supported @ k)"),
+        ("SELECT foo(x) FROM t", "there is no function foo @ foo"),
+        ("SELECT upper(x, k) FROM t", "upper takes @ upper"),
+        ("SELECT x AND k FROM t", "@ x AND k"),
+        ("SELECT rand() FROM t", "has another value each time @ rand()"),
+        ("SELECT k FROM t LIMIT 3", "LIMIT without ORDER BY would be any rows @ 3"),
+        ("SELECT k FROM t ORDER BY k LIMIT x", "LIMIT takes a whole number @ x"),
+        ("SELECT k FROM t ORDER BY k LIMIT 1 OFFSET 2", "OFFSET is not supported @ 2"),
+        ("SELECT k FROM t ORDER BY 2 LIMIT 1", "there is no column 2 to order by @ 2"),
+        ("SELECT k FROM t ORDER BY sum(x) LIMIT 1", "ORDER BY an aggregate needs GROUP BY @ sum"),
+        ("SELECT DISTINCT k FROM t ORDER BY x LIMIT 1", "takes columns of the select list @ x L"),
+        ("SELECT k FROM t ORDER BY map(k, x) LIMIT 1", "one cannot order by a MAP @ map("),
+        ("SELECT DISTINCT ON (k) k FROM t", "DISTINCT ON is not supported @ SELECT"),
+        ("SELECT * EXCEPT (k) FROM t", "* EXCEPT is not supported @ *"),
+        ("SELECT k FROM t QUALIFY k = 'a'", "QUALIFY is not supported @ k = 'a'"),
+        ("SELECT (SELECT max(z) FROM u) FROM t", "a subquery can be in FROM @ SELECT max"),
+        ("SELECT k FROM t LATERAL VIEW explode(k) e AS f", "LATERAL VIEW is not supported @ exp"),
+    ],
+)
+def test_what_is_refused_and_where(text: str, said: str) -> None:
+    message, place = said.split("@ ")
+    whole = pointed_at(text)
+    assert message.strip() in whole
+    assert f"@ {place}" in whole

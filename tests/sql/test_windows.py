@@ -1,0 +1,109 @@
+import pytest
+
+from driftline.plan import nodes
+from tests.sql.declared import TRADES, T, plan, pointed_at
+
+MINUTE = 60_000_000
+
+
+@pytest.mark.parametrize(
+    ("bracket", "window"),
+    [
+        ("[RANGE 5]", nodes.Window(T.plan, "sliding", 5)),
+        ("[range 5 slide 2]", nodes.Window(T.plan, "hopping", 5, 2)),
+        ("[NOW]", nodes.Window(T.plan, "now")),
+        ("[UNBOUNDED]", nodes.Window(T.plan, "unbounded")),
+        ("[RANGE INF]", T.window(range="inf").plan),
+        ("[FROM ve FOR 1]", T.window(start="ve", duration=1).plan),
+        (
+            "[FROM vs + 2 FOR 2 * (ve - vs)]",
+            T.window(start="vs + 2", duration="2 * (ve - vs)").plan,
+        ),
+        ("[RANGE 5] [FROM ve FOR 1]", T.window(range=5).window(start="ve", duration=1).plan),
+    ],
+)
+def test_brackets(bracket: str, window: nodes.Node) -> None:
+    assert plan(f"SELECT * FROM t {bracket}") == window
+    assert plan(f"SELECT * FROM t {bracket} AS a") == nodes.Alias(window, "a")
+    assert plan(f"SELECT * FROM t AS a {bracket}") == nodes.Alias(window, "a")
+
+
+@pytest.mark.parametrize(
+    ("written", "ticks"),
+    [
+        ("5 MINUTES", 5 * MINUTE),
+        ("1 MINUTE 30 SECONDS", MINUTE * 3 // 2),
+        ("'250ms'", 250_000),
+        ("INTERVAL 2 MINUTES", 2 * MINUTE),
+        ("INTERVAL '2' MINUTE", 2 * MINUTE),
+        ("7", 7),
+    ],
+)
+def test_durations(written: str, ticks: int) -> None:
+    assert plan(f"SELECT * FROM trades [RANGE {written}]") == nodes.Window(
+        TRADES.plan, "sliding", ticks
+    )
+
+
+def test_intervals_in_a_general_window() -> None:
+    assert (
+        plan("SELECT * FROM trades [FROM vs + INTERVAL 5 SECONDS FOR 2 MINUTES]")
+        == TRADES.window(start="vs + 5000000", duration="2 minutes").plan
+    )
+
+
+def test_a_window_after_a_subquery_a_view_and_a_join() -> None:
+    assert (
+        plan("SELECT * FROM (SELECT k FROM t) [RANGE 5] AS s")
+        == T.select("k").window(range=5).alias("s").plan
+    )
+    view = "CREATE VIEW v AS SELECT k FROM t;"
+    assert (
+        plan(f"{view} SELECT * FROM v [RANGE 5]") == T.select("k").alias("v").window(range=5).plan
+    )
+    joined = plan("SELECT * FROM (t JOIN u ON t.k = u.k) [RANGE 5]")
+    assert isinstance(joined, nodes.Window)
+
+
+@pytest.mark.parametrize(
+    ("table", "query"),
+    [
+        ("TUMBLE(t, 10)", T.tumble(10)),
+        ("HOP(t, 5, 10)", T.hop(5, 10)),
+        ("TUMBLE(TABLE t, DESCRIPTOR(y), 10)", T.tumble(10, time="y")),
+        ("TUMBLE(trades, INTERVAL 10 SECONDS)", TRADES.tumble("10s")),
+        ("HOP(TABLE trades, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '10' SECOND)",
+         TRADES.hop("5s", "10s", time="ts")),
+        ("TUMBLE(DATA => TABLE trades, TIMECOL => DESCRIPTOR(ts), SIZE => INTERVAL '10' SECOND)",
+         TRADES.tumble("10s", time="ts")),
+        ("TUMBLE(t [RANGE 3], 10)", T.window(range=3).tumble(10)),
+        ("TUMBLE((SELECT k FROM t), 10)", T.select("k").tumble(10)),
+    ],
+)  # fmt: skip
+def test_windows_as_columns(table: str, query: object) -> None:
+    assert plan(f"SELECT * FROM {table}") == query.plan  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT k FROM t [RANGE 5 MINUTES]", "the stream's time is a plain number @ 5 MINUTES"),
+        ("SELECT qty FROM trades [RANGE 5 PARSECS]", "is not a duration such as @ 5 PARSECS"),
+        ("SELECT k FROM t [RANGE -5]", "a duration cannot be negative @ -5]"),
+        ("SELECT k FROM t [RANGE 5 SLIDE 0]", "a slide of at least one tick @ 0]"),
+        ("SELECT k FROM t [RANGE x]", "a duration must be a constant @ x]"),
+        ("SELECT k FROM t [FROM foo FOR 2]", "there is no column foo; there are vs, ve @ foo"),
+        ("SELECT k FROM t [FROM vs / 2 FOR 2]", "a whole number of ticks @ vs / 2"),
+        ("SELECT qty FROM trades [RANGE INTERVAL 1 MONTH]", "say it in days @ INTERVAL"),
+        ("SELECT k FROM TUMBLE(t)", "TUMBLE takes a table and a size @ TUMBLE"),
+        ("SELECT k FROM HOP(t, 5)", "HOP takes a table and a slide and a size @ HOP"),
+        ("SELECT k FROM TUMBLE(t, 0)", "at least one tick @ 0)"),
+        ("SELECT k FROM TUMBLE(TABLE t, DESCRIPTOR(k), 10)", "which k is not @ k), 10)"),
+        ("SELECT k FROM TUMBLE(TUMBLE(t, 5), 5)", "there is one already @ TUMBLE(TUMBLE"),
+    ],
+)
+def test_what_is_refused_and_where(text: str, said: str) -> None:
+    message, place = said.split(" @ ")
+    whole = pointed_at(text)
+    assert message in whole
+    assert f" @ {place}" in whole
