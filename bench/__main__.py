@@ -1,7 +1,7 @@
-"""`make bench`: measure, print tables, write bench/results.json.
+"""`make bench`: measure, print tables, write bench/results.json and draw bench/engine.svg.
 
 make bench                        everything
-make bench ARGS="logs"            only the event log tools
+make bench ARGS="growth memory"   some parts
 make bench ARGS="--events 200000" smaller
 """
 
@@ -12,12 +12,22 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
-from bench import engine, event_logs
-from bench.report import Report
+from bench import engine, event_logs, growth, memory
+from bench.chart import draw
 
-PARTS: dict[str, Callable[[int], Report | engine.EngineReport]] = {
+
+class Findings(Protocol):
+    def print(self) -> None: ...
+
+    def as_dict(self) -> dict[str, object]: ...
+
+
+PARTS: dict[str, Callable[[int], Findings]] = {
     "engine": engine.measure,
+    "growth": growth.measure,
+    "memory": memory.measure,
     "logs": event_logs.measure,
 }
 RESULTS = Path(__file__).parent / "results.json"
@@ -34,9 +44,11 @@ def main() -> None:
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in arguments.parts or PARTS:
         load = os.getloadavg()[0]
-        report: Report | engine.EngineReport = PARTS[name](arguments.events)
+        report = PARTS[name](arguments.events)
         report.print()
         results[name] = {"load before": round(load, 2), **report.as_dict()}
+        if name == "engine":
+            draw(results[name])
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
     print(f"written: {RESULTS.relative_to(Path.cwd())}")
 

@@ -300,7 +300,7 @@ def test_counts_of_several_values_and_sets() -> None:
     )
     row = query.run(s=events).history().to_pylist()[-1]
     assert row == {
-        "vs": 4, "ve": 9, "whole": 3, "kinds": 2, "one": 1, "names": ["a", "b"],
+        "vs": 2, "ve": 9, "whole": 3, "kinds": 2, "one": 1, "names": ["a", "b"],
         "numbers": [1, 1, 1],
     }  # fmt: skip
 
@@ -314,7 +314,7 @@ def test_counts_of_several_values_and_sets() -> None:
         (lambda: NUMBERS.agg("percentile(x, 2)").run(s=[]), "a share from 0 to 1, not 2.0"),
         (
             lambda: NUMBERS.run(s=[dl.Insert(1, 2, dl.Row(k="a", x=2**70))]),
-            "event 1 of s: x is 1180591620717411303424, which is no BIGINT",
+            "event 1 of s: x is 1180591620717411303424, which is no INT",
         ),
         (
             lambda: NUMBERS.run(s=[dl.Insert(1, 2, dl.Row(k="a", x=1)), {"k": "a"}]),

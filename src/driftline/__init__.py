@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from driftline.model.event import Cti, ExternalCti, Insert, Retract
     from driftline.model.row import Row
     from driftline.model.time import INFINITY
+    from driftline.spark.query import on_spark
     from driftline.sql import sql
 
 __version__ = "0.1.0"
@@ -25,6 +26,7 @@ __all__ = [
     "Said",
     "UserDefined",
     "__version__",
+    "on_spark",
     "sql",
     "stream",
 ]
@@ -34,6 +36,7 @@ _HOMES = {
     **dict.fromkeys(("Cti", "ExternalCti", "Insert", "Retract"), "model.event"),
     "Row": "model.row",
     "INFINITY": "model.time",
+    "on_spark": "spark.query",
     "sql": "sql",
 }
 

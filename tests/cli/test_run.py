@@ -360,6 +360,16 @@ def test_order_without_limit_is_remarked_on(folder: Path) -> None:
     assert "ORDER BY without LIMIT has no effect" in ran.err
 
 
+def test_columns_that_the_log_does_not_have_are_null(folder: Path) -> None:
+    (folder / "q.sql").write_text(
+        "CREATE STREAM trades (symbol STRING, note STRING, ts TIMESTAMP) WITH (time = 'ts');"
+        "SELECT symbol, note, ts FROM trades"
+    )
+    ran = run(folder, "--input", folder / "in.jsonl", "--table")
+    assert read(ran.out)[0]["row"] == {"symbol": "A", "note": None, "ts": None}
+    assert ran.err == "driftline: no row of trades has a column note: it is null\n"
+
+
 def test_an_empty_log(folder: Path) -> None:
     (folder / "empty.jsonl").touch()
     ran = run(folder, "--input", folder / "empty.jsonl")

@@ -25,7 +25,9 @@ from tests.engine.held_snapshots import BATCH_SIZES, hold, said_by
 
 LONG, DOUBLE, TEXT, BOOL = pa.int64(), pa.float64(), pa.string(), pa.bool_()
 MONEY, MONEY_SUM, MONEY_AVG = pa.decimal128(9, 2), pa.decimal128(19, 2), pa.decimal128(13, 6)
-SCHEMA = pa.schema([("k", TEXT), ("i", LONG), ("f", DOUBLE), ("m", MONEY), ("s", TEXT), ("b", BOOL)])
+SCHEMA = pa.schema(
+    [("k", TEXT), ("i", LONG), ("f", DOUBLE), ("m", MONEY), ("s", TEXT), ("b", BOOL)]
+)
 KX = pa.schema([("k", TEXT), ("x", LONG)])
 FLOATS = [0.1, 0.2, 0.3, -0.0, 0.0, 1e16, -1e16, 3.5, 1e308, math.inf, -math.inf, math.nan]
 COLUMNS: dict[str, st.SearchStrategy[Value]] = {
@@ -131,7 +133,7 @@ def cases() -> dict[str, tuple[Aggregate, of.Aggregate]]:
     for function, expected in (("first", of.first), ("last", of.last)):
         found[f"{function}_only"] = (
             Aggregate(f"{function}_only", function, "i", LONG, only="b"),
-            of.filtered(expected(lambda row: row["i"]), lambda row: row["b"]),  # type: ignore[arg-type, return-value]
+            of.filtered(expected(lambda row: row["i"]), lambda row: row["b"]),
         )
     own = Aggregate("lengths", "user_defined", "s", LONG, definition=Lengths())
     found["lengths"] = (own, of.user_defined(Lengths(), lambda row: row["s"]))

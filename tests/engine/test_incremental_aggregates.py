@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -27,9 +25,8 @@ POSSIBLE = sorted(name for name, (aggregate, _) in CASES.items() if is_possible(
 
 
 @pytest.fixture(autouse=True)
-def always_by_changes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def always_by_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "CHANGES_ARE_CHEAPER", 0)
-    yield
 
 
 shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -64,15 +61,19 @@ def test_each_aggregate_alone(name: str, data: st.DataObject) -> None:
 
 
 @settings(shared)
-@given(
-    streams(COLUMNS), st.sampled_from(Level), st.sampled_from(BATCH_SIZES), st.integers(1, 3)
-)
+@given(streams(COLUMNS), st.sampled_from(Level), st.sampled_from(BATCH_SIZES), st.integers(1, 3))
 def test_top_k(events: list[Event], level: Level, size: int, limit: int) -> None:
     hold(
         lambda: Rank(
-            SCHEMA, ["k"], [OrderBy("i", descending=True)], "row_number", "place", level, limit,
+            SCHEMA,
+            ["k"],
+            [OrderBy("i", descending=True)],
+            "row_number",
+            "place",
+            level,
+            limit,
             keep_rank=False,
-        ),  # fmt: skip
+        ),
         SCHEMA,
         lambda so_far: reference.top_k(
             so_far, limit, [Order(lambda row: row["i"], descending=True)], [lambda row: row["k"]]
@@ -98,3 +99,39 @@ def test_a_sliding_sum_of_floats_is_exact(values: list[float]) -> None:
             batch = Batch(vs, vs + 5, np.ones(len(vs), np.int64), rows)
             said.append(operator.receive(0, batch).payload.to_pylist())
     assert said[0] == said[1]
+
+
+class Calls:
+    """A user's own sum that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def initial(self) -> int:
+        return 0
+
+    def add(self, state: int, value: int) -> int:
+        self.calls += 1
+        return state + value
+
+    def remove(self, state: int, value: int) -> int:
+        self.calls += 1
+        return state - value
+
+    def result(self, state: int) -> int:
+        return state
+
+
+def test_remove_makes_a_long_window_cost_what_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    schema, definition, rows = pa.schema([("x", pa.int64())]), Calls(), 1000
+    own = Aggregate("own", "user_defined", "x", pa.int64(), definition=definition)
+    operator = GeneralGroupBy(schema, [], [own], Level.EAGER)
+    vs = np.arange(rows)
+    payload = pa.RecordBatch.from_arrays([pa.array(vs)], schema=schema)
+    said = operator.receive(0, Batch(vs, vs + 500, np.ones(rows, np.int64), payload))
+    assert definition.calls <= 2 * rows
+    expected = [int(vs[max(0, time - 499) : time + 1].sum()) for time in range(rows)]
+    answers = said.payload.column(0).to_pylist()
+    found = dict(zip(said.vs.tolist(), answers, strict=True))
+    assert [found[time] for time in range(rows)] == expected

@@ -6,7 +6,7 @@ level it is, once the streams are closed. Snapshot and restore in the middle cha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,12 +18,12 @@ from driftline.engine.batch import Batch
 from driftline.engine.compile import compile_plan
 from driftline.engine.plain import batch_of, events_of
 from driftline.model import reference as ref
-from driftline.model.event import CLOSE, Event
+from driftline.model.event import CLOSE, Cti, Event
 from driftline.model.history import History, canonical_history
 from driftline.model.reference import Level, Order, aggregates
 from driftline.model.row import Row
 from driftline.model.stream import breaches
-from driftline.model.time import INFINITY
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.lifetimes import is_loose
 from driftline.testing import interleaved, streams
 from driftline.testing.driving import as_batched
@@ -103,6 +103,12 @@ ONE: dict[str, Callable[[Both], Both]] = {
     "first": windowed(
         lambda q: q.group_by("k").agg("first(x) AS x"),
         lambda h: ref.group_by(h, {"k": k}, {"x": aggregates.first(x)}),
+    ),
+    "last of all": windowed(
+        lambda q: q.agg("last(x) AS x").select("'a' AS k", "x"),
+        lambda h: ref.project(
+            ref.group_by(h, {}, {"x": aggregates.last(x)}), lambda row: {"k": "a", "x": row["x"]}
+        ),
     ),
     "where": lambda p: Both(
         p.query.where("x > 0"),
@@ -195,15 +201,31 @@ LEAVES = st.sampled_from(
 )
 
 
-def extended(plans: st.SearchStrategy[Both]) -> st.SearchStrategy[Both]:
-    one = st.tuples(st.sampled_from(sorted(ONE)), plans).map(lambda made: ONE[made[0]](made[1]))
-    two = st.tuples(st.sampled_from(sorted(TWO)), plans, plans).map(
-        lambda made: TWO[made[0]](made[1], made[2])
-    )
-    return st.one_of(one, two)
+BY_LIFETIMES = {
+    "sliding", "hopping", "point at the end", "a tick longer", "tumble", "first", "last of all",
+}  # fmt: skip
 
 
-PLANS = extended(st.recursive(LEAVES, extended, max_leaves=4))
+def plans_of(
+    leaves: st.SearchStrategy[Both], operators: Collection[str]
+) -> st.SearchStrategy[Both]:
+    def extended(plans: st.SearchStrategy[Both]) -> st.SearchStrategy[Both]:
+        one = st.tuples(st.sampled_from(sorted(operators)), plans).map(
+            lambda made: ONE[made[0]](made[1])
+        )
+        two = st.tuples(st.sampled_from(sorted(TWO)), plans, plans).map(
+            lambda made: TWO[made[0]](made[1], made[2])
+        )
+        return st.one_of(one, two)
+
+    return extended(st.recursive(leaves, extended, max_leaves=4))
+
+
+PLANS = plans_of(LEAVES, ONE)
+PLANS_BY_SNAPSHOTS = plans_of(
+    st.sampled_from([Both(S, lambda s, t: s), Both(T, lambda s, t: t)]),
+    ONE.keys() - BY_LIFETIMES,
+)
 
 
 def run(
@@ -233,6 +255,10 @@ def run(
     assert not breaches(said)
 
 
+def promised(events: Iterable[Event]) -> int:
+    return max((event.t for event in events if isinstance(event, Cti)), default=BEGINNING)
+
+
 def compare(plan: Both, came: list[tuple[int, Event]], said: list[Event]) -> None:
     s, t = (canonical_history(e for which, e in came if which == port) for port in (0, 1))
     assert canonical_history(said).same_snapshots(plan.meaning(s, t))
@@ -244,3 +270,26 @@ def test_random_plans_are_their_references(
     plan: Both, arrivals: list[tuple[int, Event]], level: Level, size: int, move_at: int
 ) -> None:
     run(plan, [*arrivals, (0, CLOSE), (1, CLOSE)], level, size, move_at)
+
+
+@settings(max_examples=60)
+@given(
+    PLANS_BY_SNAPSHOTS,
+    ARRIVALS,
+    st.sampled_from([Level.ORDERED, Level.EAGER]),
+    st.sampled_from([1, 3, 100]),
+)
+def test_answers_are_final_as_far_as_the_inputs_are(
+    plan: Both, arrivals: list[tuple[int, Event]], level: Level, size: int
+) -> None:
+    out: list[Batch] = []
+    graph = compile_plan(plan.query.plan, out.append, level)
+    used = [port for port, name in enumerate("st") if name in plan.query.plan.sources()]
+    for start in range(0, len(arrivals), size):
+        chunk = arrivals[start : start + size]
+        for port in used:
+            events = [event for which, event in chunk if which == port]
+            graph.push("st"[port], batch_of(events, KX))
+        so_far = arrivals[: start + size]
+        ctis = [promised(event for which, event in so_far if which == port) for port in used]
+        assert max((batch.cti for batch in out), default=BEGINNING) == min(ctis)

@@ -22,7 +22,7 @@ from driftline.engine.inputs import RawEvents, events_from
 from driftline.engine.local import Options, history_table, run
 from driftline.engine.parcels import OUTPUT, Parcel, unpacked_batch
 from driftline.engine.shard import Shard
-from driftline.engine.source_parcels import KIND, POSITION, VE, VN, VS, source_parcels
+from driftline.engine.source_parcels import KIND, POSITION, RAW, VE, VN, VS, source_parcels
 from driftline.engine.stages import Reading, stages
 from driftline.model.event import CLOSE, Event
 from driftline.model.reference import Level
@@ -52,7 +52,7 @@ class Cluster:
             for task, part in enumerate(_dealt(events[name], tasks)):
                 sent += source_parcels(
                     part,
-                    source.schema.arrow,
+                    payload(part, source.schema.arrow),
                     self.stages.sources[name],
                     self.count,
                     task,
@@ -99,6 +99,10 @@ def _dealt(events: RawEvents, tasks: int) -> Iterator[pa.RecordBatch]:
         if batch is None:
             batch = pa.RecordBatch.from_pylist([], schema=whole.schema)
         yield batch
+
+
+def payload(part: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(part.columns[len(RAW) :], schema=schema)
 
 
 def events_by_name(arrivals: list[tuple[int, Event]], plan: Node) -> dict[str, list[Event]]:

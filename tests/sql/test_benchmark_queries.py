@@ -23,16 +23,25 @@ TABLES: dict[str, dict[str, str]] = {
     "nation": {"n_id": "INT", "n_name": "STRING"},
     "orders": {"o_id": "INT", "o_customer": "INT", "o_date": "DATE", "o_priority": "STRING"},
     "lineitem": {
-        "l_order": "INT", "l_part": "INT", "l_quantity": "INT", "l_price": "DECIMAL(10,2)",
-        "l_discount": "DECIMAL(4,2)", "l_flag": "STRING", "l_shipped": "DATE",
+        "l_order": "INT",
+        "l_part": "INT",
+        "l_quantity": "INT",
+        "l_price": "DECIMAL(10,2)",
+        "l_discount": "DECIMAL(4,2)",
+        "l_flag": "STRING",
+        "l_shipped": "DATE",
     },
     "person": {"id": "BIGINT", "name": "STRING", "city": "STRING", "at": "TIMESTAMP"},
     "auction": {
-        "id": "BIGINT", "item": "STRING", "seller": "BIGINT", "category": "INT",
-        "at": "TIMESTAMP", "expires": "TIMESTAMP",
+        "id": "BIGINT",
+        "item": "STRING",
+        "seller": "BIGINT",
+        "category": "INT",
+        "at": "TIMESTAMP",
+        "expires": "TIMESTAMP",
     },
     "bid": {"auction": "BIGINT", "bidder": "BIGINT", "price": "BIGINT", "at": "TIMESTAMP"},
-}  # fmt: skip
+}
 NEXMARK = ("person", "auction", "bid")
 STREAMS = "".join(
     f"CREATE STREAM {name} ({', '.join(f'{each} {kind}' for each, kind in columns.items())})"
@@ -135,24 +144,37 @@ def rows_of(random: Random) -> dict[str, list[tuple[Any, ...]]]:
             for i in range(30)
         ],
         "lineitem": [
-            (random.randrange(33), random.randrange(9), random.randint(1, 50), money(90_000),
-             money(10), random.choice("NRA"), day())
+            (
+                random.randrange(33),
+                random.randrange(9),
+                random.randint(1, 50),
+                money(90_000),
+                money(10),
+                random.choice("NRA"),
+                day(),
+            )
             for _ in range(90)
-        ],  # fmt: skip
+        ],
         "person": [
             (i, f"person {i}", random.choice(["Basel", "Bern", "Chur"]), moments[i])
             for i in range(12)
         ],
         "auction": [
-            (i, f"item {i}", random.randrange(14), random.randrange(3), moments[i],
-             moments[i] + timedelta(minutes=random.randint(1, 6)))
+            (
+                i,
+                f"item {i}",
+                random.randrange(14),
+                random.randrange(3),
+                moments[i],
+                moments[i] + timedelta(minutes=random.randint(1, 6)),
+            )
             for i in range(15)
-        ],  # fmt: skip
+        ],
         "bid": [
-            (random.randrange(17), random.randrange(12), random.randint(1, 99), moments[i])
+            (random.randrange(11), random.randrange(12), random.randint(1, 99), moments[i])
             for i in range(80)
         ],
-    }  # fmt: skip
+    }
 
 
 def plain(value: Any) -> Any:

@@ -55,6 +55,8 @@ def test_statements(text: str, statements: list[str]) -> None:
         ("CREATE STREAM a.b (x INT)", "names have one part here @ a.b"),
         ("INSERT OVERWRITE q SELECT k FROM t", "INSERT is written INSERT INTO @ OVERWRITE"),
         ("INSERT INTO q VALUES (1)", "INSERT takes a query @ VALUES (1)"),
+        ("CREATE STREAM q (from INT)", "from is a word of SQL, write `from` @ from INT"),
+        ("SELECT k FROM t WHERE", "something is missing here @ WHERE"),
         ("SET emit", "emit needs a value @ emit"),
         ("SET emit = eager SET block = 2", "is there a ; missing? @ SET block"),
         ("SELECT k FROM SESSION(t, 10)", "SESSION windows are not supported @ SESSION"),

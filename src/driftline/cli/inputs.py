@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -191,8 +191,28 @@ def _take(
             continue
         if wanted in inputs.streams:
             raise Problem(f"the stream {wanted} is in two inputs")
-        inputs.streams[wanted] = columns
+        inputs.streams[wanted] = _with_all_columns(columns, sources[wanted])
         inputs.places[wanted] = Place(tuple(each.shown for each in files), columns)
+
+
+def _with_all_columns(columns: StreamColumns, source: Source) -> StreamColumns:
+    """A column that no row of a log has is null, as in Spark; only of the time that is not said."""
+    import pyarrow as pa
+
+    payload = columns.payload
+    have = {name.lower() for name in payload.column_names}
+    if not columns.changes.any():
+        return columns
+    for each in source.columns:
+        if each.name.lower() in have:
+            continue
+        if each.name != source.time:
+            print(
+                f"driftline: no row of {source.name} has a column {each.name}: it is null",
+                file=sys.stderr,
+            )
+        payload = payload.append_column(each.name, pa.nulls(len(columns), each.type))
+    return replace(columns, payload=payload)
 
 
 def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[_Given]) -> Inputs:

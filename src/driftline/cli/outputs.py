@@ -191,34 +191,11 @@ def said(answer: Answer, batch: Batch) -> StreamColumns:
 
 
 def _events(answer: Answer, batches: list[Batch], cti: int | None = None) -> StreamColumns:
-    import numpy as np
-    import pyarrow as pa
-
     from driftline.engine.batch import empty, joined
-    from driftline.model.columns import CTI, INSERT, StreamColumns
+    from driftline.engine.said_events import said_events
 
-    schema = answer.plan.schema.arrow
-    changes = (joined(batches) if batches else empty(schema)).changes()
-    count, more = len(changes), 0 if cti is None else 1
-    nothing = np.zeros(more, np.int64)
-    payload = pa.Table.from_batches([changes.rows()], schema)
-    if more:
-        payload = pa.concat_tables(
-            [payload, pa.table([pa.nulls(1, each.type) for each in schema], schema=schema)]
-        )
-    return StreamColumns(
-        name=answer.name,
-        timestamps=answer.plan.timestamps,
-        kind=np.concatenate([changes.kind, np.full(more, CTI, np.int8)]),
-        vs=np.concatenate([changes.vs, nothing if cti is None else np.full(1, cti, np.int64)]),
-        ve=np.concatenate([changes.ve, nothing]),
-        vn=np.concatenate([np.where(changes.kind == INSERT, 0, changes.vn), nothing]),
-        at=None,
-        position=np.arange(count + more, dtype=np.int64),
-        line=np.arange(1, count + more + 1, dtype=np.int64),
-        source=np.zeros(count + more, np.int32),
-        payload=payload,
-    )
+    whole = joined(batches) if batches else empty(answer.plan.schema.arrow)
+    return said_events(answer.name, whole, timestamps=answer.plan.timestamps, cti=cti)
 
 
 def history(answer: Answer) -> Any:

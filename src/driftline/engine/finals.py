@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.batch import Batch, empty
+from driftline.engine.batch import Batch
 from driftline.engine.due import Due
 from driftline.engine.operator import Arrays, Operator
 from driftline.engine.rowstore import RowStore
@@ -48,10 +48,8 @@ class Finals(Operator):
     def process(self, port: int, batch: Batch) -> Batch:
         if len(batch):
             self._take_in(batch if self.window_end is None else self._at_last_ticks(batch))
-        output = empty(self.schema)
-        if batch.cti > self.cti:
-            self.cti = batch.cti
-            output = self._final()
+        self.cti = max(self.cti, batch.cti)
+        output = self._final()  # without a new cti, too: a lifetime may now end at the latest one
         high = int(output.vs.max()) if len(output) else BEGINNING
         return replace(output, cti=self._promise(), high=high)
 

@@ -116,7 +116,8 @@ def _from_python(source: Source, items: Iterable[Any], before: int) -> RawEvents
         try:
             columns = StreamColumns.from_events(source.name, events, schema=source.columns.arrow)
         except CANNOT_CONVERT as error:
-            raise _misfit(source, [getattr(item, "row", {}) for item in events], before) or error
+            misfit = _misfit(source, [getattr(item, "row", {}) for item in events], before)
+            raise misfit or error from None
         return _from_log(source, columns)
     rows = [_as_row(source, item, number) for number, item in enumerate(everything, before + 1)]
     arrays = {}

@@ -54,11 +54,13 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Target:
-    """Where rows go: to a port of a level, spread by keys."""
+    """Where rows go: to a port of a level, spread by keys, with the columns at some places (None:
+    all)."""
 
     level: int
     port: str
     keys: tuple[Expression, ...] = ()
+    columns: tuple[int, ...] | None = None
 
 
 def shard_of(rows: pa.RecordBatch, keys: Sequence[Expression], shards: int) -> NDArray[np.uint16]:
@@ -104,36 +106,46 @@ def unpack(data: bytes) -> pa.RecordBatch:
         return reader.read_next_batch()
 
 
-def with_times(payload: pa.RecordBatch, **times: NDArray[np.generic]) -> pa.RecordBatch:
-    """Times and payload side by side; columns of the payload are known by their place."""
-    columns = [to_arrow(column) for column in times.values()] + payload.columns
-    names = [*times, *map(str, range(payload.num_columns))]
-    return pa.RecordBatch.from_arrays(columns, names=names)
+def with_times(
+    payload: pa.RecordBatch,
+    wanted: tuple[int, ...] | None = None,
+    **times: NDArray[np.generic],
+) -> pa.RecordBatch:
+    """Times and payload side by side; columns of the payload are known by their place, and only
+    those at wanted places are there."""
+    places = range(payload.num_columns) if wanted is None else wanted
+    columns = [to_arrow(column) for column in times.values()]
+    columns += [payload.column(place) for place in places]
+    return pa.RecordBatch.from_arrays(columns, names=[*times, *map(str, places)])
 
 
 def payload_of(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The payload of rows made by `with_times`."""
-    first = rows.num_columns - len(schema)
+    """The payload of rows made by `with_times`; a column that is not there is null."""
     if len(schema) == 0:
         nothing = pa.Array.from_buffers(pa.struct([]), rows.num_rows, [None])
         return pa.RecordBatch.from_struct_array(nothing)
-    return pa.RecordBatch.from_arrays(rows.columns[first:], schema=schema)
+    there = {name: place for place, name in enumerate(rows.schema.names)}
+    columns = [
+        rows.column(there[str(place)]) if str(place) in there else pa.nulls(len(rows), each.type)
+        for place, each in enumerate(schema)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def times_of(rows: pa.RecordBatch, name: str) -> Any:
     return rows.column(name).to_numpy(zero_copy_only=False)
 
 
-def packed_batch(
-    batch: Batch, keys: Sequence[Expression], shards: int, level: int, port: str, origin: int
-) -> Iterator[Parcel]:
-    """A batch as parcels for all shards of a port."""
+def packed_batch(batch: Batch, target: Target, shards: int, origin: int) -> Iterator[Parcel]:
+    """A batch as parcels for all shards of a target."""
+    level, port = target.level, target.port
     if len(batch) == 0:
         for shard in range(shards):
             yield Parcel(level, port, shard, origin, batch.cti, batch.high)
         return
-    rows = with_times(batch.payload, vs=batch.vs, ve=batch.ve, weight=batch.weight)
-    parts = spread(rows, shard_of(batch.payload, keys, shards), shards)
+    times = {"vs": batch.vs, "ve": batch.ve, "weight": batch.weight}
+    rows = with_times(batch.payload, target.columns, **times)
+    parts = spread(rows, shard_of(batch.payload, target.keys, shards), shards)
     for shard, part in enumerate(parts):
         yield Parcel(level, port, shard, origin, batch.cti, batch.high, pack(part))
 

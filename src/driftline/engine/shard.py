@@ -159,12 +159,8 @@ class Shard:
         self.final[name] = max(self.final[name], whole.cti)
         whole = replace(whole, cti=self.final[name])
         for target in self.stage.targets[name]:
-            if target.level == OUTPUT:
-                yield from packed_batch(whole, (), 1, OUTPUT, target.port, self.number)
-            else:
-                yield from packed_batch(
-                    whole, target.keys, self.stage.shards, target.level, target.port, self.number
-                )
+            shards = 1 if target.level == OUTPUT else self.stage.shards
+            yield from packed_batch(whole, target, shards, self.number)
 
     def counters(self) -> dict[str, dict[str, int]]:
         """What every operator has done, and what it holds."""

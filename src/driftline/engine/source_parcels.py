@@ -39,18 +39,17 @@ RAW = (KIND, VS, VE, VN, POSITION)
 
 def source_parcels(
     events: pa.RecordBatch,
-    schema: pa.Schema,
+    payload: pa.RecordBatch,
     targets: Sequence[Target],
     shards: int,
     origin: int,
     *,
     ordered: bool,
 ) -> Iterator[Parcel]:
-    """The parcels of one task, whose events are given with the columns named above and then those
-    of the payload."""
+    """The parcels of one task: its events have the columns named above, and a row each in the
+    payload."""
     have = [name for name in RAW if name in events.schema.names]
     columns = {name: times_of(events, name) for name in have}
-    payload = _payload(events, schema, len(have))
     if ordered:
         yield from _ordered(columns, payload, targets, shards, origin)
     else:
@@ -70,8 +69,8 @@ def _at_one_moment(
         cti = int(vs[ctis].max()) if ctis.any() else BEGINNING
         vs, payload = vs[~ctis], payload.filter(pa.array(~ctis)) if ctis.any() else payload
     high = int(vs.max()) if len(vs) else BEGINNING
-    rows = with_times(payload, vs=vs)
     for target in targets:
+        rows = with_times(payload, target.columns, vs=vs)
         of = shard_of(payload, target.keys, shards)
         for shard, part in enumerate(spread(rows, of, shards)):
             yield Parcel(target.level, target.port, shard, origin, cti, high, pack(part))
@@ -99,19 +98,12 @@ def _ordered(
             "position": position,
         }
     )
-    rows = with_times(payload, place=np.arange(count))
     packed_times = pack(times)
     for target in targets:
+        rows = with_times(payload, target.columns, place=np.arange(count))
         of = shard_of(payload, target.keys, shards)
         of[kind > RETRACT] = 0
         for shard, part in enumerate(spread(rows, of, shards)):
             yield Parcel(target.level, target.port, shard, origin, data=pack(part))
             port = target.port + TIMES
             yield Parcel(target.level, port, shard, origin, data=packed_times)
-
-
-def _payload(events: pa.RecordBatch, schema: pa.Schema, first: int) -> pa.RecordBatch:
-    if len(schema) == 0:
-        nothing = pa.Array.from_buffers(pa.struct([]), events.num_rows, [None])
-        return pa.RecordBatch.from_struct_array(nothing)
-    return pa.RecordBatch.from_arrays(events.columns[first:], schema=schema)

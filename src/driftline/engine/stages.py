@@ -9,7 +9,8 @@ from driftline.engine.local import Options
 from driftline.engine.parcels import OUTPUT, Target
 from driftline.engine.shard import SourcePort, Stage
 from driftline.model.time import INFINITY
-from driftline.plan.fragments import Fragment
+from driftline.plan.fragments import Fragment, Prefix
+from driftline.plan.needed import needed
 from driftline.plan.nodes import Source
 
 
@@ -27,6 +28,10 @@ class Reading:
             return options.remember
         return min(options.remember, max(source.disorder - 1, 0))
 
+    def has_dead_letters(self, source: Source, options: Options) -> bool:
+        """Whether an event of the source can be set aside: then it is needed whole."""
+        return not self.plain or self.remember(source, options) < INFINITY
+
     def by_times(self, source: Source, options: Options) -> bool:
         """Whether what is in time depends on the order in which events have come."""
         return not self.plain or (self.ordered and self.remember(source, options) < INFINITY)
@@ -34,10 +39,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages of a plan, in the order they run, and where the rows of each source go."""
+    """The stages of a plan, in the order they run, and by the name of a source where its rows go
+    and what is computed before."""
 
     levels: tuple[Stage, ...]
     sources: Mapping[str, tuple[Target, ...]]
+    prefixes: Mapping[str, Prefix]
 
 
 def stages(
@@ -51,20 +58,25 @@ def stages(
     targets: dict[str, dict[tuple[int, str], Target]] = {each.name: {} for each in fragments}
     for name in outputs:
         targets[name][OUTPUT, name] = Target(OUTPUT, name)
+    prefixes: dict[str, Prefix] = {}
     from_sources: dict[str, dict[tuple[int, str], Target]] = {}
     levels: dict[int, list[Fragment]] = {}
     ports: dict[int, dict[str, SourcePort]] = {}
     for fragment in fragments:
         levels.setdefault(fragment.level, []).append(fragment)
         here = ports.setdefault(fragment.level, {})
+        read = needed(fragment.plan)
         for each in fragment.inputs:
+            columns = tuple(sorted(read.get(each.leaf.name, ())))
             place = (fragment.level, each.leaf.name)
             if isinstance(each.origin, str):
-                targets[each.origin][place] = Target(*place, each.keys)
+                _add(targets[each.origin], Target(*place, each.keys, columns))
                 continue
-            source = each.origin
+            source = each.origin.source
+            prefixes[source.name] = each.origin
             of_source = from_sources.setdefault(source.name, {})
             reading = readings[source.name]
+            whole = reading.has_dead_letters(source, options)
             here.setdefault(
                 each.leaf.name,
                 SourcePort(
@@ -75,7 +87,7 @@ def stages(
                     primary=not of_source,
                 ),
             )
-            of_source[place] = Target(*place, each.keys)
+            _add(of_source, Target(*place, each.keys, None if whole else columns))
     made = tuple(
         Stage(
             level,
@@ -87,4 +99,15 @@ def stages(
         )
         for level in sorted(levels)
     )
-    return Stages(made, {name: tuple(of.values()) for name, of in from_sources.items()})
+    targets_of = {name: tuple(of.values()) for name, of in from_sources.items()}
+    return Stages(made, targets_of, prefixes)
+
+
+def _add(targets: dict[tuple[int, str], Target], target: Target) -> None:
+    """What two fragments of a level read of one port comes once."""
+    place = (target.level, target.port)
+    before = targets.get(place)
+    if before is not None and before.columns is not None and target.columns is not None:
+        columns = tuple(sorted({*before.columns, *target.columns}))
+        target = Target(*place, target.keys, columns)
+    targets[place] = target

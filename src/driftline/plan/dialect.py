@@ -157,6 +157,7 @@ def readable(error: ParseError) -> ExpressionError:
     near = first["highlight"] or ""
     column = (first["col"] or 1) - max(len(near) - 1, 0)
     what = (first["description"] or "this is not an expression").rstrip(".")
+    what = "something is missing here" if "missing for <class" in what else what.split(" <")[0]
     what = _PLAINER.get(what, what)
     message = f"syntax error near {near.strip()!r}: {what}" if near else f"syntax error: {what}"
     return ExpressionError(message, first["line"], max(column, 1))

@@ -13,7 +13,7 @@ those alone, so that a join with an aggregate by the same key needs no exchange 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -32,12 +32,21 @@ RESULT = "result"
 
 
 @dataclass(frozen=True)
+class Prefix:
+    """A source, and what is computed before its rows come into a fragment: selects, projects and
+    aliases, from the source on up."""
+
+    source: nodes.Source
+    steps: tuple[nodes.Node, ...] = ()
+
+
+@dataclass(frozen=True)
 class Input:
     """What a leaf of a fragment stands for: a source or the answer of another fragment, spread over
     the shards by keys (over the columns of the leaf)."""
 
     leaf: nodes.Leaf
-    origin: nodes.Source | str
+    origin: Prefix | str
     keys: Keys
 
 
@@ -57,18 +66,56 @@ def cut(plan: nodes.Node, name: str = RESULT) -> tuple[Fragment, ...]:
     return cut_together({name: plan})
 
 
-def cut_together(plans: Mapping[str, nodes.Node]) -> tuple[Fragment, ...]:
-    """The fragments of several plans, in which what they share is there once."""
-    cutter, lifetimes = _Cutter(), Coalescing()
-    for name, plan in plans.items():
-        cutter.fragment(lifetimes.of(plan), name)
+def cut_together(
+    plans: Mapping[str, nodes.Node], outside: Callable[[nodes.Source], bool] = lambda source: False
+) -> tuple[Fragment, ...]:
+    """The fragments of several plans, in which what they share is there once. `outside`: of which
+    sources the stateless beginning is computed before it comes into a fragment."""
+    lifetimes = Coalescing()
+    whole = {name: lifetimes.of(plan) for name, plan in plans.items()}
+    cutter = _Cutter(prefixes(list(whole.values()), outside))
+    for name, plan in whole.items():
+        cutter.fragment(plan, name)
     return tuple(sorted(cutter.fragments, key=lambda fragment: fragment.level))
 
 
-class _Cutter:
-    """`inputs`: by the name of a leaf; `cuts`: the fragment made for a node."""
+def prefixes(
+    plans: Sequence[nodes.Node], outside: Callable[[nodes.Source], bool]
+) -> dict[int, Prefix]:
+    """By the id of their uppermost node, the stateless beginnings of plans. There is one for a
+    source that is used once; one that is used in several ways comes in as it is."""
+    above: dict[int, dict[int, nodes.Node]] = {}
+    found: dict[str, dict[int, nodes.Source]] = {}
+    for plan in plans:
+        above.setdefault(id(plan), {})[0] = plan  # what is wanted itself has a use more
+        for node in plan.walk():
+            for child in node.inputs:
+                above.setdefault(id(child), {})[id(node)] = node
+            if isinstance(node, nodes.Source):
+                found.setdefault(node.name, {})[id(node)] = node
+    made: dict[int, Prefix] = {}
+    for same in found.values():
+        (source, *others) = same.values()
+        if others or not outside(source):
+            continue
+        top: nodes.Node = source
+        steps: list[nodes.Node] = []
+        while len(uses := above.get(id(top), {})) == 1:
+            (user,) = uses.values()
+            if user is top or not isinstance(user, (nodes.Select, nodes.Project, nodes.Alias)):
+                break
+            steps.append(user)
+            top = user
+        made[id(top)] = Prefix(source, tuple(steps))
+    return made
 
-    def __init__(self) -> None:
+
+class _Cutter:
+    """`prefixes`: by the id of a node, what is computed before it comes into a fragment; `inputs`:
+    by the name of a leaf; `cuts`: the fragment made for a node."""
+
+    def __init__(self, prefixes: Mapping[int, Prefix]) -> None:
+        self.prefixes = prefixes
         self.fragments: list[Fragment] = []
         self.inputs: dict[str, Input] = {}
         self.cuts: dict[int, Fragment] = {}
@@ -87,6 +134,8 @@ class _Cutter:
     def place(self, node: nodes.Node, wish: Keys | None) -> tuple[nodes.Node, bool]:
         """The node with leaves where it is cut, and whether it is spread by the wish (None: it does
         not matter how)."""
+        if id(node) in self.prefixes:
+            return self._prefixed(node, self.prefixes[id(node)], wish)
         place = getattr(self, f"_{type(node).__name__.lower()}")
         return cast("tuple[nodes.Node, bool]", place(node, wish))
 
@@ -100,8 +149,8 @@ class _Cutter:
             self.cuts[id(node)] = self.fragment(node, f"part {len(self.cuts) + 1}")
         return self._leaf_of(node, self.cuts[id(node)].name, keys)
 
-    def _leaf_of(self, node: nodes.Node, origin: nodes.Source | str, keys: Keys) -> nodes.Leaf:
-        name = origin if isinstance(origin, str) else origin.name
+    def _leaf_of(self, node: nodes.Node, origin: Prefix | str, keys: Keys) -> nodes.Leaf:
+        name = origin if isinstance(origin, str) else origin.source.name
         for each in self.inputs.values():
             if each.origin == origin and each.keys == keys:
                 return each.leaf
@@ -113,7 +162,12 @@ class _Cutter:
         return leaf
 
     def _source(self, node: nodes.Source, wish: Keys | None) -> tuple[nodes.Node, bool]:
-        return self._leaf_of(node, node, all_columns(node.schema) if wish is None else wish), True
+        return self._prefixed(node, Prefix(node), wish)
+
+    def _prefixed(
+        self, node: nodes.Node, prefix: Prefix, wish: Keys | None
+    ) -> tuple[nodes.Node, bool]:
+        return self._leaf_of(node, prefix, all_columns(node.schema) if wish is None else wish), True
 
     def _through(
         self, node: nodes.Node, wish: Keys | None, below: Mapping[str, Expression] | None

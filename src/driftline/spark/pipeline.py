@@ -11,7 +11,7 @@ for exactly what it has read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -19,17 +19,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from driftline.engine.local import Options
-from driftline.engine.parcels import OUTPUT, Target
+from driftline.engine.parcels import OUTPUT, Target, payload_of
 from driftline.engine.source_parcels import source_parcels
 from driftline.engine.stages import Reading, Stages, stages
 from driftline.plan.errors import PlanError
-from driftline.plan.fragments import Fragment, cut_together
+from driftline.plan.fragments import Fragment, Prefix, cut_together
 from driftline.plan.nodes import Node, Source
-from driftline.spark.sources import raw_events
+from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of
 from driftline.spark.wire import WIRE, to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+UTC = ("UTC", "Etc/UTC", "GMT", "Z")
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,19 @@ def pipeline(
 ) -> Pipeline:
     """Compile plans, which share one cut, over the DataFrames of their sources."""
     sources = _sources(plans, frames)
-    raw = {name: raw_events(frames[name], source) for name, source in sources.items()}
-    readings = {name: reading for name, (_, reading) in raw.items()}
-    fragments = cut_together(plans)
+    readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
+    native = _native(frames, readings, options)
+    fragments = cut_together(plans, native)
     made = stages(fragments, list(plans), readings, options, shards)
     packed = [
-        _packed(frame, sources[name], reading, made.sources[name], options, shards)
-        for name, (frame, reading) in raw.items()
+        _packed(
+            raw_events(frames[name], source),
+            made.prefixes[name],
+            made.sources[name],
+            shards,
+            ordered=readings[name].by_times(source, options),
+        )
+        for name, source in sources.items()
     ]
     flow = reduce(lambda one, other: one.union(other), packed)
     for stage in made.levels:
@@ -78,16 +87,29 @@ def _sources(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) -> dict
     return found
 
 
+def _native(
+    frames: Mapping[str, DataFrame], readings: Mapping[str, Reading], options: Options
+) -> Callable[[Source], bool]:
+    """Of which sources Spark itself runs the stateless beginning: those of which nothing is ever
+    set aside, held back or judged by what a filter leaves out. Spark computes in the session's time
+    zone, the engine in UTC."""
+    spark = next(iter(frames.values())).sparkSession
+    utc = spark.conf.get("spark.sql.session.timeZone", "") in UTC
+
+    def native(source: Source) -> bool:
+        reading = readings[source.name]
+        return utc and options.block == 0 and not reading.has_dead_letters(source, options)
+
+    return native
+
+
 def _packed(
-    frame: DataFrame,
-    source: Source,
-    reading: Reading,
-    targets: Sequence[Target],
-    options: Options,
-    shards: int,
+    raw: DataFrame, prefix: Prefix, targets: Sequence[Target], shards: int, *, ordered: bool
 ) -> DataFrame:
-    ordered = reading.by_times(source, options)
-    schema = source.schema.arrow
+    top = prefix.steps[-1] if prefix.steps else prefix.source
+    schema = top.schema.arrow
+    wanted = _columns(targets)
+    names = {payload_name(place): place for place in range(len(schema))}
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -97,10 +119,36 @@ def _packed(
         whole = [batch for batch in batches if batch.num_rows]
         if whole:
             events = pa.concat_batches(whole)
-            parcels = source_parcels(events, schema, targets, shards, origin, ordered=ordered)
+            payload = payload_of(_conformed(events, names, schema), schema)
+            parcels = source_parcels(events, payload, targets, shards, origin, ordered=ordered)
             yield from to_arrow(parcels, shards)
 
-    return frame.mapInArrow(pack, WIRE)
+    return prefixed(raw, prefix, wanted).mapInArrow(pack, WIRE)
+
+
+def _conformed(
+    events: pa.RecordBatch, places: Mapping[str, int], schema: pa.Schema
+) -> pa.RecordBatch:
+    """The columns of the payload by their place, with the engine's types: a TIMESTAMP has the time
+    zone of the session, which says nothing."""
+    columns = {
+        str(places[name]): column.cast(schema.field(places[name]).type)
+        for name, column in zip(events.schema.names, events.columns, strict=True)
+        if name in places
+    }
+    if not columns:
+        columns["rows"] = events.column(0)
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _columns(targets: Sequence[Target]) -> frozenset[int] | None:
+    """The places of the columns that some target needs; None: all."""
+    wanted: set[int] = set()
+    for target in targets:
+        if target.columns is None:
+            return None
+        wanted.update(target.columns)
+    return frozenset(wanted)
 
 
 def _staged(flow: DataFrame, stage: Any) -> DataFrame:

@@ -1,8 +1,9 @@
 """Queries on Spark: what a user holds, starts and stops.
 
 >>> import driftline as dl                                                       # doctest: +SKIP
+>>> from driftline.spark import sinks                                            # doctest: +SKIP
 >>> query = dl.on_spark(vwap, {"trades": spark.readStream.table("trades")})      # doctest: +SKIP
->>> query.changes().writeStream.format("console").start()                        # doctest: +SKIP
+>>> query.start(sinks.console(), checkpoint="checkpoints/vwap")                  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -17,41 +18,96 @@ import pyarrow as pa
 
 from driftline.engine.batch import Batch, empty, joined
 from driftline.engine.dead_letters import DeadLetters
-from driftline.engine.local import Options, changes_table
+from driftline.engine.local import Options
 from driftline.engine.parcels import unpacked_batch
+from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING
+from driftline.plan.durations import ticks
 from driftline.plan.errors import PlanError
+from driftline.plan.finals import final as only_final
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Node
 from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
+from driftline.spark.clock import began_at, run_id
 from driftline.spark.letters import letters_from_bytes
 from driftline.spark.pipeline import Pipeline, pipeline
 from driftline.spark.processor import COUNTERS, DEAD
 from driftline.spark.session import STREAMING, configured
+from driftline.spark.views import TIMES, Moment, change_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-TIMES = ("kind", "vs", "ve", "vn")
+    from driftline.api import Duration, Emit, Query
 
 
 @dataclass(frozen=True)
 class SparkSaid:
     """What one micro-batch has led to. `batches`: by output, the changes and (as their cti) how far
     all that has been said is final now; `dead`: by source; `heads`: by level and shard, what the
-    shard holds."""
+    shard holds; `time`: when it began, in milliseconds; `run`: the query, as its checkpoint has it;
+    `timestamps`: the outputs whose times are TIMESTAMPs."""
 
     batch_id: int
     batches: Mapping[str, Batch]
     dead: Mapping[str, DeadLetters]
     heads: Mapping[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+    time: int = 0
+    run: str = ""
+    timestamps: frozenset[str] = frozenset()
+
+    def moment(self, output: str) -> Moment:
+        """One of the outputs, for the views of a result."""
+        stamps = output in self.timestamps
+        return Moment(self.batches[output], self.batch_id, self.time, stamps)
 
 
 Sink = Callable[[SparkSaid], None]
 """Takes what each micro-batch leads to. After a crash the last micro-batch may come again, with the
 same number and the same contents: a sink that writes by number writes once."""
+
+
+def on_spark(
+    query: Query | Node | Mapping[str, Query | Node],
+    frames: Mapping[str, DataFrame],
+    *,
+    emit: Emit = "ordered",
+    block: Duration = 0,
+    remember: Duration = "inf",
+    final: bool = False,
+    shards: int | None = None,
+) -> SparkQuery:
+    """A query on Spark, over a streaming DataFrame for each stream that it reads.
+
+    `query`: one query (its result is called "result"), several by name, which then share one cut,
+    or a plan. A DataFrame has plain records, which get their time from the stream's time column, or
+    events: columns kind, vs, ve, vn and the stream's own, as `SparkQuery.changes` gives them.
+
+    `emit`, `block`, `remember`: as `Query.run` takes them. `final`: say every row once, when it can
+    not change any more. `shards`: how many; as many as Spark has cores if not said.
+
+    >>> import driftline as dl                                                   # doctest: +SKIP
+    >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "TIMESTAMP"},
+    ...                    time="ts", disorder="10 minutes")                     # doctest: +SKIP
+    >>> volume = trades.tumble("1 minute").group_by("window_end", "symbol").agg("sum(qty) AS qty")
+    ...                                                                          # doctest: +SKIP
+    >>> query = dl.on_spark(volume, {"trades": spark.readStream.table("trades")},
+    ...                     remember="1 hour", final=True)                       # doctest: +SKIP
+    >>> query.start(sinks.parquet("volume"), checkpoint="checkpoints/volume")    # doctest: +SKIP
+    """
+    given = query if isinstance(query, Mapping) else {RESULT: query}
+    plans = {name: each if isinstance(each, Node) else each.plan for name, each in given.items()}
+    if not plans:
+        raise PlanError("there is no query to run")
+    if emit not in (level.value for level in Level):
+        raise PlanError(f"emit is perfect, ordered or eager, not {emit!r}")
+    stamps = all(plan.timestamps for plan in plans.values())
+    options = Options(Level(emit), ticks(block, stamps), ticks(remember, stamps))
+    if final:
+        plans = {name: only_final(plan) for name, plan in plans.items()}
+    return SparkQuery(plans, frames, options, shards)
 
 
 class SparkQuery:
@@ -123,7 +179,7 @@ class SparkQuery:
 
         def each(frame: DataFrame, batch_id: int) -> None:
             said = self._said(frame, batch_id, shards)
-            sink(said)
+            sink(replace(said, time=began_at(kept, batch_id), run=run_id(kept)))
             kept.report(said.heads)
 
         writer = made.parcels.writeStream.foreachBatch(each)
@@ -159,20 +215,14 @@ class SparkQuery:
             whole = joined(changes[name]) if changes[name] else empty(plan.schema.arrow)
             final = min(ctis[name]) if len(ctis[name]) == shards else BEGINNING
             batches[name] = replace(whole, cti=final)
-        return SparkSaid(batch_id, batches, {k: _together(v) for k, v in dead.items()}, heads)
+        return SparkSaid(
+            batch_id,
+            batches,
+            {name: _together(parts) for name, parts in dead.items()},
+            heads,
+            timestamps=frozenset(name for name, plan in self.plans.items() if plan.timestamps),
+        )
 
 
 def _together(parts: list[DeadLetters]) -> DeadLetters:
     return parts[0].with_more(parts[1:])
-
-
-def change_rows(batch: Batch, stamps: bool) -> pa.Table:
-    """A batch as rows of changes, with times as TIMESTAMPs where ticks are microseconds."""
-    table = changes_table(batch.changes())
-    if not stamps:
-        return table
-    for place, name in enumerate(TIMES[1:], 1):
-        column = table.column(name)
-        kind = pa.timestamp("us", "UTC")
-        table = table.set_column(place, name, column.cast(kind))
-    return table

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from driftline.engine.batch import Batch, empty
 from driftline.engine.dead_letters import DeadLetters
-from driftline.engine.parcels import OUTPUT, Parcel, packed_batch, unpacked_batch
+from driftline.engine.parcels import OUTPUT, Parcel, Target, packed_batch, unpacked_batch
 from driftline.engine.state_log import parcels_from_bytes, parcels_to_bytes
 from driftline.plan.nodes import Node, Source
 from driftline.spark.letters import letters_from_bytes, letters_to_bytes
@@ -50,7 +50,7 @@ class Kept:
     def add(self, said: SparkSaid) -> None:
         parcels: list[Parcel] = []
         for name, batch in said.batches.items():
-            parcels += packed_batch(batch, (), 1, OUTPUT, name, 0)
+            parcels += packed_batch(batch, Target(OUTPUT, name), 1, 0)
         for name, letters in said.dead.items():
             parcels.append(Parcel(OUTPUT, DEAD + name, 0, 0, data=letters_to_bytes(letters)))
         path = self._path(said.batch_id)

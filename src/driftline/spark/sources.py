@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from driftline.engine.source_parcels import KIND, VE, VN, VS
+from driftline.engine.source_parcels import KIND, RAW, VE, VN, VS
 from driftline.engine.stages import Reading
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.nodes import Source
+from driftline.plan.fragments import Prefix
+from driftline.plan.nodes import Node, Project, Select, Source
 from driftline.plan.types import is_integer, is_timestamp, quoted, type_name
 
 if TYPE_CHECKING:
@@ -27,17 +28,34 @@ EVENTS = "$events"
 KINDS = {"insert": INSERT, "retract": RETRACT, "cti": CTI, "external_cti": EXTERNAL_CTI}
 
 
-def raw_events(frame: DataFrame, source: Source) -> tuple[DataFrame, Reading]:
-    """The raw events of a source, and how they are to be read: the times in columns of their own,
-    then the payload in the order of the source's columns. Raw events stay as they are."""
+def reading_of(frame: DataFrame, source: Source) -> Reading:
+    """How a DataFrame is read: it has raw events already, or events, or plain records."""
+    if VS in frame.columns:
+        return Reading(plain=EVENTS not in frame.columns, ordered=True)
+    events = _has_events(frame, source)
+    return Reading(plain=not events, ordered=events)
+
+
+def _has_events(frame: DataFrame, source: Source) -> bool:
+    own = {column.name.lower() for column in source.columns}
+    have = {name.lower() for name in frame.columns}
+    return {"kind", "vs"} <= have and not {"kind", "vs"} <= own
+
+
+def raw_events(frame: DataFrame, source: Source) -> DataFrame:
+    """The raw events of a source: the times in columns of their own, then the payload by the names
+    of the source's columns."""
     from pyspark.sql import functions as f
 
     if VS in frame.columns:
-        plain = EVENTS not in frame.columns
-        return frame.drop(EVENTS), Reading(plain, ordered=True)
-    own = {column.name.lower() for column in source.columns}
+        names = [f.col(quoted(name)) for name in frame.columns if name in RAW]
+        payload = [
+            f.col(quoted(payload_name(place))).alias(name)
+            for place, name in enumerate(source.columns.names)
+        ]
+        return frame.select(*names, *payload)
     have = {name.lower(): name for name in frame.columns}
-    events = "kind" in have and "vs" in have and not {"kind", "vs"} <= own
+    events = _has_events(frame, source)
     times: list[Column] = []
     if events:
         # Not a string literal for each: kinds of other names become null, which is refused below.
@@ -58,10 +76,33 @@ def raw_events(frame: DataFrame, source: Source) -> tuple[DataFrame, Reading]:
     payload = [
         f.col(quoted(_required(source, have, column.name)))
         .cast(type_name(column.type))
-        .alias(payload_name(place))
-        for place, column in enumerate(source.columns)
+        .alias(column.name)
+        for column in source.columns
     ]
-    return frame.select(*times, *payload), Reading(plain=not events, ordered=events)
+    return frame.select(*times, *payload)
+
+
+def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -> DataFrame:
+    """Raw events after the steps of a prefix, with the columns of the payload at some places (None:
+    all) named by their place."""
+    from pyspark.sql import functions as f
+
+    times = [name for name in RAW if name in frame.columns]
+    top: Node = prefix.source
+    for step in prefix.steps:
+        match step:
+            case Select(predicate=predicate):
+                frame = frame.where(predicate.sql())
+            case Project(columns=computed):
+                made = [f.expr(each.value.sql()).alias(each.name) for each in computed]
+                frame = frame.select(*(f.col(quoted(name)) for name in times), *made)
+        top = step
+    payload = [
+        f.col(quoted(name)).cast(type_name(item.type)).alias(payload_name(place))
+        for place, (name, item) in enumerate(zip(top.schema.names, top.schema, strict=True))
+        if columns is None or place in columns
+    ]
+    return frame.select(*(f.col(quoted(name)) for name in times), *payload)
 
 
 def payload_name(place: int) -> str:

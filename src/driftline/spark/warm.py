@@ -20,6 +20,7 @@ def warm_up() -> None:
         from driftline.engine.source_parcels import VS, source_parcels
         from driftline.engine.stages import Reading, stages
         from driftline.plan.fragments import RESULT, cut
+
         events = stream("events", {"key": "BIGINT", "value": "DOUBLE"}, timestamps=False)
         query = events.window(range=4, slide=2).group_by("key").agg("count(*) AS n", "sum(value)")
         plan = query.where("n > 0").plan

@@ -208,7 +208,9 @@ class DriftlineSql(DriftlineSpark):
             token = self._curr
             name = self._parse_id_var(any_token=False)
             if name is None:
-                self.refuse(f"the name of a {what} is expected", token or self._prev)
+                word = token.text if token else ""
+                hint = f": {word} is a word of SQL, write `{word}`" if word.isalpha() else ""
+                self.refuse(f"the name of a {what} is expected{hint}", token or self._prev)
             if self._at(TokenType.DOT) and what not in ("option", "setting"):
                 self.refuse("names have one part here: there are no databases", token)
             return name

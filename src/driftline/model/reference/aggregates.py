@@ -251,9 +251,7 @@ def _values(group: Sequence[Lifetime], argument: Argument) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-def _by_nulls(
-    group: Sequence[Lifetime], argument: Argument, ignore_nulls: bool
-) -> list[Lifetime]:
+def _by_nulls(group: Sequence[Lifetime], argument: Argument, ignore_nulls: bool) -> list[Lifetime]:
     return [each for each in group if not ignore_nulls or argument(each.row) is not None]
 
 

@@ -1,0 +1,32 @@
+"""Sinks: where the results of a query on Spark go, each micro-batch once.
+
+    query.start(sinks.Parquet("answers"), checkpoint="checkpoints/answers")
+
+A sink is anything that can be called with a `SparkSaid`. After a crash the last micro-batch comes
+again, with the same number and the same contents: the sinks here know by the number, and by the
+query's name in its checkpoint, that they have it already.
+"""
+
+from __future__ import annotations
+
+from driftline.spark.sinks.console import Console
+from driftline.spark.sinks.dead_letters import DeadLetterFiles
+from driftline.spark.sinks.delta import Delta
+from driftline.spark.sinks.event_log import EventLog, EventLogFiles
+from driftline.spark.sinks.memory import Memory
+from driftline.spark.sinks.parquet import Parquet, read_parquet
+from driftline.spark.sinks.postgres import Postgres
+from driftline.spark.sinks.several import Several
+
+__all__ = [
+    "Console",
+    "DeadLetterFiles",
+    "Delta",
+    "EventLog",
+    "EventLogFiles",
+    "Memory",
+    "Parquet",
+    "Postgres",
+    "Several",
+    "read_parquet",
+]

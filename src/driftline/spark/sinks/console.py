@@ -1,0 +1,69 @@
+"""Results drawn on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from driftline.model.time import BEGINNING, show
+from driftline.spark.views import ViewName, view_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console as RichConsole
+
+    from driftline.spark.query import SparkSaid
+
+ROWS = 20
+"""So many rows of each result are drawn, and the rest counted."""
+
+
+class Console:
+    """Draws every micro-batch in which something was said. `console`: Rich's, if not a new one."""
+
+    def __init__(
+        self, view: ViewName = "changes", *, rows: int = ROWS, console: RichConsole | None = None
+    ) -> None:
+        from rich.console import Console as RichConsole
+
+        self.view, self.rows = view_of(view), rows
+        self.console = RichConsole() if console is None else console
+
+    def __call__(self, said: SparkSaid) -> None:
+        for name, batch in said.batches.items():
+            table = self.view(said.moment(name))
+            if table.num_rows:
+                stamps = name in said.timestamps
+                until = "" if batch.cti == BEGINNING else f", final up to {show(batch.cti, stamps)}"
+                self._draw(f"{name}, micro-batch {said.batch_id}{until}", table)
+        for name, letters in said.dead.items():
+            if len(letters):
+                reason = letters.reasons(timestamps=False)[0]
+                self.console.print(f"{name}: {len(letters)} dead, the first: {reason}")
+
+    def _draw(self, title: str, table: pa.Table) -> None:
+        from rich.box import ROUNDED
+        from rich.table import Table
+        from rich.text import Text
+
+        drawn = Table(title=Text(title), title_justify="left", box=ROUNDED, header_style="bold")
+        for field in table.schema:
+            drawn.add_column(Text(field.name), justify=_justify(field.type), overflow="fold")
+        for row in table.slice(0, self.rows).to_pylist():
+            drawn.add_row(*_cells(list(row.values())))
+        self.console.print(drawn)
+        if table.num_rows > self.rows:
+            self.console.print(f"… and {table.num_rows - self.rows} more rows")
+
+
+def _justify(kind: pa.DataType) -> str:
+    import pyarrow as pa
+
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return "right" if any(test(kind) for test in numbers) else "left"
+
+
+def _cells(values: Sequence[object]) -> list[object]:
+    from rich.text import Text
+
+    return [Text("" if value is None else str(value)) for value in values]

@@ -1,0 +1,61 @@
+"""Dead letters as JSON Lines: the events that were no part of their stream, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.model.columns import StreamColumns
+from driftline.model.log.text import joined, quoted
+from driftline.model.log.writer import event_lines, text_bytes
+from driftline.spark.sinks.files import OwnFolder, numbered
+
+if TYPE_CHECKING:
+    from driftline.engine.dead_letters import DeadLetters
+    from driftline.spark.query import SparkSaid
+
+
+class DeadLetterFiles:
+    """Writes DIR/000000012.jsonl for micro-batch 12 if something died in it: which event of the
+    stream it was, counted from 0, the reason, and the event."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.folder = OwnFolder(path)
+
+    def __call__(self, said: SparkSaid) -> None:
+        self.folder.claim(said.run)
+        dead = {name: letters for name, letters in said.dead.items() if len(letters)}
+        if not dead:
+            return
+
+        def write(file: IO[bytes]) -> None:
+            for name, letters in dead.items():
+                stamps = name in said.timestamps
+                file.write(text_bytes(_lines(name, letters, timestamps=stamps)))
+
+        self.folder.put(numbered(said.batch_id, ".jsonl"), write)
+
+
+def _lines(name: str, letters: DeadLetters, *, timestamps: bool) -> pa.Array:
+    events = StreamColumns(
+        name=name,
+        timestamps=timestamps,
+        kind=letters.kind,
+        vs=letters.vs,
+        ve=letters.ve,
+        vn=letters.vn,
+        at=None,
+        position=letters.number,
+        line=letters.number,
+        source=np.zeros(len(letters), np.int32),
+        payload=pa.Table.from_batches([letters.payload]),
+    )
+    reasons = pa.array(
+        [quoted(reason) for reason in letters.reasons(timestamps)], pa.large_string()
+    )
+    numbers = pa.array(letters.number).cast(pa.large_string())
+    whole = pa.compute.utf8_rtrim(event_lines(events), "\n")
+    return joined(['{"number":', numbers, ',"reason":', reasons, ',"event":', whole, "}\n"])

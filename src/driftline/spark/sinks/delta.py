@@ -1,0 +1,145 @@
+"""Results as Delta tables, through the package `deltalake` (pip install "driftline[delta]").
+
+Each commit carries the query's name and the number of the micro-batch as an application
+transaction of the Delta protocol: a micro-batch that comes again finds its number in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from driftline.engine.fingerprint import fingerprints
+from driftline.engine.slots import NO_SLOT, Slots
+from driftline.plan.errors import PlanError
+from driftline.spark.views import Upserts, ViewName, key_places, same_key, upserts, view_of
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
+
+    from driftline.spark.query import SparkSaid
+
+_GONE = "driftline gone"
+
+
+class Delta:
+    """Appends a view of the result to a table; or, with `keys`, keeps a table of the current values
+    by upserts and deletes. Of several results each has a table, URI/<result>.
+
+    `storage_options`: as `deltalake` takes them, for S3, Azure and others."""
+
+    def __init__(
+        self,
+        uri: str,
+        view: ViewName = "changes",
+        *,
+        keys: Sequence[str] = (),
+        storage_options: dict[str, str] | None = None,
+    ) -> None:
+        try:
+            import deltalake  # noqa: F401
+        except ImportError:
+            raise PlanError(
+                'the Delta sink needs the package deltalake: pip install "driftline[delta]"'
+            ) from None
+        self.uri, self.view, self.keys = str(uri), view_of(view), list(keys)
+        self.storage_options = storage_options
+
+    def __call__(self, said: SparkSaid) -> None:
+        for name in said.batches:
+            uri = self.uri if len(said.batches) == 1 else f"{self.uri.rstrip('/')}/{name}"
+            application = f"driftline {said.run} {name}"
+            if self._last(uri, application) >= said.batch_id:
+                continue
+            properties = _properties(application, said.batch_id)
+            if self.keys:
+                self._upsert(uri, upserts(said.batches[name], self.keys), properties)
+            else:
+                self._append(uri, self.view(said.moment(name)), properties)
+
+    def _table(self, uri: str) -> DeltaTable | None:
+        from deltalake import DeltaTable
+
+        options = self.storage_options
+        if not DeltaTable.is_deltatable(uri, options):
+            return None
+        return DeltaTable(uri, storage_options=options)
+
+    def _last(self, uri: str, application: str) -> int:
+        """The last micro-batch that is in a table."""
+        table = self._table(uri)
+        last = None if table is None else table.transaction_version(application)
+        return -1 if last is None else last
+
+    def _append(self, uri: str, rows: pa.Table, properties: CommitProperties) -> None:
+        from deltalake import write_deltalake
+
+        if rows.num_rows == 0 and self._table(uri) is not None:
+            return
+        write_deltalake(
+            uri,
+            rows,
+            mode="append",
+            storage_options=self.storage_options,
+            commit_properties=properties,
+        )
+
+    def _upsert(self, uri: str, found: Upserts, properties: CommitProperties) -> None:
+        table = self._table(uri)
+        schema = found.rows.schema
+        if table is None:
+            self._append(uri, schema.empty_table(), _properties("driftline created", 0))
+            table = self._table(uri)
+            assert table is not None
+        if len(found) == 0:
+            return
+        keys = [schema.names[place] for place in key_places(schema, self.keys)]
+        self._refuse_same_keys(table, found, keys)
+        rows = pa.Table.from_batches([found.rows, found.gone])
+        gone = np.arange(len(rows)) >= found.rows.num_rows
+        source = rows.append_column(_GONE, pa.array(gone))
+        same = " AND ".join(
+            f"old.{_quoted(key)} IS NOT DISTINCT FROM new.{_quoted(key)}" for key in keys
+        )
+        columns = {_quoted(name): f"new.{_quoted(name)}" for name in schema.names}
+        merger = table.merge(
+            source,
+            same,
+            source_alias="new",
+            target_alias="old",
+            commit_properties=properties,
+        )
+        merger.when_matched_delete(f"new.{_quoted(_GONE)}").when_matched_update(
+            columns
+        ).when_not_matched_insert(columns, f"NOT new.{_quoted(_GONE)}").execute()
+
+    def _refuse_same_keys(self, table: DeltaTable, found: Upserts, keys: list[str]) -> None:
+        """A key that no row had before this micro-batch must not be in the table."""
+        new = found.rows.filter(pa.array(found.new)).select(keys)
+        if new.num_rows == 0:
+            return
+        known: Any = table.to_pyarrow_dataset().to_table(
+            columns=keys, filter=pc.field(keys[0]).isin(new.column(0))
+        )
+        known = known.cast(new.schema)
+        slots = Slots()
+        slots.find_or_add(fingerprints(new.columns, new.num_rows))
+        there = slots.find(fingerprints(known.columns, known.num_rows)) != NO_SLOT
+        if there.any():
+            row = known.slice(int(np.flatnonzero(there)[0]), 1).to_pylist()[0]
+            raise same_key(keys, row)
+
+
+def _properties(application: str, version: int) -> CommitProperties:
+    from deltalake import CommitProperties, Transaction
+
+    return CommitProperties(app_transactions=[Transaction(application, version)])
+
+
+def _quoted(name: str) -> str:
+    """A column in a predicate."""
+    return "`" + name.replace("`", "``") + "`"

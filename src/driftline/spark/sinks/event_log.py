@@ -1,0 +1,107 @@
+"""Results as event logs (JSON Lines): the output of a query is another query's input.
+
+    EventLogFiles   a directory with one file for every micro-batch
+    EventLog        one file, to which every micro-batch is appended; a note beside it says how
+                    long it is and which micro-batch came last, and what is longer is cut off
+
+A cti line says how far a result is final after what is before it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from driftline.engine.said_events import said_events
+from driftline.model.log.writer import event_lines, text_bytes
+from driftline.model.time import BEGINNING
+from driftline.plan.errors import PlanError
+from driftline.spark.sinks.files import OwnFolder, numbered, whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from driftline.spark.query import SparkSaid
+
+NOTE = ".progress"
+"""What follows the name of an event log for the note about it."""
+
+
+class EventLogFiles:
+    """Writes DIR/000000012.jsonl for micro-batch 12, with the events of all results. Spark, or
+    another query of Driftline, can read the directory as a stream."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.folder = OwnFolder(path)
+
+    def __call__(self, said: SparkSaid) -> None:
+        self.folder.claim(said.run)
+
+        def write(file: IO[bytes]) -> None:
+            write_events(file, said, {})
+
+        self.folder.put(numbered(said.batch_id, ".jsonl"), write)
+
+
+class EventLog:
+    """Appends to one file. `final`: how far each result was final at its end."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.note = self.path.with_name(self.path.name + NOTE)
+        self.run = ""
+        self.batch, self.length = -1, 0
+        self.final: dict[str, int] = {}
+
+    def __call__(self, said: SparkSaid) -> None:
+        if self.run != said.run:
+            self._go_on(said.run)
+        if said.batch_id <= self.batch:
+            return
+        with self.path.open("r+b" if self.path.exists() else "w+b") as file:
+            file.truncate(self.length)
+            file.seek(self.length)
+            write_events(file, said, self.final)
+            file.flush()
+            os.fsync(file.fileno())
+            self.length = file.tell()
+        self.batch = said.batch_id
+        for name, batch in said.batches.items():
+            self.final[name] = max(batch.cti, self.final.get(name, BEGINNING))
+        note = {"run": self.run, "batch": self.batch, "length": self.length, "final": self.final}
+        with whole_file(self.note) as file:
+            file.write(json.dumps(note).encode())
+
+    def _go_on(self, run: str) -> None:
+        """From where an earlier process has stopped."""
+        if self.note.exists():
+            known = json.loads(self.note.read_text())
+            if known["run"] != run:
+                raise PlanError(
+                    f"{self.path} is the event log of another query (or of this one from another "
+                    "checkpoint): give another file"
+                )
+            self.batch, self.length, self.final = known["batch"], known["length"], known["final"]
+            if not self.path.exists() or self.path.stat().st_size < self.length:
+                raise PlanError(
+                    f"{self.path} is shorter than {self.note.name} says: it was changed"
+                )
+        elif self.path.exists() and self.path.stat().st_size:
+            raise PlanError(f"{self.path} is there already: give another file")
+        self.run = run
+
+
+def write_events(file: IO[bytes], said: SparkSaid, final: Mapping[str, int]) -> None:
+    """The events of all results, with a cti where a result is final further than before."""
+    for name, batch in said.batches.items():
+        advanced = batch.cti > final.get(name, BEGINNING)
+        events = said_events(
+            name,
+            batch,
+            timestamps=name in said.timestamps,
+            cti=batch.cti if advanced else None,
+        )
+        if len(events):
+            file.write(text_bytes(event_lines(events)))

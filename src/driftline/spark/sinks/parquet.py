@@ -1,0 +1,57 @@
+"""Results as Parquet files: a directory to which every micro-batch adds one file.
+
+    DIR/part-000000012.parquet            of a query with one result
+    DIR/<result>/part-000000012.parquet   of one with several
+
+A file appears whole; half files have names that Spark, Arrow, DuckDB and Polars pass over.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from driftline.plan.errors import PlanError
+from driftline.spark.sinks.files import OwnFolder, numbered
+from driftline.spark.views import ViewName, view_of
+
+if TYPE_CHECKING:
+    from driftline.spark.query import SparkSaid
+
+PART = "part-"
+
+
+class Parquet:
+    """Writes a view of every result. A micro-batch in which nothing was said has no file, but for
+    the first, so that the columns are known."""
+
+    def __init__(self, path: str | Path, view: ViewName = "changes") -> None:
+        self.folder, self.view = OwnFolder(path), view_of(view)
+
+    def __call__(self, said: SparkSaid) -> None:
+        self.folder.claim(said.run)
+        for name in said.batches:
+            table = self.view(said.moment(name))
+            if table.num_rows or said.batch_id == 0:
+                below = "" if len(said.batches) == 1 else f"{name}/"
+                file = below + PART + numbered(said.batch_id, ".parquet")
+                self.folder.put(file, partial(pq.write_table, table))
+
+
+def read_parquet(path: str | Path, output: str | None = None) -> pa.Table:
+    """All whole files of a result, in the order of the micro-batches; files that are no Parquet, as
+    a copy that was broken off leaves them, are passed over."""
+    folder = Path(path) / output if output else Path(path)
+    tables = []
+    for file in sorted(folder.glob(f"{PART}*.parquet")):
+        try:
+            tables.append(pq.read_table(file, partitioning=None))
+        except pa.ArrowInvalid:
+            continue
+    if not tables:
+        raise PlanError(f"there are no results in {folder}")
+    return pa.concat_tables(tables)

@@ -1,0 +1,239 @@
+"""Current values in a table of PostgreSQL, by upserts and deletes (pip install
+"driftline[postgres]").
+
+One micro-batch is one transaction, which also writes the number of the micro-batch into the table
+driftline_progress: what comes again after a crash is known by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from driftline.model.log.text import values_text
+from driftline.plan.errors import PlanError
+from driftline.plan.fragments import RESULT
+from driftline.spark.views import Upserts, key_places, same_key, upserts
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.sql import Composed, Identifier
+
+    from driftline.spark.query import SparkSaid
+
+PROGRESS = "driftline_progress"
+_BATCH, _OP = "driftline_batch", "driftline op"
+_NEW, _CHANGED, _GONE = "new", "changed", "gone"
+
+_NULLS_NOT_DISTINCT = 150_000
+"""From this version of the server on, nulls can be equal in a key."""
+
+
+class Postgres:
+    """Keeps a table of the current values of one result. `conninfo`: as psycopg takes it; `table`:
+    its name, or schema and name; `keys`: the columns of its key. A table that is not there is made.
+
+    The key needs a unique index: a table that is made has one, in which (from PostgreSQL 15 on)
+    nulls are equal."""
+
+    def __init__(
+        self,
+        conninfo: str,
+        table: str | Sequence[str],
+        keys: Sequence[str],
+        *,
+        output: str = RESULT,
+    ) -> None:
+        try:
+            import psycopg  # noqa: F401
+        except ImportError:
+            raise PlanError(
+                'the PostgreSQL sink needs psycopg: pip install "driftline[postgres]"'
+            ) from None
+        self.conninfo, self.keys, self.output = conninfo, list(keys), output
+        self.names = table.split(".") if isinstance(table, str) else list(table)
+
+    @property
+    def table(self) -> Identifier:
+        from psycopg.sql import Identifier
+
+        return Identifier(*self.names)
+
+    def __call__(self, said: SparkSaid) -> None:
+        import psycopg
+
+        if self.output not in said.batches:
+            known = ", ".join(said.batches)
+            raise PlanError(f"there is no result {self.output}; there are {known}")
+        found = upserts(said.batches[self.output], self.keys)
+        schema = found.rows.schema
+        keys = [schema.names[place] for place in key_places(schema, self.keys)]
+        with psycopg.connect(self.conninfo) as connection:  # commits at its end
+            if said.batch_id == 0 or not self._has(connection, PROGRESS):
+                self._create(connection, schema, keys)
+            if not self._is_next(connection, said):
+                return
+            if len(found):
+                self._write(connection, found, keys)
+
+    def _has(self, connection: Connection, table: str) -> bool:
+        return connection.execute("SELECT to_regclass(%s)", [table]).fetchone() != (None,)
+
+    def _create(self, connection: Connection, schema: pa.Schema, keys: list[str]) -> None:
+        from psycopg.sql import SQL, Identifier
+
+        connection.execute(
+            SQL(
+                "CREATE TABLE IF NOT EXISTS {} (run text, target text, batch bigint NOT NULL, "
+                "PRIMARY KEY (run, target))"
+            ).format(Identifier(PROGRESS))
+        )
+        columns = [
+            SQL("{} {}").format(Identifier(field.name), SQL(_type(field))) for field in schema
+        ]
+        nulls = connection.info.server_version >= _NULLS_NOT_DISTINCT
+        connection.execute(
+            SQL("CREATE TABLE IF NOT EXISTS {} ({}, {} ({}))").format(
+                self.table,
+                SQL(", ").join(columns),
+                SQL("UNIQUE NULLS NOT DISTINCT" if nulls else "PRIMARY KEY"),
+                _list(keys),
+            )
+        )
+
+    def _is_next(self, connection: Connection, said: SparkSaid) -> bool:
+        """Whether the micro-batch is not in the table; if so, it is now."""
+        from psycopg.sql import SQL, Identifier
+
+        done = connection.execute(
+            SQL(
+                "INSERT INTO {table} AS known (run, target, batch) VALUES (%s, %s, %s) "
+                "ON CONFLICT (run, target) DO UPDATE SET batch = EXCLUDED.batch "
+                "WHERE known.batch < EXCLUDED.batch"
+            ).format(table=Identifier(PROGRESS)),
+            [said.run, ".".join(self.names), said.batch_id],
+        )
+        return done.rowcount == 1
+
+    def _write(self, connection: Connection, found: Upserts, keys: list[str]) -> None:
+        from psycopg.sql import SQL, Identifier
+
+        names = found.rows.schema.names
+        batch = Identifier(_BATCH)
+        connection.execute(
+            SQL("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT ''::text AS {}, {} FROM {} "
+                "WITH NO DATA").format(batch, Identifier(_OP), _list(names), self.table)
+        )  # fmt: skip
+        rows = pa.Table.from_batches([found.rows, found.gone])
+        with connection.cursor().copy(SQL("COPY {} FROM STDIN (FORMAT csv)").format(batch)) as copy:
+            copy.write(_csv(_ops(found), rows))
+        same = SQL(" AND ").join(_equal(key, rows.column(key)) for key in keys)
+        op = SQL("b.{}").format(Identifier(_OP))
+        twice = connection.execute(
+            SQL("SELECT {} FROM {} t JOIN {} b ON {} WHERE {} = {} LIMIT 1").format(
+                _list(keys, "t"), self.table, batch, same, op, _NEW
+            )
+        ).fetchone()
+        if twice is not None:
+            raise same_key(keys, dict(zip(keys, twice, strict=True)))
+        connection.execute(
+            SQL("DELETE FROM {} t USING {} b WHERE {} = {} AND {}").format(
+                self.table, batch, op, _GONE, same
+            )
+        )
+        others = [name for name in names if name not in keys]
+        sets = [SQL("{0} = EXCLUDED.{0}").format(Identifier(name)) for name in others]
+        connection.execute(
+            SQL(
+                "INSERT INTO {} ({}) SELECT {} FROM {} b WHERE {} <> {} ON CONFLICT ({}) {}"
+            ).format(
+                self.table,
+                _list(names),
+                _list(names),
+                batch,
+                op,
+                _GONE,
+                _list(keys),
+                SQL("DO UPDATE SET {}").format(SQL(", ").join(sets)) if sets else SQL("DO NOTHING"),
+            )
+        )
+
+
+def _list(names: Sequence[str], of: str | None = None) -> Composed:
+    from psycopg.sql import SQL, Identifier
+
+    return SQL(", ").join(
+        Identifier(name) if of is None else Identifier(of, name) for name in names
+    )
+
+
+def _equal(key: str, values: pa.ChunkedArray) -> Composed:
+    """The same key; nulls are looked at only where there are some, as an index is no help then."""
+    from psycopg.sql import SQL, Identifier
+
+    ours, theirs = Identifier("t", key), Identifier("b", key)
+    equal = SQL("{} = {}").format(ours, theirs)
+    if values.null_count == 0:
+        return equal
+    return SQL("({} OR ({} IS NULL AND {} IS NULL))").format(equal, ours, theirs)
+
+
+def _ops(found: Upserts) -> pa.Array:
+    changed = np.where(found.new, _NEW, _CHANGED).tolist()
+    return pa.array([*changed, *[_GONE] * found.gone.num_rows], pa.string())
+
+
+def _csv(ops: pa.Array, rows: pa.Table) -> bytes:
+    """Rows as PostgreSQL reads them: a null is nothing at all, a text always in quotes."""
+    from pyarrow import csv
+
+    columns = [
+        _sayable(column, field) for column, field in zip(rows.columns, rows.schema, strict=True)
+    ]
+    table = pa.table([ops, *columns], names=[str(place) for place in range(len(columns) + 1)])
+    buffer = BytesIO()
+    options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
+    csv.write_csv(table, buffer, options)
+    return buffer.getvalue()
+
+
+def _sayable(column: pa.ChunkedArray, field: pa.Field) -> Any:
+    if pa.types.is_nested(field.type):
+        text = values_text(column.combine_chunks(), field.name)
+        return pc.if_else(column.combine_chunks().is_valid(), text, pa.scalar(None, text.type))
+    if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+        hexadecimal = [
+            None if value is None else f"\\x{value.hex()}" for value in column.to_pylist()
+        ]
+        return pa.array(hexadecimal, pa.string())
+    return column
+
+
+def _type(field: pa.Field) -> str:
+    """The type of a column that is made."""
+    kind, types = field.type, pa.types
+    if types.is_decimal(kind):
+        return f"numeric({kind.precision}, {kind.scale})"
+    if types.is_timestamp(kind):
+        return "timestamptz" if kind.tz else "timestamp"
+    tests = {
+        "boolean": types.is_boolean,
+        "smallint": lambda kind: types.is_int8(kind) or types.is_int16(kind),
+        "integer": types.is_int32,
+        "bigint": types.is_int64,
+        "real": types.is_float32,
+        "double precision": types.is_float64,
+        "text": lambda kind: types.is_string(kind) or types.is_large_string(kind),
+        "bytea": lambda kind: types.is_binary(kind) or types.is_large_binary(kind),
+        "date": types.is_date,
+        "jsonb": types.is_nested,
+    }
+    for name, test in tests.items():
+        if test(kind):
+            return name
+    raise PlanError(f"the column {field.name} is a {kind}, which PostgreSQL does not have: cast it")

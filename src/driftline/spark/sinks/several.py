@@ -1,0 +1,20 @@
+"""Several sinks as one: each gets every micro-batch, one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from driftline.spark.query import Sink, SparkSaid
+
+
+class Several:
+    """Each of the sinks has a micro-batch once, also when a crash comes between two of them: then
+    it comes again, and the first one knows it."""
+
+    def __init__(self, *sinks: Sink) -> None:
+        self.sinks = sinks
+
+    def __call__(self, said: SparkSaid) -> None:
+        for sink in self.sinks:
+            sink(said)

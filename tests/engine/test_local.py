@@ -1,0 +1,47 @@
+"""Several queries over the same inputs, as one graph."""
+
+from __future__ import annotations
+
+import pytest
+
+import driftline as dl
+from driftline.engine.local import Options, run, run_all, sources_of
+from driftline.engine.plain import events_of
+from driftline.plan.errors import PlanError
+
+S = dl.stream("s", {"k": "STRING", "x": "INT"})
+T = dl.stream("t", {"k": "STRING", "x": "INT"})
+TOTALS = S.group_by("k").agg("sum(x) AS x")
+EVENTS = [dl.Insert(t, dl.INFINITY, dl.Row(k=k, x=t)) for t, k in ((1, "a"), (4, "b"), (2, "a"))]
+
+
+def test_each_says_what_it_says_alone_after_every_batch() -> None:
+    queries = {"totals": TOTALS, "big": TOTALS.where("x > 2"), "all": S}
+    options = Options(batch=1)
+    alone = {name: list(run(each.plan, {"s": EVENTS}, options)) for name, each in queries.items()}
+    plans = {name: each.plan for name, each in queries.items()}
+    together = list(run_all(plans, {"s": EVENTS}, options))
+    for name in queries:
+        assert [events_of(step.batches[name]) for step in together] == [
+            events_of(step.batch) for step in alone[name]
+        ]
+
+
+def test_what_they_share_is_run_once() -> None:
+    plans = {"one": TOTALS.where("x > 1").plan, "other": TOTALS.where("x > 2").plan}
+    [*_, last] = run_all(plans, {"s": EVENTS}, Options())
+    assert len([name for name in last.counters if "group by" in name]) == 1
+
+
+def test_the_streams_of_several_plans() -> None:
+    assert list(sources_of([S.plan, S.join(T, "s.k = t.k").plan])) == ["s", "t"]
+    other = dl.stream("s", {"k": "INT"})
+    with pytest.raises(PlanError, match="two definitions"):
+        sources_of([S.plan, other.plan])
+
+
+def test_missing_and_unknown_inputs() -> None:
+    with pytest.raises(PlanError, match="no input for it was given"):
+        list(run_all({"a": S.plan}, {}, Options()))
+    with pytest.raises(PlanError, match="reads only s"):
+        list(run_all({"a": S.plan}, {"s": EVENTS, "t": EVENTS}, Options()))

@@ -1,0 +1,28 @@
+from driftline.plan import nodes
+from tests.sql.declared import T, plan
+
+
+def test_an_aggregate_that_is_written_twice_is_computed_once() -> None:
+    grouped = plan("SELECT sum(x) AS a, sum(x) + 1 AS b FROM t HAVING sum(x) > 0")
+    [aggregate] = [node for node in grouped.walk() if isinstance(node, nodes.Aggregate)]
+    assert len(aggregate.aggregates) == 1
+
+
+def test_a_key_inside_an_aggregate_is_a_column_of_the_rows() -> None:
+    grouped = plan("SELECT x AS a, sum(x) AS s FROM t GROUP BY x")
+    assert grouped == T.group_by("x AS a").agg("sum(x) AS s").plan
+
+
+def test_an_expression_of_keys() -> None:
+    assert plan("SELECT x + y + 1 AS z FROM t GROUP BY x + y, k").schema.names == ("z",)
+
+
+def test_groups_without_aggregates_are_the_distinct_keys() -> None:
+    assert plan("SELECT k FROM t GROUP BY k") == T.select("k").distinct().select("k").plan
+
+
+def test_two_keys_of_the_same_name() -> None:
+    joined = plan("SELECT t.k AS a, u.k AS b FROM t JOIN u ON x = z GROUP BY t.k, u.k")
+    assert joined.schema.names == ("a", "b")
+    unnamed = plan("SELECT count(*) AS n FROM t JOIN u ON x = z GROUP BY t.k, u.k")
+    assert unnamed.schema.names == ("n",)

@@ -1,0 +1,31 @@
+import pytest
+
+from driftline.plan import nodes
+from tests.sql.declared import plan
+
+
+@pytest.mark.parametrize(
+    ("written", "descending", "nulls_first"),
+    [
+        ("x", False, None),
+        ("x ASC NULLS FIRST", False, None),  # Spark's default
+        ("x NULLS LAST", False, False),
+        ("x DESC", True, None),
+        ("x DESC NULLS LAST", True, None),  # Spark's default
+        ("x DESC NULLS FIRST", True, True),
+    ],
+)
+def test_where_nulls_come(written: str, descending: bool, nulls_first: bool | None) -> None:
+    top = plan(f"SELECT * FROM t ORDER BY {written} LIMIT 1")
+    assert isinstance(top, nodes.Rank)
+    assert (top.order[0].descending, top.order[0].nulls_first) == (descending, nulls_first)
+
+
+def test_all_rows_are_no_limit() -> None:
+    assert plan("SELECT * FROM t ORDER BY x LIMIT ALL") == plan("SELECT * FROM t")
+
+
+def test_what_is_ordered_by_need_not_be_selected() -> None:
+    top = plan("SELECT k FROM t ORDER BY x + y LIMIT 1")
+    assert top.schema.names == ("k",)
+    assert "top 1 by `$order0`" in top.tree()
