@@ -23,6 +23,7 @@ demo: $(READY) ## take the tour
 	@$(WITH_JAVA) $(BIN)/driftline demo
 
 test: $(READY) ## run all tests, with coverage (ARGS="-k word" passes options to pytest)
+	@scripts/ensure-postgres
 	@$(WITH_JAVA) $(BIN)/python -m pytest -q --cov -n 2 --dist loadfile $(ARGS)
 
 bench: $(READY) ## run the benchmarks

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,20 +19,9 @@ settings.load_profile("driftline")
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One quiet local Spark session for all tests that ask for it."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
+    from driftline.spark.session import session as quiet_session
 
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("driftline-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "OFF")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .getOrCreate()
-    )
+    session = quiet_session("driftline-tests", "local[2]", {"spark.sql.shuffle.partitions": "2"})
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     yield session
     session.stop()

@@ -29,15 +29,30 @@ def test_the_tree(script: Path) -> None:
     for said in (
         "keys: t.symbol = l.symbol",
         "keys: symbol",
-        "lifetimes: [vs, vs + 300000000)",
+        "lifetimes: [vs, vs + 5 min)",
         "lifetimes: one for every value the answer has, said eager",
         "state: a timeline for every group",
         "a cti drops: endpoints before it",
-        "final: by ctis of the log, or for plain records the latest time less 5000000 ticks",
+        "final: by ctis of the log, or for plain records the latest time less 5 s",
         "symbols: emit eager",
         "note: without ctis in the input",
     ):
         assert said in ran.out
+
+
+def test_on_spark(tmp_path: Path) -> None:
+    path = tmp_path / "q.sql"
+    path.write_text(
+        "CREATE STREAM s (k STRING, x INT, t INT) WITH (time = 't');"
+        "CREATE VIEW v AS SELECT k, x, count(*) AS n FROM s WHERE x > 0 GROUP BY k, x;"
+        "SELECT max(n) AS m FROM v"
+    )
+    said = driftline("explain", path).out.split("on Spark:\n")[1]
+    assert "stage 1: " in said
+    assert "exchange: s, by k, x" in said
+    assert "natively in Spark if it reads records: select (x > 0)" in said
+    assert "stage 2: result" in said
+    assert "to one shard" in said
 
 
 def test_emit_from_the_command_line(script: Path) -> None:

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +15,36 @@ def test_the_version() -> None:
     assert (ran.code, ran.out) == (0, f"driftline {__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["history", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["check", "--help"],
+        ["history", "--help"],
+        ["run", "--help"],
+        ["explain", "--help"],
+    ],
+)
 def test_help(arguments: list[str]) -> None:
     ran = driftline(*arguments)
     assert ran.code == 0
     assert "Usage: driftline" in ran.out
+
+
+def test_shell_completion() -> None:
+    environment = {
+        **os.environ,
+        "_DRIFTLINE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "driftline ex",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "driftline.cli.main"],
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.split() == [b"explain"]
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -370,6 +370,25 @@ def test_columns_that_the_log_does_not_have_are_null(folder: Path) -> None:
     assert ran.err == "driftline: no row of trades has a column note: it is null\n"
 
 
+@pytest.mark.parametrize(
+    ("column", "output", "said"),
+    [
+        ("map(symbol, qty)", "-", "m is a MAP<STRING, INT>, which an event log cannot hold"),
+        ("array(qty)", "out.csv", "m is a ARRAY<INT>, which CSV cannot hold"),
+        ("INTERVAL 1 DAY", "out.csv", "m is a INTERVAL DAY TO SECOND, which CSV cannot hold"),
+    ],
+)
+def test_columns_that_the_output_cannot_hold(
+    folder: Path, column: str, output: str, said: str
+) -> None:
+    (folder / "q.sql").write_text(TRADES + f"SELECT {column} AS m FROM trades")
+    output = output if output == "-" else str(folder / output)
+    ran = run(folder, "--input", folder / "in.jsonl", "--output", output)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+    assert run(folder, "-i", folder / "in.jsonl", "-o", folder / "out.parquet").code == 0
+
+
 def test_an_empty_log(folder: Path) -> None:
     (folder / "empty.jsonl").touch()
     ran = run(folder, "--input", folder / "empty.jsonl")

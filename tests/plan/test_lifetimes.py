@@ -25,11 +25,22 @@ def coalesced(query: dl.Query) -> list[str]:
         (S.distinct().where("x > 0"), True),
         (COUNTS.union(S), True),
         (COUNTS.window(range=3), False),
+        (COUNTS.window(start="vs", duration="ve - vs + 1"), True),
+        (S.window(start="vs", duration="ve - vs + 1"), False),
         (S.tumble(5), False),
+        (COUNTS.tumble(5), True),
     ],
 )
 def test_what_has_lifetimes_of_its_own(query: dl.Query, loose: bool) -> None:
     assert is_loose(query.plan) == loose
+
+
+@pytest.mark.parametrize(
+    "query",
+    [COUNTS.tumble(5), COUNTS.window(start="vs", duration="ve - vs"), COUNTS.window(range=3)],
+)
+def test_coalescing_does_not_change_what_is_loose(query: dl.Query) -> None:
+    assert is_loose(Coalescing().of(query.plan)) == is_loose(query.plan)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +52,7 @@ def test_what_has_lifetimes_of_its_own(query: dl.Query, loose: bool) -> None:
         (COUNTS.window(start="ve", duration=1), ["ends"]),
         (COUNTS.window(start="vs", duration="ve - vs"), ["coalesce"]),
         (COUNTS.tumble(5), ["coalesce"]),
+        (COUNTS.tumble(5).window(range=3), ["starts", "coalesce"]),
         (COUNTS.group_by("k").agg("max(x) AS x"), []),
         (COUNTS.group_by("k").agg("last(x) AS x"), ["coalesce"]),
         (COUNTS.alias("c").join(S.alias("t"), "c.k = t.k").window(range=2), ["starts"]),

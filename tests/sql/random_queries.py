@@ -40,9 +40,9 @@ class Queries:
         self.aliases = 0
 
     def query(self, depth: int = 2) -> Made:
-        makers = [self.plain, self.plain, self.grouped, self.grouped]
+        makers = [self.plain, self.plain, self.grouped, self.grouped, self.using]
         if depth > 0:
-            makers += [self.set_operation, self.top, self.ranked]
+            makers += [self.set_operation, self.top, self.ranked, self.cte]
         return self.random.choice(makers)(depth)
 
     # FROM
@@ -146,6 +146,10 @@ class Queries:
             wanted = self.random.choice(columns.numbers)
             query = f"SELECT {self.number(inner)} AS c FROM {rows}{self.where(inner, 0)}"
             return f"{wanted} {negated}IN ({query})"
+        if columns.numbers and self.random.random() < 0.3:
+            value = self.random.choice(["max", "min", "sum"])
+            query = f"SELECT {value}({self.number(inner)}) AS c FROM {rows}{self.where(inner, 0)}"
+            return f"{self.number(columns)} {self.random.choice(['<', '=', '>='])} ({query})"
         tie = self.equality(columns, inner)
         if self.coin():
             tie += f" AND {self.comparison(inner)}"
@@ -196,6 +200,24 @@ class Queries:
         else:
             sql += " HAVING count(*) > 0"  # no row is said of an empty snapshot
         return Made(sql, tuple(kind for _, kind in items))
+
+    def using(self, depth: int) -> Made:
+        kind = self.random.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
+        rows = self.random.choice([f"t {kind} u USING (k)", f"t NATURAL {kind} u"])
+        distinct = self.random.choice(["", "DISTINCT "])
+        more = self.random.choice(["x + 1 AS c1, c1 * 2 AS c2", "x AS c1, z AS c2"])
+        where = self.where(Columns(("k", "t.k", "u.k"), ("x", "t.y", "z")), 0)
+        return Made(f"SELECT {distinct}k AS c0, {more} FROM {rows}{where}", (TEXT, NUMBER, NUMBER))
+
+    def cte(self, depth: int) -> Made:
+        inner = self.query(depth - 1)
+        name, one, other = self.alias(), self.alias(), self.alias()
+        listed = ", ".join(f"{one}.c{i} AS c{i}" for i in range(len(inner.kinds)))
+        return Made(
+            f"WITH {name} AS ({inner.sql}) SELECT {listed} FROM {name} {one} JOIN {name} {other} "
+            f"ON {one}.c0 = {other}.c0",
+            inner.kinds,
+        )
 
     def set_operation(self, depth: int) -> Made:
         left = self.query(depth - 1)

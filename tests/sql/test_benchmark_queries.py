@@ -73,6 +73,9 @@ QUERIES = {
     "forecast (6)": """
         SELECT sum(l_price * l_discount) AS revenue FROM lineitem
         WHERE l_discount BETWEEN 0.02 AND 0.06 AND l_quantity < 40 HAVING count(*) > 0""",
+    "important parts (11)": """
+        SELECT l_part, sum(l_quantity) AS quantity FROM lineitem GROUP BY l_part
+        HAVING sum(l_quantity) > (SELECT sum(l_quantity) * 0.1 FROM lineitem)""",
     "customer distribution (13)": """
         SELECT n, count(*) AS customers
         FROM (SELECT c_id, count(o_id) AS n

@@ -30,6 +30,11 @@ def test_carriage_returns_are_not_shown() -> None:
     assert SqlError("no", 1, 1, "a\r\nb").pointed() == "a\n^"
 
 
+def test_a_script_that_is_nested_too_deeply() -> None:
+    error = refused(f"SELECT {'(' * 5000}x{')' * 5000} FROM t")
+    assert error.message == "the script is nested too deeply"
+
+
 def test_no_text_no_caret() -> None:
     assert SqlError("no", 3, 1, "one line").pointed() == ""
 

@@ -57,6 +57,8 @@ def test_statements(text: str, statements: list[str]) -> None:
         ("INSERT INTO q VALUES (1)", "INSERT takes a query @ VALUES (1)"),
         ("CREATE STREAM q (from INT)", "from is a word of SQL, write `from` @ from INT"),
         ("SELECT k FROM t WHERE", "something is missing here @ WHERE"),
+        ("SELECT k, FROM t", "a column is expected after the , @ , FROM"),
+        ("SELECT k FROM t /* why", "a /* is opened here and not closed @ /* why"),
         ("SET emit", "emit needs a value @ emit"),
         ("SET emit = eager SET block = 2", "is there a ; missing? @ SET block"),
         ("SELECT k FROM SESSION(t, 10)", "SESSION windows are not supported @ SESSION"),

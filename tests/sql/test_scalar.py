@@ -18,6 +18,13 @@ def test_a_comparison_is_a_semi_join(condition: str, label: str) -> None:
     assert top.label() == label
 
 
+def test_in_having() -> None:
+    text = "SELECT k, sum(x) AS s FROM t GROUP BY k HAVING s > (SELECT avg(z) FROM u) AND k > 'a'"
+    tree = plan(text).tree()
+    assert "semi join on (CAST(`$0` AS DOUBLE) > `$value`)" in tree
+    assert "select (k > 'a')" in tree
+
+
 @pytest.mark.parametrize(
     ("condition", "said"),
     [

@@ -10,7 +10,8 @@ from tests.sql.declared import T, U
 
 def expression(text: str) -> exp.Expr:
     [select] = parse_script(f"SELECT {text} FROM t")
-    return select.expressions[0]
+    node: exp.Expr = select.expressions[0]
+    return node
 
 
 def test_inner_relations_hide_outer_ones() -> None:

@@ -64,6 +64,12 @@ def test_a_declared_sink_gives_names_and_types() -> None:
     assert named["s"].schema.names == ("a", "n")
 
 
+def test_ctes_before_and_after_insert() -> None:
+    before = "WITH a AS (SELECT k FROM t) INSERT INTO o SELECT * FROM a"
+    after = "INSERT INTO o WITH a AS (SELECT k FROM t) SELECT * FROM a"
+    assert outputs(before) == outputs(after)
+
+
 def test_settings_hold_for_what_follows() -> None:
     script = read_script(
         "SELECT k FROM t; SET emit = 'eager'; SET block = 2 SECONDS; CREATE STREAM a AS SELECT k "

@@ -1,14 +1,12 @@
 """`driftline explain`: the plan of each query as a tree, with what every operator does and keeps.
 
-Where a plan runs on Spark is said by the Spark runner: see `where_it_runs`.
+What runs natively in Spark, and where the exchanges are, is said of all queries together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from driftline.cli.runners import DEFAULT_BLOCK, DEFAULT_EMIT, DEFAULT_REMEMBER
@@ -17,9 +15,6 @@ from driftline.cli.scripts import load
 if TYPE_CHECKING:
     from driftline.plan.nodes import Join, Node, Source, Window
     from driftline.sql import Output, Script
-
-SPARK = "driftline.spark.explain"
-"""The module whose function `notes(plan)` says, by the id of a node, where it runs on Spark."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +48,8 @@ def explain(path: str, *, dot: bool, emit: str | None = None) -> None:
         if number:
             print()
         print("\n".join(explained(output, emit)))
+    print()
+    print("\n".join(on_spark(script)))
 
 
 def explained(output: Output, emit: str | None = None) -> list[str]:
@@ -64,7 +61,7 @@ def explained(output: Output, emit: str | None = None) -> list[str]:
     }
     said = ", ".join(f"{name} {value}" for name, value in settings.items())
     lines = [f"{output.name}: {said}"]
-    lines += _tree(output.plan, settings, where_it_runs(output.plan), set())
+    lines += _tree(output.plan, settings["emit"], set())
     if _nothing_final(output.plan, settings["remember"]):
         lines.append(
             "note: without ctis in the input, disorder or remember, nothing is final before the "
@@ -73,37 +70,52 @@ def explained(output: Output, emit: str | None = None) -> list[str]:
     return lines
 
 
-def where_it_runs(plan: Node) -> dict[int, str]:
-    """What the Spark runner says of each node, by its id; nothing where there is no such runner."""
-    if find_spec("driftline.spark") is None or find_spec(SPARK) is None:
-        return {}
-    found: dict[int, str] = import_module(SPARK).notes(plan)
-    return found
-
-
 def _nothing_final(plan: Node, remember: str) -> bool:
     return remember == DEFAULT_REMEMBER and any(
         source.disorder is None for source in plan.sources().values()
     )
 
 
-def _tree(
-    node: Node, settings: dict[str, str], places: dict[int, str], seen: set[int]
-) -> list[str]:
+def _tree(node: Node, emit: str, seen: set[int]) -> list[str]:
     if id(node) in seen and node.inputs:
         return [f"{node.label()} (the same as above)"]
     seen.add(id(node))
-    remarks = remarks_on(node, settings["emit"]).lines()
-    if id(node) in places:
-        remarks.append(f"runs: {places[id(node)]}")
+    remarks = remarks_on(node, emit).lines()
     bar = "│ " if node.inputs else "  "
     lines = [node.label(), *(f"{bar}  {line}" for line in remarks)]
     for number, child in enumerate(node.inputs):
         last = number == len(node.inputs) - 1
-        for place, line in enumerate(_tree(child, settings, places, seen)):
+        for place, line in enumerate(_tree(child, emit, seen)):
             edge = ("└─ " if last else "├─ ") if place == 0 else ("   " if last else "│  ")
             lines.append(edge + line)
     return lines
+
+
+def on_spark(script: Script) -> list[str]:
+    """How Spark runs the queries: a stateful stage for each level of fragments, and its inputs."""
+    from driftline.plan.fragments import cut_together
+
+    plans = {output.name: output.plan for output in script.outputs}
+    lines = ["on Spark:"]
+    for fragment in cut_together(plans, _reads_plain_records):
+        lines.append(f"  stage {fragment.level}: {fragment.name}")
+        lines += [f"    {line}" for line in fragment.plan.tree().split("\n")]
+        for each in fragment.inputs:
+            keys = ", ".join(map(str, each.keys))
+            where = f"by {keys}" if keys else "to one shard"
+            if isinstance(each.origin, str):
+                lines.append(f"    exchange: the answer of {each.origin}, {where}")
+                continue
+            lines.append(f"    exchange: {each.origin.source.name}, {where}")
+            native = ", ".join(step.label() for step in each.origin.steps)
+            if native:
+                lines.append(f"      before it, natively in Spark if it reads records: {native}")
+    return lines
+
+
+def _reads_plain_records(source: Source) -> bool:
+    """May Spark itself run the beginning? Only if nothing is ever set aside before it."""
+    return source.time is not None and source.disorder is None
 
 
 def remarks_on(node: Node, emit: str) -> Remarks:
@@ -156,7 +168,8 @@ def _source(node: Source) -> Remarks:
         lifetimes = f"those of the event log, or [{node.time}, ∞) for plain records"
     final = "ctis of the log"
     if node.disorder is not None:
-        final += f", or for plain records the latest time less {node.disorder} ticks"
+        late = _span(node.disorder, node.timestamps)
+        final += f", or for plain records the latest time less {late}"
     return Remarks(
         lifetimes,
         state="lifetimes that may still be retracted, and what waits for block",
@@ -166,18 +179,31 @@ def _source(node: Source) -> Remarks:
 
 
 def _window(node: Window) -> str:
+    size, slide = (_span(each, node.timestamps) for each in (node.size, node.slide))
     match node.form:
         case "sliding":
-            return f"[vs, vs + {node.size})"
+            return f"[vs, vs + {size})"
         case "hopping":
-            return (
-                f"from the first multiple of {node.slide} after vs to that after vs + {node.size}"
-            )
+            return f"from the first multiple of {slide} after vs to that after vs + {size}"
         case "now":
             return "[vs, vs + 1)"
         case "unbounded":
             return "[vs, ∞)"
     return f"from {node.start}, for {node.duration}"
+
+
+def _span(ticks: int, timestamps: bool) -> str:
+    """A duration as it would be written."""
+    from driftline.model.time import INFINITY, TICKS_PER_SECOND
+
+    if ticks == INFINITY:
+        return "∞"
+    if not timestamps:
+        return str(ticks)
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        if ticks and ticks % (length * TICKS_PER_SECOND) == 0:
+            return f"{ticks // (length * TICKS_PER_SECOND)} {unit}"
+    return f"{ticks} µs"
 
 
 def _join_keys(node: Join) -> str:

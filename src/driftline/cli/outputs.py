@@ -89,6 +89,41 @@ def _opened(path: Path, suffix: str) -> Iterator[IO[bytes]]:
             yield smaller
 
 
+def check_types(target: str, plans: Mapping[str, Node]) -> None:
+    """Refuses columns that the format of the output cannot hold."""
+    suffixes = [suffix.lower() for suffix in Path(target).suffixes]
+    if target.endswith(os.sep) or Path(target).is_dir() or ".parquet" in suffixes:
+        return
+    for plan in plans.values():
+        for name, each in zip(plan.schema.names, plan.schema, strict=True):
+            if not (_fits_csv if ".csv" in suffixes else _fits_json)(each.type):
+                from driftline.plan.types import type_name
+
+                raise Problem(
+                    f"the column {name} is a {type_name(each.type)}, which "
+                    f"{'CSV' if '.csv' in suffixes else 'an event log'} cannot hold: cast it, or "
+                    "write Parquet (--output FILE.parquet)"
+                )
+
+
+def _fits_csv(kind: Any) -> bool:
+    from driftline.plan.types import INTERVAL, INTERVAL_MONTHS, is_nested
+
+    return not is_nested(kind) and kind not in (INTERVAL, INTERVAL_MONTHS)
+
+
+def _fits_json(kind: Any) -> bool:
+    import pyarrow as pa
+
+    from driftline.model.log.text import values_text
+
+    try:
+        values_text(pa.array([], kind), "")
+    except (ValueError, pa.ArrowException):
+        return False
+    return True
+
+
 class Writer:
     """Takes what queries say, batch by batch."""
 

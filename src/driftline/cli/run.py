@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from driftline.cli.errors import Problem
 from driftline.cli.inputs import STANDARD_INPUT, Inputs, read_inputs
-from driftline.cli.outputs import Writer, writer
+from driftline.cli.outputs import Writer, check_types, writer
 from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, runner
 from driftline.cli.scripts import load
 
@@ -43,6 +43,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     script = load(path)
     run_queries = runner(runner_name)
     queries = [Query(each.name, each.plan, _consistency(each, wishes)) for each in script.outputs]
+    check_types(wishes.output, {query.name: query.plan for query in queries})
     sources = _sources(script)
     inputs = read_inputs(wishes.inputs, sources, collect_bad=wishes.dead_letters is not None)
     plans = {query.name: query.plan for query in queries}

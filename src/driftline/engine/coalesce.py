@@ -6,11 +6,12 @@
 State: for every row the times at which the number of its copies changes (see `coalesce_kernel`).
 A cti C lets go every stretch that ends before it.
 
-A stretch that reaches up to C, [a, b) with a < C ≤ b, may still become longer. In a stream that is
-a full retraction with sync time a, and another insert: so the output's cti is the least of C and
-the starts of all such stretches. Where only vs or only ve matters, `edges` does not wait like that.
-Nor does an operator that goes by the snapshots, and by vs only to put rows in order: with `growing`
-a stretch may become longer from C on, and the output's cti is C - 1.
+A stretch that reaches up to C, [a, b) with a < C ≤ b, may still become longer. That changes nothing
+before C, but in a stream it would be a full retraction with sync time a, and another insert; and to
+wait until no stretch can grow any more would be to wait for ever, if one has no end. So what comes
+out is right as a sum of lifetimes, and up to the cti, C - 1, as snapshots; only an operator that
+goes by these may follow, or one without state and then `retell`. Where only vs or only ve matters,
+`edges` is all that is needed.
 """
 
 from __future__ import annotations
@@ -32,37 +33,33 @@ Int64s = NDArray[np.int64]
 
 
 class Coalesce(Operator):
-    """`hold`: of each slot the start of what may become longer; `due`: when it changes next."""
+    """`slots`: one for every row; `due`: when what is held of it has to be looked at again."""
 
-    def __init__(self, schema: pa.Schema, *, growing: bool = False) -> None:
+    def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
-        self.growing = growing
+        self.cti = BEGINNING
         self._start_empty()
 
     def _start_empty(self) -> None:
         self.slots, self.due = Slots(), Due()
         self.runs = Runs(coalesce_kernel.COLUMNS, 0)
-        self.hold = np.zeros(0, np.int64)
-        self.cti = BEGINNING
-        self.promised = BEGINNING  # the latest cti of the output
 
     def process(self, port: int, batch: Batch) -> Batch:
         output = self._changed(batch) if len(batch) else empty(self.schema)
+        cti = BEGINNING
         if batch.cti > self.cti:
             self.cti = batch.cti
+            cti = self.cti - (self.cti < INFINITY)
             if self.cti == INFINITY:
                 self._start_empty()
-                self.cti = INFINITY
             else:
                 self._settle(self.due.up_to(self.cti - 1))
         added = output.vs[output.weight > 0]
         high = int(added.max()) if len(added) else BEGINNING
-        return Batch(output.vs, output.ve, output.weight, output.payload, self._promise(), high)
+        return Batch(output.vs, output.ve, output.weight, output.payload, cti, high)
 
     def _changed(self, batch: Batch) -> Batch:
-        slots, new = self.slots.find_or_add(batch.row_fingerprints())
-        self._make_room()
-        self.hold[slots[new]] = INFINITY
+        slots, _ = self.slots.find_or_add(batch.row_fingerprints())
         touched, counts, order = by_slot(slots, self.slots.used)
         self.runs.reserve(touched, self.runs.sizes(touched) + 2 * counts)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
@@ -75,32 +72,13 @@ class Coalesce(Operator):
 
     def _settle(self, slots: Int64s) -> None:
         """Let go what is final of some slots."""
-        due = np.empty(len(slots), np.int64)
-        coalesce_kernel.settle(slots, self.runs.arrays, self.cti, self.hold, due)
-        self.due.set(slots, due)
+        self.due.set(slots, coalesce_kernel.settle(slots, self.runs.arrays, self.cti))
         gone = slots[self.runs.sizes(slots) == 0]
         self.slots.remove(gone)
         self.runs.clear(gone)
-        self.hold[gone] = INFINITY
-
-    def _make_room(self) -> None:
-        if self.slots.used > len(self.hold):
-            grown = np.full(2 * self.slots.used, INFINITY)
-            grown[: len(self.hold)] = self.hold
-            self.hold = grown
-
-    def _promise(self) -> int:
-        """The output's cti, if it advances."""
-        cti = self.cti
-        if cti not in (BEGINNING, INFINITY):
-            cti = cti - 1 if self.growing else min(cti, int(self.hold.min(initial=INFINITY)))
-        if cti <= self.promised:
-            return BEGINNING
-        self.promised = cti
-        return cti
 
     def state_size(self) -> tuple[int, int]:
-        return self.runs.entries(), self.runs.nbytes + self.hold.nbytes + 3 * self.slots.low.nbytes
+        return self.runs.entries(), self.runs.nbytes + 3 * self.slots.low.nbytes
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
@@ -108,8 +86,7 @@ class Coalesce(Operator):
             **{f"slots.{name}": array for name, array in self.slots.snapshot().items()},
             **self.runs.snapshot(live, "runs"),
             "due": self.due.of(live),
-            "hold": self.hold[live],
-            "times": np.array([self.cti, self.promised]),
+            "cti": np.array([self.cti]),
         }
 
     def restore(self, arrays: Arrays) -> None:
@@ -118,8 +95,6 @@ class Coalesce(Operator):
             {name[len("slots.") :]: array for name, array in arrays.items() if "slots." in name}
         )
         live = self.slots.live_slots()
-        self._make_room()
         self.runs.restore(live, arrays, "runs")
         self.due.set(live, arrays["due"].astype(np.int64))
-        self.hold[live] = arrays["hold"]
-        self.cti, self.promised = map(int, arrays["times"].tolist())
+        self.cti = int(arrays["cti"][0])

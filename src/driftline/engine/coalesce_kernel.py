@@ -189,10 +189,10 @@ def _grown(array: Int64s, room: int) -> Int64s:
 
 
 @njit(cache=True, nogil=True)
-def settle(slots: Int64s, runs: RunArrays, cti: int, hold: Int64s, due: Int64s) -> None:
-    """Drop the stretches that end before the cti. Of every slot: since when its first layer that
-    reaches up to the cti has lasted (INFINITY: there is none), and the first time from the cti on
-    at which something changes."""
+def settle(slots: Int64s, runs: RunArrays, cti: int) -> Int64s:
+    """Drop the stretches that end before the cti. Returns the first time from the cti on at which
+    something changes in each slot."""
+    due = np.empty(len(slots), np.int64)
     for number in range(len(slots)):
         slot = slots[number]
         base, size = runs.first[slot], runs.size[slot]
@@ -214,10 +214,10 @@ def settle(slots: Int64s, runs: RunArrays, cti: int, hold: Int64s, due: Int64s) 
         for place in range(top):
             depth += runs.ints[base + place, CHANGE]
             runs.ints[base + place, DEPTH] = depth
-        hold[slot] = runs.ints[base, TIME] if top > 0 else INFINITY
         due[number] = runs.ints[base + read, TIME] if read < size else INFINITY
         if read > top:
             for place in range(read, size):
                 for column in range(COLUMNS):
                     runs.ints[base + top + place - read, column] = runs.ints[base + place, column]
             runs.size[slot] = top + size - read
+    return due

@@ -29,6 +29,7 @@ from driftline.engine.linear import Linear
 from driftline.engine.operator import Operator
 from driftline.engine.project import Project
 from driftline.engine.rank import OrderBy, Rank
+from driftline.engine.retell import Retell
 from driftline.engine.select import Select
 from driftline.engine.set_operators import SetOperator
 from driftline.engine.union import Union
@@ -41,7 +42,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Case, Cast, Column, Expression, Literal
 from driftline.plan.functions.collections import struct
 from driftline.plan.functions.operators import is_not_null
-from driftline.plan.lifetimes import Coalescing
+from driftline.plan.lifetimes import Coalescing, is_stretches
 from driftline.plan.types import BOOLEAN
 
 Int64s = NDArray[np.int64]
@@ -184,15 +185,17 @@ class _Compiler:
                 assert node.start is not None
                 assert node.duration is not None
                 operator = AlterLifetime(schema, _times(node.start), _times(node.duration))
-        return self._after("window", operator, self.step(node.input))
+        return self._retold(node, self._after("window", operator, self.step(node.input)))
+
+    def _retold(self, node: nodes.Window | nodes.WindowColumns, step: Step) -> Step:
+        """What follows stretches that may still grow, as a valid stream."""
+        if not is_stretches(node.input):
+            return step
+        return self._after("retell", Retell(step.operator.schema), step)
 
     def _coalesce(self, node: nodes.Coalesce) -> Step:
         schema = node.schema.arrow
-        operator: Operator
-        if node.part == "stretches":
-            operator = Coalesce(schema, growing=node.growing)
-        else:
-            operator = Edges(schema, node.part)
+        operator = Coalesce(schema) if node.part == "stretches" else Edges(schema, node.part)
         return self._after(node.label(), operator, self.step(node.input))
 
     def _final(self, node: nodes.Final) -> Step:
@@ -209,7 +212,7 @@ class _Compiler:
             node.time,
             timestamps=pa.types.is_timestamp(node.schema.fields[-1].type),
         )
-        return self._after("windows", operator, self.step(node.input))
+        return self._retold(node, self._after("windows", operator, self.step(node.input)))
 
     def _join(self, node: nodes.Join) -> Step:
         both = (node.left.schema + node.right.schema).arrow

@@ -166,6 +166,8 @@ def readable(error: ParseError) -> ExpressionError:
 def unreadable(error: TokenError, text: str) -> ExpressionError:
     """What stops the tokenizer: in nearly all cases a quote that is not closed."""
     found = _NOT_CLOSED.search(str(error.__cause__ or error))
+    if found is None and "/*" in text and text.rfind("/*") > text.rfind("*/"):
+        found = _NOT_CLOSED.match(f"Missing /* from 1:{text.rfind('/*')}")
     if found is None:
         what = " ".join(_TERMINAL_STYLE.sub("", str(error)).split())
         what = what.replace("Error tokenizing", "cannot read")

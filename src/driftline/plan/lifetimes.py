@@ -3,7 +3,7 @@
     exact   in which pieces a row is said is part of the meaning: a source, what a window gives, and
             select, project, union and inner join of such
     loose   only the snapshots are: aggregates, distinct, set operators, rank, outer, semi and anti
-            joins, and whatever is computed from these
+            joins, whatever is computed from these, and a window by both vs and ve over such
 
 A window, windows as columns by vs, and the aggregates that go by the start of lifetimes need exact
 input. Before these, a loose one is coalesced: the answer then depends on its snapshots alone.
@@ -25,8 +25,12 @@ BY_START = ("first", "last", "any_value", "array_agg", "collect_set")
 def is_loose(node: nodes.Node) -> bool:
     """Whether it is left open in how many pieces a row is said."""
     match node:
-        case nodes.Source() | nodes.Leaf() | nodes.Window() | nodes.Coalesce() | nodes.Final():
+        case nodes.Source() | nodes.Leaf() | nodes.Final():
             return False
+        case nodes.Coalesce(part=part):
+            return part == "stretches"  # which may still grow
+        case nodes.Window():
+            return needed(node) == "stretches" and is_loose(node.input)
         case nodes.Join(how=how) if how != "inner":
             return True
         case (
@@ -39,6 +43,10 @@ def is_loose(node: nodes.Node) -> bool:
         ):
             return any(map(is_loose, node.inputs))
     return True
+
+
+def is_stretches(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Coalesce) and node.part == "stretches"
 
 
 class Coalescing:
@@ -64,15 +72,17 @@ class Coalescing:
                 if made is not value:
                     changed[each.name] = made
         whole = replace(node, **changed) if changed else node
+        if any(isinstance(each, nodes.Coalesce) for each in whole.inputs):
+            return whole
         match whole:
             case nodes.Window(input=given) if is_loose(given):
                 return replace(whole, input=nodes.Coalesce(given, needed(whole)))
             case nodes.WindowColumns(input=given, time=None) if is_loose(given):
                 return replace(whole, input=nodes.Coalesce(given))
             case nodes.Aggregate(input=given) if is_loose(given) and _goes_by_start(whole):
-                return replace(whole, input=nodes.Coalesce(given, growing=True))
+                return replace(whole, input=nodes.Coalesce(given))
             case nodes.Final(input=given, window_end=None) if is_loose(given):
-                return replace(whole, input=nodes.Coalesce(given, growing=True))
+                return replace(whole, input=nodes.Coalesce(given))
         return whole
 
 

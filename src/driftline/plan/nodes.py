@@ -246,25 +246,12 @@ class Window(_OneInput):
 @dataclass(frozen=True)
 class Coalesce(_OneInput):
     """The longest stretches of each row, or their starts or ends alone; see the reference's
-    `coalesce`. `driftline.plan.lifetimes` puts it where it is needed. With `growing`, a stretch may
-    become longer without being taken back first."""
+    `coalesce`. `driftline.plan.lifetimes` puts it where it is needed."""
 
     part: Literal["stretches", "starts", "ends"] = "stretches"
-    growing: bool = False
 
     def label(self) -> str:
         return "coalesce" if self.part == "stretches" else self.part
-
-
-@dataclass(frozen=True)
-class Final(_OneInput):
-    """What can not change any more, each row once; see the reference's `finals`. `window_end`: the
-    column by which rows are answers about windows. `driftline.plan.finals` makes it."""
-
-    window_end: str | None = None
-
-    def label(self) -> str:
-        return "final" if self.window_end is None else f"final by {self.window_end}"
 
 
 @dataclass(frozen=True)
@@ -394,3 +381,14 @@ class Rank(_OneInput):
         what = f"top {self.limit}" if self.limit is not None else self.method
         per = f" per {', '.join(map(str, self.partition))}" if self.partition else ""
         return f"{what}{per} by {', '.join(map(str, self.order))}"
+
+
+@dataclass(frozen=True)
+class Final(_OneInput):
+    """What can not change any more, each row once; see the reference's `finals`. `window_end`: the
+    column by which rows are answers about windows. `driftline.plan.finals` makes it."""
+
+    window_end: str | None = None
+
+    def label(self) -> str:
+        return "final" if self.window_end is None else f"final by {self.window_end}"

@@ -3,7 +3,7 @@
 >>> import driftline as dl                                                       # doctest: +SKIP
 >>> from driftline.spark import sinks                                            # doctest: +SKIP
 >>> query = dl.on_spark(vwap, {"trades": spark.readStream.table("trades")})      # doctest: +SKIP
->>> query.start(sinks.console(), checkpoint="checkpoints/vwap")                  # doctest: +SKIP
+>>> query.start(sinks.Console(), checkpoint="checkpoints/vwap")                  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SparkSaid:
     """What one micro-batch has led to. `batches`: by output, the changes and (as their cti) how far
     all that has been said is final now; `dead`: by source; `heads`: by level and shard, what the
     shard holds; `time`: when it began, in milliseconds; `run`: the query, as its checkpoint has it;
-    `timestamps`: the outputs whose times are TIMESTAMPs."""
+    `timestamps`: the outputs and sources whose times are TIMESTAMPs."""
 
     batch_id: int
     batches: Mapping[str, Batch]
@@ -95,7 +95,7 @@ def on_spark(
     ...                                                                          # doctest: +SKIP
     >>> query = dl.on_spark(volume, {"trades": spark.readStream.table("trades")},
     ...                     remember="1 hour", final=True)                       # doctest: +SKIP
-    >>> query.start(sinks.parquet("volume"), checkpoint="checkpoints/volume")    # doctest: +SKIP
+    >>> query.start(sinks.Parquet("volume"), checkpoint="checkpoints/volume")    # doctest: +SKIP
     """
     given = query if isinstance(query, Mapping) else {RESULT: query}
     plans = {name: each if isinstance(each, Node) else each.plan for name, each in given.items()}
@@ -220,7 +220,9 @@ class SparkQuery:
             batches,
             {name: _together(parts) for name, parts in dead.items()},
             heads,
-            timestamps=frozenset(name for name, plan in self.plans.items() if plan.timestamps),
+            timestamps=frozenset(
+                name for name, node in {**sources, **self.plans}.items() if node.timestamps
+            ),
         )
 
 

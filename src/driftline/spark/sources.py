@@ -124,7 +124,7 @@ def _ticks(frame: DataFrame, name: str, source: Source) -> Column:
     from pyspark.sql.pandas.types import to_arrow_type
 
     column = f.col(quoted(name))
-    kind = to_arrow_type(frame.schema[name].dataType)
+    kind = to_arrow_type(frame.schema[name].dataType, timezone="UTC")
     if is_integer(kind):
         return column.cast("bigint")
     if is_timestamp(kind) and (source.timestamps or source.time == name):

@@ -74,6 +74,8 @@ def in_text(text: str) -> Iterator[None]:
         raise SqlError(error.message, line, column, text) from None
     except PlanError as error:
         raise SqlError(str(error), *FIRST_PLACE, text) from None
+    except RecursionError:
+        raise SqlError("the script is nested too deeply", *FIRST_PLACE, text) from None
 
 
 def refuse(message: str, node: exp.Expr) -> ExpressionError:

@@ -102,6 +102,12 @@ class DriftlineSql(DriftlineSpark):
                 self.refuse("GROUP BY window(…) is written FROM TUMBLE(…) or HOP(…) here")
             return super()._parse_query_modifiers(this)
 
+        def _parse_projections(self) -> Any:
+            found = super()._parse_projections()
+            if self._prev and self._prev.token_type == TokenType.COMMA:
+                self.refuse("a column is expected after the ,", self._prev)
+            return found
+
         # Statements
 
         def _create(self) -> exp.Expr:

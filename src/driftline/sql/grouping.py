@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from driftline.plan import nodes
@@ -19,7 +21,7 @@ class Groups:
         self.scope = scope
         self.keys: dict[Expression, str] = {}
         self.calls: dict[AggregateCall, str] = {}
-        self.conditions: list[Expression] = []
+        self.filters: list[Callable[[nodes.Node], nodes.Node]] = []
 
     def add_key(self, value: Expression, name: str | None = None) -> None:
         """A key; `name` is what the select list calls it."""
@@ -36,7 +38,8 @@ class Groups:
     def having(self, value: Expression, node: exp.Expr) -> None:
         if value.type != BOOLEAN:
             raise refuse(f"HAVING needs a condition, and {node.sql('spark')} is none", node)
-        self.conditions.append(self.over(value, node))
+        condition = self.over(value, node)
+        self.filters.append(lambda plan: nodes.Select(plan, condition))
 
     def over(self, value: Expression, node: exp.Expr) -> Expression:
         """An expression over rows, as one over groups."""
@@ -81,8 +84,8 @@ class Groups:
             grouped = nodes.Aggregate(self.scope.plan, keys, calls)
         else:
             grouped = nodes.Distinct(nodes.Project(self.scope.plan, keys))
-        for condition in self.conditions:
-            grouped = nodes.Select(grouped, condition)
+        for keep in self.filters:
+            grouped = keep(grouped)
         return grouped
 
 

@@ -6,11 +6,13 @@ its value is null, and the comparison not true: this is a semi join on the compa
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import AggregateCall, Column
+from driftline.plan.expressions import AggregateCall, Column, Expression
 from driftline.plan.resolver import place_of
 from driftline.plan.types import Schema
 from driftline.sql.errors import refuse
@@ -39,9 +41,17 @@ def compared_subquery(node: exp.Expr) -> exp.Subquery | None:
 
 
 def compared(
-    scope: Scope, node: exp.Expr, query: exp.Subquery, names: Relations, bind: BindQuery
-) -> nodes.Node:
-    """The rows for which a comparison with a subquery is true."""
+    scope: Scope,
+    node: exp.Expr,
+    query: exp.Subquery,
+    names: Relations,
+    bind: BindQuery,
+    resolve: Callable[[exp.Expr, Schema], Expression] | None = None,
+) -> Callable[[nodes.Node], nodes.Node]:
+    """What keeps the rows for which a comparison with a subquery is true.
+
+    `resolve` reads the comparison, if not over the rows of the scope (but over groups of them).
+    """
     plan = _bound(scope, query, names, bind)
     same_time(scope.plan, plan, query)
     if len(plan.schema) != 1:
@@ -53,9 +63,9 @@ def compared(
     inner = compared_subquery(copy)
     assert inner is not None
     inner.replace(exp.column(exp.to_identifier(VALUE, quoted=True)))
-    condition = scope.resolve(copy, Schema.of({VALUE: kind}))
+    condition = (resolve or scope.resolve)(copy, Schema.of({VALUE: kind}))
     check_condition(condition, node, "WHERE")
-    return nodes.Join(scope.plan, right, "semi", condition)
+    return lambda rows: nodes.Join(rows, right, "semi", condition)
 
 
 def _bound(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuery) -> nodes.Node:

@@ -196,6 +196,10 @@ class _Reader:
         name, query = node.this.name, node.args["query"]
         if name.lower() in self.names.read and name not in self._outputs:
             raise refuse(f"{name} is read before INSERT INTO fills it: move the INSERT up", node)
+        if node.args.get("with_") is not None:
+            if query.args.get("with_") is not None:
+                raise refuse("WITH stands before INSERT and after it: one is enough", query)
+            query.set("with_", node.args["with_"])
         plan = bind_query(query, self.names)
         columns = node.args.get("columns")
         if columns:

@@ -13,14 +13,16 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression
+from driftline.plan.types import Schema
 from driftline.sql.errors import refuse
 from driftline.sql.grammar import TEXT
 from driftline.sql.grouping import Groups
 from driftline.sql.order import limit_of, order_item, unsupported_order
 from driftline.sql.overs import Overs
+from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, replaced, walked
 from driftline.sql.tables import BindQuery, bind_from
-from driftline.sql.where import filtered
+from driftline.sql.where import conjuncts_of, filtered
 
 _REFUSED_ELSEWHERE = ("offset", "sort", "distribute", "cluster", "locks")
 _UNDERSTOOD = (
@@ -268,9 +270,24 @@ class _Select:
         if having is None:
             return
         _refuse_window_functions(having.this, "HAVING")
-        _refuse_subqueries(having.this)
-        condition = self._with_aliases(having.this)
-        groups.having(self.scope.resolve(condition), condition)
+        if not _has_subquery(having.this):
+            condition = self._with_aliases(having.this)
+            groups.having(self.scope.resolve(condition), condition)
+            return
+
+        def over_groups(node: exp.Expr, more: Schema) -> Expression:
+            return groups.over(self.scope.resolve(node, more), node)
+
+        for part in conjuncts_of(having.this):
+            plain = self._with_aliases(part)
+            query = compared_subquery(plain)
+            if query is None:
+                _refuse_subqueries(plain)
+                groups.having(self.scope.resolve(plain), plain)
+            else:
+                groups.filters.append(
+                    compared(self.scope, plain, query, self.names, self.bind, over_groups)
+                )
 
     def _before_projection(self, groups: Groups | None) -> nodes.Node:
         """The rows that the select list is computed from."""

@@ -31,9 +31,14 @@ class CreateView(exp.Expression):
 
 
 class InsertInto(exp.Expression):
-    """`INSERT INTO name [(column, …)] query`."""
+    """`[WITH …] INSERT INTO name [(column, …)] query`."""
 
-    arg_types: ClassVar[dict[str, Any]] = {"this": True, "columns": False, "query": True}
+    arg_types: ClassVar[dict[str, Any]] = {
+        "this": True,
+        "columns": False,
+        "query": True,
+        "with_": False,
+    }
 
 
 class Setting(exp.Expression):

@@ -33,7 +33,7 @@ def filtered(
     """The rows of a scope for which a condition is true."""
     plain: list[Expression] = []
     subqueries: list[exp.Expr] = []
-    for part in _conjuncts(where):
+    for part in conjuncts_of(where):
         if any(isinstance(each, (exp.Query, exp.Exists)) for each in walked(part)):
             subqueries.append(part)
             continue
@@ -48,12 +48,13 @@ def filtered(
     return scope.over(plan)
 
 
-def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+def conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
+    """The conditions that AND joins."""
     inner = node
     while isinstance(inner, exp.Paren):
         inner = inner.this
     if isinstance(inner, exp.And):
-        return [*_conjuncts(inner.this), *_conjuncts(inner.expression)]
+        return [*conjuncts_of(inner.this), *conjuncts_of(inner.expression)]
     return [inner]
 
 
@@ -76,7 +77,7 @@ class _Subquery:
             return self._in(inner, how)
         query = compared_subquery(inner) if how == "semi" else None
         if query is not None:
-            return compared(self.scope, inner, query, self.names, self.bind)
+            return compared(self.scope, inner, query, self.names, self.bind)(self.scope.plan)
         raise refuse(
             "a subquery in WHERE is [NOT] EXISTS (…), [NOT] IN (…) or the value of a comparison, "
             "and AND joins it with other conditions: write OR as UNION, and the rest as a join",
@@ -156,7 +157,7 @@ class _Subquery:
         joins = query.args.get("joins") or []
         inner = bind_from(query.args["from_"].this, joins, self.names, self.bind)
         where = query.args.get("where")
-        parts = _conjuncts(where.this) if where is not None else []
+        parts = conjuncts_of(where.this) if where is not None else []
         ties = [part for part in parts if self._is_tie(part, inner)]
         self._refuse_other_ties(query, inner, bool(ties))
         if not ties:

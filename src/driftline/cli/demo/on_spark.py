@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,41 +14,14 @@ Answer = dict[tuple[str, str], tuple[int, int]]
 """By symbol and minute: how many trades, and how many shares."""
 
 FILES = 8
-STDERR = 2
 WATERMARK = "1 minute"
 
 
 def session() -> Any:
     """A quiet local Spark."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
+    from driftline.spark.session import session as quiet_session
 
-    builder = (
-        SparkSession.builder.master("local[*]")
-        .appName("driftline-demo")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "OFF")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-    )
-    with _silence():
-        return builder.getOrCreate()
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Processes started inside inherit no place to complain to: the JVM is noisy at its start."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(STDERR), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, STDERR)
-    try:
-        yield
-    finally:
-        os.dup2(kept, STDERR)
-        os.close(kept)
-        os.close(nowhere)
+    return quiet_session("driftline-demo", "local[*]", {"spark.sql.shuffle.partitions": "2"})
 
 
 def on_the_table(spark: Any, trades: pa.Table) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from driftline.model.time import BEGINNING, show
 from driftline.spark.views import ViewName, view_of
@@ -11,6 +11,7 @@ from driftline.spark.views import ViewName, view_of
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console as RichConsole
+    from rich.text import Text
 
     from driftline.spark.query import SparkSaid
 
@@ -38,7 +39,7 @@ class Console:
                 self._draw(f"{name}, micro-batch {said.batch_id}{until}", table)
         for name, letters in said.dead.items():
             if len(letters):
-                reason = letters.reasons(timestamps=False)[0]
+                reason = letters.reasons(name in said.timestamps)[0]
                 self.console.print(f"{name}: {len(letters)} dead, the first: {reason}")
 
     def _draw(self, title: str, table: pa.Table) -> None:
@@ -56,14 +57,14 @@ class Console:
             self.console.print(f"… and {table.num_rows - self.rows} more rows")
 
 
-def _justify(kind: pa.DataType) -> str:
+def _justify(kind: pa.DataType) -> Literal["left", "right"]:
     import pyarrow as pa
 
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return "right" if any(test(kind) for test in numbers) else "left"
 
 
-def _cells(values: Sequence[object]) -> list[object]:
+def _cells(values: Sequence[object]) -> list[Text]:
     from rich.text import Text
 
     return [Text("" if value is None else str(value)) for value in values]

@@ -57,7 +57,7 @@ class EventLog:
 
     def __call__(self, said: SparkSaid) -> None:
         if self.run != said.run:
-            self._go_on(said.run)
+            self.claim(said.run)
         if said.batch_id <= self.batch:
             return
         with self.path.open("r+b" if self.path.exists() else "w+b") as file:
@@ -70,12 +70,15 @@ class EventLog:
         self.batch = said.batch_id
         for name, batch in said.batches.items():
             self.final[name] = max(batch.cti, self.final.get(name, BEGINNING))
+        self._write_note()
+
+    def _write_note(self) -> None:
         note = {"run": self.run, "batch": self.batch, "length": self.length, "final": self.final}
         with whole_file(self.note) as file:
             file.write(json.dumps(note).encode())
 
-    def _go_on(self, run: str) -> None:
-        """From where an earlier process has stopped."""
+    def claim(self, run: str) -> None:
+        """Go on from where an earlier process has stopped, or begin."""
         if self.note.exists():
             known = json.loads(self.note.read_text())
             if known["run"] != run:
@@ -91,6 +94,7 @@ class EventLog:
         elif self.path.exists() and self.path.stat().st_size:
             raise PlanError(f"{self.path} is there already: give another file")
         self.run = run
+        self._write_note()  # before anything is in the log
 
 
 def write_events(file: IO[bytes], said: SparkSaid, final: Mapping[str, int]) -> None:

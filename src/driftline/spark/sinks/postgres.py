@@ -57,6 +57,7 @@ class Postgres:
             ) from None
         self.conninfo, self.keys, self.output = conninfo, list(keys), output
         self.names = table.split(".") if isinstance(table, str) else list(table)
+        self.made = False
 
     @property
     def table(self) -> Identifier:
@@ -74,17 +75,13 @@ class Postgres:
         schema = found.rows.schema
         keys = [schema.names[place] for place in key_places(schema, self.keys)]
         with psycopg.connect(self.conninfo) as connection:  # commits at its end
-            if said.batch_id == 0 or not self._has(connection, PROGRESS):
-                self._create(connection, schema, keys)
-            if not self._is_next(connection, said):
-                return
-            if len(found):
+            if not self.made:
+                self._make(connection, schema, keys)
+            if self._is_next(connection, said) and len(found):
                 self._write(connection, found, keys)
+        self.made = True
 
-    def _has(self, connection: Connection, table: str) -> bool:
-        return connection.execute("SELECT to_regclass(%s)", [table]).fetchone() != (None,)
-
-    def _create(self, connection: Connection, schema: pa.Schema, keys: list[str]) -> None:
+    def _make(self, connection: Connection, schema: pa.Schema, keys: list[str]) -> None:
         from psycopg.sql import SQL, Identifier
 
         connection.execute(

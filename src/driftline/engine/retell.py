@@ -1,0 +1,23 @@
+"""Retell: the same snapshots, told as a valid stream.
+
+    retell(H), at every time:  the snapshot of H
+
+After `coalesce`, and the window that follows it, a lifetime may become longer while its start is
+final already. What such a batch changes it changes at or after the cti: only to say it in a stream,
+the lifetime must not be taken back as a whole. So what is new is said in a piece of its own. State:
+that of minus, with nothing to take away.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from driftline.engine.set_operators import SetOperator
+from driftline.model.reference.latency import Level
+
+
+class Retell(SetOperator):
+    ports = 1
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema, "minus", distinct=False, level=Level.EAGER)

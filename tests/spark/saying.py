@@ -1,0 +1,65 @@
+"""What a query says on Spark, made by the local runner: for tests of what comes after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import driftline as dl
+from driftline.engine.local import Options, run_all, sources_of
+from driftline.model.time import BEGINNING
+from driftline.spark.query import SparkSaid
+
+START = 1_767_261_600_000  # 2026-01-01 10:00
+MINUTE = 60_000
+
+
+def said(
+    queries: Mapping[str, dl.Query], inputs: Mapping[str, Any], batch: int, run: str = "one"
+) -> list[SparkSaid]:
+    """Every micro-batch takes so many events, and begins a minute after the one before it."""
+    plans = {name: query.plan for name, query in queries.items()}
+    nodes = {**sources_of(plans.values()), **plans}
+    stamps = frozenset(name for name, node in nodes.items() if node.timestamps)
+    final = dict.fromkeys(plans, BEGINNING)
+    found = []
+    for number, outputs in enumerate(run_all(plans, inputs, Options(batch=batch))):
+        batches = {}
+        for name, each in outputs.batches.items():
+            final[name] = max(final[name], each.cti)
+            batches[name] = replace(each, cti=final[name])
+        found.append(
+            SparkSaid(
+                number,
+                batches,
+                outputs.dead,
+                time=START + number * MINUTE,
+                run=run,
+                timestamps=stamps,
+            )
+        )
+    return found
+
+
+TRADES = dl.stream("trades", {"symbol": "STRING", "qty": "BIGINT"})
+VOLUME = TRADES.group_by("symbol").agg("sum(qty) AS qty", "count(*) AS n")
+EVENTS = [
+    dl.Insert(1, dl.INFINITY, dl.Row(symbol="A", qty=5)),
+    dl.Insert(2, dl.INFINITY, dl.Row(symbol="B", qty=7)),
+    dl.Insert(3, dl.INFINITY, dl.Row(symbol="A", qty=1)),
+    dl.Cti(2),
+    dl.Retract(2, dl.INFINITY, 4, dl.Row(symbol="B", qty=7)),
+    dl.Insert(1, dl.INFINITY, dl.Row(symbol="C", qty=9)),  # too late
+    dl.Insert(5, dl.INFINITY, dl.Row(symbol=None, qty=None)),
+]
+"""Of B nothing is left; C is a dead letter."""
+
+CURRENT = [
+    {"symbol": None, "qty": None, "n": 1},
+    {"symbol": "A", "qty": 6, "n": 2},
+]
+
+
+def volumes(batch: int = 2, run: str = "one") -> list[SparkSaid]:
+    return said({"result": VOLUME}, {"trades": EVENTS}, batch, run)

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import io
+
+from rich.console import Console as RichConsole
+
+from driftline.spark.sinks import Console
+from tests.spark.saying import volumes
+
+
+def test_results_are_drawn() -> None:
+    text = io.StringIO()
+    sink = Console("current", rows=1, console=RichConsole(file=text, width=80))
+    for each in volumes():
+        sink(each)
+    drawn = text.getvalue()
+    assert "result, micro-batch 0" in drawn
+    assert "│ op │ symbol │ qty │ n │" in drawn
+    assert "… and 1 more rows" in drawn
+    assert "trades: 1 dead, the first: too late: its sync time 1 is before the cti 2" in drawn
+    assert "final up to ∞" in drawn or "final up to 2" in drawn

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import driftline as dl
+from driftline.plan.errors import PlanError
+from driftline.spark.sinks import Delta, Memory
+from tests.spark.saying import CURRENT, EVENTS, TRADES, VOLUME, said, volumes
+
+deltalake = pytest.importorskip("deltalake")
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
+    return sorted(found, key=str)
+
+
+def test_every_micro_batch_is_appended_once(tmp_path: Path) -> None:
+    memory, sink = Memory(), Delta(str(tmp_path))
+    for each in volumes():
+        memory(each)
+        sink(each)
+        Delta(str(tmp_path))(each)  # comes again after a crash
+    assert rows(tmp_path) == sorted(memory.table().to_pylist(), key=str)
+
+
+def test_another_query_may_append_too(tmp_path: Path) -> None:
+    for run in ("one", "two"):
+        Delta(str(tmp_path))(volumes(run=run)[0])
+    assert len(rows(tmp_path)) == 2 * len(volumes()[0].batches["result"])
+
+
+def test_a_table_of_current_values(tmp_path: Path) -> None:
+    for batch in (1, 2, 100):
+        path = tmp_path / str(batch)
+        for each in volumes(batch):
+            Delta(str(path), keys=["symbol"])(each)
+            Delta(str(path), keys=["symbol"])(each)
+        assert rows(path) == sorted(CURRENT, key=str)
+
+
+def test_several_results_have_tables(tmp_path: Path) -> None:
+    sink = Delta(str(tmp_path), "history")
+    for each in said({"all": TRADES, "volume": VOLUME}, {"trades": EVENTS}, 100):
+        sink(each)
+    assert len(rows(tmp_path / "all")) >= 3
+    assert {"system_time", "batch", "weight", "symbol"} <= rows(tmp_path / "volume")[0].keys()
+
+
+def test_a_key_that_is_none_is_refused_also_over_several_micro_batches(tmp_path: Path) -> None:
+    events = [dl.Insert(time, dl.INFINITY, dl.Row(symbol="A", qty=time)) for time in (1, 2)]
+    first, second, *_ = said({"result": TRADES}, {"trades": events}, 1)
+    sink = Delta(str(tmp_path), keys=["symbol"])
+    sink(first)
+    with pytest.raises(PlanError, match=r"two current rows have the key symbol = 'A'"):
+        sink(second)

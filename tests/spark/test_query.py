@@ -1,0 +1,183 @@
+"""Queries on Spark, from DataFrames to sinks."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import driftline as dl
+from driftline.plan.errors import PlanError
+from driftline.spark import sinks
+from driftline.spark.history import believed
+from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.session import configured
+
+START = datetime(2026, 1, 1, 10, tzinfo=UTC)
+COLUMNS = {"symbol": "STRING", "qty": "BIGINT", "at": "TIMESTAMP"}
+TRADES = dl.stream("trades", COLUMNS, time="at", disorder="10 seconds")
+VOLUME = TRADES.tumble("1 minute").group_by("window_end", "symbol").agg("sum(qty) AS qty")
+
+# second, symbol, quantity; a line is a micro-batch
+BATCHES = [
+    [(1, "A", 5), (3, "B", 7), (2, "A", 1)],
+    [(62, "A", 2), (58, "B", 4)],  # one in the next minute, one that comes later than it
+    [(75, "A", 1), (130, "B", 6)],
+]
+FINAL = [
+    (START + timedelta(minutes=minute), symbol, qty)
+    for minute, symbol, qty in [(1, "A", 6), (1, "B", 11), (2, "A", 3)]
+]
+
+
+@pytest.fixture
+def trades(spark: Any, tmp_path: Path) -> Any:
+    """A directory of Parquet files that Spark streams, one a micro-batch."""
+    import os
+
+    folder = tmp_path / "trades"
+    folder.mkdir()
+    for number, batch in enumerate(BATCHES):
+        seconds, symbols, quantities = zip(*batch, strict=True)
+        at = pa.array([START + timedelta(seconds=second) for second in seconds])
+        table = pa.table({"symbol": symbols, "qty": quantities, "at": at})
+        path = folder / f"{number}.parquet"
+        pq.write_table(table.cast(pa.schema([*list(table.schema)[:2], ("at", UTC_STAMP)])), path)
+        os.utime(path, (number + 1, number + 1))
+    schema = spark.read.parquet(str(folder)).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+UTC_STAMP = pa.timestamp("us", "UTC")
+
+
+def run(query: SparkQuery, sink: Any, folder: Path) -> None:
+    started = query.start(sink, checkpoint=folder, trigger={"availableNow": True})
+    assert started.awaitTermination(150)
+
+
+@pytest.mark.spark
+def test_every_sink_has_every_micro_batch(trades: Any, tmp_path: Path) -> None:
+    memory = sinks.Memory()
+    seen: list[SparkSaid] = []
+    query = dl.on_spark({"volume": VOLUME, "all": TRADES}, {"trades": trades}, shards=2)
+    sink = sinks.Several(
+        memory,
+        sinks.EventLog(tmp_path / "log.jsonl"),
+        sinks.EventLogFiles(tmp_path / "logs"),
+        sinks.Parquet(tmp_path / "history", "history"),
+        sinks.Delta(str(tmp_path / "delta"), "history"),
+        seen.append,
+    )
+    run(query, sink, tmp_path / "checkpoint")
+
+    local = VOLUME.run(trades=_table(), keep_open=True)
+    volume = sorted(memory.history("volume").to_pylist(), key=str)
+    assert volume == sorted(local.history().to_pylist(), key=str)
+    assert memory.history("all").num_rows == 7
+
+    # The system time is the one that Spark wrote down for the micro-batch.
+    for said in seen:
+        offsets = tmp_path / "checkpoint" / "spark" / "offsets" / str(said.batch_id)
+        written = json.loads(offsets.read_text().split("\n")[1])["batchTimestampMs"]
+        assert said.time == written
+    run_ids = {said.run for said in seen}
+    metadata = json.loads((tmp_path / "checkpoint" / "spark" / "metadata").read_text())
+    assert run_ids == {metadata["id"]}
+
+    history = sinks.read_parquet(tmp_path / "history", "volume")
+    first, *_ = (said.time for said in seen)
+    at = datetime.fromtimestamp(first / 1000, UTC)
+    about = START + timedelta(seconds=59)
+    b = [
+        row["qty"]
+        for row in believed(history, about=about, at=at).to_pylist()
+        if row["symbol"] == "B"
+    ]
+    assert b == [7]  # the rest came later
+    b = [row["qty"] for row in believed(history, about=about).to_pylist() if row["symbol"] == "B"]
+    assert b == [11]
+
+
+def _table() -> pa.Table:
+    rows = [row for batch in BATCHES for row in batch]
+    seconds, symbols, quantities = zip(*rows, strict=True)
+    at = pa.array([START + timedelta(seconds=second) for second in seconds]).cast(UTC_STAMP)
+    return pa.table({"symbol": symbols, "qty": quantities, "at": at})
+
+
+@pytest.mark.spark
+def test_final_answers_only(trades: Any, tmp_path: Path) -> None:
+    query = dl.on_spark(VOLUME, {"trades": trades}, final=True, shards=2)
+    run(query, sinks.Parquet(tmp_path / "final", "finals"), tmp_path / "checkpoint")
+    rows = sinks.read_parquet(tmp_path / "final").to_pylist()
+    assert sorted((row["window_end"], row["symbol"], row["qty"]) for row in rows) == FINAL
+
+
+@pytest.mark.spark
+def test_a_micro_batch_that_comes_again_is_written_once(trades: Any, tmp_path: Path) -> None:
+    def crash(said: SparkSaid) -> None:
+        if said.batch_id == 1:
+            raise RuntimeError("crash")
+
+    log, folder = tmp_path / "log.jsonl", tmp_path / "checkpoint"
+    query = dl.on_spark(VOLUME, {"trades": trades}, shards=2)
+    broken = sinks.Several(sinks.EventLog(log), sinks.Parquet(tmp_path / "rows"), crash)
+    with pytest.raises(Exception, match="crash"):
+        run(query, broken, folder)
+    memory = sinks.Memory()
+    whole = sinks.Several(sinks.EventLog(log), sinks.Parquet(tmp_path / "rows"), memory)
+    run(query, whole, folder)
+    assert sorted(memory.said)[0] == 1  # it came again
+    again = sinks.Memory()
+    undisturbed = sinks.Several(sinks.EventLog(tmp_path / "other.jsonl"), again)
+    run(query, undisturbed, tmp_path / "another")
+    assert sorted(log.read_text().splitlines()) == sorted(
+        (tmp_path / "other.jsonl").read_text().splitlines()
+    )
+    assert sinks.read_parquet(tmp_path / "rows").num_rows == again.table().num_rows
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("form", ["parquet", "json", "memory", "console"])
+def test_changes_go_into_sparks_own_sinks(
+    spark: Any, trades: Any, tmp_path: Path, form: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    query = dl.on_spark(TRADES.where("qty > 1").select("symbol", "qty"), {"trades": trades})
+    with configured(spark, query.settings):
+        writer = query.changes().writeStream.format(form).outputMode("append")
+        writer = writer.queryName("changed").trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        if form in ("parquet", "json"):
+            started = writer.start(str(tmp_path / "out"))
+        else:
+            started = writer.start()
+        assert started.awaitTermination(150)
+    if form == "console":
+        assert "symbol" in capfd.readouterr().out
+        return
+    found = (
+        spark.table("changed")
+        if form == "memory"
+        else spark.read.format(form).load(str(tmp_path / "out"))
+    )
+    rows = found.select("kind", "symbol", "qty").collect()
+    wanted = [("insert", symbol, qty) for batch in BATCHES for _, symbol, qty in batch if qty > 1]
+    assert sorted(map(tuple, rows)) == sorted(wanted)
+
+
+@pytest.mark.spark
+def test_what_cannot_be_run_is_refused(trades: Any) -> None:
+    with pytest.raises(PlanError, match=r"needs a DataFrame for every stream"):
+        dl.on_spark(VOLUME, {})
+    with pytest.raises(PlanError, match=r"emit is perfect, ordered or eager, not 'now'"):
+        dl.on_spark(VOLUME, {"trades": trades}, emit="now")  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match=r"there is no query to run"):
+        dl.on_spark({}, {"trades": trades})
+    with pytest.raises(PlanError, match=r"'soon' is not a duration"):
+        dl.on_spark(VOLUME, {"trades": trades}, remember="soon")
