@@ -19,6 +19,7 @@ from driftline.model.stream import breaches
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import final
+from driftline.plan.fragments import cut
 from driftline.testing import streams
 from driftline.testing.driving import as_batched, batch_of, drive, events_of
 from tests.build import cti, insert, retract
@@ -128,6 +129,15 @@ def test_final_answers_about_windows(events: list[Event], size: int, level: Leve
         )
         wanted = reference.window_finals(answer, last_cti(so_far))
         assert canonical_history(event for batch in said for event in events_of(batch)) == wanted
+
+
+def test_final_answers_need_no_exchange() -> None:
+    s = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
+    counted = s.window(range=3).group_by("k").agg("count(*) AS n")
+    assert len(cut(final(counted.where("n > 1").select("k AS key", "n").plan))) == 1
+    assert len(cut(final(counted.select("n").plan))) == 2  # equal rows are in several shards
+    windows = s.tumble(5).group_by("window_end", "k").agg("max(x) AS x")
+    assert len(cut(final(windows.plan))) == len(cut(windows.plan))
 
 
 def test_a_batch_costs_what_it_changes() -> None:

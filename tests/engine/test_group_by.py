@@ -147,3 +147,15 @@ def test_state_is_let_go() -> None:
 
 def operator_of_windows() -> GroupBy:
     return operator(["k"], ["n", "s", "hi"], Level.ORDERED)
+
+
+def test_a_null_that_becomes_zero_is_a_change() -> None:
+    for name in ("hi", "lo"):
+        one = operator(["k"], [name], Level.EAGER)
+        null = Insert(0, INFINITY, Row(k="a", x=None))
+        said = events_of(one.receive(0, batch_of([null], KX)))
+        zero: list[Event] = [Retract(0, INFINITY, 0, null.row)]
+        zero.append(Insert(0, INFINITY, Row(k="a", x=0)))
+        said += events_of(one.receive(0, batch_of(zero, KX)))
+        [answer] = canonical_history(said)
+        assert answer.row[name] == 0

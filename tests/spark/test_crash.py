@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,8 @@ PATIENCE = 240  # seconds
 def write_input(path: Path, seed: int) -> None:
     """Late events, retractions and ctis, of two streams."""
     draw = random.Random(seed)
-    now, alive = 0, []
+    now = 0
+    alive: list[dict[str, Any]] = []
     with path.open("w") as file:
         for _ in range(BATCH * (MICRO_BATCHES - 1)):
             now += draw.randrange(3)
@@ -98,7 +100,7 @@ def _arguments(pid: int) -> bytes:
 
 
 def run_until_killed(folder: Path, after: int, what: str, draw: random.Random) -> int | None:
-    """Start, kill when so many micro-batches have been said; the exit code if it came to its end."""
+    """Start, kill after so many micro-batches have been said; 0 if it came to its end."""
     said = folder / "checkpoint" / "said"
     process = subprocess.Popen(command(folder, "spark", "out.jsonl"), stderr=subprocess.DEVNULL)
     until = time.monotonic() + PATIENCE
@@ -139,7 +141,7 @@ def test_killed_once_in_each_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_killed_again_and_again(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)

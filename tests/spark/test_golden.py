@@ -27,13 +27,13 @@ def histories(text: str, folder: Path) -> dict[str, History]:
     return {name: canonical_history(columns.to_events()) for name, columns in streams.items()}
 
 
-SHORT = ("eager", "full_join", "hop", "rank", "remember", "two")
+SHORT = ("eager", "full_join", "pipeline", "top", "tumble", "weak")
 """Those that are always replayed; the others take their time."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [name if name in SHORT else pytest.param(name, marks=pytest.mark.slow) for name in NAMES],
+    [name if name in SHORT else pytest.param(name, marks=pytest.mark.long) for name in NAMES],
 )
 def test_transcript(spark: Any, name: str, tmp_path: Path) -> None:
     script, log = GOLDEN / f"{name}.sql", GOLDEN / f"{name}.input.jsonl"

@@ -13,7 +13,7 @@ from tests.sql.random_queries import TABLES, Queries
 
 pytestmark = pytest.mark.spark
 
-QUERIES = 36
+QUERIES = 30
 STREAMS = "".join(
     f"CREATE STREAM {name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())});\n"
     for name, columns in TABLES.items()

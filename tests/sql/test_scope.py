@@ -23,7 +23,7 @@ def test_inner_relations_hide_outer_ones() -> None:
     inner.define("t", U.plan)
     assert inner.find(table) is U.plan
     assert outer.find(table) is T.plan
-    assert outer.read == {"t"}
+    assert (outer.read, inner.read) == ({"t"}, {"t"})
 
 
 def test_nothing_is_known() -> None:

@@ -68,6 +68,8 @@ def test_ctes_before_and_after_insert() -> None:
     before = "WITH a AS (SELECT k FROM t) INSERT INTO o SELECT * FROM a"
     after = "INSERT INTO o WITH a AS (SELECT k FROM t) SELECT * FROM a"
     assert outputs(before) == outputs(after)
+    same = "WITH o AS (SELECT k FROM t) INSERT INTO o SELECT * FROM o"
+    assert list(outputs(same)) == ["o"]
 
 
 def test_settings_hold_for_what_follows() -> None:
@@ -116,6 +118,10 @@ def test_duplicate_columns_of_a_join_have_their_tables_before_them() -> None:
          "a is a ARRAY<INT>, and the query gives a INT @ INSERT"),
         ("CREATE STREAM result AS SELECT k FROM t; SELECT k FROM t",
          "two queries have the name result @ SELECT k FROM t"),
+        ("INSERT INTO o SELECT k FROM t; INSERT INTO o SELECT symbol FROM trades",
+         "one side has integer time @ SELECT symbol"),
+        ("INSERT INTO o SELECT k FROM t; INSERT INTO o SELECT z FROM u", "of other types @ INSERT"),
+        ("INSERT INTO o SELECT k FROM t; INSERT INTO o SELECT k, z FROM u", "columns already @ IN"),
         ("SET speed = 1", "there is no setting speed @ speed"),
         ("SET emit = fast", "emit is perfect, ordered or eager, not fast @ fast"),
         ("SET remember = 5 parsecs", "is not a duration @ 5 parsecs"),

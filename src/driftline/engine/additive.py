@@ -183,7 +183,7 @@ class AdditiveOperator(Operator):
         elif self.level == layout.ORDERED:
             concerned = self.due.up_to(min(watermark, INFINITY - 1))
         ended = self.ending.up_to(self.cti - 1) if self.cti > BEGINNING else NO_SLOTS
-        return np.setdiff1d(np.concatenate([concerned, ended]), touched)
+        return _without(np.concatenate([concerned, ended]), touched, self.slots.used)
 
     def _make_room(self, slots: Int64s, changes: Int64s) -> None:
         if len(slots) == 0:
@@ -311,6 +311,21 @@ def by_slot(slots: Int64s, used: int) -> tuple[Int64s, Int64s, Int64s]:
         order[following[number]] = place
         following[number] += 1
     return touched[:distinct], counts[:distinct], order
+
+
+@njit(cache=True, nogil=True)
+def _without(slots: Int64s, others: Int64s, used: int) -> Int64s:
+    """The slots, each once, without some others."""
+    seen = np.zeros(used, np.bool_)
+    for slot in others:
+        seen[slot] = True
+    left, kept = np.empty(len(slots), np.int64), 0
+    for slot in slots:
+        if not seen[slot]:
+            seen[slot] = True
+            left[kept] = slot
+            kept += 1
+    return left[:kept].copy()
 
 
 @njit(cache=True, nogil=True)

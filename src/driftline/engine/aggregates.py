@@ -166,15 +166,18 @@ class State:
         for name, column in self.counts.items():
             array = rows.column(name)
             there = valid(array)
-            ints[column] = weight * there
+            np.multiply(weight, there, out=ints[column])
             if name in self.odd and self._is_float(name):
                 numbers = _numbers(array)
                 for place, odd in enumerate(_odd(numbers), 1):
                     ints[column + place] = weight * (odd & there)
         for name, column in self.sums.items():
-            whole = np.where(valid(rows.column(name)), words(rows.column(name)).view(np.int64), 0)
-            ints[column] = weight * (whole & 0xFFFFFFFF)
-            ints[column + 1] = weight * (whole >> 32)
+            array = rows.column(name)
+            whole = words(array).view(np.int64)
+            if array.null_count:
+                whole = np.where(valid(array), whole, 0)
+            np.multiply(whole & 0xFFFFFFFF, weight, out=ints[column])
+            np.multiply(whole >> 32, weight, out=ints[column + 1])
         for place, name in enumerate(arguments):
             numbers = _numbers(rows.column(name))
             floats[place] = np.where(np.isfinite(numbers) & valid(rows.column(name)), numbers, 0)

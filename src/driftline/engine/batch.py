@@ -75,11 +75,10 @@ class Batch:
         if len(self) == 0 or self.weight.min() > 0:
             return self
         keys = self.row_fingerprints().with_numbers(self.vs, self.ve)
-        slots, first = Slots().find_or_add(keys)
-        sums = np.zeros(len(first), np.int64)
-        np.add.at(sums, slots, self.weight)
-        kept = np.flatnonzero(sums)
-        return replace(self.take(first[kept]), weight=sums[kept])
+        rows, sums = _added_up(keys.low, keys.high, self.weight)
+        if len(rows) == len(self):
+            return self
+        return replace(self.take(rows), weight=sums)
 
     def changes(self) -> Changes:
         """The batch as inserts and retracts: the removal of (vs, ve, r) and the addition of
@@ -130,6 +129,36 @@ class Changes:
     def rows(self) -> pa.RecordBatch:
         """The payload of every change."""
         return self.payload.take(pa.array(self.row))
+
+
+@njit(cache=True, nogil=True)
+def _added_up(
+    low: NDArray[np.uint64], high: NDArray[np.uint64], weight: Int64s
+) -> tuple[Int64s, Int64s]:
+    """The first of the rows of each fingerprint whose weights do not cancel, and their sum."""
+    bits = 4
+    while (1 << bits) < 2 * len(low):
+        bits += 1
+    table, mask = np.full(1 << bits, -1, np.int32), (1 << bits) - 1
+    rows, sums, made = np.empty(len(low), np.int64), np.zeros(len(low), np.int64), 0
+    for row in range(len(low)):
+        place = np.int64(low[row] & np.uint64(mask))
+        while table[place] >= 0:
+            there = rows[table[place]]
+            if low[there] == low[row] and high[there] == high[row]:
+                break
+            place = (place + 1) & mask
+        if table[place] < 0:
+            table[place] = made
+            rows[made] = row
+            made += 1
+        sums[table[place]] += weight[row]
+    kept = 0
+    for number in range(made):
+        if sums[number] != 0:
+            rows[kept], sums[kept] = rows[number], sums[number]
+            kept += 1
+    return rows[:kept].copy(), sums[:kept].copy()
 
 
 @njit(cache=True, nogil=True)

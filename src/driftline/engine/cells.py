@@ -115,7 +115,7 @@ def _mixed(key: int) -> np.int64:
     word = np.uint64(key)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64(word ^ (word >> np.uint64(31)))
+    return np.int64(word ^ (word >> np.uint64(31))) | 1  # not 0, which is what no value brings
 
 
 @njit(cache=True, nogil=True)

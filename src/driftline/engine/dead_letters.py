@@ -20,6 +20,7 @@ Int64s = NDArray[np.int64]
     range(8)
 )
 NEVER_FOUND = 8
+WITHOUT_TIME = 9
 REASONS = (
     "fine",
     "malformed",
@@ -30,6 +31,7 @@ REASONS = (
     "promise about a forgotten past",
     "retract in a stream of inserts only",
     "retract without its insert",
+    "no time",
 )
 """A short name for each reason code."""
 
@@ -115,4 +117,6 @@ class DeadLetters:
                 )
             case 7:
                 return "a retract, but the stream was declared to have inserts only"
+            case 9:
+                return "it has no time"
         return "no insert came for it before its time passed"

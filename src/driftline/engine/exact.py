@@ -60,6 +60,8 @@ def total(sums: Floats, row: int, place: int) -> float:
 def variance(sums: Floats, row: int, place: int, squares: int, count: int, degrees: int) -> float:
     """The variance of `count` values with their sum at `place` and the sum of their squares at
     `squares`, divided by `degrees`; in twice the precision of a float throughout."""
+    if count == 1:
+        return 0.0
     high, low = two_sum(sums[row, place], sums[row, place + 1])
     low += sums[row, place + 2]
     square, rest = two_product(high, high)

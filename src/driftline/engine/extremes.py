@@ -11,7 +11,8 @@ While time is gone through, the cells that have begun lie on a heap by their ext
 have ended are taken off when they come to the top.
 
 State: the cells of each slot, sorted by vs and ve, and their heaps. A cti lets go the cells that
-have ended by then.
+have ended by then; of those that have begun by then only the end matters, so those with the same
+end become one. (Without that, a slot of rows that never end would have as many cells as rows.)
 """
 
 from __future__ import annotations
@@ -22,9 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine.cells import Cells, Contribution
-from driftline.engine.extremes_kernel import found, pushed, settled, without_ended
+from driftline.engine.extremes_kernel import (
+    aged,
+    found,
+    poured,
+    pushed,
+    settled,
+    sizes_after,
+    without_ended,
+)
 from driftline.engine.operator import Arrays
 from driftline.engine.runs import RunArrays, Runs
+from driftline.model.time import BEGINNING
 
 Int64s = NDArray[np.int64]
 Masks = NDArray[np.bool_]
@@ -47,6 +57,7 @@ class Extremes:
         self.cells = Runs(3, 0)
         self.held, self.gone = Runs(1, 0), Runs(1, 0)
         self.top, self.there = np.zeros((0, count), np.int64), np.zeros((0, count), np.bool_)
+        self.upto = np.zeros(0, np.int64)  # what of a slot has begun by then goes by its end alone
         self.free = np.zeros(0, np.int64)  # numbers of cells to use again
         self.used = 0  # numbers of cells ever given out
 
@@ -62,26 +73,30 @@ class Extremes:
         if self.count == 0 or len(slots) == 0:
             return
         self.cells.reserve(slots, self.cells.sizes(slots) + np.diff(bounds))
-        number_of, taken, self.used = found(
-            self.cells.arrays, slots, bounds, order, batch.vs, batch.ve, self.free, self.used
-        )
+        self._make_slots(int(slots.max()) + 1)
+        number_of, taken, self.used, shared = found(
+            self.cells.arrays, slots, bounds, order, batch.vs, batch.ve, self.upto, self.free,
+            self.used,
+        )  # fmt: skip
         self.free = self.free[: len(self.free) - taken]
         self._make_room()
-        came, went = self._counted(batch, weight, number_of)
-        for heaps, more in ((self.held, came), (self.gone, went)):
+        cells, place = number_of, batch.number
+        if shared:
+            cells, inverse = np.unique(number_of, return_inverse=True)
+            place = inverse[batch.number]
+        for heaps, weights in ((self.held, weight), (self.gone, -weight)):
+            more = np.bincount(place, np.maximum(weights, 0), len(cells)).astype(np.int64)
             some = np.flatnonzero(more)
-            heap = self._heaps(number_of[some])
-            heaps.make_slots(self.used * self.count)
-            heaps.reserve(heap, heaps.sizes(heap) + np.repeat(more[some], self.count))
+            self._reserve(heaps, cells[some], np.repeat(more[some], self.count))
         held, gone = self.held.arrays, self.gone.arrays
         pushed(held, gone, number_of[batch.number], weight, brought.keys, brought.there)
-        settled(held, gone, number_of, self.top, self.there)
+        settled(held, gone, cells, self.top, self.there)
 
-    def _counted(self, batch: Cells, weight: Int64s, number_of: Int64s) -> tuple[Int64s, Int64s]:
-        """How many keys come to and go from each cell of the batch."""
-        came = np.bincount(batch.number, np.maximum(weight, 0), len(number_of))
-        went = np.bincount(batch.number, np.maximum(-weight, 0), len(number_of))
-        return came.astype(np.int64), went.astype(np.int64)
+    def _reserve(self, heaps: Runs, cells: Int64s, more: Int64s) -> None:
+        """See to it that heaps of cells can grow by so many keys."""
+        heaps.make_slots(self.used * self.count)
+        numbers = self._heaps(cells)
+        heaps.reserve(numbers, heaps.sizes(numbers) + more)
 
     def _heaps(self, cells: Int64s) -> Int64s:
         numbers: Int64s = (cells[:, None] * self.count + np.arange(self.count)).ravel()
@@ -94,13 +109,34 @@ class Extremes:
         self.top = np.concatenate([self.top, np.zeros((more, self.count), np.int64)])
         self.there = np.concatenate([self.there, np.zeros((more, self.count), np.bool_)])
 
+    def _make_slots(self, needed: int) -> None:
+        self.cells.make_slots(needed)
+        if needed > len(self.upto):
+            more = max(needed, 2 * len(self.upto)) - len(self.upto)
+            self.upto = np.concatenate([self.upto, np.full(more, BEGINNING, np.int64)])
+
     def forget(self, slots: Int64s, cti: int) -> None:
-        """Let go the cells of some slots that have ended by a cti, and those that are empty."""
+        """Let go the cells of some slots that have ended by a cti, and those that are empty; make
+        cells one that have begun by then and have the same end."""
         if self.count == 0 or len(slots) == 0:
             return
+        self._make_slots(int(slots.max()) + 1)
         room = int(self.cells.sizes(slots).sum())
         gone = without_ended(self.cells.arrays, slots, cti, self.there, room)
         self._give_back(gone)
+        if cti == BEGINNING or room == 0:
+            return
+        self.upto[slots] = np.maximum(self.upto[slots], cti)
+        pours = aged(self.cells.arrays, slots, cti, self.held.arrays, self.count, room)
+        if len(pours) == 0:
+            return
+        into = np.unique(pours[:, 1])
+        for heaps in (self.held, self.gone):
+            numbers = self._heaps(into)
+            heaps.reserve(numbers, sizes_after(heaps.arrays.size, pours, self.count)[numbers])
+            poured(heaps.arrays, pours, self.count)
+        settled(self.held.arrays, self.gone.arrays, into, self.top, self.there)
+        self._give_back(pours[:, 0])
 
     def clear(self, slots: Int64s) -> None:
         """Forget slots that are gone."""
@@ -109,6 +145,7 @@ class Extremes:
         numbers = self.cells.snapshot(slots, "")[".ints"][:, 2]
         self._give_back(numbers.astype(np.int64))
         self.cells.clear(slots)
+        self.upto[slots[slots < len(self.upto)]] = BEGINNING
 
     def _give_back(self, numbers: Int64s) -> None:
         if len(numbers) == 0:
@@ -132,6 +169,8 @@ class Extremes:
         arrays |= self.held.snapshot(self._heaps(numbers), f"{prefix}.held")
         arrays |= self.gone.snapshot(self._heaps(numbers), f"{prefix}.gone")
         arrays[f"{prefix}.top"], arrays[f"{prefix}.there"] = self.top[numbers], self.there[numbers]
+        self._make_slots(int(slots.max()) + 1 if len(slots) else 0)
+        arrays[f"{prefix}.upto"] = self.upto[slots]
         return arrays
 
     def restore(self, slots: Int64s, arrays: Arrays, prefix: str) -> None:
@@ -145,3 +184,6 @@ class Extremes:
         self.used = len(numbers)
         self.top = arrays[f"{prefix}.top"].astype(np.int64)
         self.there = arrays[f"{prefix}.there"].astype(np.bool_)
+        if len(slots):
+            self._make_slots(int(slots.max()) + 1)
+            self.upto[slots] = arrays[f"{prefix}.upto"]

@@ -12,6 +12,7 @@ from driftline.engine.layout import CELL_NUMBER, CELL_VE, CELL_VS
 from driftline.engine.runs import RunArrays
 from driftline.engine.sorting import sorted_by
 from driftline.model.compiled import njit
+from driftline.model.time import BEGINNING
 
 Int64s = NDArray[np.int64]
 Masks = NDArray[np.bool_]
@@ -28,19 +29,25 @@ def found(
     order: Int64s,
     vs: Int64s,
     ve: Int64s,
+    upto: Int64s,
     free: Int64s,
     used: int,
-) -> tuple[Int64s, int, int]:
+) -> tuple[Int64s, int, int, bool]:
     """The number of every cell of a batch: that of a cell of its slot with this lifetime, or a new
-    one, which becomes a cell of the slot. Also how many free numbers were taken, and how many
-    numbers are now in use."""
-    numbers, taken = np.empty(len(vs), np.int64), 0
+    one, which becomes a cell of the slot. Also how many free numbers were taken, how many numbers
+    are now in use, and whether cells of the batch share numbers. What has begun by `upto` of a
+    slot is told apart by its end alone."""
+    numbers, taken, shared = np.empty(len(vs), np.int64), 0, False
+    vs = vs.copy()
     most = 1
     for slot in slots:
         most = max(most, cells.size[slot])
     old = np.empty((most, 3), np.int64)
     for place in range(len(slots)):
         slot = slots[place]
+        for row in order[bounds[place] : bounds[place + 1]]:
+            if vs[row] <= upto[slot]:
+                vs[row] = BEGINNING
         mine = _by_lifetime(order[bounds[place] : bounds[place + 1]], vs, ve)
         base, size = cells.first[slot], cells.size[slot]
         begin = base + size
@@ -73,12 +80,20 @@ def found(
                 for column in range(3):
                     cells.ints[written, column] = old[read, column]
                 read += 1
-            if turn >= 0:
+            alike = 0
+            while (
+                turn >= 0
+                and step < len(mine)
+                and vs[mine[step]] == cells.ints[written, CELL_VS]
+                and ve[mine[step]] == cells.ints[written, CELL_VE]
+            ):
                 numbers[mine[step]] = cells.ints[written, CELL_NUMBER]
                 step += 1
+                alike += 1
+            shared |= alike > 1
             written += 1
         cells.size[slot] = written - base
-    return numbers, taken, used
+    return numbers, taken, used, shared
 
 
 @njit(cache=True, nogil=True)
@@ -212,6 +227,71 @@ def without_ended(cells: RunArrays, slots: Int64s, cti: int, there: Masks, room:
             kept += 1
         cells.size[slot] = kept - base
     return numbers[:gone].copy()
+
+
+@njit(cache=True, nogil=True)
+def aged(
+    cells: RunArrays, slots: Int64s, cti: int, held: RunArrays, count: int, room: int
+) -> Int64s:
+    """From now on tell the cells of slots that have begun by a cti apart by their ends alone: sort
+    them by these. Returns which cells are to be poured into which, one after the other, the less
+    full into the fuller."""
+    pours, made = np.empty((room, 2), np.int64), 0
+    ints = cells.ints
+    for slot in slots:
+        base, size = cells.first[slot], cells.size[slot]
+        last = base
+        while last < base + size and ints[last, CELL_VS] <= cti:
+            last += 1
+        if last == base or ints[last - 1, CELL_VS] == BEGINNING:
+            continue
+        old = ints[base:last].copy()
+        order = sorted_by(old[:, CELL_VE].copy(), np.arange(len(old)))
+        written = base
+        for entry in order:
+            number = old[entry, CELL_NUMBER]
+            if written > base and ints[written - 1, CELL_VE] == old[entry, CELL_VE]:
+                into = ints[written - 1, CELL_NUMBER]
+                if held.size[number * count] > held.size[into * count]:
+                    number, into = into, number
+                pours[made, 0], pours[made, 1] = number, into
+                made += 1
+                ints[written - 1, CELL_NUMBER] = into
+            else:
+                ints[written, CELL_VS], ints[written, CELL_VE] = BEGINNING, old[entry, CELL_VE]
+                ints[written, CELL_NUMBER] = number
+                written += 1
+        for entry in range(last, base + size):
+            for column in range(3):
+                ints[written, column] = ints[entry, column]
+            written += 1
+        cells.size[slot] = written - base
+    return pours[:made].copy()
+
+
+@njit(cache=True, nogil=True)
+def poured(heaps: RunArrays, pours: Int64s, count: int) -> None:
+    """Move the keys of cells to others, one after the other."""
+    keys = heaps.ints
+    for pour in range(len(pours)):
+        for extreme in range(count):
+            source, into = pours[pour, 0] * count + extreme, pours[pour, 1] * count + extreme
+            for place in range(heaps.size[source]):
+                key = keys[heaps.first[source] + place, 0]
+                _push(keys, heaps.first[into], heaps.size[into], key)
+                heaps.size[into] += 1
+            heaps.size[source] = 0
+
+
+@njit(cache=True, nogil=True)
+def sizes_after(sizes: Int64s, pours: Int64s, count: int) -> Int64s:
+    """How full heaps will be at most, if cells are poured into each other."""
+    sizes = sizes.copy()
+    for pour in range(len(pours)):
+        for extreme in range(count):
+            source, into = pours[pour, 0] * count + extreme, pours[pour, 1] * count + extreme
+            sizes[into] += sizes[source]
+    return sizes
 
 
 @njit(cache=True, nogil=True)

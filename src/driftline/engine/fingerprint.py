@@ -40,9 +40,9 @@ class Fingerprints:
 
     def with_numbers(self, *numbers: Int64s) -> Fingerprints:
         """The fingerprints of the rows with some numbers added to each."""
-        result = self
+        result = Fingerprints(self.low.copy(), self.high.copy())
         for column in numbers:
-            result = _joined(result, _of_words(np.ascontiguousarray(column).view(np.uint64)))
+            _join_words(result.low, result.high, np.ascontiguousarray(column).view(np.uint64))
         return result
 
 
@@ -53,12 +53,31 @@ def fingerprints(columns: list[pa.Array], length: int) -> Fingerprints:
     >>> bool(prints.low[0] == prints.low[2]), bool(prints.low[0] == prints.low[1])
     (True, False)
     """
-    result = Fingerprints(
+    result = None
+    for column in columns:
+        if result is None and _is_plain(column):
+            result = Fingerprints(*_first_words(words(column)))
+            continue
+        if result is None:
+            result = _seeds(length)
+        if _is_plain(column):
+            _join_words(result.low, result.high, words(column))
+        else:
+            result = _joined(result, _of_array(column))
+    return _seeds(length) if result is None else result
+
+
+def _seeds(length: int) -> Fingerprints:
+    return Fingerprints(
         np.full(length, _SEEDS[0], np.uint64), np.full(length, _SEEDS[1], np.uint64)
     )
-    for column in columns:
-        result = _joined(result, _of_array(column))
-    return result
+
+
+def _is_plain(array: pa.Array) -> bool:
+    """Whether a column is words without nulls, for which there is a short way."""
+    kind = array.type
+    is_words = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
+    return bool(is_words) and isinstance(array, pa.Array) and array.null_count == 0
 
 
 def _of_array(array: pa.Array) -> Fingerprints:
@@ -91,8 +110,8 @@ def words(array: pa.Array) -> UInt64s:
     """A column of fixed width as 64-bit words; what nulls give is unspecified."""
     kind = array.type
     if pa.types.is_floating(kind):
-        numbers = _filled(array).cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0
-        return np.asarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.uint64)
+        numbers = _filled(array).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return _canonical(numbers).view(np.uint64)
     if pa.types.is_boolean(kind):
         return np.asarray(_filled(array).to_numpy(zero_copy_only=False), np.uint64)
     if not pa.types.is_integer(kind):
@@ -167,6 +186,15 @@ def _joined(left: Fingerprints, right: Fingerprints) -> Fingerprints:
     return Fingerprints(low, high)
 
 
+@njit(cache=True, nogil=True)
+def _canonical(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Floats with one NaN and one zero."""
+    result = np.empty(len(numbers), np.float64)
+    for row in range(len(numbers)):
+        result[row] = np.nan if np.isnan(numbers[row]) else numbers[row] + 0.0
+    return result
+
+
 @njit(inline="always")
 def _mix(word: np.uint64) -> np.uint64:
     """A bijection of 64 bits in which every bit of the input moves half of the output's."""
@@ -216,6 +244,30 @@ def _join(
         one[row] = _mix(low[row] * np.uint64(0xD6E8FEB86659FD93) + next_low[row])
         two[row] = _mix((high[row] * np.uint64(0xFF51AFD7ED558CCD)) ^ next_high[row])
     return one, two
+
+
+@njit(cache=True, nogil=True)
+def _first_words(column: UInt64s) -> tuple[UInt64s, UInt64s]:
+    """What `_join` makes of the seeds and the hashes of a column of words."""
+    one, two = np.empty_like(column), np.empty_like(column)
+    start, other = (
+        _SEEDS[0] * np.uint64(0xD6E8FEB86659FD93),
+        _SEEDS[1] * np.uint64(0xFF51AFD7ED558CCD),
+    )
+    for row in range(len(column)):
+        one[row] = _mix(start + _mix(column[row] + np.uint64(0x9E3779B97F4A7C15)))
+        two[row] = _mix(other ^ _mix(column[row] ^ np.uint64(0xC2B2AE3D27D4EB4F)))
+    return one, two
+
+
+@njit(cache=True, nogil=True)
+def _join_words(low: UInt64s, high: UInt64s, column: UInt64s) -> None:
+    """What `_join` makes of fingerprints and the hashes of a column of words, in their place."""
+    for row in range(len(low)):
+        next_low = _mix(column[row] + np.uint64(0x9E3779B97F4A7C15))
+        next_high = _mix(column[row] ^ np.uint64(0xC2B2AE3D27D4EB4F))
+        low[row] = _mix(low[row] * np.uint64(0xD6E8FEB86659FD93) + next_low)
+        high[row] = _mix((high[row] * np.uint64(0xFF51AFD7ED558CCD)) ^ next_high)
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ PERFECT, ORDERED, EAGER = range(3)
 TIME, MARKS, STATE = 0, 1, 2
 # Columns of a said segment, before its values.
 START, END, NULLS, VALUES = 0, 1, 2, 3
-# How a value is made from the state: see `timeline._say`.
+# How a value is made from the state: see `pieces.say`.
 COUNT, SUM_INT, SUM_FLOAT, AVG_INT, AVG_FLOAT, VARIANCE, STDDEV, LEAST, GREATEST = range(9)
 FEWER, MORE = 9, 10  # of two counts: the smaller; by how much the first is greater
 # Columns of `Values.how`.

@@ -60,8 +60,8 @@ class Operator(ABC):
         counters.changes_in += len(batch)
         counters.ctis_in += batch.cti != BEGINNING
         output = self.process(port, batch)
-        added = int(output.weight[output.weight > 0].sum()) if len(output) else 0
-        removed = int(-output.weight[output.weight < 0].sum()) if len(output) else 0
+        removed = -int(np.minimum(output.weight, 0).sum())
+        added = int(output.weight.sum()) + removed
         counters.inserts_out += max(0, added - removed)
         counters.retracts_out += removed
         counters.ctis_out += output.cti != BEGINNING

@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftline.engine.dead_letters import WITHOUT_TIME, DeadLetters
 from driftline.engine.parcels import (
     TIMES,
     Parcel,
@@ -54,6 +56,27 @@ def source_parcels(
         yield from _ordered(columns, payload, targets, shards, origin)
     else:
         yield from _at_one_moment(columns, payload, targets, shards, origin)
+
+
+def without_time(events: pa.RecordBatch, payload: pa.RecordBatch) -> tuple[pa.Array, DeadLetters]:
+    """Which events have a time and a kind that is known; the others as dead letters."""
+    good = events.column(VS).is_valid()
+    if KIND in events.schema.names:
+        good = pc.and_(good, pc.greater_equal(events.column(KIND), 0))
+    bad = pc.invert(good)
+    count = pc.sum(bad).as_py() or 0
+    nothing = np.zeros(count, np.int64)
+    letters = DeadLetters(
+        nothing,
+        np.full(count, INSERT, np.int8),
+        nothing,
+        nothing,
+        nothing,
+        payload.filter(bad),
+        np.full(count, WITHOUT_TIME, np.int8),
+        np.zeros((3, count), np.int64),
+    )
+    return good, letters
 
 
 def _at_one_moment(

@@ -23,46 +23,31 @@ from driftline.engine import exact
 from driftline.engine.extremes import ExtremeArrays
 from driftline.engine.extremes_kernel import enter
 from driftline.engine.layout import (
-    AVG_FLOAT,
-    AVG_INT,
-    COUNT,
-    COUNTS,
-    DEGREES_LOST,
     EAGER,
     END,
     FEWER,
-    IS_FLOAT,
     KIND,
-    LEAST,
     MARKS,
-    NULLS,
     ORDERED,
     PERFECT,
-    PLACE,
-    SQUARES,
     START,
     STATE,
-    STDDEV,
-    SUM,
-    SUM_FLOAT,
-    SUM_INT,
     TIME,
     VALUES,
-    VARIANCE,
     Changes,
     Cursors,
     Said,
     Values,
 )
+from driftline.engine.pieces import joined_pieces, say
 from driftline.engine.runs import RunArrays, copy_entry
-from driftline.engine.segments import correct, room, same, wider
+from driftline.engine.segments import correct, room, wider
 from driftline.engine.sorting import sorted_by
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Masks = NDArray[np.bool_]
 
 
 @njit(cache=True, nogil=True)
@@ -71,15 +56,22 @@ def take_in(
 ) -> None:
     """Merge changes into the timelines of their slots. The cursors move back to the earliest times
     that are affected, which `earliest` gets."""
-    most = 0
+    most, most_steps = 0, 0
     for number in range(len(slots)):
         most = max(most, timelines.size[slots[number]])
+        most_steps = max(most_steps, 2 * (changes.bounds[number + 1] - changes.bounds[number]))
+    steps_ints = np.empty((most_steps, timelines.ints.shape[1]), np.int64)
+    steps_floats = np.empty((most_steps, timelines.floats.shape[1]), np.float64)
     old_ints = np.empty((most, timelines.ints.shape[1]), np.int64)
     old_floats = np.empty((most, timelines.floats.shape[1]), np.float64)
     for number in range(len(slots)):
         slot = slots[number]
-        steps_ints, steps_floats, steps = _steps(
-            changes, changes.bounds[number], changes.bounds[number + 1]
+        steps = _steps(
+            changes,
+            changes.bounds[number],
+            changes.bounds[number + 1],
+            steps_ints,
+            steps_floats,
         )
         if steps:
             earliest[number] = steps_ints[0, TIME]
@@ -196,11 +188,11 @@ def go_through(
             cursors.place[slot] = cursor
 
             # 3. Their values, and what was said, against them.
-            overflows += _say(
+            overflows += say(
                 piece_ints, piece_floats, made, piece_states, piece_sums, piece_best, piece_there,
                 how,
             )  # fmt: skip
-            made = _joined(piece_ints, piece_floats, made, copies)
+            made = joined_pieces(piece_ints, piece_floats, made, copies)
             needed = said + 3 * segments.size[slot] + made + 1
             if needed > len(out.slot):
                 out = wider(out, said, 2 * needed)
@@ -295,8 +287,9 @@ def _apply(
 
 
 @njit(cache=True, nogil=True)
-def _steps(changes: Changes, begin: int, stop: int) -> tuple[Int64s, Floats, int]:
-    """The changes as entries of a timeline, sorted by time; where they cancel there is none."""
+def _steps(changes: Changes, begin: int, stop: int, ints: Int64s, floats: Floats) -> int:
+    """Make the changes entries of a timeline, sorted by time; where they cancel there is none.
+    Returns how many there are."""
     vs, ve, marks = changes.vs, changes.ve, changes.marks
     change_ints, change_floats = changes.ints, changes.floats
     starts = sorted_by(vs, changes.order[begin:stop])
@@ -304,14 +297,16 @@ def _steps(changes: Changes, begin: int, stop: int) -> tuple[Int64s, Floats, int
     count = stop - begin
     while count > 0 and ve[ends[count - 1]] == INFINITY:
         count -= 1
-    ints = np.zeros((len(starts) + count, STATE + change_ints.shape[1]), np.int64)
-    floats = np.zeros((len(starts) + count, change_floats.shape[1]), np.float64)
     start, end, written = 0, 0, 0
     while start < len(starts) or end < count:
         time = vs[starts[start]] if start < len(starts) else INFINITY
         if end < count:
             time = min(time, ve[ends[end]])
         ints[written, TIME] = time
+        for column in range(MARKS, ints.shape[1]):
+            ints[written, column] = 0
+        for column in range(floats.shape[1]):
+            floats[written, column] = 0.0
         while start < len(starts) and vs[starts[start]] == time:
             _add_change(ints, floats, written, marks, change_ints, change_floats, starts[start], 1)
             start += 1
@@ -320,10 +315,7 @@ def _steps(changes: Changes, begin: int, stop: int) -> tuple[Int64s, Floats, int
             end += 1
         if _matters(ints, floats, written):
             written += 1
-        else:
-            for column in range(floats.shape[1]):
-                floats[written, column] = 0.0
-    return ints, floats, written
+    return written
 
 
 @njit(cache=True, nogil=True)
@@ -391,99 +383,3 @@ def _add_change(
     for column in range(change_ints.shape[1]):
         ints[entry, STATE + column] += sign * change_ints[change, column]
     exact.add_sums(floats, entry, change_floats, change, float(sign))
-
-
-@njit(cache=True, nogil=True)
-def _say(
-    piece_ints: Int64s,
-    piece_floats: Floats,
-    pieces: int,
-    states: Int64s,
-    sums: Floats,
-    best: Int64s,
-    there: Masks,
-    how: Int64s,
-) -> int:
-    """Make the values of pieces from their states; returns how many sums do not fit 64 bits."""
-    overflows = 0
-    for piece in range(pieces):
-        piece_ints[piece, NULLS] = 0
-        for number in range(len(how)):
-            kind, place = how[number, KIND], how[number, PLACE]
-            whole, real, is_null = 0, 0.0, False
-            if kind >= FEWER:
-                count, other = states[piece, how[number, COUNTS]], states[piece, how[number, SUM]]
-                whole = min(count, other) if kind == FEWER else max(0, count - other)
-                if how[number, DEGREES_LOST]:  # of a set, not of a bag
-                    whole = min(count, 1) if (other > 0) == (kind == FEWER) else 0
-            elif kind >= LEAST:
-                extreme = how[number, SUM]
-                is_null = not there[piece, extreme]
-                if not is_null:
-                    whole = best[piece, extreme]
-            else:
-                count = states[piece, how[number, COUNTS]]
-                if kind == COUNT:
-                    whole = count
-                elif kind == SUM_INT or kind == AVG_INT:
-                    is_null = count == 0
-                    low, high = states[piece, how[number, SUM]], states[piece, how[number, SUM] + 1]
-                    high += low >> 32
-                    low &= 0xFFFFFFFF
-                    if kind == SUM_INT:
-                        overflows += not -(1 << 31) <= high < (1 << 31)
-                        whole = (high << 32) | low
-                    elif not is_null:
-                        real = (float(high) * 4294967296.0 + float(low)) / count
-                else:
-                    is_null = count == 0
-                    degrees = count - how[number, DEGREES_LOST]
-                    bad = states[piece, how[number, COUNTS] + 1]
-                    up, down = (
-                        states[piece, how[number, COUNTS] + 2],
-                        states[piece, how[number, COUNTS] + 3],
-                    )
-                    if bad or (up and down):
-                        real = np.nan
-                    elif up or down:
-                        real = np.inf if up else -np.inf
-                        if kind == VARIANCE or kind == STDDEV:
-                            real = np.nan
-                    elif kind == SUM_FLOAT:
-                        real = exact.total(sums, piece, how[number, SUM])
-                    elif kind == AVG_FLOAT:
-                        real = exact.total(sums, piece, how[number, SUM]) / max(count, 1)
-                    elif degrees > 0:
-                        real = exact.variance(
-                            sums, piece, how[number, SUM], how[number, SQUARES], count, degrees
-                        )
-                        if kind == STDDEV:
-                            real = np.sqrt(real)
-                    if kind == VARIANCE or kind == STDDEV:
-                        is_null = degrees <= 0
-            if is_null:
-                piece_ints[piece, NULLS] |= 1 << number
-                whole, real = 0, 0.0
-            if how[number, IS_FLOAT]:
-                piece_floats[piece, place] = real
-            else:
-                piece_ints[piece, VALUES + place] = whole
-    return overflows
-
-
-@njit(cache=True, nogil=True)
-def _joined(piece_ints: Int64s, piece_floats: Floats, pieces: int, copies: bool) -> int:
-    """Join neighbours with the same values, and leave out pieces of no copies; returns how many
-    pieces are left."""
-    kept = 0
-    for piece in range(pieces):
-        if (
-            kept
-            and piece_ints[kept - 1, END] == piece_ints[piece, START]
-            and same(piece_ints, piece_floats, kept - 1, piece_ints, piece_floats, piece)
-        ):
-            piece_ints[kept - 1, END] = piece_ints[piece, END]
-        elif not copies or piece_ints[piece, VALUES] > 0:
-            copy_entry(piece_ints, piece_floats, kept, piece_ints, piece_floats, piece)
-            kept += 1
-    return kept

@@ -200,7 +200,7 @@ class _Cutter:
         return self._through(node, wish, None)
 
     def _coalesce(self, node: nodes.Coalesce, wish: Keys | None) -> tuple[nodes.Node, bool]:
-        return self._keyed(node, all_columns(node.schema), wish, None)
+        return self._keyed(node, natural(node.input) or all_columns(node.schema), wish, None)
 
     def _union(self, node: nodes.Union, wish: Keys | None) -> tuple[nodes.Node, bool]:
         sides: list[nodes.Node] = []
@@ -274,6 +274,28 @@ class _Cutter:
 def all_columns(schema: Schema) -> Keys:
     """Every column as a key; rows without columns are all in one shard."""
     return tuple(Column(name, item.type) for name, item in zip(schema.names, schema, strict=True))
+
+
+def natural(node: nodes.Node) -> Keys | None:
+    """Columns by which the rows of a node are spread when an aggregate below it goes by its own
+    keys; None if there are none."""
+    match node:
+        case nodes.Aggregate(keys=keys):
+            return tuple(Column(key.name, key.value.type) for key in keys) or None
+        case nodes.Select(input=given):
+            return natural(given)
+        case nodes.Project(input=given, columns=columns):
+            kept = {
+                column.value.name: Column(column.name, column.value.type)
+                for column in columns
+                if isinstance(column.value, Column)
+            }
+            below = natural(given) or ()
+            found = [
+                kept[key.name] for key in below if isinstance(key, Column) and key.name in kept
+            ]
+            return tuple(found) if found and len(found) == len(below) else None
+    return None
 
 
 def _fulfilled(wish: Keys | None, keys: Keys) -> bool:

@@ -1,6 +1,7 @@
 """Checkpoints: what Spark keeps of a query, and which query that is.
 
     DIR/driftline.json   the plans and options that the state belongs to
+    DIR/tables           the tables that the query reads and that do not change
     DIR/state.json       what the shards held after the last micro-batch, for people
     DIR/spark            Spark's own checkpoint: offsets, commits and the state
 
@@ -16,12 +17,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pyarrow import fs
-
 from driftline.engine.local import Options
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Node
+from driftline.spark.places import Place
 
 FORMAT = 1
 FILE = "driftline.json"
@@ -30,14 +30,10 @@ SHOWN = ("version", "snapshot", "size", "logged", "counters")
 
 
 class Checkpoint:
-    """A checkpoint's directory: a path, or a URI that Arrow and Spark both know."""
+    """A checkpoint's directory."""
 
     def __init__(self, place: str) -> None:
-        self.place = place.rstrip("/")
-        if "://" in place:
-            self.files, self.root = fs.FileSystem.from_uri(self.place)
-        else:
-            self.files, self.root = fs.LocalFileSystem(), self.place
+        self.place = Place(place)
 
     @property
     def spark(self) -> str:
@@ -54,9 +50,7 @@ class Checkpoint:
         mine = describe(plans, options, shards)
         known = self.read()
         if known is None:
-            self.files.create_dir(self.root, recursive=True)
-            with self.files.open_output_stream(f"{self.root}/{FILE}") as file:
-                file.write(json.dumps(mine, indent=1, ensure_ascii=False).encode())
+            self.place.write(FILE, json.dumps(mine, indent=1, ensure_ascii=False).encode())
         elif known != mine:
             raise PlanError(
                 f"{self.place} is the checkpoint of another query: {difference(known, mine)}; give "
@@ -70,9 +64,7 @@ class Checkpoint:
         known = self._json(REPORT) or {}
         for (level, shard), head in heads.items():
             known[f"{level}/{shard}"] = {key: head[key] for key in SHOWN}
-        with self.files.open_output_stream(f"{self.root}/{REPORT}.half") as file:
-            file.write(json.dumps(known).encode())
-        self.files.move(f"{self.root}/{REPORT}.half", f"{self.root}/{REPORT}")
+        self.place.write(REPORT, json.dumps(known).encode())
 
     def reported(self) -> dict[tuple[int, int], dict[str, Any]]:
         """What `report` wrote last, by level and shard."""
@@ -85,12 +77,8 @@ class Checkpoint:
         return self._json(FILE)
 
     def _json(self, name: str) -> dict[str, Any] | None:
-        path = f"{self.root}/{name}"
-        if self.files.get_file_info(path).type == fs.FileType.NotFound:
-            return None
-        with self.files.open_input_stream(path) as file:
-            found: dict[str, Any] = json.loads(file.read())
-        return found
+        data = self.place.read(name)
+        return None if data is None else json.loads(data)
 
 
 def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[str, Any]:

@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 def run_id(checkpoint: Checkpoint) -> str:
     """The name of the query that a checkpoint belongs to: it is made with the checkpoint, and as
     old as that."""
-    with checkpoint.files.open_input_stream(f"{checkpoint.root}/spark/metadata") as file:
-        return str(json.loads(file.read())["id"])
+    return str(json.loads(_read(checkpoint, "spark/metadata"))["id"])
 
 
 def began_at(checkpoint: Checkpoint, batch_id: int) -> int:
     """When a micro-batch began, in milliseconds since 1970: Spark writes the time into its log of
     offsets before it reads anything."""
-    with checkpoint.files.open_input_stream(f"{checkpoint.root}/spark/offsets/{batch_id}") as file:
-        _, metadata, *_ = file.read().decode().split("\n")
+    _, metadata, *_ = _read(checkpoint, f"spark/offsets/{batch_id}").decode().split("\n")
     return int(json.loads(metadata)["batchTimestampMs"])
+
+
+def _read(checkpoint: Checkpoint, name: str) -> bytes:
+    data = checkpoint.place.read(name)
+    if data is None:
+        raise FileNotFoundError(f"{checkpoint.place}/{name}")
+    return data

@@ -14,18 +14,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from driftline.engine.local import Options
-from driftline.engine.parcels import OUTPUT, Target, payload_of
-from driftline.engine.source_parcels import source_parcels
+from driftline.engine.parcels import OUTPUT, Parcel, Target, payload_of
+from driftline.engine.shard import Stage
+from driftline.engine.source_parcels import source_parcels, without_time
 from driftline.engine.stages import Reading, Stages, stages
+from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Fragment, Prefix, cut_together
 from driftline.plan.nodes import Node, Source
+from driftline.spark.letters import DEAD, letters_to_bytes
+from driftline.spark.places import Place
 from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of
+from driftline.spark.tables import are_written, write_tables
 from driftline.spark.wire import WIRE, to_arrow
 
 if TYPE_CHECKING:
@@ -47,27 +52,38 @@ class Pipeline:
 
 
 def pipeline(
-    plans: Mapping[str, Node], frames: Mapping[str, DataFrame], options: Options, shards: int
+    plans: Mapping[str, Node],
+    frames: Mapping[str, DataFrame],
+    options: Options,
+    shards: int,
+    place: str,
 ) -> Pipeline:
-    """Compile plans, which share one cut, over the DataFrames of their sources."""
+    """Compile plans, which share one cut, over the DataFrames of their sources. `place`: a
+    directory for the tables among these, which workers reach."""
     sources = _sources(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
     native = _native(frames, readings, options)
     fragments = cut_together(plans, native)
     made = stages(fragments, list(plans), readings, options, shards)
-    packed = [
-        _packed(
+    packed = {
+        name: _packed(
             raw_events(frames[name], source),
+            source,
             made.prefixes[name],
             made.sources[name],
             shards,
             ordered=readings[name].by_times(source, options),
         )
         for name, source in sources.items()
-    ]
-    flow = reduce(lambda one, other: one.union(other), packed)
+    }
+    moving = [packed[name] for name, frame in frames.items() if frame.isStreaming]
+    if not moving:
+        raise PlanError("none of the DataFrames is a stream: make one with spark.readStream")
+    still = [packed[name] for name, frame in frames.items() if not frame.isStreaming]
+    tables = _tables(still, place) if still else None
+    flow = reduce(lambda one, other: one.union(other), moving)
     for stage in made.levels:
-        flow = _staged(flow, stage)
+        flow = _staged(flow, stage, tables)
     return Pipeline(plans, fragments, made, flow.where(f"level = {OUTPUT}"), shards)
 
 
@@ -104,7 +120,13 @@ def _native(
 
 
 def _packed(
-    raw: DataFrame, prefix: Prefix, targets: Sequence[Target], shards: int, *, ordered: bool
+    raw: DataFrame,
+    source: Source,
+    prefix: Prefix,
+    targets: Sequence[Target],
+    shards: int,
+    *,
+    ordered: bool,
 ) -> DataFrame:
     top = prefix.steps[-1] if prefix.steps else prefix.source
     schema = top.schema.arrow
@@ -120,6 +142,12 @@ def _packed(
         if whole:
             events = pa.concat_batches(whole)
             payload = payload_of(_conformed(events, names, schema), schema)
+            good, letters = without_time(events, payload)
+            if len(letters):
+                data = letters_to_bytes(letters)
+                letter = Parcel(OUTPUT, DEAD + source.name, 0, origin, data=data)
+                yield from to_arrow([letter], shards)
+                events, payload = events.filter(good), payload.filter(good)
             parcels = source_parcels(events, payload, targets, shards, origin, ordered=ordered)
             yield from to_arrow(parcels, shards)
 
@@ -151,9 +179,21 @@ def _columns(targets: Sequence[Target]) -> frozenset[int] | None:
     return frozenset(wanted)
 
 
-def _staged(flow: DataFrame, stage: Any) -> DataFrame:
+def _tables(packed: Sequence[DataFrame], place: str) -> str:
+    """Write down the parcels of tables that do not change, and that are closed therefore."""
+    if not are_written(Place(place)):
+        rows = [row for frame in packed for row in frame.collect()]
+        parcels = [
+            Parcel(row.level, row.port, row.shard, row.origin, INFINITY, row.high, bytes(row.data))
+            for row in rows
+        ]
+        write_tables(Place(place), parcels)
+    return place
+
+
+def _staged(flow: DataFrame, stage: Stage, tables: str | None) -> DataFrame:
     from driftline.spark.processor import StageProcessor
 
     return flow.groupBy("label").transformWithStateInPandas(
-        StageProcessor(stage), WIRE, outputMode="append", timeMode="None"
+        StageProcessor(stage, tables), WIRE, outputMode="append", timeMode="None"
     )

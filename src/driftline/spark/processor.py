@@ -17,14 +17,13 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from driftline.engine.parcels import OUTPUT, Parcel
 from driftline.engine.shard import Answer, Stage
 from driftline.engine.state_log import HEAD, Kept, StateLog
-from driftline.spark.letters import letters_to_bytes
+from driftline.spark.letters import DEAD, letters_to_bytes
+from driftline.spark.places import Place
+from driftline.spark.tables import read_tables
 from driftline.spark.wire import from_pandas, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
-
-DEAD = "dead "
-"""What stands before the name of a source on the port of its dead letters."""
 
 COUNTERS = "counters"
 
@@ -36,10 +35,12 @@ _VALUE = StructType([StructField("value", BinaryType())])
 
 
 class StageProcessor(StatefulProcessor):
-    """Runs the shards of one stage."""
+    """Runs the shards of one stage. `tables`: where the tables are that do not change; a shard
+    takes its own parcels of these in with its first micro-batch."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, tables: str | None = None) -> None:
         self.stage = stage
+        self.tables = tables
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.store = _Store(handle)
@@ -51,9 +52,11 @@ class StageProcessor(StatefulProcessor):
         parcels = from_pandas(rows)
         mine = [parcel for parcel in parcels if parcel.level == level]
         passing = [parcel for parcel in parcels if parcel.level != level]
-        number = parcels[0].shard
         if mine:
+            number = mine[0].shard
             log = StateLog(self.stage, number, self.store, _kept)
+            if self.tables is not None and log.head.version == 0:
+                mine += read_tables(Place(self.tables), level, number)
             answer = log.step(mine)
             passing += answer.parcels
             passing += _reports(answer, number, level, log.head.to_bytes())

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,9 +31,9 @@ from driftline.plan.nodes import Node
 from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
-from driftline.spark.letters import letters_from_bytes
+from driftline.spark.letters import DEAD, letters_from_bytes
 from driftline.spark.pipeline import Pipeline, pipeline
-from driftline.spark.processor import COUNTERS, DEAD
+from driftline.spark.processor import COUNTERS
 from driftline.spark.session import STREAMING, configured
 from driftline.spark.views import TIMES, Moment, change_rows
 
@@ -128,8 +129,8 @@ class SparkQuery:
         self.spark = next(iter(frames.values())).sparkSession
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
 
-    def _pipeline(self, shards: int) -> Pipeline:
-        return pipeline(self.plans, self.frames, self.options, shards)
+    def _pipeline(self, shards: int, place: str) -> Pipeline:
+        return pipeline(self.plans, self.frames, self.options, shards, place)
 
     def changes(self, output: str = RESULT) -> DataFrame:
         """The changes of a result as a streaming DataFrame: kind (insert or retract), vs, ve (null:
@@ -153,7 +154,10 @@ class SparkQuery:
         time = "TIMESTAMP" if stamps else "BIGINT"
         columns = [f"kind STRING, vs {time}, ve {time}, vn {time}"]
         columns += [f"`{each.name}` {type_name(each.type)}" for each in schema]
-        parcels = self._pipeline(self.shards).parcels.where(f"port = '{output}'").select("data")
+        folder = tempfile.mkdtemp(prefix="driftline-")  # for tables: workers read it later
+        parcels = (
+            self._pipeline(self.shards, folder).parcels.where(f"port = '{output}'").select("data")
+        )
         return parcels.mapInArrow(unpack, ", ".join(columns))
 
     @property
@@ -174,7 +178,7 @@ class SparkQuery:
         `trigger`: as `DataStreamWriter.trigger` takes it, such as {"availableNow": True}."""
         kept = Checkpoint(str(checkpoint))
         shards = kept.shards(self.shards)
-        made = self._pipeline(shards)
+        made = self._pipeline(shards, str(kept.place))
         kept.claim(self.plans, self.options, shards)
 
         def each(frame: DataFrame, batch_id: int) -> None:

@@ -20,8 +20,7 @@ from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.parcels import OUTPUT, Parcel, Target, packed_batch, unpacked_batch
 from driftline.engine.state_log import parcels_from_bytes, parcels_to_bytes
 from driftline.plan.nodes import Node, Source
-from driftline.spark.letters import letters_from_bytes, letters_to_bytes
-from driftline.spark.processor import DEAD
+from driftline.spark.letters import DEAD, letters_from_bytes, letters_to_bytes
 from driftline.spark.query import SparkSaid
 
 SUFFIX = ".arrow"

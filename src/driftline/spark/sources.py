@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 EVENTS = "$events"
 """A column that is there when raw events are more than plain records."""
 
+ALWAYS = -(2**62)
+"""Since when the rows of a table without a time are there."""
+
 KINDS = {"insert": INSERT, "retract": RETRACT, "cti": CTI, "external_cti": EXTERNAL_CTI}
 
 
@@ -66,12 +69,14 @@ def raw_events(frame: DataFrame, source: Source) -> DataFrame:
         for name, alias in (("ve", VE), ("vn", VN)):
             value = _ticks(frame, have[name], source) if name in have else f.lit(None)
             times.append(f.coalesce(value, f.lit(INFINITY)).cast("bigint").alias(alias))
+    elif source.time is None and not frame.isStreaming:
+        times.append(f.lit(ALWAYS).alias(VS))
+    elif source.time is None:
+        raise PlanError(
+            f"the stream {source.name} is read from plain records: say which column is its "
+            f"time, stream({source.name!r}, …, time=…)"
+        )
     else:
-        if source.time is None:
-            raise PlanError(
-                f"the stream {source.name} is read from plain records: say which column is its "
-                f"time, stream({source.name!r}, …, time=…)"
-            )
         times.append(_ticks(frame, _required(source, have, source.time), source).alias(VS))
     payload = [
         f.col(quoted(_required(source, have, column.name)))

@@ -23,7 +23,7 @@ class Relations:
     def __init__(self, outer: Relations | None = None) -> None:
         self.outer = outer
         self._plans: dict[str, tuple[str, nodes.Node]] = {}
-        self.read: set[str] = outer.read if outer is not None else set()
+        self.read: set[str] = set()
 
     def define(self, name: str, plan: nodes.Node) -> None:
         self._plans[name.lower()] = (name, plan)
@@ -47,11 +47,11 @@ class Relations:
             known = {name.lower(): name for name in self.names()}
             hint = f"did you mean {known[near[0]]}?" if near else f"there are {self._listed()}"
             raise refuse(f"there is no stream or view {node.name}; {hint}", node)
-        self.read.add(node.name.lower())
         return found
 
     def _lookup(self, name: str) -> nodes.Node | None:
         if self.known(name):
+            self.read.add(name.lower())
             return self._plans[name.lower()][1]
         return self.outer._lookup(name) if self.outer is not None else None
 

@@ -33,7 +33,7 @@ from driftline.sql.grammar import parse_script
 from driftline.sql.query import bind_query
 from driftline.sql.scope import Relations
 from driftline.sql.syntax import CreateStream, CreateView, InsertInto, Setting
-from driftline.sql.tables import renamed
+from driftline.sql.tables import renamed, same_time
 
 RESULT = "result"
 EMITS = ("perfect", "ordered", "eager")
@@ -212,6 +212,7 @@ class _Reader:
             plan = _as_declared(plan, declared.columns, bool(columns), node)
         before = self._outputs.get(name)
         if before is not None:
+            same_time(before.plan, plan, query)
             if len(before.plan.schema) != len(plan.schema):
                 raise refuse(f"{name} has {len(before.plan.schema)} columns already", node)
             kinds = [each.type for each in before.plan.schema]

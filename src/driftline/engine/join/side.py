@@ -136,6 +136,7 @@ class Side:
 
     def drop(self, numbers: list[int], bound: int) -> None:
         """Let go what `worn` names."""
+        most = len(self.index)
         gone = self.index.ended(numbers, bound)
         self.index.drop(numbers, bound)
         self.weight[gone] = 0
@@ -145,7 +146,8 @@ class Side:
             slots = self.slot_of[gone]
             self.identities.remove(slots[slots != NO_SLOT])
             self.slot_of[gone] = NO_SLOT
-        if len(self.vs) > _SMALLEST and _SPARSE * len(self.index) < len(self.vs):
+        # By what was held before: what fills up with every batch and empties again is not sparse.
+        if len(self.vs) > _SMALLEST and _SPARSE * most < len(self.vs):
             self.restore(self.snapshot())
 
     def _identify(self) -> None:

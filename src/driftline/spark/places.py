@@ -1,0 +1,34 @@
+"""Directories that drivers and workers both reach: a path, or a URI that Arrow and Spark know."""
+
+from __future__ import annotations
+
+from pyarrow import fs
+
+
+class Place:
+    """A directory. Files appear whole or not at all, as far as its filesystem can do that."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place.rstrip("/")
+        if "://" in place:
+            self.files, self.root = fs.FileSystem.from_uri(self.place)
+        else:
+            self.files, self.root = fs.LocalFileSystem(), self.place
+
+    def __str__(self) -> str:
+        return self.place
+
+    def write(self, name: str, data: bytes) -> None:
+        path = f"{self.root}/{name}"
+        self.files.create_dir(path.rsplit("/", 1)[0], recursive=True)
+        with self.files.open_output_stream(f"{path}.half") as file:
+            file.write(data)
+        self.files.move(f"{path}.half", path)
+
+    def read(self, name: str) -> bytes | None:
+        """The contents of a file; None if there is none."""
+        path = f"{self.root}/{name}"
+        if self.files.get_file_info(path).type == fs.FileType.NotFound:
+            return None
+        with self.files.open_input_stream(path) as file:
+            return bytes(file.read())

@@ -1,0 +1,126 @@
+"""Plans as Structured Streaming queries, over DataFrames of users: micro-batch by micro-batch what
+the local runner says for what has been read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import driftline as dl
+from driftline.engine.batch import Batch
+from driftline.engine.local import history_table
+from driftline.plan.errors import PlanError
+from driftline.spark.query import SparkQuery, SparkSaid
+
+pytestmark = pytest.mark.spark
+
+TRADES = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "BIGINT"}, time="ts")
+NAMES = dl.stream("names", {"symbol": "STRING", "name": "STRING"})
+ROWS: list[list[tuple[Any, ...]]] = [
+    [("A", 3, 1), ("B", 5, 2), ("A", 4, 12)],
+    [("A", 1, 3), ("C", 2, 14), ("B", None, 15)],
+    [("C", 9, 25), ("A", 7, 2)],
+]
+
+
+def streamed(spark: Any, folder: Path, rows: Sequence[Sequence[tuple[Any, ...]]]) -> Any:
+    """A stream whose micro-batches are these rows."""
+    folder.mkdir()
+    for number, part in enumerate(rows):
+        columns = list(zip(*part, strict=True))
+        table = pa.table(
+            {
+                "symbol": pa.array(columns[0], pa.string()),
+                "qty": pa.array(columns[1], pa.int32()),
+                "ts": pa.array(columns[2], pa.int64()),
+            }
+        )
+        path = folder / f"{number}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (number + 1, number + 1))
+    schema = spark.read.parquet(str(folder)).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(folder))
+
+
+def said_by(query: SparkQuery, folder: Path) -> list[SparkSaid]:
+    said: list[SparkSaid] = []
+    started = query.start(
+        said.append, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
+    )
+    started.awaitTermination()
+    return said
+
+
+def table(said: Sequence[SparkSaid], query: dl.Query, name: str) -> list[dict[str, Any]]:
+    batches: list[Batch] = [each.batches[name] for each in said]
+    return sorted(history_table(batches, query.plan.schema.arrow).to_pylist(), key=repr)
+
+
+QUERIES: Mapping[str, dl.Query] = {
+    "native": TRADES.where("qty > 2").select("symbol", "qty * 2 AS twice"),
+    "total": TRADES.group_by("symbol").agg("sum(qty) AS qty", "count(*) AS n"),
+    "windows": TRADES.window(range=10, slide=5).group_by("symbol").agg("max(qty) AS most"),
+    "two stages": TRADES.group_by("symbol").agg("sum(qty) AS qty").agg("max(qty) AS most"),
+    "pairs": TRADES.alias("a").join(TRADES.alias("b"), "a.symbol = b.symbol AND a.ts < b.ts"),
+}
+
+
+def test_every_micro_batch_is_a_consistent_cut(spark: Any, tmp_path: Path) -> None:
+    """Five queries as one; what has been said after each micro-batch is their answer for exactly
+    what has been read."""
+    frame = streamed(spark, tmp_path / "trades", ROWS)
+    query = dl.on_spark(QUERIES, {"trades": frame}, emit="eager", shards=2)
+    said = said_by(query, tmp_path)
+    assert [each.batch_id for each in said] == [0, 1, 2]
+    for number in range(len(ROWS)):
+        read = [
+            dict(zip(("symbol", "qty", "ts"), row, strict=True))
+            for part in ROWS[: number + 1]
+            for row in part
+        ]
+        for name, each in QUERIES.items():
+            local = each.run(trades=read, emit="eager", keep_open=True).history().to_pylist()
+            assert table(said[: number + 1], each, name) == sorted(local, key=repr), name
+
+
+def test_a_table_that_does_not_change(spark: Any, tmp_path: Path) -> None:
+    frame = streamed(spark, tmp_path / "trades", ROWS)
+    names = spark.createDataFrame([("A", "Alpha"), ("B", "Beta")], "symbol STRING, name STRING")
+    query = TRADES.join(NAMES, on="symbol").group_by("name").agg("sum(qty) AS qty")
+    said = said_by(dl.on_spark(query, {"trades": frame, "names": names}, shards=2), tmp_path)
+    last = [row for row in table(said, query, "result") if row["ve"] is None]
+    assert [(row["name"], row["qty"]) for row in last] == [("Alpha", 15), ("Beta", 5)]
+
+
+def test_a_row_without_a_time_is_a_dead_letter(spark: Any, tmp_path: Path) -> None:
+    frame = streamed(spark, tmp_path / "trades", [[("A", 3, 1), ("B", 5, None)], [("A", 1, 4)]])
+    query = TRADES.agg("sum(qty) AS qty")
+    said = said_by(dl.on_spark(query, {"trades": frame}, shards=2), tmp_path)
+    (letters,) = [each.dead["trades"] for each in said if each.dead]
+    assert letters.reasons() == ["it has no time"]
+    assert [row["qty"] for row in table(said, query, "result")] == [3, 4]
+
+
+def test_another_plan_on_a_checkpoint_is_refused(spark: Any, tmp_path: Path) -> None:
+    frame = streamed(spark, tmp_path / "trades", ROWS)
+    said_by(dl.on_spark(TRADES.agg("sum(qty) AS qty"), {"trades": frame}, shards=2), tmp_path)
+    other = dl.on_spark(TRADES.agg("max(qty) AS qty"), {"trades": frame}, shards=2)
+    with pytest.raises(PlanError, match=r"had “aggregate sum\(.*has “aggregate max\("):
+        said_by(other, tmp_path)
+    again = dl.on_spark(TRADES.agg("sum(qty) AS qty"), {"trades": frame}, shards=7)
+    assert said_by(again, tmp_path) == []  # nothing is new, and the shards are as they were
+
+
+def test_what_is_missing_is_named(spark: Any) -> None:
+    names = spark.createDataFrame([("A", "Alpha")], "symbol STRING, name STRING")
+    with pytest.raises(PlanError, match="no DataFrame was given for it"):
+        dl.on_spark(TRADES, {"names": names}).changes()
+    with pytest.raises(PlanError, match="none of the DataFrames is a stream"):
+        dl.on_spark(NAMES, {"names": names}).changes()
