@@ -60,3 +60,13 @@ def test_a_batch_has_the_history_of_its_events(events: list[Event]) -> None:
 def test_batches_add_up(events: list[Event]) -> None:
     parts = joined([batch_of(events[:5], KX), batch_of(events[5:], KX)])
     assert canonical_history(events_of(parts)) == canonical_history(events)
+
+
+def test_a_batch_stays_as_it_is_when_its_changes_are_asked_for() -> None:
+    batch = batch_of([insert(1, 9, A), retract(1, 9, 5, A), retract(2, 9, 3, A)], KX)
+    batch.weight.flags.writeable = False  # as what comes from Arrow is
+    before = batch.weight.tolist()
+    first, second = batch.changes(), batch.changes()
+    assert batch.weight.tolist() == before
+    assert first.kind.tolist() == second.kind.tolist()
+    assert first.vn.tolist() == second.vn.tolist()

@@ -190,6 +190,8 @@ def _snapshots(batches: list[Batch], schema: pa.Schema) -> dict[object, list[tup
         (S.group_by("x").agg("count(*) AS n").group_by("n").agg("count(*) AS m"), 2),
         (S.join(T, on="k").group_by("k").agg("count(*) AS n"), 1),
         (S.distinct().top(2, by="x"), 2),
+        (S.tumble(5).group_by("window_end", "k").agg("count(*) AS n"), 1),
+        (S.join(T, "s.k = t.k").join(T.alias("u"), "u.k = t.k"), 1),
     ],
 )
 def test_levels(query: dl.Query, levels: int) -> None:

@@ -93,8 +93,9 @@ class Batch:
         else:
             chains, _ = Slots().find_or_add(batch.row_fingerprints().with_numbers(batch.vs))
             order = np.lexsort((-batch.ve, chains)).astype(np.int64)
+            left = batch.weight.copy()  # pairing uses it up
             kind, source, end, new_end = _paired(
-                order, chains, batch.vs, batch.ve, batch.weight, int(np.abs(batch.weight).sum())
+                order, chains, batch.vs, batch.ve, left, int(np.abs(left).sum())
             )
             made = Changes(kind, batch.vs[source], end, new_end, source, batch.payload)
         return made.in_sync_order()

@@ -224,9 +224,15 @@ class _Cutter:
         # The result's columns in the names of both sides together.
         own = _by_place(node.schema, Schema(tuple(both)[: len(node.schema)]), both.names)
         chosen = _chosen(pairs, None if not wish else _substituted(wish, own), node.how)
-        keys = chosen or pairs
         to_left = _renaming(both.names[:width], node.left.schema)
         to_right = _renaming(both.names[width:], node.right.schema)
+        free = [
+            (one, other)
+            for one, other in pairs
+            if reaches(node.left, _renamed(one, to_left))
+            and reaches(node.right, _renamed(other, to_right))
+        ]
+        keys = chosen or free or pairs
         left = tuple(_renamed(one, to_left) for one, _ in keys)
         right = tuple(_renamed(other, to_right) for _, other in keys)
         made = replace(
@@ -257,8 +263,8 @@ class _Cutter:
         asked = None
         if wish:
             asked = wish if below is None else _substituted(wish, below)
-        keys = asked or own
         (child,) = node.inputs
+        keys = asked or tuple(key for key in own if reaches(child, key)) or own
         made = replace(node, input=self._spread(child, keys))  # type: ignore[call-arg]
         return made, wish is None or bool(asked) or wish == own == ONE_SHARD
 
@@ -269,6 +275,34 @@ class _Cutter:
             for side in node.inputs
         ]
         return replace(node, left=sides[0], right=sides[1]), _fulfilled(wish, keys)
+
+
+def reaches(node: nodes.Node, key: Expression) -> bool:
+    """Whether a node can be spread by a key without an exchange above it. An operator takes those
+    of its keys for which that is so, if there are any: rows that are together by all of its keys
+    are together by some."""
+    match node:
+        case nodes.Select() | nodes.Window():
+            return reaches(node.input, key)
+        case nodes.Alias() | nodes.WindowColumns():
+            below = _substituted((key,), _by_place(node.schema, node.input.schema))
+            return below is not None and reaches(node.input, below[0])
+        case nodes.Project():
+            below = _substituted((key,), {each.name: each.value for each in node.columns})
+            return below is not None and reaches(node.input, below[0])
+        case nodes.Union():
+            sides = [
+                (s, _substituted((key,), _by_place(node.schema, s.schema))) for s in node.inputs
+            ]
+            return all(below is not None and reaches(side, below[0]) for side, below in sides)
+        case nodes.Aggregate():
+            return key.columns() <= {each.name for each in node.keys}
+        case nodes.Rank():
+            partition = {each.name for each in node.partition if isinstance(each, Column)}
+            return key.columns() <= partition
+        case nodes.Join():
+            return False  # it has keys of its own to choose
+    return True
 
 
 def all_columns(schema: Schema) -> Keys:

@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.model.log.text import values_text
+from driftline.engine.fingerprint import string_buffers
+from driftline.model.arrays import text_scalar, to_arrow
+from driftline.model.log.text import TEXT, joined, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
 from driftline.spark.views import Upserts, key_places, same_key, upserts
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 PROGRESS = "driftline_progress"
 _BATCH, _OP = "driftline_batch", "driftline op"
 _NEW, _CHANGED, _GONE = "new", "changed", "gone"
+
+_DIGITS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint8).reshape(-1, 2)
+"""The two hexadecimal digits of every byte."""
 
 _NULLS_NOT_DISTINCT = 150_000
 """From this version of the server on, nulls can be equal in a key."""
@@ -181,8 +186,9 @@ def _equal(key: str, values: pa.ChunkedArray) -> Composed:
 
 
 def _ops(found: Upserts) -> pa.Array:
-    changed = np.where(found.new, _NEW, _CHANGED).tolist()
-    return pa.array([*changed, *[_GONE] * found.gone.num_rows], pa.string())
+    """What is to be done with each row."""
+    codes = np.concatenate([np.where(found.new, 0, 1), np.full(found.gone.num_rows, 2)])
+    return pa.array([_NEW, _CHANGED, _GONE]).take(to_arrow(codes))
 
 
 def _csv(ops: pa.Array, rows: pa.Table) -> bytes:
@@ -200,15 +206,28 @@ def _csv(ops: pa.Array, rows: pa.Table) -> bytes:
 
 
 def _sayable(column: pa.ChunkedArray, field: pa.Field) -> Any:
-    if pa.types.is_nested(field.type):
-        text = values_text(column.combine_chunks(), field.name)
-        return pc.if_else(column.combine_chunks().is_valid(), text, pa.scalar(None, text.type))
-    if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
-        hexadecimal = [
-            None if value is None else f"\\x{value.hex()}" for value in column.to_pylist()
-        ]
-        return pa.array(hexadecimal, pa.string())
+    """A column as CSV can say it: nested values as JSON, bytes in hexadecimal."""
+    kind = field.type
+    if pa.types.is_nested(kind):
+        array = column.combine_chunks()
+        text = values_text(array, field.name)
+        return pc.if_else(array.is_valid(), text, pa.scalar(None, text.type))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return _hexadecimal(column.combine_chunks())
     return column
+
+
+def _hexadecimal(array: pa.Array) -> pa.Array:
+    r"""Bytes as PostgreSQL writes them.
+
+    >>> _hexadecimal(pa.array([b"\x00\xff", None])).to_pylist()
+    ['\\x00ff', None]
+    """
+    offsets, data = string_buffers(array)
+    digits = _DIGITS[data[offsets[0] : offsets[-1]]]
+    starts = pa.py_buffer(2 * (offsets - offsets[0]))
+    text = pa.Array.from_buffers(TEXT, len(array), [None, starts, pa.py_buffer(digits.tobytes())])
+    return pc.if_else(array.is_valid(), joined(["\\x", text]), text_scalar(None))
 
 
 def _type(field: pa.Field) -> str:
