@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Who tests Spark says so.
+os.environ.setdefault("DRIFTLINE_RUNNER", "local")
 
 # The machine is shared and noisy: an example that takes long is no failure.
 settings.register_profile(

@@ -63,7 +63,7 @@ def test_batches_add_up(events: list[Event]) -> None:
 
 
 def test_a_batch_stays_as_it_is_when_its_changes_are_asked_for() -> None:
-    batch = batch_of([insert(1, 9, A), retract(1, 9, 5, A), retract(2, 9, 3, A)], KX)
+    batch = batch_of([insert(1, 7, "a"), retract(2, 9, 3, "b")], P)
     batch.weight.flags.writeable = False  # as what comes from Arrow is
     before = batch.weight.tolist()
     first, second = batch.changes(), batch.changes()

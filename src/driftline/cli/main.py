@@ -166,7 +166,12 @@ def run_command(
             "standard output.",
         ),
     ] = "-",
-    runner: Annotated[RunnerName, typer.Option(help="What runs the query.")] = RunnerName.local,
+    runner: Annotated[
+        RunnerName,
+        typer.Option(
+            help="What runs the query: Spark, or this process alone.", envvar="DRIFTLINE_RUNNER"
+        ),
+    ] = RunnerName.spark,
     emit: Annotated[
         Emit | None, typer.Option(help="How soon to speak.", show_default="ordered")
     ] = None,
@@ -255,6 +260,23 @@ def explain_command(
     from driftline.cli.explain import explain
 
     explain(script, dot=dot, emit=None if emit is None else emit.value)
+
+
+@app.command("state")
+@heeding_the_reader
+def state_command(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="DIR", help="What --checkpoint was.", show_default=False)
+    ],
+) -> None:
+    """What a query on Spark holds: operators, shards, rows, bytes, times.
+
+    [dim]driftline state checkpoint/[/dim]
+    draws a table; in a pipe it is JSON Lines, one for every operator of every shard.
+    """
+    from driftline.cli.state import state
+
+    state(checkpoint)
 
 
 app.command("demo")(demo.demo)

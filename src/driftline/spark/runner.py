@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, engine_options
 from driftline.engine.local import sources_of
-from driftline.plan.errors import PlanError
 from driftline.spark.query import SparkQuery, SparkSaid
 from driftline.spark.said import Kept
 from driftline.spark.session import session
@@ -30,18 +29,19 @@ if TYPE_CHECKING:
 def run_queries(
     queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
 ) -> Iterator[Spoken]:
-    """Run all queries as one, with one cut in common."""
-    consistencies = {query.consistency for query in queries}
-    if len(consistencies) > 1:
-        raise PlanError(
-            "the queries of one run on Spark share their emit level, block and remember: give all "
-            "the same, or run them one by one"
-        )
-    plans = {query.name: query.plan for query in queries}
+    """Queries of the same consistency run as one, with one cut in common; others after them."""
+    groups: dict[Consistency, dict[str, Node]] = {}
+    for query in queries:
+        groups.setdefault(query.consistency, {})[query.name] = query.plan
     temporary = None if options.checkpoint else Path(tempfile.mkdtemp(prefix="driftline-"))
     folder = temporary or Path(str(options.checkpoint))
     try:
-        yield from _run(plans, consistencies.pop(), inputs, options, folder)
+        for number, (consistency, plans) in enumerate(groups.items()):
+            own = folder / str(number) if len(groups) > 1 else folder
+            needed = {name: inputs[name] for name in sources_of(plans.values())}
+            for spoken in _run(plans, consistency, needed, options, own):
+                # An event that several groups set aside is one dead letter.
+                yield spoken if number == 0 else Spoken(spoken.batches, {})
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
