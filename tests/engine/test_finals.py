@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,9 +16,7 @@ from driftline.model.history import History, canonical_history
 from driftline.model.reference.latency import Level
 from driftline.model.stream import breaches
 from driftline.model.time import BEGINNING, INFINITY
-from driftline.plan.errors import PlanError
 from driftline.plan.finals import final
-from driftline.plan.fragments import cut
 from driftline.testing import streams
 from driftline.testing.driving import as_batched, batch_of, drive, events_of
 from tests.build import cti, insert, retract
@@ -131,15 +128,6 @@ def test_final_answers_about_windows(events: list[Event], size: int, level: Leve
         assert canonical_history(event for batch in said for event in events_of(batch)) == wanted
 
 
-def test_final_answers_need_no_exchange() -> None:
-    s = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
-    counted = s.window(range=3).group_by("k").agg("count(*) AS n")
-    assert len(cut(final(counted.where("n > 1").select("k AS key", "n").plan))) == 1
-    assert len(cut(final(counted.select("n").plan))) == 2  # equal rows are in several shards
-    windows = s.tumble(5).group_by("window_end", "k").agg("max(x) AS x")
-    assert len(cut(final(windows.plan))) == len(cut(windows.plan))
-
-
 def test_a_batch_costs_what_it_changes() -> None:
     operator = Finals(pa.schema([("x", pa.int64())]))
     for start in range(0, 200_000, 100):
@@ -148,13 +136,3 @@ def test_a_batch_costs_what_it_changes() -> None:
         ends = np.full(100, INFINITY)
         operator.receive(0, Batch(vs, ends, np.ones(100, np.int64), rows, cti=start))
     assert operator.state_size()[0] == 200_000
-
-
-def test_windows_that_ctis_say_nothing_about_are_refused() -> None:
-    s = dl.stream("s", {"at": "BIGINT", "seen": "BIGINT"}, time="at")
-    assert final(s.tumble(5, "at").plan).window_end == "window_end"
-    with pytest.raises(PlanError, match=r"windows by seen have no final answers"):
-        final(s.tumble(5, "seen").plan)
-    assert final(s.select("at AS window_end").plan).window_end is None
-    with pytest.raises(PlanError, match=r"need emit=ordered or emit=eager"):
-        compile_plan(final(s.tumble(5).plan), lambda _: None, Level.PERFECT)

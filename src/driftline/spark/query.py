@@ -138,6 +138,8 @@ class SparkQuery:
 
         Start it with the settings of `driftline.spark.session.STREAMING` and as many shuffle
         partitions as shards: `settings` has them."""
+        if output not in self.plans:
+            raise PlanError(f"there is no result {output}; there are {', '.join(self.plans)}")
         plan = self.plans[output]
         schema = plan.schema.arrow
         clash = [name for name in schema.names if name.lower() in TIMES]
@@ -155,10 +157,9 @@ class SparkQuery:
         columns = [f"kind STRING, vs {time}, ve {time}, vn {time}"]
         columns += [f"`{each.name}` {type_name(each.type)}" for each in schema]
         folder = tempfile.mkdtemp(prefix="driftline-")  # for tables: workers read it later
-        parcels = (
-            self._pipeline(self.shards, folder).parcels.where(f"port = '{output}'").select("data")
-        )
-        return parcels.mapInArrow(unpack, ", ".join(columns))
+        parcels = self._pipeline(self.shards, folder).parcels
+        mine = parcels.where(parcels["port"] == output).select("data")
+        return mine.mapInArrow(unpack, ", ".join(columns))
 
     @property
     def settings(self) -> dict[str, str]:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from pyarrow import fs
+
 from driftline.plan.errors import PlanError
 
 OWNER = "_driftline.json"
@@ -43,38 +45,59 @@ def sync_folder(folder: Path) -> None:
 
 
 class OwnFolder:
-    """A folder that one query writes its micro-batches to, a file for each."""
+    """A folder that one query writes its micro-batches to, a file for each: a path, or a URI that
+    Arrow knows (s3://, gs://, hdfs://, …)."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = str(path)
+        self.files, self.root = place_of(path)
         self.owner: str | None = None
 
     def claim(self, run: str) -> None:
         """Make the folder that of a query, or refuse because it is another's."""
         if self.owner == run:
             return
-        self.path.mkdir(parents=True, exist_ok=True)
-        note = self.path / OWNER
-        if note.exists():
-            owner = json.loads(note.read_text())["run"]
+        note = f"{self.root}/{OWNER}"
+        if self._is_there(note):
+            with self.files.open_input_stream(note) as file:
+                owner = json.loads(file.read())["run"]
             if owner != run:
                 raise PlanError(
                     f"{self.path} holds the results of another query (or of this one from another "
                     "checkpoint): give another directory"
                 )
         else:
-            with whole_file(note) as file:
-                file.write(json.dumps({"format": FORMAT, "run": run}).encode())
+            text = json.dumps({"format": FORMAT, "run": run}).encode()
+            self.put(OWNER, lambda file: file.write(text))
         self.owner = run
 
     def put(self, name: str, write: Callable[[IO[bytes]], object]) -> None:
         """Write a file unless it is there."""
-        path = self.path / name
-        if path.exists():
+        place = f"{self.root}/{name}"
+        if self._is_there(place):
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
-            write(file)
+        folder, _, last = place.rpartition("/")
+        self.files.create_dir(folder, recursive=True)
+        if isinstance(self.files, fs.LocalFileSystem):
+            with whole_file(Path(place)) as file:
+                write(file)
+        else:
+            half = f"{folder}/.{last}.half"
+            with self.files.open_output_stream(half) as file:
+                write(file)
+            self.files.move(half, place)
+
+    def _is_there(self, place: str) -> bool:
+        return bool(self.files.get_file_info(place).type != fs.FileType.NotFound)
+
+
+def place_of(path: str | Path) -> tuple[fs.FileSystem, str]:
+    """The file system of a path or URI, and the path there."""
+    text = str(path)
+    if "://" in text:
+        files, root = fs.FileSystem.from_uri(text)
+        return files, root.rstrip("/")
+    return fs.LocalFileSystem(), text.rstrip("/")
 
 
 def numbered(number: int, suffix: str) -> str:

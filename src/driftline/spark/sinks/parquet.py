@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from driftline.plan.errors import PlanError
-from driftline.spark.sinks.files import OwnFolder, numbered
+from driftline.spark.sinks.files import OwnFolder, numbered, place_of
 from driftline.spark.views import ViewName, view_of
 
 if TYPE_CHECKING:
@@ -45,11 +46,15 @@ class Parquet:
 def read_parquet(path: str | Path, output: str | None = None) -> pa.Table:
     """All whole files of a result, in the order of the micro-batches; files that are no Parquet, as
     a copy that was broken off leaves them, are passed over."""
-    folder = Path(path) / output if output else Path(path)
+    files, root = place_of(path)
+    folder = f"{root}/{output}" if output else root
     tables = []
-    for file in sorted(folder.glob(f"{PART}*.parquet")):
+    found = files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    for name in sorted(info.base_name for info in found):
+        if not (name.startswith(PART) and name.endswith(".parquet")):
+            continue
         try:
-            tables.append(pq.read_table(file, partitioning=None))
+            tables.append(pq.read_table(f"{folder}/{name}", filesystem=files, partitioning=None))
         except pa.ArrowInvalid:
             continue
     if not tables:
