@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from driftline.engine.parcels import OUTPUT, Parcel
 from driftline.engine.shard import Answer, Stage
-from driftline.engine.state_log import HEAD, Kept, StateLog
+from driftline.engine.state_log import Kept, StateLog
 from driftline.spark.letters import DEAD, letters_to_bytes
 from driftline.spark.places import Place
 from driftline.spark.tables import read_tables
@@ -73,21 +73,17 @@ def _reports(answer: Answer, number: int, level: int, head: bytes) -> Iterator[P
 
 
 class _Store:
-    """Spark's store as a map from names to bytes."""
+    """Spark's store as a map from names to bytes. One map: every variable costs a call to open."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self.head = handle.getValueState(HEAD, _VALUE)
         self.map = handle.getMapState("log", _NAME, _VALUE)
 
     def get(self, name: str) -> bytes | None:
-        found = self.head.get() if name == HEAD else self.map.getValue((name,))
+        found = self.map.getValue((name,))
         return None if found is None else bytes(found[0])
 
     def put(self, name: str, value: bytes) -> None:
-        if name == HEAD:
-            self.head.update((value,))
-        else:
-            self.map.updateValue((name,), (value,))
+        self.map.updateValue((name,), (value,))
 
     def remove(self, name: str) -> None:
         self.map.removeKey((name,))

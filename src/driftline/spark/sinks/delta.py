@@ -122,10 +122,8 @@ class Delta:
         new = found.rows.filter(pa.array(found.new)).select(keys)
         if new.num_rows == 0:
             return
-        known: Any = table.to_pyarrow_dataset().to_table(
-            columns=keys, filter=pc.field(keys[0]).isin(new.column(0))
-        )
-        known = known.cast(new.schema)
+        reader: Any = table.scan(keys, _near(keys[0], new.column(0)))
+        known = pa.table(reader).cast(new.schema)
         slots = Slots()
         slots.find_or_add(fingerprints(new.columns, new.num_rows))
         there = slots.find(fingerprints(known.columns, known.num_rows)) != NO_SLOT
@@ -138,6 +136,28 @@ def _properties(application: str, version: int) -> CommitProperties:
     from deltalake import CommitProperties, Transaction
 
     return CommitProperties(app_transactions=[Transaction(application, version)])
+
+
+def _near(name: str, values: pa.Array) -> str | None:
+    """A predicate for the rows that may have one of these values: most files need not be read.
+
+    >>> _near("k", pa.array(["it's", "a", None]))
+    "`k` BETWEEN 'a' AND 'it''s' OR `k` IS NULL"
+    """
+    kind, column = values.type, _quoted(name)
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (is_text or pa.types.is_integer(kind)):
+        return None
+    conditions = [] if values.null_count == 0 else [f"{column} IS NULL"]
+    ends = pc.min_max(values).as_py()
+    if ends["min"] is not None:
+        low, high = (_literal(end) if is_text else str(end) for end in (ends["min"], ends["max"]))
+        conditions.insert(0, f"{column} BETWEEN {low} AND {high}")
+    return " OR ".join(conditions)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:

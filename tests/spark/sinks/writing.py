@@ -1,0 +1,63 @@
+"""A process that writes micro-batches to sinks, to be killed: `python -m` FOLDER [CONNINFO].
+
+As Spark does, it notes which micro-batch is done after all sinks have it, and begins with the one
+that follows the note.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import driftline as dl
+from driftline.spark import sinks
+from driftline.spark.query import Sink, SparkSaid
+from tests.spark.saying import TRADES, said
+
+COUNT = 40
+NOTE = "done"
+KEYS = ["symbol"]
+TABLE = "killed"
+
+
+def steps() -> list[SparkSaid]:
+    """Volumes of a few symbols, which come and go."""
+    draw = random.Random(4)
+    events: list[dl.Insert | dl.Retract] = []
+    for number in range(4 * COUNT):
+        row = dl.Row(symbol=f"S{number % 7}", qty=draw.randrange(100))
+        events.append(dl.Insert(number, dl.INFINITY, row))
+        if number % 3:
+            events.append(dl.Retract(number, dl.INFINITY, number + draw.randrange(9), row))
+    volume = TRADES.group_by("symbol").agg("sum(qty) AS qty", "count(*) AS n")
+    return said({"result": volume}, {"trades": events}, len(events) // COUNT)
+
+
+def sink(folder: Path, conninfo: str | None) -> sinks.Several:
+    found: list[Sink] = [
+        sinks.EventLog(folder / "log.jsonl"),
+        sinks.EventLogFiles(folder / "logs"),
+        sinks.Parquet(folder / "rows"),
+        sinks.Delta(str(folder / "appended"), "history"),
+        sinks.Delta(str(folder / "current"), keys=KEYS),
+    ]
+    if conninfo is not None:
+        found.append(sinks.Postgres(conninfo, TABLE, KEYS))
+    return sinks.Several(*found)
+
+
+def main(folder: Path, conninfo: str | None) -> None:
+    write, note = sink(folder, conninfo), folder / NOTE
+    done = int(note.read_text()) if note.exists() else -1
+    whole = steps()
+    print("ready", flush=True)
+    for each in whole[done + 1 :]:
+        write(each)
+        half = note.with_suffix(".half")
+        half.write_text(str(each.batch_id))
+        half.replace(note)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None)
