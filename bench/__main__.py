@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from bench import engine, event_logs, growth, memory
+from bench import engine, event_logs, growth, memory, spark
 from bench.chart import draw
 
 
@@ -29,6 +29,7 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "growth": growth.measure,
     "memory": memory.measure,
     "logs": event_logs.measure,
+    "spark": spark.measure,
 }
 RESULTS = Path(__file__).parent / "results.json"
 

@@ -95,7 +95,7 @@ class Findings:
 def measure(count: int) -> Findings:
     found = Findings()
     start = time.perf_counter()
-    spark = session("bench", MASTER)
+    spark = session("bench", MASTER, {"spark.sql.shuffle.partitions": "2"})
     found.startup["starting Spark"] = round(time.perf_counter() - start, 2)
     try:
         for size in SIZES:

@@ -157,6 +157,23 @@ def test_order_and_partition_may_be_computed() -> None:
         NUMBERS.top(1, by="y DESC")
 
 
+def test_over() -> None:
+    events = [dl.Insert(t, dl.INFINITY, dl.Row(k="a", x=t)) for t in (1, 2, 5)]
+    query = NUMBERS.over(
+        "sum(x) AS total", before="lag(x, 1, 0)", per="k", by="x", frame="RANGE 2 PRECEDING"
+    )
+    assert query.run(s=events).history().to_pylist() == [
+        {"vs": 1, "ve": None, "k": "a", "x": 1, "total": 1, "before": 0},
+        {"vs": 2, "ve": None, "k": "a", "x": 2, "total": 3, "before": 1},
+        {"vs": 5, "ve": None, "k": "a", "x": 5, "total": 5, "before": 2},
+    ]
+    for function, said in [("rank() AS r", "rank"), ("abs(x)", "not supported")]:
+        with pytest.raises(ValueError, match=said):
+            NUMBERS.over(function, by="x")
+    with pytest.raises(PlanError, match="needs window functions"):
+        NUMBERS.over(by="x")
+
+
 def test_top_and_rank() -> None:
     events = [dl.Insert(1, 9, dl.Row(k=k, x=x)) for k, x in (("a", 1), ("a", 3), ("b", 2))]
     best = NUMBERS.top(1, by="x DESC", per="k").run(s=events).history().to_pylist()

@@ -31,6 +31,7 @@ from driftline.plan import nodes
 from driftline.plan.durations import ticks
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Call, Column, Expression
+from driftline.plan.lifetimes import is_loose
 from driftline.plan.naming import parse_aliased, parse_ordered
 from driftline.plan.resolver import parse_expression, resolve
 from driftline.plan.types import (
@@ -286,6 +287,27 @@ class Query:
         """Every row with its place in an order, of all rows or per partition."""
         return Query(nodes.Rank(self.plan, self._columns(per), self._order(by), method, name))
 
+    def over(
+        self,
+        *functions: str,
+        by: str | Sequence[str] = (),
+        per: str | Sequence[str] = (),
+        frame: str = "",
+        **named: str,
+    ) -> Query:
+        """Every row with window functions, of all rows or per partition, in an order:
+        `over("avg(price) AS mean", per="symbol", by="ts", frame="ROWS 2 PRECEDING")`. A frame is
+        written as in SQL; without one it goes from the first row to this one and its peers, or,
+        without an order, over the whole partition. LAG and LEAD have none."""
+        from driftline.sql.overs import window_function, with_functions
+
+        partition, order = self._columns(per), self._order(by)
+        texts = [*functions, *(f"{text} AS `{name}`" for name, text in named.items())]
+        columns = [window_function(text, frame, order, self.schema) for text in texts]
+        if not columns:
+            raise PlanError("over needs window functions, such as sum(price) AS total")
+        return Query(with_functions(self.plan, partition, order, *columns))
+
     def _columns(self, texts: str | Sequence[str]) -> tuple[Expression, ...]:
         return tuple(self._expression(text) for text in _several(texts))
 
@@ -339,7 +361,7 @@ class Query:
         at once), `emit` ("perfect", "ordered" or "eager"), `block` and `remember` (durations),
         `keep_open` (do not close the streams at their end).
         """
-        result = Result(self.schema)
+        result = Result(self.schema, is_loose(self.plan))
         for said in self.changes(inputs, **options):
             result.add(said)
         return result
@@ -432,9 +454,10 @@ class Said:
 
 @dataclass
 class Result:
-    """What a query said in all."""
+    """What a query said in all. `loose`: only the snapshots of its answer have a meaning."""
 
     schema: Schema
+    loose: bool = False
     said: list[Said] = field(default_factory=list)
 
     def add(self, said: Said) -> None:
@@ -444,7 +467,8 @@ class Result:
         """The canonical history of the answer: vs, ve (null: ∞), and the columns, in order."""
         from driftline.engine.local import history_table
 
-        return history_table([said.batch for said in self.said], self.schema.arrow)
+        batches = [said.batch for said in self.said]
+        return history_table(batches, self.schema.arrow, loose=self.loose)
 
     def changes(self) -> pa.Table:
         """All inserts and retracts, batch after batch."""

@@ -144,6 +144,20 @@ ONE: dict[str, Callable[[Both], Both]] = {
         p.query.top(1, by="x DESC", per="k"),
         lambda s, t: ref.top_k(p.meaning(s, t), 1, [Order(x, descending=True)], [k]),
     ),
+    "over": lambda p: Both(
+        p.query.over("sum(x) AS s", per="k", by="x", frame="ROWS 1 PRECEDING").select(
+            "k", "s AS x"
+        ),
+        lambda s, t: ref.project(
+            ref.over(
+                p.meaning(s, t),
+                {"s": (ref.Frame("rows", -1, 0), ref.of_frame(aggregates.sum_(x)))},
+                [Order(x)],
+                [k],
+            ),
+            lambda row: {"k": row["k"], "x": row["s"]},
+        ),
+    ),
     "nearest": lambda p: Both(
         p.query.top(1, by=["abs(x - 1) NULLS LAST", "x"], per="coalesce(k, 'a')"),
         lambda s, t: ref.top_k(

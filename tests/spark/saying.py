@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 import driftline as dl
 from driftline.engine.local import Options, run_all, sources_of
+from driftline.model.history import History, Lifetime
 from driftline.model.time import BEGINNING
 from driftline.spark.query import SparkSaid
 
@@ -40,6 +43,18 @@ def said(
             )
         )
     return found
+
+
+def coalesced(table: pa.Table) -> History:
+    """What a history table means, however it was said."""
+    lines = table.to_pylist()
+    return History(
+        Lifetime(_ticks(line.pop("vs")), _ticks(line.pop("ve")), dl.Row(line)) for line in lines
+    ).coalesced()
+
+
+def _ticks(time: int | None) -> int:
+    return dl.INFINITY if time is None else time
 
 
 TRADES = dl.stream("trades", {"symbol": "STRING", "qty": "BIGINT"})

@@ -16,6 +16,7 @@ import driftline as dl
 from driftline.engine.batch import Batch
 from driftline.engine.local import history_table
 from driftline.plan.errors import PlanError
+from driftline.plan.lifetimes import is_loose
 from driftline.spark.query import SparkQuery, SparkSaid
 
 pytestmark = pytest.mark.spark
@@ -60,7 +61,9 @@ def said_by(query: SparkQuery, folder: Path) -> list[SparkSaid]:
 
 def table(said: Sequence[SparkSaid], query: dl.Query, name: str) -> list[dict[str, Any]]:
     batches: list[Batch] = [each.batches[name] for each in said]
-    return sorted(history_table(batches, query.plan.schema.arrow).to_pylist(), key=repr)
+    loose = is_loose(query.plan)
+    history = history_table(batches, query.plan.schema.arrow, loose=loose)
+    return sorted(history.to_pylist(), key=repr)
 
 
 QUERIES: Mapping[str, dl.Query] = {

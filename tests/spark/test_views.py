@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.engine.batch import Batch
+from driftline.engine.local import history_table
 from driftline.model.event import Event
 from driftline.model.history import canonical_history
 from driftline.model.row import Row
@@ -109,7 +110,7 @@ def test_upserts_keep_a_table_that_is_the_snapshot_at_the_end(
         for row in found.gone.to_pylist():
             del table[row["k"]]
         said.append(step.batch)
-        endless = dl.Result(query.schema, [dl.Said(batch, {}, {}) for batch in said]).history()
+        endless = history_table(said, query.schema.arrow)
         rows = [line for line in endless.to_pylist() if line.pop("ve") is None]
         for line in rows:
             line.pop("vs")

@@ -42,7 +42,7 @@ class Queries:
     def query(self, depth: int = 2) -> Made:
         makers = [self.plain, self.plain, self.grouped, self.grouped, self.using]
         if depth > 0:
-            makers += [self.set_operation, self.top, self.ranked, self.cte]
+            makers += [self.set_operation, self.top, self.ranked, self.cte, self.windowed]
         return self.random.choice(makers)(depth)
 
     # FROM
@@ -255,4 +255,35 @@ class Queries:
         sql = f"SELECT * FROM ({ranked}) AS {outer}"
         if self.coin():
             sql += f" WHERE c{width} <= {self.random.randint(1, 3)}"
+        return Made(sql, (*inner.kinds, NUMBER))
+
+    def windowed(self, depth: int) -> Made:
+        """An aggregate or a neighbour over rows in an order that only equal rows share."""
+        inner = self.query(depth - 1)
+        width = len(inner.kinds)
+        columns = ", ".join(f"c{i}" for i in range(width))
+        numbers = [f"c{i}" for i, kind in enumerate(inner.kinds) if kind == NUMBER]
+        one = self.random.choice(numbers) if numbers else "1"
+        function = self.random.choice(["sum", "count", "min", "max", "first_value", "last_value"])
+        per = f"PARTITION BY c{self.random.randrange(width)} " if self.coin() else ""
+        kind = self.random.choice(["plain", "rows", "range", "neighbour"])
+        order, frame = f"ORDER BY {columns}", ""
+        call = f"{function}({one})"
+        if kind == "rows":
+            frame = f" ROWS BETWEEN {self.random.randint(1, 3)} PRECEDING AND " + (
+                self.random.choice(["CURRENT ROW", "1 PRECEDING", "2 FOLLOWING"])
+            )
+        elif kind == "range" and numbers:
+            order = f"ORDER BY {one}{self.random.choice(['', ' DESC'])}"
+            call = f"{function if 'value' not in function else 'sum'}({one})"
+            frame = self.random.choice(
+                [" RANGE BETWEEN 1 PRECEDING AND CURRENT ROW",
+                 " RANGE BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING",
+                 " RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING"]
+            )  # fmt: skip
+        elif kind == "neighbour":
+            call = self.random.choice([f"lag({one})", f"lead({one}, 2, 7)", f"lag({one}, 2)"])
+        alias = self.alias()
+        over = f"{call} OVER ({per}{order}{frame})"
+        sql = f"SELECT {columns}, {over} AS c{width} FROM ({inner.sql}) AS {alias}"
         return Made(sql, (*inner.kinds, NUMBER))

@@ -1,6 +1,7 @@
 import pytest
 
 from driftline.plan import nodes
+from driftline.plan.over import Frame, Over
 from tests.sql.declared import T, plan, pointed_at
 
 
@@ -36,6 +37,53 @@ def test_other_filters_stay(condition: str) -> None:
     assert rank.limit is None
 
 
+def test_functions_of_one_window_are_one_operator() -> None:
+    window = "OVER (PARTITION BY k ORDER BY y)"
+    text = f"SELECT k, sum(x) {window} AS s, lag(x, 2, 0) {window} AS l FROM t"
+    wanted = T.over("sum(x) AS s", "lag(x, 2, 0) AS l", per="k", by="y").select("k", "s", "l")
+    assert plan(text) == wanted.plan
+    two = plan(f"SELECT sum(x) {window} AS s, count(*) OVER () + 1 AS n FROM t")
+    assert len([node for node in two.walk() if isinstance(node, Over)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("order", "written", "frame"),
+    [
+        ("", "", Frame("range", None, None)),
+        ("ORDER BY y, x", "", Frame("range", None, 0)),
+        ("ORDER BY y", "ROWS 2 PRECEDING", Frame("rows", -2, 0)),
+        (
+            "ORDER BY y",
+            "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
+            Frame("rows", 1, None),
+        ),
+        ("ORDER BY y", "RANGE BETWEEN 3 PRECEDING AND 1 PRECEDING", Frame("range", -3, -1)),
+        ("ORDER BY y / 2", "RANGE 0.5 PRECEDING", Frame("range", -0.5, 0)),
+        (
+            "ORDER BY timestamp_micros(y)",
+            "RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND CURRENT ROW",
+            Frame("range", -2_000_000, 0),
+        ),
+        (
+            "ORDER BY CAST(x AS DECIMAL(9, 2))",
+            "RANGE BETWEEN CURRENT ROW AND 1.5 FOLLOWING",
+            Frame("range", 0, 150),
+        ),
+        ("ORDER BY date_from_unix_date(x)", "RANGE INTERVAL 2 DAYS PRECEDING", Frame("range", -2)),
+    ],
+)
+def test_frames(order: str, written: str, frame: Frame) -> None:
+    over = plan(f"SELECT sum(x) OVER ({order} {written}) AS s FROM t").inputs[0]
+    assert isinstance(over, Over)
+    assert [each.frame for each in over.columns] == [frame]
+
+
+def test_an_aggregate_of_an_aggregate_goes_over_groups() -> None:
+    tree = plan("SELECT k, sum(sum(x)) OVER (ORDER BY k) AS r FROM t GROUP BY k").tree()
+    assert "sum(`$0`) over range first to current AS r by k" in tree
+    assert "aggregate sum(x) AS $0 by k" in tree
+
+
 def test_over_groups_in_expressions_and_by_name() -> None:
     tree = plan("SELECT k, 2 * rank() OVER (ORDER BY sum(x)) AS r FROM t GROUP BY k").tree()
     assert "rank by `$0`" in tree
@@ -52,8 +100,22 @@ def test_over_groups_in_expressions_and_by_name() -> None:
         ("SELECT row_number() OVER () FROM t", "row_number needs an order @ row_number"),
         ("SELECT rank(1) OVER (ORDER BY x) FROM t", "rank() takes no arguments @ rank"),
         ("SELECT rank() OVER w FROM t", "there is no WINDOW w @ rank"),
-        ("SELECT lag(x) OVER (ORDER BY y) FROM t", "LAG OVER (…) is not supported yet @ lag"),
-        ("SELECT sum(x) OVER (ORDER BY y) FROM t", "an aggregate OVER (…) is not supported @ sum"),
+        ("SELECT lag(x) OVER () FROM t", "LAG needs an order @ lag"),
+        ("SELECT lead(x) OVER (ORDER BY y ROWS 1 PRECEDING) FROM t", "no ROWS or RANGE @ lead"),
+        ("SELECT lag(x, y) OVER (ORDER BY y) FROM t", "distance of LAG is a whole number @ y"),
+        ("SELECT lag(DISTINCT x) OVER (ORDER BY y) FROM t", "LAG takes no DISTINCT @ lag"),
+        ("SELECT lag(x, 1, array(k)) OVER (ORDER BY y) FROM t", "cannot be cast to @ array"),
+        ("SELECT nth_value(x, 0) OVER (ORDER BY y) FROM t", "is 1 or more @ 0"),
+        ("SELECT sum(x) OVER (RANGE 1 PRECEDING) FROM t", "ORDER BY with one item @ sum"),
+        ("SELECT sum(x) OVER (ORDER BY k RANGE 1 PRECEDING) FROM t", "can be added to it @ 1"),
+        ("SELECT sum(x) OVER (ORDER BY y ROWS 1.5 PRECEDING) FROM t", "a whole number @ 1.5"),
+        (
+            "SELECT sum(x) OVER (ORDER BY y ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDING) FROM t",
+            "the frame ends before it starts @ sum",
+        ),
+        ("SELECT sum(z) OVER (ORDER BY y) FROM t", "there is no column z @ z"),
+        ("SELECT sum(k, x) OVER (ORDER BY y) FROM t", "sum takes 1 arguments @ sum"),
+        ("SELECT upper(k) OVER (ORDER BY y) FROM t", "upper OVER (…) is not supported @ upper"),
         ("SELECT ntile(2) OVER (ORDER BY y) FROM t", "ntile OVER (…) is not supported @ ntile"),
         ("SELECT k FROM t WHERE rank() OVER (ORDER BY x) = 1", "cannot be in WHERE @ rank"),
         ("SELECT rank() OVER (ORDER BY x ROWS 1 PRECEDING) FROM t", "no ROWS or RANGE @ rank"),

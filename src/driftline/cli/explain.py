@@ -121,6 +121,7 @@ def _reads_plain_records(source: Source) -> bool:
 def remarks_on(node: Node, emit: str) -> Remarks:
     """Lifetimes, keys, state, and what a cti does, of one operator."""
     from driftline.plan import nodes
+    from driftline.plan.over import Over
 
     timeline = "endpoints before it, and groups in which nothing is left"
     match node:
@@ -154,6 +155,13 @@ def remarks_on(node: Node, emit: str) -> Remarks:
         case nodes.Rank():
             return Remarks(
                 f"while a row has its place, said {emit}",
+                ", ".join(map(str, node.partition)) or "none: one group",
+                "the rows of every group, with a timeline",
+                timeline,
+            )
+        case Over():
+            return Remarks(
+                f"while the functions of a row have their values, said {emit}",
                 ", ".join(map(str, node.partition)) or "none: one group",
                 "the rows of every group, with a timeline",
                 timeline,

@@ -234,10 +234,15 @@ def _events(answer: Answer, batches: list[Batch], cti: int | None = None) -> Str
 
 
 def history(answer: Answer) -> Any:
-    """The canonical history of all that was said, in order."""
+    """The canonical history of all that was said, in order. Where only snapshots have a meaning, in
+    the longest stretches, however it was said."""
+    from driftline.engine.batch import empty, joined
+    from driftline.engine.coalesce import coalesced
     from driftline.model.history_columns import history_columns
+    from driftline.plan.lifetimes import is_loose
 
-    return history_columns(_events(answer, answer.kept))
+    said = joined(answer.kept) if answer.kept else empty(answer.plan.schema.arrow)
+    return history_columns(_events(answer, [coalesced(said) if is_loose(answer.plan) else said]))
 
 
 def _times(values: Any, timestamps: bool, mask: Any) -> pa.Array:

@@ -16,6 +16,8 @@ goes by these may follow, or one without state and then `retell`. Where only vs 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -98,3 +100,9 @@ class Coalesce(Operator):
         self.runs.restore(live, arrays, "runs")
         self.due.set(live, arrays["due"].astype(np.int64))
         self.cti = int(arrays["cti"][0])
+
+
+def coalesced(batch: Batch) -> Batch:
+    """The history that a batch adds up to, in the longest stretches: the same for all batches with
+    the same snapshots."""
+    return Coalesce(batch.payload.schema).process(0, replace(batch.netted(), cti=BEGINNING))

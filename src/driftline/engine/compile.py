@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from driftline.engine import over
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.aggregation import group_by
 from driftline.engine.alter_lifetime import AlterLifetime
@@ -43,6 +44,7 @@ from driftline.plan.expressions import AggregateCall, Case, Cast, Column, Expres
 from driftline.plan.functions.collections import struct
 from driftline.plan.functions.operators import is_not_null
 from driftline.plan.lifetimes import Coalescing, is_stretches
+from driftline.plan.over import Over, OverColumn
 from driftline.plan.types import BOOLEAN
 
 Int64s = NDArray[np.int64]
@@ -306,18 +308,26 @@ class _Compiler:
         operator = group_by(source.operator.schema, keys, aggregates, self.level)
         return self._after("group by", operator, source)
 
+    def _over(self, node: Over) -> Step:
+        source = self.step(node.input)
+        own = source.operator.schema
+        columns, named = _naming(own)
+        partition = [named(value) for value in node.partition]
+        order = [
+            OrderBy(named(item.value), item.descending, item.nulls_first) for item in node.order
+        ]
+        functions = [_over_column(each, named) for each in node.columns]
+        if len(columns) > len(own):
+            source = self._computed(source, columns)
+        operator = over.Over(
+            source.operator.schema, partition, order, functions, self.level, own.names
+        )
+        return self._renamed(self._after("over", operator, source), node.schema.arrow)
+
     def _rank(self, node: nodes.Rank) -> Step:
         source = self.step(node.input)
         own = source.operator.schema
-        columns: dict[str, Expression] = {
-            field.name: Column(field.name, field.type) for field in own
-        }
-
-        def named(value: Expression) -> str:
-            name = value.name if isinstance(value, Column) else f"$order {len(columns)}"
-            columns.setdefault(name, value)
-            return name
-
+        columns, named = _naming(own)
         partition = [named(value) for value in node.partition]
         order = [
             OrderBy(named(item.value), item.descending, item.nulls_first) for item in node.order
@@ -342,6 +352,32 @@ class _Compiler:
                 ranked, {field.name: Column(field.name, field.type) for field in kept}
             )
         return self._renamed(ranked, node.schema.arrow)
+
+
+def _naming(own: pa.Schema) -> tuple[dict[str, Expression], Callable[[Expression], str]]:
+    """Columns of a schema, and how an expression becomes one more and gets its name."""
+    columns: dict[str, Expression] = {field.name: Column(field.name, field.type) for field in own}
+
+    def named(value: Expression) -> str:
+        name = value.name if isinstance(value, Column) else f"$computed {len(columns)}"
+        columns.setdefault(name, value)
+        return name
+
+    return columns, named
+
+
+def _over_column(column: OverColumn, named: Callable[[Expression], str]) -> over.OverColumn:
+    frame = over.Frame(column.frame.unit, column.frame.start, column.frame.end)
+    made = over.OverColumn(column.name, column.value.type, frame)
+    if column.nth is not None:
+        default = None if column.default is None else named(column.default)
+        return replace(made, argument=named(column.value), nth=column.nth, default=default)
+    call = cast("AggregateCall", column.value)
+    argument, only = _argument(call), _only(call)
+    aggregate = _aggregate(column.name, call, None if argument is None else named(argument), {})
+    if only is not None:
+        aggregate = replace(aggregate, only=named(only))
+    return replace(made, aggregate=aggregate)
 
 
 def _argument(call: AggregateCall) -> Expression | None:

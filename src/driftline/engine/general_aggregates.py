@@ -55,20 +55,8 @@ class GeneralGroupBy(SnapshotOperator):
         )
 
     def evaluate(self, pieces: Pieces) -> tuple[Int64s, pa.RecordBatch]:
-        values: dict[tuple[str, bool, str | None], Values] = {}
-        columns: list[pa.Array] = []
-        for aggregate in self.aggregates:
-            if aggregate.argument is None:
-                columns.append(pa.array(np.diff(pieces.offsets)).cast(aggregate.type))
-                continue
-            key = (aggregate.argument, aggregate.distinct, aggregate.only)
-            if key not in values:
-                values[key] = Values(pieces, *key)
-            column = FUNCTIONS[aggregate.function](values[key], aggregate)
-            columns.append(column if column.type == aggregate.type else column.cast(aggregate.type))
-        return np.arange(len(pieces)), pa.RecordBatch.from_arrays(
-            columns, schema=self.answer_schema
-        )
+        found = columns(pieces, self.aggregates)
+        return np.arange(len(pieces)), pa.RecordBatch.from_arrays(found, schema=self.answer_schema)
 
     def evaluate_changes(self, pieces: ChangedPieces) -> tuple[Int64s, pa.RecordBatch] | None:
         columns = incremental_aggregates.columns(pieces, self.aggregates)
@@ -76,6 +64,22 @@ class GeneralGroupBy(SnapshotOperator):
             return None
         rows = pa.RecordBatch.from_arrays(columns, schema=self.answer_schema)
         return np.arange(len(pieces)), rows
+
+
+def columns(pieces: Pieces, aggregates: list[Aggregate]) -> list[pa.Array]:
+    """The aggregates of every piece."""
+    found: list[pa.Array] = []
+    values: dict[tuple[str, bool, str | None], Values] = {}
+    for aggregate in aggregates:
+        if aggregate.argument is None:
+            found.append(pa.array(np.diff(pieces.offsets)).cast(aggregate.type))
+            continue
+        key = (aggregate.argument, aggregate.distinct, aggregate.only)
+        if key not in values:
+            values[key] = Values(pieces, *key)
+        column = FUNCTIONS[aggregate.function](values[key], aggregate)
+        found.append(column if column.type == aggregate.type else column.cast(aggregate.type))
+    return found
 
 
 class Values:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from driftline.engine.batch import Batch, Changes, empty, joined
 from driftline.engine.chunks import chunks
+from driftline.engine.coalesce import coalesced
 from driftline.engine.compile import compile_plans
 from driftline.engine.consistency import consistency
 from driftline.engine.dead_letters import DeadLetters
@@ -212,10 +213,11 @@ def changes_table(changes: Changes) -> pa.Table:
     return pa.table({**times, **columns})
 
 
-def history_table(batches: list[Batch], schema: pa.Schema) -> pa.Table:
-    """The canonical history of everything that was said: vs, ve (null: ∞), and the rows."""
+def history_table(batches: list[Batch], schema: pa.Schema, *, loose: bool = False) -> pa.Table:
+    """The canonical history of everything that was said: vs, ve (null: ∞), and the rows. Where only
+    snapshots have a meaning (`loose`), in the longest stretches, however it was said."""
     whole = joined(batches) if batches else empty(schema)
-    left = whole.netted()
+    left = coalesced(whole) if loose else whole.netted()
     if len(left) and left.weight.min() < 0:
         raise ValueError("more was retracted than was said")
     rows = np.repeat(np.arange(len(left)), left.weight)

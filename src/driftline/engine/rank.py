@@ -100,12 +100,12 @@ class Rank(SnapshotOperator):
         """Where each row comes among all, and the number of its order key among all."""
         order_by: list[Int64s] = []
         for item in self.order:
-            side, key = _with_nulls(rows.column(item.column), item)
+            side, key = with_nulls(rows.column(item.column), item)
             order_by += [side, ~key if item.descending else key]
         ties = [
             key
             for name in sorted(rows.schema.names)
-            for key in _with_nulls(rows.column(name), OrderBy(name))
+            for key in with_nulls(rows.column(name), OrderBy(name))
         ]
         order = np.lexsort([*reversed(ties), *reversed(order_by)])
         position, group = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
@@ -117,7 +117,7 @@ class Rank(SnapshotOperator):
         return position, group
 
 
-def _with_nulls(column: pa.Array, item: OrderBy) -> tuple[Int64s, Int64s]:
+def with_nulls(column: pa.Array, item: OrderBy) -> tuple[Int64s, Int64s]:
     """Two keys: whether a value is null (in the order of nulls and values), and its own."""
     is_valid = valid(column)
     nulls_first = not item.descending if item.nulls_first is None else item.nulls_first

@@ -200,13 +200,7 @@ class SnapshotOperator(Operator):
     def _correct(self, slots: Int64s, earliest: Int64s) -> Batch:
         """Evaluate what is affected, and say by how much the answer changes."""
         limit = INFINITY if self.level == EAGER else self.watermark
-        pieces = snapshot_kernel.cut(
-            slots, earliest, limit, self.level == PERFECT, self.members.arrays
-        )
-        piece_of, rows = self._answers(slots, pieces)
-        bounds = np.searchsorted(piece_of, pieces.bounds)
-        prints = fingerprints(rows.columns, len(piece_of))
-        lines = [prints.low.view(np.int64), prints.high.view(np.int64), pieces.start[piece_of]]
+        bounds, lines, ends, rows = self._lines(slots, earliest, limit)
         old = self.segments.sizes(slots)
         self.segments.reserve(slots, 2 * old + np.diff(bounds))
         said, new, freed = said_kernel.correct(
@@ -214,10 +208,10 @@ class SnapshotOperator(Operator):
             earliest,
             limit,
             bounds,
-            np.stack(lines, axis=1),
-            pieces.end[piece_of],
+            lines,
+            ends,
             self.segments.arrays,
-            self.answer_places.offered(len(piece_of) + int(old.sum())),
+            self.answer_places.offered(len(ends) + int(old.sum())),
         )
         output = self._output(said, rows)
         places = self.answer_places.take(len(new))
@@ -226,6 +220,20 @@ class SnapshotOperator(Operator):
         if rows.num_columns:
             self.answer_rows.put(places, rows.take(pa.array(new)))
         return output
+
+    def _lines(
+        self, slots: Int64s, earliest: Int64s, limit: int
+    ) -> tuple[Int64s, Int64s, Int64s, pa.RecordBatch]:
+        """The rows of the answer from the earliest affected times on: where those of each slot
+        begin, the fingerprint and start of each (see `said_kernel`), its end, and the rows."""
+        pieces = snapshot_kernel.cut(
+            slots, earliest, limit, self.level == PERFECT, self.members.arrays
+        )
+        piece_of, rows = self._answers(slots, pieces)
+        bounds = np.searchsorted(piece_of, pieces.bounds)
+        prints = fingerprints(rows.columns, len(piece_of))
+        lines = [prints.low.view(np.int64), prints.high.view(np.int64), pieces.start[piece_of]]
+        return bounds, np.stack(lines, axis=1), pieces.end[piece_of], rows
 
     def _answers(self, slots: Int64s, cut: Cut) -> tuple[Int64s, pa.RecordBatch]:
         """⊗ of all pieces, asked for in portions."""

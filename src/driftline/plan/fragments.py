@@ -21,6 +21,7 @@ from driftline.plan import nodes
 from driftline.plan.conditions import conjuncts, equality
 from driftline.plan.expressions import Cast, Column, Expression
 from driftline.plan.lifetimes import Coalescing
+from driftline.plan.over import Over
 from driftline.plan.types import Schema
 
 Keys = tuple[Expression, ...]
@@ -247,9 +248,13 @@ class _Cutter:
     def _distinct(self, node: nodes.Distinct, wish: Keys | None) -> tuple[nodes.Node, bool]:
         return self._keyed(node, all_columns(node.schema), wish, None)
 
-    def _rank(self, node: nodes.Rank, wish: Keys | None) -> tuple[nodes.Node, bool]:
+    def _over(self, node: Over, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._rank(node, wish)
+
+    def _rank(self, node: nodes.Rank | Over, wish: Keys | None) -> tuple[nodes.Node, bool]:
         below = _by_place(node.schema, node.input.schema)
-        partition = {name: value for name, value in below.items() if value in node.partition}
+        own = {_plain(value) for value in node.partition}
+        partition = {name: value for name, value in below.items() if value in own}
         return self._keyed(node, node.partition, wish, partition)
 
     def _keyed(
@@ -297,7 +302,7 @@ def reaches(node: nodes.Node, key: Expression) -> bool:
             return all(below is not None and reaches(side, below[0]) for side, below in sides)
         case nodes.Aggregate():
             return key.columns() <= {each.name for each in node.keys}
-        case nodes.Rank():
+        case nodes.Rank() | Over():
             partition = {each.name for each in node.partition if isinstance(each, Column)}
             return key.columns() <= partition
         case nodes.Join():

@@ -2,8 +2,8 @@
 
     exact   in which pieces a row is said is part of the meaning: a source, what a window gives, and
             select, project, union and inner join of such
-    loose   only the snapshots are: aggregates, distinct, set operators, rank, outer, semi and anti
-            joins, whatever is computed from these, and a window by both vs and ve over such
+    loose   only the snapshots are: aggregates, distinct, set operators, rank, over, outer, semi and
+            anti joins, whatever is computed from these, and a window by both vs and ve over such
 
 A window, windows as columns by vs, and the aggregates that go by the start of lifetimes need exact
 input. Before these, a loose one is coalesced: the answer then depends on its snapshots alone.

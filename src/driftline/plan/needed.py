@@ -3,7 +3,7 @@
     A column that nothing above a leaf reads can be left out: a bag of rows without it is what the
     operators see of the bag of rows with it.
 
-Operators that compare whole rows (distinct, set operators, rank, coalesce) read all of them.
+Operators that compare whole rows (distinct, set operators, rank, over, coalesce) read all of them.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _intervals(table: pa.Table) -> pa.Table:
         firsts = np.flatnonzero(np.diff(slots[order], prepend=-1))
         copy[order] = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
     order = np.lexsort((gone, copy, slots))  # what is given, then what takes that back, if it is
-    following = np.append(order[1:], -1)
+    following = np.roll(order, -1)
     ended = (slots[following] == slots[order]) & (copy[following] == copy[order])
     plus = ~gone[order]
     ends = pa.array(following[plus], mask=~(ended & gone[following])[plus])

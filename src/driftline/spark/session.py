@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from driftline.spark.ship import is_local, shipped
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -36,15 +38,18 @@ STREAMING = {
 def session(
     name: str = "driftline", master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A quiet Spark: this machine's cores unless a master is named or configured."""
+    """A quiet Spark: this machine's cores unless a master is named or configured. The workers of a
+    cluster get this package."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if is_local(master):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
-    for key, value in {**QUIET, **WORKERS, **STREAMING, **(settings or {})}.items():
+    package = {} if is_local(master) else shipped()
+    for key, value in {**QUIET, **WORKERS, **STREAMING, **package, **(settings or {})}.items():
         builder = builder.config(key, value)
     with _silence():
         made: SparkSession = builder.getOrCreate()

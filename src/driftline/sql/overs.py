@@ -1,62 +1,102 @@
-"""Window functions: ROW_NUMBER, RANK and DENSE_RANK OVER (PARTITION BY … ORDER BY …).
+"""Window functions of a SELECT: ranks, aggregates, LAG and LEAD … OVER (PARTITION BY … ORDER BY …).
 
-Each becomes a Rank before the projection, and a column in the expression it was written in.
+A rank becomes a Rank before the projection, others an Over, one for all that have the same order of
+the same partitions; each is a column in the expression it was written in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.conditions import conjuncts, together
-from driftline.plan.expressions import Cast, Column, Expression, Literal
-from driftline.plan.functions import AGGREGATES
+from driftline.plan.dialect import parse_sql
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import AggregateCall, Cast, Column, Expression, Literal
+from driftline.plan.naming import parse_aliased
+from driftline.plan.over import Over as OverNode
+from driftline.plan.over import OverColumn
+from driftline.plan.resolver import resolve
 from driftline.plan.types import INT, Field, Schema
 from driftline.sql.errors import refuse
 from driftline.sql.order import order_item
 from driftline.sql.scope import walked
+from driftline.sql.window_functions import NEIGHBOURS, Resolve, called, column_of, is_known
 
 RANKS: dict[str, nodes.RankMethod] = {
     "row_number": "row_number",
     "rank": "rank",
     "dense_rank": "dense_rank",
 }
-NEIGHBOURS = ("lag", "lead", "first_value", "last_value", "nth_value")
 PREFIX = "$over"
-
-Resolve = Callable[[exp.Expr], Expression]
 
 
 @dataclass(frozen=True)
 class Over:
-    """A window function of a query: the name of its column, and how it was written."""
+    """A window function of a query: its column, and how it was written."""
 
-    name: str
+    field: Field
     node: exp.Window
 
     @property
-    def field(self) -> Field:
-        return Field(self.name, INT)
+    def name(self) -> str:
+        return self.field.name
 
     def applied(self, plan: nodes.Node, resolve: Resolve) -> nodes.Node:
         """The plan with the column; `resolve` reads expressions over its rows."""
-        method = RANKS[_function(self.node)]
-        order = self.node.args.get("order")
-        if order is None:
-            raise refuse(f"{method} needs an order: OVER (… ORDER BY …)", self.node)
-        items = tuple(order_item(each, resolve(each.this)) for each in order.expressions)
+        items = _order(self.node, resolve)
         parts = tuple(resolve(each) for each in self.node.args.get("partition_by") or ())
+        method = RANKS.get(called(self.node).name)
+        if method is None:
+            column = column_of(self.node, self.name, items, resolve)
+            return with_functions(plan, parts, items, column)
+        if not items:
+            raise refuse(f"{method} needs an order: OVER (… ORDER BY …)", self.node)
         return nodes.Rank(plan, parts, items, method, self.name)
+
+
+def with_functions(
+    plan: nodes.Node,
+    partition: tuple[Expression, ...],
+    order: tuple[nodes.OrderItem, ...],
+    *columns: OverColumn,
+) -> nodes.Node:
+    """The plan with window functions; an Over of the same window takes them up."""
+    if isinstance(plan, OverNode) and (plan.partition, plan.order) == (partition, order):
+        return replace(plan, columns=(*plan.columns, *columns))
+    return OverNode(plan, partition, order, columns)
+
+
+def _order(window: exp.Window, resolve: Resolve) -> tuple[nodes.OrderItem, ...]:
+    order = window.args.get("order")
+    items = () if order is None else order.expressions
+    return tuple(order_item(each, resolve(each.this)) for each in items)
+
+
+def window_function(
+    text: str, frame: str, order: tuple[nodes.OrderItem, ...], schema: Schema
+) -> OverColumn:
+    """The column of a window function that is written without OVER, and the text of its frame,
+    which LAG and LEAD do not heed."""
+    node, name = parse_aliased(text)
+    whole = parse_sql(f"count(*) OVER (ORDER BY 1 {frame})")
+    window = exp.Window(this=node)
+    if called(window).name not in NEIGHBOURS:
+        window.set("spec", whole.args.get("spec"))
+    _check(window)
+    if called(window).name in RANKS:
+        raise PlanError(f"{text}: a place in an order is what rank(…) gives")
+    return column_of(window, name or text, order, lambda part: resolve(part, schema))
 
 
 class Overs:
     """The window functions of one SELECT, each once."""
 
-    def __init__(self, schema: Schema, named: Mapping[str, exp.Window]) -> None:
-        self.schema = schema
+    def __init__(self, schema: Schema, named: Mapping[str, exp.Window], resolve: Resolve) -> None:
+        self.schema, self.resolve = schema, resolve
         self.named = named
         self.found: list[Over] = []
 
@@ -102,31 +142,35 @@ class Overs:
         name = alias if alias and not self.schema.find(alias) else f"{PREFIX}{len(self.found)}"
         if any(over.name.lower() == name.lower() for over in self.found):
             name = f"{PREFIX}{len(self.found)}"
-        self.found.append(Over(name, window))
+        self.found.append(Over(self._field(name, window), window))
         return name
 
+    def _field(self, name: str, window: exp.Window) -> Field:
+        if called(window).name in RANKS:
+            return Field(name, INT)
 
-def _function(window: exp.Window) -> str:
-    inner = window.this
-    return str(inner.this).lower() if isinstance(inner, exp.Anonymous) else ""
+        def typed(node: exp.Expr) -> Expression:
+            """With columns in the place of aggregates, which groups will compute."""
+            return self.resolve(node).transform(
+                lambda part: Column("", part.type) if isinstance(part, AggregateCall) else part
+            )
+
+        return Field(name, column_of(window, name, _order(window, typed), typed).value.type)
 
 
 def _check(window: exp.Window) -> None:
-    name = _function(window)
-    if name in RANKS:
-        if window.this.expressions:
-            raise refuse(f"{name}() takes no arguments", window)
+    call = called(window)
+    if call.name in RANKS:
+        if call.args:
+            raise refuse(f"{call.name}() takes no arguments", window)
         if window.args.get("spec") is not None:
-            raise refuse(f"{name} takes no ROWS or RANGE", window)
-        return
-    if name in NEIGHBOURS:
-        raise refuse(f"{name.upper()} OVER (…) is not supported yet", window)
-    if name in AGGREGATES or not name:
+            raise refuse(f"{call.name} takes no ROWS or RANGE", window)
+    elif not is_known(call.name):
         raise refuse(
-            "an aggregate OVER (…) is not supported yet: a window in brackets and GROUP BY may do",
+            f"{call.name or window.this.sql('spark')} OVER (…) is not supported: there are "
+            f"aggregates, {', '.join(RANKS)}, lag, lead, first_value, last_value and nth_value",
             window,
         )
-    raise refuse(f"{name} OVER (…) is not supported: there are {', '.join(RANKS)}", window)
 
 
 def limited(plan: nodes.Node, predicate: Expression | None) -> nodes.Node:

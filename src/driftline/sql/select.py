@@ -67,7 +67,9 @@ class _Select:
             if isinstance(item.node, exp.Alias) and not item.star
         }
         named = {each.name.lower(): each for each in node.args.get("windows") or ()}
-        self.overs = Overs(self.scope.schema, named)
+        self.overs = Overs(
+            self.scope.schema, named, lambda part: self.scope.resolve(self._with_aliases(part))
+        )
 
     def plan(self) -> nodes.Node:
         order, limit = self.node.args.get("order"), self.node.args.get("limit")

@@ -34,6 +34,7 @@ from driftline.model.reference.latency import (
     output_watermark,
 )
 from driftline.model.reference.minus import minus, minus_all
+from driftline.model.reference.over import Frame, nth, of_frame, over
 from driftline.model.reference.project import flat_project, project
 from driftline.model.reference.rank import Order, rank, top_k
 from driftline.model.reference.recursion import NoFixedPoint, recursive
@@ -44,6 +45,7 @@ from driftline.model.reference.window_columns import hop, tumble
 
 __all__ = [
     "DeadLetter",
+    "Frame",
     "Level",
     "NoFixedPoint",
     "Order",
@@ -69,7 +71,10 @@ __all__ = [
     "minus",
     "minus_all",
     "now",
+    "nth",
+    "of_frame",
     "output_watermark",
+    "over",
     "project",
     "rank",
     "recursive",

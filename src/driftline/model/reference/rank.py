@@ -22,7 +22,7 @@ from driftline.model.reference.aggregates import Argument
 from driftline.model.reference.project import project
 from driftline.model.reference.select import select
 from driftline.model.reference.snapshot_operator import snapshot_operator
-from driftline.model.row import Row, sort_key
+from driftline.model.row import Row, Value, sort_key
 
 Method = Literal["row_number", "rank", "dense_rank"]
 
@@ -36,7 +36,9 @@ class Order:
     nulls_first: bool | None = None  # None: first when ascending, last when descending
 
     def key(self, row: Row) -> tuple[Any, ...]:
-        value = self.by(row)
+        return self.key_of(self.by(row))
+
+    def key_of(self, value: Value) -> tuple[Any, ...]:
         nulls_first = not self.descending if self.nulls_first is None else self.nulls_first
         if value is None:
             return (0 if nulls_first else 2,)

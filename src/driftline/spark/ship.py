@@ -1,0 +1,33 @@
+"""How the package reaches the workers of a cluster.
+
+The package goes along as an archive, with the kernels that this machine has compiled: a worker of
+the same kind does not compile them again. What it stands on (PySpark, Arrow, Numba, …) has to be
+in the workers' Python already.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from pathlib import Path
+
+NAME = "driftline_package"
+_LEFT_OUT = (".pyc", ".half", ".lock")
+
+
+def is_local(master: str | None) -> bool:
+    """Whether a master is this machine: its workers find the package where the driver does."""
+    return master is None or master.startswith("local")
+
+
+def shipped() -> dict[str, str]:
+    """The settings of a session whose workers get the package."""
+    import driftline
+
+    package = Path(driftline.__file__).parent
+    path = Path(tempfile.mkdtemp(prefix="driftline-")) / f"{NAME}.tar.gz"
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:  # keeps times to the fraction
+        for file in sorted(package.rglob("*")):
+            if file.is_file() and file.suffix not in _LEFT_OUT:
+                archive.add(file, f"driftline/{file.relative_to(package)}")
+    return {"spark.archives": f"{path}#{NAME}", "spark.executorEnv.PYTHONPATH": NAME}
