@@ -1,7 +1,7 @@
 import pytest
 
 from driftline.plan import nodes
-from driftline.plan.over import Frame, Over
+from driftline.plan.over import Over
 from tests.sql.declared import T, plan, pointed_at
 
 
@@ -44,38 +44,6 @@ def test_functions_of_one_window_are_one_operator() -> None:
     assert plan(text) == wanted.plan
     two = plan(f"SELECT sum(x) {window} AS s, count(*) OVER () + 1 AS n FROM t")
     assert len([node for node in two.walk() if isinstance(node, Over)]) == 2
-
-
-@pytest.mark.parametrize(
-    ("order", "written", "frame"),
-    [
-        ("", "", Frame("range", None, None)),
-        ("ORDER BY y, x", "", Frame("range", None, 0)),
-        ("ORDER BY y", "ROWS 2 PRECEDING", Frame("rows", -2, 0)),
-        (
-            "ORDER BY y",
-            "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
-            Frame("rows", 1, None),
-        ),
-        ("ORDER BY y", "RANGE BETWEEN 3 PRECEDING AND 1 PRECEDING", Frame("range", -3, -1)),
-        ("ORDER BY y / 2", "RANGE 0.5 PRECEDING", Frame("range", -0.5, 0)),
-        (
-            "ORDER BY timestamp_micros(y)",
-            "RANGE BETWEEN INTERVAL 2 SECONDS PRECEDING AND CURRENT ROW",
-            Frame("range", -2_000_000, 0),
-        ),
-        (
-            "ORDER BY CAST(x AS DECIMAL(9, 2))",
-            "RANGE BETWEEN CURRENT ROW AND 1.5 FOLLOWING",
-            Frame("range", 0, 150),
-        ),
-        ("ORDER BY date_from_unix_date(x)", "RANGE INTERVAL 2 DAYS PRECEDING", Frame("range", -2)),
-    ],
-)
-def test_frames(order: str, written: str, frame: Frame) -> None:
-    over = plan(f"SELECT sum(x) OVER ({order} {written}) AS s FROM t").inputs[0]
-    assert isinstance(over, Over)
-    assert [each.frame for each in over.columns] == [frame]
 
 
 def test_an_aggregate_of_an_aggregate_goes_over_groups() -> None:
