@@ -52,6 +52,20 @@ class Parcel:
     data: bytes = b""
 
 
+PARCELS = pa.schema(
+    [
+        ("level", pa.int32()),
+        ("port", pa.string()),
+        ("shard", pa.int32()),
+        ("origin", pa.int32()),
+        ("cti", pa.int64()),
+        ("high", pa.int64()),
+        ("data", pa.large_binary()),
+    ]
+)
+"""Parcels as rows."""
+
+
 @dataclass(frozen=True)
 class Target:
     """Where rows go: to a port of a level, spread by keys, with the columns at some places (None:

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.operator import Arrays
-from driftline.engine.parcels import Parcel
+from driftline.engine.parcels import PARCELS, Parcel
 from driftline.engine.shard import Answer, Shard, Stage
 
 LONGEST = 256
@@ -151,25 +151,12 @@ class StateLog:
         head.tokens, head.logged = head.tokens[-1:], 0
 
 
-_PARCELS = pa.schema(
-    [
-        ("level", pa.int32()),
-        ("port", pa.string()),
-        ("shard", pa.int32()),
-        ("origin", pa.int32()),
-        ("cti", pa.int64()),
-        ("high", pa.int64()),
-        ("data", pa.large_binary()),
-    ]
-)
-
-
 def parcels_to_bytes(parcels: Sequence[Parcel]) -> bytes:
-    columns = [[getattr(parcel, name) for parcel in parcels] for name in _PARCELS.names]
+    columns = [[getattr(parcel, name) for parcel in parcels] for name in PARCELS.names]
     return _to_bytes(
         pa.RecordBatch.from_arrays(
-            [pa.array(column, each.type) for column, each in zip(columns, _PARCELS, strict=True)],
-            schema=_PARCELS,
+            [pa.array(column, each.type) for column, each in zip(columns, PARCELS, strict=True)],
+            schema=PARCELS,
         )
     )
 

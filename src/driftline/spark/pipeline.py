@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from driftline.engine.local import Options
+from driftline.engine.local import Options, sources_of
 from driftline.engine.parcels import OUTPUT, Parcel, Target, payload_of
 from driftline.engine.shard import Stage
 from driftline.engine.source_parcels import source_parcels, without_time
@@ -88,11 +88,7 @@ def pipeline(
 
 
 def _sources(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) -> dict[str, Source]:
-    found: dict[str, Source] = {}
-    for plan in plans.values():
-        for name, source in plan.sources().items():
-            if found.setdefault(name, source) != source:
-                raise PlanError(f"the stream {name} is used with two definitions")
+    found = sources_of(plans.values())
     for name in found:
         if name not in frames:
             raise PlanError(f"the query reads the stream {name}, but no DataFrame was given for it")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from driftline.engine.parcels import Parcel
+from driftline.engine.parcels import PARCELS, Parcel
 from driftline.spark.labels import labels
 
 if TYPE_CHECKING:
@@ -18,18 +18,7 @@ WIRE = (
 )
 """The columns: a parcel, and the label of its shard, by which rows are grouped."""
 
-ARROW = pa.schema(
-    [
-        ("label", pa.int32()),
-        ("level", pa.int32()),
-        ("port", pa.string()),
-        ("shard", pa.int32()),
-        ("origin", pa.int32()),
-        ("cti", pa.int64()),
-        ("high", pa.int64()),
-        ("data", pa.binary()),
-    ]
-)
+ARROW = pa.schema([("label", pa.int32()), *list(PARCELS)[:-1], ("data", pa.binary())])
 _FIELDS = ARROW.names[1:]
 
 
