@@ -106,18 +106,23 @@ class Finalize(Operator):
 
     def receive_events(self, events: Events) -> tuple[Batch, DeadLetters]:
         """Take raw events in; return what the output changes by, and what is dead."""
-        counters = self.counters
-        ctis = int((events.kind == CTI).sum())
-        counters.ctis_in += ctis
-        counters.changes_in += len(events.kind) - ctis
         rows = _one_batch(events.payload, self.schema)
         raw = _Raw(events.kind, events.vs, events.ve, events.vn, rows)
         output, dead = self._finalized(raw)
+        ctis = int((events.kind == CTI).sum())
+        return self._counted(output, len(events.kind) - ctis, ctis), dead
+
+    def _counted(self, output: Batch, changes: int, ctis: int) -> Batch:
+        """The output, after it has been counted with what came in for it."""
+        counters = self.counters
+        counters.ctis_in += ctis
+        counters.changes_in += changes
         counters.inserts_out += max(0, int(output.weight.sum()))
         counters.retracts_out -= int(output.weight[output.weight < 0].sum())
         counters.ctis_out += output.cti != BEGINNING
+        counters.watermark = max(counters.watermark, output.high, output.cti)
         counters.state_rows, counters.state_bytes = self.state_size()
-        return output, dead
+        return output
 
     def receive_part(
         self, times: Times, own: Int64s, payload: pa.RecordBatch
@@ -132,7 +137,9 @@ class Finalize(Operator):
         raw = _Raw(times.kind[own], times.vs[own], times.ve[own], times.vn[own], payload)
         output, dead = self._judged(raw, verdicts.of(own), before[own], self.arrived + own, closed)
         self.arrived += len(times.kind)
-        return replace(output, high=high), dead
+        ctis = int((times.kind == CTI).sum())
+        changes = int((raw.kind != CTI).sum())
+        return self._counted(replace(output, high=high), changes, ctis), dead
 
     def receive_moment(
         self, vs: Int64s, payload: pa.RecordBatch, clock: int, cti: int = BEGINNING
@@ -150,7 +157,7 @@ class Finalize(Operator):
         numbers = self.arrived + np.arange(count)
         output, dead = self._judged(raw, verdicts, np.full(count, closed), numbers, closed)
         self.arrived += count
-        return replace(output, high=clock), dead
+        return self._counted(replace(output, high=clock), count, int(cti > BEGINNING)), dead
 
     def process(self, port: int, batch: Batch) -> Batch:
         """A batch whose changes came in sync order, and then its cti."""

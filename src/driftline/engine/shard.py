@@ -166,7 +166,11 @@ class Shard:
         """What every operator has done, and what it holds."""
         found: dict[str, dict[str, int]] = {}
         for name, source in self.sources.items():
-            found[f"{name}: finalize"] = source.finalize.counters.as_dict()
+            dead = int(source.finalize.dead.sum())
+            found[f"{name}: finalize"] = {
+                **source.finalize.counters.as_dict(),
+                "dead_letters": dead,
+            }
             found[f"{name}: align"] = source.align.counters.as_dict()
         for fragment, graph in self.graphs.items():
             for step, counters in graph.counters().items():
