@@ -12,7 +12,6 @@ for exactly what it has read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -22,10 +21,10 @@ from driftline.engine.local import Options, sources_of
 from driftline.engine.parcels import OUTPUT, Parcel, Target, payload_of
 from driftline.engine.shard import Stage
 from driftline.engine.source_parcels import source_parcels, without_time
-from driftline.engine.stages import Reading, Stages, stages
+from driftline.engine.stages import Reading, stages
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.fragments import Fragment, Prefix, cut_together
+from driftline.plan.fragments import Prefix, cut_together
 from driftline.plan.nodes import Node, Source
 from driftline.spark.letters import DEAD, letters_to_bytes
 from driftline.spark.places import Place
@@ -40,31 +39,19 @@ if TYPE_CHECKING:
 UTC = ("UTC", "Etc/UTC", "GMT", "Z")
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """`parcels`: the streaming DataFrame of everything that leaves the last stage."""
-
-    plans: Mapping[str, Node]
-    fragments: tuple[Fragment, ...]
-    stages: Stages
-    parcels: DataFrame
-    shards: int
-
-
 def pipeline(
     plans: Mapping[str, Node],
     frames: Mapping[str, DataFrame],
     options: Options,
     shards: int,
     place: str,
-) -> Pipeline:
-    """Compile plans, which share one cut, over the DataFrames of their sources. `place`: a
-    directory for the tables among these, which workers reach."""
+) -> DataFrame:
+    """Compile plans, which share one cut, over the DataFrames of their sources: the parcels that
+    leave the last stage. `place`: a directory for the tables among these, which workers reach."""
     sources = _sources(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
     native = _native(frames, readings, options)
-    fragments = cut_together(plans, native)
-    made = stages(fragments, list(plans), readings, options, shards)
+    made = stages(cut_together(plans, native), list(plans), readings, options, shards)
     packed = {
         name: _packed(
             raw_events(frames[name], source),
@@ -84,7 +71,7 @@ def pipeline(
     flow = reduce(lambda one, other: one.union(other), moving)
     for stage in made.levels:
         flow = _staged(flow, stage, tables)
-    return Pipeline(plans, fragments, made, flow.where(f"level = {OUTPUT}"), shards)
+    return flow.where(f"level = {OUTPUT}")
 
 
 def _sources(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) -> dict[str, Source]:

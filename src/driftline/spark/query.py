@@ -32,7 +32,7 @@ from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
 from driftline.spark.letters import DEAD, letters_from_bytes
-from driftline.spark.pipeline import Pipeline, pipeline
+from driftline.spark.pipeline import pipeline
 from driftline.spark.processor import COUNTERS
 from driftline.spark.session import STREAMING, configured
 from driftline.spark.views import TIMES, Moment, change_rows
@@ -129,7 +129,7 @@ class SparkQuery:
         self.spark = next(iter(frames.values())).sparkSession
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
 
-    def _pipeline(self, shards: int, place: str) -> Pipeline:
+    def _pipeline(self, shards: int, place: str) -> DataFrame:
         return pipeline(self.plans, self.frames, self.options, shards, place)
 
     def changes(self, output: str = RESULT) -> DataFrame:
@@ -157,7 +157,7 @@ class SparkQuery:
         columns = [f"kind STRING, vs {time}, ve {time}, vn {time}"]
         columns += [f"`{each.name}` {type_name(each.type)}" for each in schema]
         folder = tempfile.mkdtemp(prefix="driftline-")  # for tables: workers read it later
-        parcels = self._pipeline(self.shards, folder).parcels
+        parcels = self._pipeline(self.shards, folder)
         mine = parcels.where(parcels["port"] == output).select("data")
         return mine.mapInArrow(unpack, ", ".join(columns))
 
@@ -187,7 +187,7 @@ class SparkQuery:
             sink(replace(said, time=began_at(kept, batch_id), run=run_id(kept)))
             kept.report(said.heads)
 
-        writer = made.parcels.writeStream.foreachBatch(each)
+        writer = made.writeStream.foreachBatch(each)
         writer = writer.option("checkpointLocation", kept.spark)
         if name is not None:
             writer = writer.queryName(name)

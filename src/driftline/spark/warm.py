@@ -6,32 +6,35 @@ from contextlib import suppress
 
 
 def warm_up() -> None:
-    """Load what almost every query uses, by running a small one.
-
-    Nothing may go wrong here: who starts workers cannot be told."""
+    """Load what almost every query uses. What goes wrong here will do so again where it is needed,
+    and is told there: who starts workers cannot be told."""
     with suppress(Exception):
-        import numpy as np
-        import pyarrow as pa
+        run_a_small_query()
 
-        import driftline.spark.processor  # noqa: F401
-        from driftline.api import stream
-        from driftline.engine.local import Options
-        from driftline.engine.shard import Shard
-        from driftline.engine.source_parcels import VS, source_parcels
-        from driftline.engine.stages import Reading, stages
-        from driftline.plan.fragments import RESULT, cut
 
-        events = stream("events", {"key": "BIGINT", "value": "DOUBLE"}, timestamps=False)
-        query = events.window(range=4, slide=2).group_by("key").agg("count(*) AS n", "sum(value)")
-        plan = query.where("n > 0").plan
-        made = stages(cut(plan), [RESULT], {"events": Reading(True, False)}, Options(), 2)
-        shard = Shard(made.levels[0], 0)
-        for start in range(3):
-            rows = pa.RecordBatch.from_arrays(
-                [pa.array(np.arange(start, start + 4)) for _ in range(2)]
-                + [pa.array(np.arange(4) / 2)],
-                names=[VS, "key", "value"],
-            )
-            schema = events.plan.schema.arrow
-            parcels = source_parcels(rows, schema, made.sources["events"], 2, 0, ordered=False)
-            shard.step([parcel for parcel in parcels if parcel.shard == 0])
+def run_a_small_query() -> None:
+    """A few micro-batches of a group by over a window, as a worker runs them."""
+    import numpy as np
+    import pyarrow as pa
+
+    import driftline.spark.processor  # noqa: F401
+    from driftline.api import stream
+    from driftline.engine.local import Options
+    from driftline.engine.shard import Shard
+    from driftline.engine.source_parcels import VS, source_parcels
+    from driftline.engine.stages import Reading, stages
+    from driftline.plan.fragments import RESULT, cut
+
+    events = stream("events", {"key": "BIGINT", "value": "DOUBLE", "time": "BIGINT"}, time="time")
+    query = events.window(range=4, slide=2).group_by("key").agg("count(*) AS n", "sum(value) AS s")
+    plan = query.where("n > 0").plan
+    made = stages(cut(plan), [RESULT], {"events": Reading(True, False)}, Options(), 2)
+    shards = [Shard(made.levels[0], number) for number in range(2)]
+    for start in range(3):
+        times = np.arange(start, start + 4)
+        columns = [pa.array(times), pa.array(times / 2), pa.array(times)]
+        payload = pa.RecordBatch.from_arrays(columns, schema=events.plan.schema.arrow)
+        raw = pa.RecordBatch.from_arrays([pa.array(times)], names=[VS])
+        sent = list(source_parcels(raw, payload, made.sources["events"], 2, 0, ordered=False))
+        for shard in shards:
+            shard.step([parcel for parcel in sent if parcel.shard == shard.number])
