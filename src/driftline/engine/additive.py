@@ -242,7 +242,7 @@ class AdditiveOperator(Operator):
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
-        arrays: Arrays = {f"slots.{name}": array for name, array in self.slots.snapshot().items()}
+        arrays: Arrays = self.slots.snapshot()
         arrays |= self.timelines.snapshot(live, "timelines")
         arrays |= self.segments.snapshot(live, "segments")
         arrays |= self.extremes.snapshot(live, "extremes")
@@ -258,9 +258,7 @@ class AdditiveOperator(Operator):
         return arrays
 
     def restore(self, arrays: Arrays) -> None:
-        self.slots.restore(
-            {name[len("slots.") :]: array for name, array in arrays.items() if "slots." in name}
-        )
+        self.slots.restore(arrays)
         live = self.slots.live_slots()
         self._make_room(live, np.zeros(len(live), np.int64))
         self.timelines.restore(live, arrays, "timelines")

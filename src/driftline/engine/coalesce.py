@@ -85,7 +85,7 @@ class Coalesce(Operator):
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
         return {
-            **{f"slots.{name}": array for name, array in self.slots.snapshot().items()},
+            **self.slots.snapshot(),
             **self.runs.snapshot(live, "runs"),
             "due": self.due.of(live),
             "cti": np.array([self.cti]),
@@ -93,9 +93,7 @@ class Coalesce(Operator):
 
     def restore(self, arrays: Arrays) -> None:
         self._start_empty()
-        self.slots.restore(
-            {name[len("slots.") :]: array for name, array in arrays.items() if "slots." in name}
-        )
+        self.slots.restore(arrays)
         live = self.slots.live_slots()
         self.runs.restore(live, arrays, "runs")
         self.due.set(live, arrays["due"].astype(np.int64))

@@ -92,7 +92,7 @@ class Edges(Operator):
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
         return {
-            **{f"slots.{name}": array for name, array in self.slots.snapshot().items()},
+            **self.slots.snapshot(),
             "delta": self.delta[live],
             "times": self.times.of(live),
             "cti": np.array([self.cti]),
@@ -100,9 +100,7 @@ class Edges(Operator):
 
     def restore(self, arrays: Arrays) -> None:
         self._start_empty()
-        self.slots.restore(
-            {name[len("slots.") :]: array for name, array in arrays.items() if "slots." in name}
-        )
+        self.slots.restore(arrays)
         live = self.slots.live_slots()
         self._make_room()
         self.delta[live] = arrays["delta"]

@@ -117,7 +117,7 @@ class Finals(Operator):
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
         return {
-            **{f"slots.{name}": array for name, array in self.slots.snapshot().items()},
+            **self.slots.snapshot(),
             "copies": self.copies[live],
             "vs": self.vs.of(live),
             "ve": self.ve.of(live),
@@ -127,9 +127,7 @@ class Finals(Operator):
 
     def restore(self, arrays: Arrays) -> None:
         self._start_empty()
-        self.slots.restore(
-            {name[len("slots.") :]: array for name, array in arrays.items() if "slots." in name}
-        )
+        self.slots.restore(arrays)
         live = self.slots.live_slots()
         self._make_room()
         self.copies[live] = arrays["copies"]

@@ -102,10 +102,14 @@ class Slots:
     def snapshot(self) -> dict[str, NDArray[np.generic]]:
         live = self.live_slots()
         places = self.place_of[live]
-        return {"slot": live, "low": self.low[places], "high": self.high[places]}
+        return {
+            "slots.slot": live,
+            "slots.low": self.low[places],
+            "slots.high": self.high[places],
+        }
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        live = arrays["slot"].astype(np.int64)
+        live = arrays["slots.slot"].astype(np.int64)
         self.__init__()  # type: ignore[misc]  # start again from nothing
         self.used = int(live.max()) + 1 if len(live) else 0
         self.live = len(live)
@@ -115,7 +119,8 @@ class Slots:
         while size < 4 * self.live:
             size *= 2
         self._clear(size)
-        low, high = arrays["low"].astype(np.uint64), arrays["high"].astype(np.uint64)
+        low = arrays["slots.low"].astype(np.uint64)
+        high = arrays["slots.high"].astype(np.uint64)
         _put(low, high, live, self.low, self.high, self.slot_at, self.place_of)
         self.occupied = self.live
 

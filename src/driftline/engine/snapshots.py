@@ -337,7 +337,7 @@ class SnapshotOperator(Operator):
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
-        arrays: Arrays = {f"slots.{name}": array for name, array in self.slots.snapshot().items()}
+        arrays: Arrays = self.slots.snapshot()
         arrays |= self.members.snapshot(live, "members")
         arrays |= self.segments.snapshot(live, "segments")
         rows = self.member_rows.take(arrays["members.ints"][:, PLACE].astype(np.int64))
@@ -354,9 +354,7 @@ class SnapshotOperator(Operator):
 
     def restore(self, arrays: Arrays) -> None:
         self._start_empty()
-        self.slots.restore(
-            {name[len("slots.") :]: array for name, array in arrays.items() if "slots." in name}
-        )
+        self.slots.restore(arrays)
         live = self.slots.live_slots()
         self.key_rows.put(live, rows_from_bytes(arrays["keys"]))
         for name, runs, rows, places, stored in (
