@@ -15,8 +15,6 @@ from bench.queries import CASES, Case
 FACTOR = 10
 GOAL = 11.0
 RUNS = 2
-START = 4
-"""From a quarter of the events: with fewer, what is late has hardly begun to come."""
 
 
 @dataclass
@@ -48,7 +46,7 @@ class GrowthReport:
 
 
 def measure(events: int) -> GrowthReport:
-    report = GrowthReport(events // START)
+    report = GrowthReport(events)
     for name, case in CASES.items():
         _seconds(case, data.CHUNK)  # compile what has to be compiled
         few, many = (

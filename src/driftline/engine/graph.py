@@ -7,13 +7,20 @@ Schedulers decide who works next while batches lie in queues:
 
     drain        depth first: the newest batch goes on before anything else (the fastest)
     round-robin  every operator in turn, with a quantum in proportion to its queue
+
+With `threads`, drain lets branches that do not wait for each other work at the same time when much
+lies in their queues (kernels let other threads run). Where branches meet, what they bring is
+queued in the order of the plan: what comes out does not depend on who was first.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from driftline.engine.batch import Batch
@@ -24,8 +31,11 @@ Scheduler = Literal["drain", "round-robin"]
 QUANTUM = 0.5
 """The share of its queue that an operator works off in one turn of round-robin."""
 
+WORTH_A_THREAD = 10_000
+"""The number of changes in a queue from which on branches run in threads."""
 
-@dataclass
+
+@dataclass(eq=False)
 class Step:
     """An operator in a graph: its name, its queue of (port, batch), and who takes its output."""
 
@@ -34,13 +44,21 @@ class Step:
     queue: deque[tuple[int, Batch]] = field(default_factory=deque)
     outputs: list[tuple[Step, int]] = field(default_factory=list)
 
+    def hand_on(self, output: Batch) -> None:
+        for target, port in self.outputs:
+            target.queue.append((port, output))
+
+    def leads_to(self, other: Step) -> bool:
+        return any(step is other or step.leads_to(other) for step, _ in self.outputs)
+
 
 class Graph:
     def __init__(self, scheduler: Scheduler = "drain") -> None:
         self.steps: list[Step] = []
         self.sources: dict[str, list[tuple[Step, int]]] = {}
         self.sinks: list[tuple[Step, Callable[[Batch], None]]] = []
-        self._run = self._drain if scheduler == "drain" else self._round_robin
+        self.scheduler = scheduler
+        self.threads = False
 
     def add(self, name: str, operator: Operator) -> Step:
         step = Step(f"{len(self.steps)} {name}", operator)
@@ -62,20 +80,23 @@ class Graph:
         """Let a batch in at a source, and run until nothing is left to do."""
         for step, port in self.sources.get(source, ()):
             step.queue.append((port, batch))
-        self._run()
+        if self.scheduler == "round-robin":
+            self._round_robin()
+        elif self.threads and len(batch) >= WORTH_A_THREAD:
+            self._branch_by_branch()
+        else:
+            self._drain()
 
-    def _work(self, step: Step) -> list[Step]:
-        """Take one batch from a step's queue; returns who has got something."""
+    def _work(self, step: Step) -> Batch | None:
+        """Take one batch from a step's queue; returns what comes out, if there is something."""
         port, batch = step.queue.popleft()
         output = step.operator.receive(port, batch)
         if output.is_empty:
-            return []
+            return None
         for last, sink in self.sinks:
             if step is last:
                 sink(output)
-        for target, target_port in step.outputs:
-            target.queue.append((target_port, output))
-        return [target for target, _ in step.outputs]
+        return output
 
     def _drain(self) -> None:
         waiting = [step for step in reversed(self.steps) if step.queue]
@@ -84,13 +105,49 @@ class Graph:
             if not step.queue:
                 waiting.pop()
                 continue
-            waiting += reversed(self._work(step))
+            output = self._work(step)
+            if output is not None:
+                step.hand_on(output)
+                waiting += reversed([target for target, _ in step.outputs])
+
+    def _branch_by_branch(self) -> None:
+        """Let the first steps that have something to do work all of it off, each with those after
+        it that have no other input, and the longest of them in threads."""
+        while waiting := [step for step in self.steps if step.queue]:
+            ready = [step for step in waiting if not any(each.leads_to(step) for each in waiting)]
+            futures = [_pool().submit(self._work_off, step) for step in ready[1:]]
+            try:
+                brought = [self._work_off(ready[0])]
+            finally:
+                wait(futures)
+            brought += [future.result() for future in futures]
+            for last, outputs in brought:
+                for output in outputs:
+                    last.hand_on(output)
+
+    def _work_off(self, step: Step) -> tuple[Step, list[Batch]]:
+        """Work off a queue, through the chain of steps that are fed by nothing else. Returns the
+        last of these, and what it has put out."""
+        while True:
+            outputs = []
+            while step.queue:
+                output = self._work(step)
+                if output is not None:
+                    outputs.append(output)
+            following = [target for target, _ in step.outputs]
+            if len(following) != 1 or following[0].operator.ports != 1:
+                return step, outputs
+            for output in outputs:
+                step.hand_on(output)
+            step = following[0]
 
     def _round_robin(self) -> None:
         while any(step.queue for step in self.steps):
             for step in self.steps:
                 for _ in range(max(1, int(QUANTUM * len(step.queue))) if step.queue else 0):
-                    self._work(step)
+                    output = self._work(step)
+                    if output is not None:
+                        step.hand_on(output)
 
     def counters(self) -> dict[str, dict[str, int]]:
         """What every operator has done, and what it holds."""
@@ -105,3 +162,8 @@ class Graph:
             raise ValueError("the state is that of another plan")
         for step in self.steps:
             step.operator.restore(states[step.name])
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="driftline")

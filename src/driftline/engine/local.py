@@ -162,6 +162,7 @@ def run_all(
         options.level,
         options.scheduler,
     )
+    graph.threads = True
     feeds = {name: _Feed(source, inputs[name], options) for name, source in sources.items()}
 
     def step(ready: dict[str, tuple[Batch, DeadLetters | None]]) -> Outputs:

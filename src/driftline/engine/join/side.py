@@ -27,6 +27,7 @@ from driftline.engine.join.memory import Memory
 from driftline.engine.operator import Arrays
 from driftline.engine.rowstore import RowStore
 from driftline.engine.slots import NO_SLOT, Slots
+from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING
 
 Int64s = NDArray[np.int64]
@@ -114,8 +115,7 @@ class Side:
         if self.identities is None:
             self.weight[places] = weight
         else:
-            np.add.at(self.weight, places, weight)
-            self._show(np.unique(places))
+            self._show(_add_weights(self.weight, new_places, places, weight))
         return new, new_places
 
     def find(self, rows: Fingerprints, vs: Int64s, ve: Int64s) -> Int64s:
@@ -243,3 +243,24 @@ def _packed(rows: pa.RecordBatch) -> NDArray[np.uint8]:
 def _unpacked(data: NDArray[np.generic]) -> pa.RecordBatch:
     with pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))) as reader:
         return reader.read_next_batch()
+
+
+@njit(cache=True, nogil=True)
+def _add_weights(weights: Int64s, new: Int64s, places: Int64s, more: Int64s) -> Int64s:
+    """Add weights up; returns the places for which the index has to change: those that now have
+    none, or have one again. The index knows the new ones as if they had a weight."""
+    changed, found = np.empty(len(places) + len(new), np.int64), 0
+    weights[new] += 1
+    for row in range(len(places)):
+        place = places[row]
+        before = weights[place]
+        weights[place] += more[row]
+        if (before == 0) != (weights[place] == 0):
+            changed[found] = place
+            found += 1
+    for place in new:
+        weights[place] -= 1
+        if weights[place] in (-1, 0):
+            changed[found] = place
+            found += 1
+    return changed[:found].copy()
