@@ -50,11 +50,14 @@ def crowded(random: Random, count: int) -> list[Event]:
 
 
 @pytest.mark.parametrize("level", Level)
+@pytest.mark.parametrize("only_grows", [False, True])
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([1, 7, 40]))
-def test_least_and_greatest_of_crowded_lifetimes(level: Level, seed: int, size: int) -> None:
-    arrivals = [(0, event) for event in crowded(Random(seed), 120)]
-    operator = GroupBy(X, [], BOTH, level)
+def test_least_and_greatest_of_crowded_lifetimes(
+    level: Level, only_grows: bool, seed: int, size: int
+) -> None:
+    arrivals = [(0, event) for event in _some(crowded(Random(seed), 120), only_grows)]
+    operator = GroupBy(X, [], BOTH, level, only_grows=only_grows)
     for came, said in drive(operator, arrivals, [X], size):
         so_far = [event for _, event in came]
         answer = group_by(
@@ -69,11 +72,18 @@ def test_least_and_greatest_of_crowded_lifetimes(level: Level, seed: int, size: 
         assert canonical_history(said).same_snapshots(expected)
 
 
+def _some(events: list[Event], only_inserts: bool) -> list[Event]:
+    return [event for event in events if not only_inserts or not isinstance(event, Retract)]
+
+
+@pytest.mark.parametrize("only_grows", [False, True])
 @pytest.mark.parametrize("cut", [10, 60, 110])
-def test_a_restored_operator_goes_on(cut: int) -> None:
-    events = crowded(Random(cut), 120)
-    whole = GroupBy(X, [], BOTH, Level.ORDERED)
-    first, second = (GroupBy(X, [], BOTH, Level.ORDERED) for _ in range(2))
+def test_a_restored_operator_goes_on(cut: int, only_grows: bool) -> None:
+    events = _some(crowded(Random(cut), 120), only_grows)
+    cut = cut * len(events) // 120
+    whole, first, second = (
+        GroupBy(X, [], BOTH, Level.ORDERED, only_grows=only_grows) for _ in range(3)
+    )
     *_, (_, expected) = drive(whole, [(0, event) for event in events], [X], 5)
     *_, (_, said) = drive(first, [(0, event) for event in events[:cut]], [X], 5)
     second.restore(first.snapshot())
@@ -90,3 +100,7 @@ def test_rows_that_never_end_share_a_cell_once_time_has_passed() -> None:
         pass
     assert operator.extremes.cells.entries() == 1
     assert operator.extremes.entries() == 200
+    lean = GroupBy(X, [], BOTH, Level.ORDERED, only_grows=True)
+    for _ in drive(lean, [(0, event) for event in events], [X], 10):
+        pass
+    assert lean.extremes.entries() == 1

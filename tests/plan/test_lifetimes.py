@@ -4,7 +4,7 @@ import pytest
 
 import driftline as dl
 from driftline.plan import nodes
-from driftline.plan.lifetimes import Coalescing, is_loose
+from driftline.plan.lifetimes import Coalescing, is_loose, only_grows
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
 COUNTS = S.group_by("k").agg("count(*) AS x")
@@ -68,3 +68,19 @@ def test_a_shared_node_stays_shared_and_a_second_pass_changes_nothing() -> None:
     left, right = plan.inputs
     assert left is right
     assert Coalescing().of(plan) is plan
+
+
+@pytest.mark.parametrize(
+    ("query", "grows"),
+    [
+        (S.where("x > 0").window(range=3).select("k"), True),
+        (S.tumble(5).union(S.tumble(5)), True),
+        (S.join(S.alias("t"), "s.k = t.k"), True),
+        (S.join(S.alias("t"), "s.k = t.k", "left"), False),
+        (COUNTS, False),
+        (COUNTS.window(range=3), False),
+    ],
+)
+def test_what_only_grows(query: dl.Query, grows: bool) -> None:
+    assert only_grows(query.plan, {"s"}) == grows
+    assert not only_grows(query.plan, set())

@@ -54,7 +54,8 @@ class Layout(NamedTuple):
 
 
 class AdditiveOperator(Operator):
-    """`keys` are the columns (of every input, in this order) that make a slot."""
+    """`keys` are the columns (of every input, in this order) that make a slot; `only_grows`: of the
+    input nothing is ever taken back."""
 
     keeps_watermark = True
 
@@ -65,6 +66,8 @@ class AdditiveOperator(Operator):
         values: Values,
         columns: Layout,
         level: Level,
+        *,
+        only_grows: bool = False,
     ) -> None:
         super().__init__(schema)
         self.key_schema, self.values = key_schema, values
@@ -74,7 +77,7 @@ class AdditiveOperator(Operator):
         float_values = int(values.how[:, layout.IS_FLOAT].sum())
         self.timelines = Runs(layout.STATE + columns.state_ints, columns.state_floats)
         self.segments = Runs(layout.VALUES + len(values.how) - float_values, float_values)
-        self.extremes = Extremes(columns.extremes)
+        self.extremes = Extremes(columns.extremes, only_grows=only_grows)
         self.cursors = Cursors(
             np.zeros(0, np.int64),
             np.zeros((0, columns.state_ints), np.int64),

@@ -15,9 +15,15 @@ from driftline.model.reference.latency import Level
 
 
 def group_by(
-    schema: pa.Schema, keys: list[str], aggregates: list[Aggregate], level: Level
+    schema: pa.Schema,
+    keys: list[str],
+    aggregates: list[Aggregate],
+    level: Level,
+    *,
+    only_grows: bool = False,
 ) -> Operator:
-    """The fastest operator that computes the aggregates.
+    """The fastest operator that computes the aggregates; `only_grows`: of its input nothing is ever
+    taken back.
 
     >>> schema = pa.schema([("k", pa.string()), ("x", pa.int64())])
     >>> total = Aggregate("total", "sum", "x", pa.int64())
@@ -28,4 +34,6 @@ def group_by(
     'GeneralGroupBy'
     """
     is_fast = all(aggregate.is_fast(schema) for aggregate in aggregates)
-    return (GroupBy if is_fast else GeneralGroupBy)(schema, keys, aggregates, level)
+    if is_fast:
+        return GroupBy(schema, keys, aggregates, level, only_grows=only_grows)
+    return GeneralGroupBy(schema, keys, aggregates, level)

@@ -6,7 +6,7 @@ columns and bring names and types into line. A node that is used twice is compil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -43,7 +43,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Case, Cast, Column, Expression, Literal
 from driftline.plan.functions.collections import struct
 from driftline.plan.functions.operators import is_not_null
-from driftline.plan.lifetimes import Coalescing, is_stretches
+from driftline.plan.lifetimes import Coalescing, is_stretches, only_grows
 from driftline.plan.over import Over, OverColumn
 from driftline.plan.types import BOOLEAN
 
@@ -80,26 +80,29 @@ def compile_plan(
     sink: Callable[[Batch], None],
     level: Level = Level.ORDERED,
     scheduler: Scheduler = "drain",
+    inserts_only: Collection[str] = (),
 ) -> Graph:
     """The graph that runs a plan; its sources are named as the plan's."""
-    return compile_plans([(plan, sink)], level, scheduler)
+    return compile_plans([(plan, sink)], level, scheduler, inserts_only)
 
 
 def compile_plans(
     plans: Iterable[tuple[nodes.Node, Callable[[Batch], None]]],
     level: Level = Level.ORDERED,
     scheduler: Scheduler = "drain",
+    inserts_only: Collection[str] = (),
 ) -> Graph:
-    """One graph that runs several plans, each with a sink; what they share is run once."""
-    compiler = _Compiler(level, scheduler)
+    """One graph that runs several plans, each with a sink; what they share is run once.
+    `inserts_only`: the sources that never take anything back."""
+    compiler = _Compiler(level, scheduler, inserts_only)
     for plan, sink in plans:
         compiler.graph.end_with(compiler.step(compiler.lifetimes.of(plan)), sink)
     return compiler.graph
 
 
 class _Compiler:
-    def __init__(self, level: Level, scheduler: Scheduler) -> None:
-        self.level = level
+    def __init__(self, level: Level, scheduler: Scheduler, inserts_only: Collection[str]) -> None:
+        self.level, self.inserts_only = level, inserts_only
         self.graph = Graph(scheduler)
         self.lifetimes = Coalescing()
         self.done: dict[int, Step] = {}
@@ -305,7 +308,8 @@ class _Compiler:
             aggregates.append(aggregate)
         source = self._computed(self.step(node.input), columns, nets=False)
         keys = [key.name for key in node.keys]
-        operator = group_by(source.operator.schema, keys, aggregates, self.level)
+        grows = only_grows(node.input, self.inserts_only)
+        operator = group_by(source.operator.schema, keys, aggregates, self.level, only_grows=grows)
         return self._after("group by", operator, source)
 
     def _over(self, node: Over) -> Step:

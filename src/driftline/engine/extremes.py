@@ -5,7 +5,8 @@
 (The least value is the greatest of the negated keys.) Rows with the same lifetime share a cell,
 which has two heaps for each extreme: the keys that came and the keys that went. When the tops of
 both are the same key, it goes from both; so the top of what came is the cell's extreme, and adding
-or removing a row costs the logarithm of the cell's size.
+or removing a row costs the logarithm of the cell's size. Of a stream that only grows the top of
+what came is all that is kept.
 
 While time is gone through, the cells that have begun lie on a heap by their extremes; those that
 have ended are taken off when they come to the top.
@@ -25,9 +26,11 @@ from numpy.typing import NDArray
 from driftline.engine.cells import Cells, Contribution
 from driftline.engine.extremes_kernel import (
     aged,
+    brought_together,
     found,
     poured,
     pushed,
+    raised,
     settled,
     sizes_after,
     without_ended,
@@ -52,8 +55,8 @@ class ExtremeArrays(NamedTuple):
 class Extremes:
     """`held`, `gone`: the heaps; that of the extreme e of cell c has the number c · count + e."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self, count: int, *, only_grows: bool = False) -> None:
+        self.count, self.only_grows = count, only_grows
         self.cells = Runs(3, 0)
         self.held, self.gone = Runs(1, 0), Runs(1, 0)
         self.top, self.there = np.zeros((0, count), np.int64), np.zeros((0, count), np.bool_)
@@ -80,6 +83,9 @@ class Extremes:
         )  # fmt: skip
         self.free = self.free[: len(self.free) - taken]
         self._make_room()
+        if self.only_grows:
+            raised(self.top, self.there, number_of[batch.number], brought.keys, brought.there)
+            return
         cells, place = number_of, batch.number
         if shared:
             cells, inverse = np.unique(number_of, return_inverse=True)
@@ -127,8 +133,15 @@ class Extremes:
         if cti == BEGINNING or room == 0:
             return
         self.upto[slots] = np.maximum(self.upto[slots], cti)
-        pours = aged(self.cells.arrays, slots, cti, self.held.arrays, self.count, room)
+        sizes = self.held.arrays.size
+        if self.only_grows:
+            sizes = np.zeros(self.used * self.count, np.int64)
+        pours = aged(self.cells.arrays, slots, cti, sizes, self.count, room)
         if len(pours) == 0:
+            return
+        if self.only_grows:
+            brought_together(self.top, self.there, pours)
+            self._give_back(pours[:, 0])
             return
         into = np.unique(pours[:, 1])
         for heaps in (self.held, self.gone):
@@ -150,13 +163,16 @@ class Extremes:
     def _give_back(self, numbers: Int64s) -> None:
         if len(numbers) == 0:
             return
-        heaps = self._heaps(numbers)
-        self.held.clear(heaps)
-        self.gone.clear(heaps)
+        self.there[numbers] = False
+        if not self.only_grows:
+            heaps = self._heaps(numbers)
+            self.held.clear(heaps)
+            self.gone.clear(heaps)
         self.free = np.concatenate([self.free, numbers])
 
     def entries(self) -> int:
-        return self.held.entries() + self.gone.entries()
+        heaps = self.held.entries() + self.gone.entries()
+        return self.cells.entries() if self.only_grows else heaps
 
     @property
     def nbytes(self) -> int:
@@ -174,7 +190,7 @@ class Extremes:
         return arrays
 
     def restore(self, slots: Int64s, arrays: Arrays, prefix: str) -> None:
-        self.__init__(self.count)  # type: ignore[misc]  # start again from nothing
+        self.__init__(self.count, only_grows=self.only_grows)  # type: ignore[misc]  # start again from nothing
         cells = arrays[f"{prefix}.cells.ints"].copy()
         numbers = np.arange(len(cells))
         cells[:, 2] = numbers

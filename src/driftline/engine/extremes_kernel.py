@@ -141,6 +141,28 @@ def pushed(
 
 
 @njit(cache=True, nogil=True)
+def raised(top: Int64s, there: Masks, number: Int64s, keys: Int64s, has_key: Masks) -> None:
+    """Let the keys of changes raise the extremes of their cells, of which nothing ever goes."""
+    for extreme in range(len(keys)):
+        for change in range(len(number)):
+            cell, key = number[change], keys[extreme, change]
+            if has_key[extreme, change] and (not there[cell, extreme] or top[cell, extreme] < key):
+                top[cell, extreme], there[cell, extreme] = key, True
+
+
+@njit(cache=True, nogil=True)
+def brought_together(top: Int64s, there: Masks, pours: Int64s) -> None:
+    """Give cells, one after the other, the greater of their own extreme and another's."""
+    for pour in range(len(pours)):
+        source, into = pours[pour]
+        for extreme in range(top.shape[1]):
+            if there[source, extreme] and (
+                not there[into, extreme] or top[into, extreme] < top[source, extreme]
+            ):
+                top[into, extreme], there[into, extreme] = top[source, extreme], True
+
+
+@njit(cache=True, nogil=True)
 def settled(held: RunArrays, gone: RunArrays, cells: Int64s, top: Int64s, there: Masks) -> None:
     """Find the extremes of some cells: take keys off that came and went."""
     count = top.shape[1]
@@ -230,9 +252,7 @@ def without_ended(cells: RunArrays, slots: Int64s, cti: int, there: Masks, room:
 
 
 @njit(cache=True, nogil=True)
-def aged(
-    cells: RunArrays, slots: Int64s, cti: int, held: RunArrays, count: int, room: int
-) -> Int64s:
+def aged(cells: RunArrays, slots: Int64s, cti: int, sizes: Int64s, count: int, room: int) -> Int64s:
     """From now on tell the cells of slots that have begun by a cti apart by their ends alone: sort
     them by these. Returns which cells are to be poured into which, one after the other, the less
     full into the fuller."""
@@ -252,7 +272,7 @@ def aged(
             number = old[entry, CELL_NUMBER]
             if written > base and ints[written - 1, CELL_VE] == old[entry, CELL_VE]:
                 into = ints[written - 1, CELL_NUMBER]
-                if held.size[number * count] > held.size[into * count]:
+                if sizes[number * count] > sizes[into * count]:
                     number, into = into, number
                 pours[made, 0], pours[made, 1] = number, into
                 made += 1

@@ -27,7 +27,13 @@ class GroupBy(AdditiveOperator):
     """`keys` are columns of the input; so are the arguments of the aggregates."""
 
     def __init__(
-        self, schema: pa.Schema, keys: list[str], aggregates: list[Aggregate], level: Level
+        self,
+        schema: pa.Schema,
+        keys: list[str],
+        aggregates: list[Aggregate],
+        level: Level,
+        *,
+        only_grows: bool = False,
     ) -> None:
         key_schema = pa.schema([schema.field(name) for name in keys])
         value_fields = [pa.field(item.name, item.type) for item in aggregates]
@@ -40,6 +46,7 @@ class GroupBy(AdditiveOperator):
             values,
             Layout(self.state.ints, 3 * len(self.state.floats), len(self.state.extremes)),
             level,
+            only_grows=only_grows,
         )
 
     def key_columns(self, port: int, rows: pa.RecordBatch) -> list[pa.Array]:

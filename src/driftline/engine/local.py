@@ -81,6 +81,10 @@ class _Feed:
                 break  # without asking for more than is needed
         return self._through(joined_events(taken)) if taken else (empty(self.schema), None)
 
+    def inserts_only(self) -> bool:
+        """Whether all that comes are plain records, of which none is ever taken back."""
+        return not self.is_exhausted() and not self.read[0].is_log
+
     def close(self) -> tuple[Batch, DeadLetters | None]:
         nothing = np.zeros(1, np.int64)
         end = RawEvents(
@@ -157,13 +161,14 @@ def run_all(
             known = ", ".join(sources)
             raise PlanError(f"there is an input {name}, but the query reads only {known}")
     said: dict[str, list[Batch]] = {name: [] for name in plans}
+    feeds = {name: _Feed(source, inputs[name], options) for name, source in sources.items()}
     graph = compile_plans(
         [(plan, said[name].append) for name, plan in plans.items()],
         options.level,
         options.scheduler,
+        [name for name, feed in feeds.items() if feed.inserts_only()],
     )
     graph.threads = True
-    feeds = {name: _Feed(source, inputs[name], options) for name, source in sources.items()}
 
     def step(ready: dict[str, tuple[Batch, DeadLetters | None]]) -> Outputs:
         for batches in said.values():

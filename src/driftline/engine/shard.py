@@ -110,7 +110,11 @@ class Shard:
         for fragment in stage.fragments:
             said = self.said.setdefault(fragment.name, [])
             self.graphs[fragment.name] = compile_plan(
-                fragment.plan, said.append, stage.options.level, stage.options.scheduler
+                fragment.plan,
+                said.append,
+                stage.options.level,
+                stage.options.scheduler,
+                [port.leaf.name for port in stage.sources if port.plain],
             )
         self.final = dict.fromkeys(self.graphs, BEGINNING)
         self.sources = {port.leaf.name: _Source(port, stage.options) for port in stage.sources}

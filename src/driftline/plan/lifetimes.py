@@ -11,6 +11,7 @@ input. Before these, a loose one is coalesced: the answer then depends on its sn
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import fields, replace
 from typing import Literal
 
@@ -43,6 +44,26 @@ def is_loose(node: nodes.Node) -> bool:
         ):
             return any(map(is_loose, node.inputs))
     return True
+
+
+def only_grows(node: nodes.Node, inserts_only: Collection[str]) -> bool:
+    """Whether nothing is ever taken back of an answer, if nothing is of these sources."""
+    match node:
+        case nodes.Source() | nodes.Leaf():
+            return node.name in inserts_only
+        case nodes.Join(how=how) if how != "inner":
+            return False
+        case (
+            nodes.Alias()
+            | nodes.Select()
+            | nodes.Project()
+            | nodes.Window()
+            | nodes.WindowColumns()
+            | nodes.Union()
+            | nodes.Join()
+        ):
+            return all(only_grows(each, inserts_only) for each in node.inputs)
+    return False
 
 
 def is_stretches(node: nodes.Node) -> bool:
