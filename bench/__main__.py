@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from bench import engine, event_logs, growth, memory, spark
+from bench import engine, event_logs, growth, held, memory, spark, time
 from bench.chart import draw
 
 
@@ -30,6 +30,8 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "memory": memory.measure,
     "logs": event_logs.measure,
     "spark": spark.measure,
+    "held": held.measure,
+    "time": time.measure,
 }
 RESULTS = Path(__file__).parent / "results.json"
 

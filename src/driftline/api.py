@@ -34,6 +34,7 @@ from driftline.plan.expressions import AggregateCall, Call, Column, Expression
 from driftline.plan.lifetimes import is_loose
 from driftline.plan.naming import parse_aliased, parse_ordered
 from driftline.plan.resolver import parse_expression, resolve
+from driftline.plan.timing import timing
 from driftline.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -63,6 +64,14 @@ def stream(
     time: str | None = None,
     timestamps: bool | None = None,
     disorder: Duration | None = None,
+    source: str | None = None,
+    sources: int | None = None,
+    skew: Duration | None = None,
+    latency: Duration | None = None,
+    timeout: Duration | None = None,
+    arrival: str | None = None,
+    heartbeats: Literal["estimate", "none"] | None = None,
+    late: float | str | None = None,
 ) -> Query:
     """A stream by its name and its columns (names to SQL or Arrow types).
 
@@ -70,6 +79,14 @@ def stream(
     `timestamps` says that time is in microseconds since 1970; by default it is when `time` is a
     TIMESTAMP. `disorder` promises that plain records are at most so late, which lets answers become
     final while the stream goes on; what breaks the promise becomes a dead letter.
+
+    The other bounds are for a stream of several sources, told apart by the column `source` (of
+    which there are `sources`, if that is known): `disorder` is then that of each, `skew` how far
+    their clocks are apart. `latency`: how long a record is on its way at most; `timeout`: a source
+    that is silent for so long holds nothing back; both by the arrival clock, which the column
+    `arrival` has, or the time when Spark reads. Without any bound heartbeats are guessed from what
+    has come (`heartbeats="estimate"`), such that a share of at most `late` comes after its guess,
+    which ends the waiting of a query with a `block`.
     """
     schema = Schema.of(columns)
     if time is not None:
@@ -79,8 +96,20 @@ def stream(
         time = found[0].name
         if timestamps is None:
             timestamps = is_timestamp(found[0].type)
-    late = None if disorder is None else ticks(disorder, bool(timestamps))
-    return Query(nodes.Source(name, schema, time, bool(timestamps), late))
+    known = timing(
+        schema,
+        bool(timestamps),
+        disorder=disorder,
+        source=source,
+        sources=sources,
+        skew=skew,
+        latency=latency,
+        timeout=timeout,
+        arrival=arrival,
+        heartbeats=heartbeats,
+        late=late,
+    )
+    return Query(nodes.Source(name, schema, time, bool(timestamps), known))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,17 @@
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from driftline.cli.progress import reading
+from driftline.cli.progress import Progress, Tally, drawn, progress_line, reading
+from driftline.engine.batch import Batch
+from driftline.model.time import BEGINNING, INFINITY
 from tests.cli.run import driftline_on_a_terminal
 from tests.cli.test_check import LOG
+from tests.cli.test_run import EVENTS, TOTALS, TRADES, lines
+
+ROWS = pa.RecordBatch.from_pydict({"n": [1, 2, 3]})
 
 
 def test_nobody_is_told_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,3 +24,39 @@ def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(LOG)
     assert "reading" in driftline_on_a_terminal("check", path)
+
+
+def batch(weights: list[int], cti: int, high: int) -> Batch:
+    times = np.zeros(len(weights), np.int64)
+    return Batch(times, times + 1, np.array(weights, np.int64), ROWS, cti, high)
+
+
+def test_a_tally_goes_by_the_slowest_query_and_counts_what_is_taken_back() -> None:
+    tally = Tally(["a", "b"], timestamps=False)
+    first = tally.add({"a": batch([1, 1, -2], BEGINNING, 7)}, events=3, state_rows=2)
+    assert first == Progress(1, 3, 0.0, BEGINNING, 2, 2)
+    both = {"a": batch([1, 1, 1], 9, 8), "b": batch([1, 1, -1], 4, 2)}
+    assert tally.add(both, events=6, state_rows=5) == Progress(2, 6, 0.0, 4, 3, 5)
+
+
+def test_a_line_says_no_more_than_is_known() -> None:
+    assert progress_line(Progress(events=1)) == "1 event"
+    assert "all is final" in progress_line(Progress(1, 5, watermark=INFINITY))
+    stamped = progress_line(Progress(1, 5, watermark=0, timestamps=True))
+    assert "answers up to 1970-01-01T00:00:00Z" in stamped
+
+
+def test_nothing_is_drawn_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with drawn() as draw:
+        draw(Progress(1, 10))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_run_on_a_terminal_has_a_line(tmp_path: Path) -> None:
+    (tmp_path / "q.sql").write_text(TRADES + TOTALS)
+    (tmp_path / "in.jsonl").write_text(lines(*EVENTS * 2000))
+    given: list[str | Path] = [tmp_path / "q.sql", "-i", tmp_path / "in.jsonl", "--batch", "100"]
+    shown = driftline_on_a_terminal("run", *given, "--output", tmp_path / "out.jsonl")
+    assert all(part in shown for part in ("events ·", "taken back", "rows held"))
+    straight = driftline_on_a_terminal("run", *given)
+    assert "rows held" not in straight  # it would stand between the answers

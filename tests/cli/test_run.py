@@ -321,7 +321,7 @@ def test_an_expression_that_fails_on_the_data(folder: Path) -> None:
         (["--input", "in.jsonl", "--block", "2s"], "block: '2s' is a time span"),
         (["--input", "in.jsonl", "--remember", "x"], "remember: "),
         (["--input", "in.jsonl", "--batch", "0"], "Invalid value"),
-        (["--input", "in.jsonl", "--checkpoint", "c"], "--checkpoint and --master are for"),
+        (["--input", "in.jsonl", "--checkpoint", "c"], "--checkpoint, --master and --conf are for"),
         (["--input", "-", "--input", "-"], "standard input can be one input only"),
         (["--input", "plain.jsonl"], "holds plain records, which need a time"),
         ([], "Missing option"),

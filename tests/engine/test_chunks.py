@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import driftline as dl
+from driftline.engine.inputs import events_from
 
 S = dl.stream("s", {"k": "STRING", "t": "BIGINT"}, time="t", disorder=1)
 COUNTS = S.window(range=10).group_by("k").agg("count(*) AS n")
@@ -87,3 +88,12 @@ def test_an_empty_input_is_a_stream_without_events() -> None:
     for nothing in empty:
         result = numbers.agg("count(*) AS n").run(s=nothing)
         assert (len(result.history()), result.final_up_to) == (0, dl.INFINITY)
+
+
+def test_only_what_is_missing_in_csv_is_null(tmp_path: Path) -> None:
+    """As Spark reads it: NA may be a country."""
+    path = tmp_path / "s.csv"
+    path.write_text('k,t\nNA,1\n"",2\n,3\nnull,4\n')
+    for data in (path, events_from(S.plan.sources()["s"], path)):
+        history = S.run(s=data).history().to_pylist()
+        assert [row["k"] for row in history] == ["NA", "", None, "null"]

@@ -66,6 +66,21 @@ def functions(frame: Frame) -> dict[str, tuple[OverColumn, Function]]:
         OverColumn("lag", pa.int32(), lag, argument="x", nth=1, default="x"),
         reference.nth(column("x"), 1, column("x")),
     )
+    found["second last there"] = (
+        OverColumn("second last there", pa.int32(), frame, argument="x", nth=-2, ignore_nulls=True),
+        reference.nth(column("x"), -2, ignore_nulls=True),
+    )
+    found["first there"] = (
+        OverColumn(
+            "first there", pa.float64(), frame, argument="f", nth=1, default="f", ignore_nulls=True
+        ),
+        reference.nth(column("f"), 1, column("f"), ignore_nulls=True),
+    )
+    before = Frame("rows", None, -1)
+    found["lag there"] = (
+        OverColumn("lag there", pa.int32(), before, argument="x", nth=-1, ignore_nulls=True),
+        reference.nth(column("x"), -1, ignore_nulls=True),
+    )
     return found
 
 

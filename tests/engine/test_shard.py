@@ -22,12 +22,22 @@ from driftline.engine.inputs import RawEvents, events_from
 from driftline.engine.local import Options, history_table, run
 from driftline.engine.parcels import OUTPUT, Parcel, unpacked_batch
 from driftline.engine.shard import Shard
-from driftline.engine.source_parcels import KIND, POSITION, RAW, VE, VN, VS, source_parcels
+from driftline.engine.source_parcels import (
+    CLOCK,
+    KIND,
+    POSITION,
+    RAW,
+    VE,
+    VN,
+    VS,
+    Watch,
+    source_parcels,
+)
 from driftline.engine.stages import Reading, stages
 from driftline.model.event import CLOSE, Event
 from driftline.model.reference import Level
 from driftline.plan.fragments import RESULT, cut
-from driftline.plan.nodes import Node
+from driftline.plan.nodes import Node, Source
 from tests.engine.test_plans import ARRIVALS, PLANS, S, T
 
 
@@ -47,6 +57,7 @@ class Cluster:
     def step(self, events: Mapping[str, RawEvents], tasks: int) -> list[Batch]:
         """What a micro-batch of events leads to, if so many tasks read each source."""
         sent: list[Parcel] = []
+        options = self.stages.levels[0].options
         for name, source in self.plan.sources().items():
             reading = self.readings[name]
             for task, part in enumerate(_dealt(events[name], tasks)):
@@ -56,7 +67,8 @@ class Cluster:
                     self.stages.sources[name],
                     self.count,
                     task,
-                    ordered=reading.by_times(source, self.stages.levels[0].options),
+                    ordered=reading.by_times(source, options),
+                    watch=_watch(source) if reading.watched(source, options) else None,
                 )
         for stage, shards in zip(self.stages.levels, self.shards, strict=True):
             mine = [parcel for parcel in sent if parcel.level == stage.level]
@@ -80,6 +92,11 @@ class Cluster:
         self.shards = moved
 
 
+def _watch(source: Source) -> Watch:
+    name = source.timing.source
+    return Watch(None if name is None else source.columns.names.index(name))
+
+
 def _dealt(events: RawEvents, tasks: int) -> Iterator[pa.RecordBatch]:
     """Events as tasks read them: the first gets the last ones, so that order is not by chance."""
     whole = pa.table(
@@ -91,6 +108,8 @@ def _dealt(events: RawEvents, tasks: int) -> Iterator[pa.RecordBatch]:
             POSITION: events.position,
         }
     )
+    if events.clock is not None:
+        whole = whole.append_column(CLOCK, pa.array(events.clock))
     for place, name in enumerate(events.payload.column_names):
         whole = whole.append_column(f"payload {name}", events.payload.column(place))
     cuts = np.linspace(0, len(events), tasks + 1).astype(int)
@@ -102,7 +121,8 @@ def _dealt(events: RawEvents, tasks: int) -> Iterator[pa.RecordBatch]:
 
 
 def payload(part: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(part.columns[len(RAW) :], schema=schema)
+    columns = [part.column(name) for name in part.schema.names if name not in RAW]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def events_by_name(arrivals: list[tuple[int, Event]], plan: Node) -> dict[str, list[Event]]:
@@ -158,12 +178,12 @@ def test_random_plans(
         said += cluster.step(parts, tasks)
         told.append(output.batch)
         if level is Level.EAGER:
-            assert _snapshots(said, schema) == _snapshots(told, schema)
-    assert _snapshots(said, schema) == _snapshots(told, schema)
+            assert snapshots(said, schema) == snapshots(told, schema)
+    assert snapshots(said, schema) == snapshots(told, schema)
     assert cluster.dead == sum(sum(map(len, output.dead.values())) for output in expected)
 
 
-def _snapshots(batches: list[Batch], schema: pa.Schema) -> dict[object, list[tuple[int, int]]]:
+def snapshots(batches: list[Batch], schema: pa.Schema) -> dict[object, list[tuple[int, int]]]:
     """How often each row is there, from when on: the same for equal snapshots."""
     steps: dict[object, dict[int, int]] = {}
     for row in history_table(batches, schema).to_pylist():

@@ -93,6 +93,53 @@ def test_every_micro_batch_is_a_consistent_cut(spark: Any, tmp_path: Path) -> No
             assert table(said[: number + 1], each, name) == sorted(local, key=repr), name
 
 
+RATES = dl.stream("rates", {"symbol": "STRING", "qty": "INT", "ts": "BIGINT"}, time="ts")
+TOGETHER: Mapping[str, dl.Query] = {
+    "joined": TRADES.alias("t")
+    .join(RATES.alias("r"), "t.symbol = r.symbol")
+    .select("t.symbol", "t.qty * r.qty AS worth"),
+    "all": TRADES.union(RATES).group_by("symbol").agg("count(*) AS n"),
+    "unmatched": TRADES.join(RATES, on="symbol", how="anti").agg("sum(qty) AS qty"),
+}
+
+
+def test_several_results_of_several_sources_have_one_cut(spark: Any, tmp_path: Path) -> None:
+    """One source has a part for every micro-batch, the other is idle after its first."""
+    rates = [[("A", 2, 1), ("B", 3, 13)]]
+    frames = {
+        "trades": streamed(spark, tmp_path / "trades", ROWS),
+        "rates": streamed(spark, tmp_path / "rates", rates),
+    }
+    query = dl.on_spark(TOGETHER, frames, emit="eager", shards=2)
+    said = said_by(query, tmp_path)
+    assert [each.batch_id for each in said] == [0, 1, 2]
+    for number in range(len(ROWS)):
+        read = {
+            name: [
+                dict(zip(("symbol", "qty", "ts"), row, strict=True))
+                for part in parts[: number + 1]
+                for row in part
+            ]
+            for name, parts in (("trades", ROWS), ("rates", rates))
+        }
+        for name, each in TOGETHER.items():
+            local = each.run(read, emit="eager", keep_open=True).history().to_pylist()
+            assert table(said[: number + 1], each, name) == sorted(local, key=repr), name
+
+
+def test_shards_that_get_no_rows_hold_nothing_up(spark: Any, tmp_path: Path) -> None:
+    """All rows are of one key, in one of three shards of the first stage; and a filter that Spark
+    runs itself leaves nothing of the second micro-batch."""
+    trades = dl.stream(
+        "trades", {"symbol": "STRING", "qty": "INT", "ts": "BIGINT"}, time="ts", disorder=5
+    )
+    rows: list[list[tuple[Any, ...]]] = [[("A", 3, 10)], [("A", -1, 20)], [("A", 4, 30)]]
+    query = trades.where("qty > 0").group_by("symbol").agg("sum(qty) AS qty").agg("max(qty) AS qty")
+    frame = streamed(spark, tmp_path / "trades", rows)
+    said = said_by(dl.on_spark(query, {"trades": frame}, shards=3), tmp_path)
+    assert [each.batches["result"].cti for each in said] == [6, 16, 26]
+
+
 def test_a_table_that_does_not_change(spark: Any, tmp_path: Path) -> None:
     frame = streamed(spark, tmp_path / "trades", ROWS)
     names = spark.createDataFrame([("A", "Alpha"), ("B", "Beta")], "symbol STRING, name STRING")

@@ -33,9 +33,46 @@ WINDOWED = [
     "lag(x, 2, -5) OVER (PARTITION BY k ORDER BY y, x)",
     "lead(k) OVER (ORDER BY k, y, x)",
     "lag(x, -1, 0.5) OVER (ORDER BY k, y, x)",
+    "lag(x) IGNORE NULLS OVER (PARTITION BY k ORDER BY y, x)",
+    "lag(x, 2, -5) IGNORE NULLS OVER (ORDER BY k, y, x)",
+    "lead(x, 2) IGNORE NULLS OVER (ORDER BY k, y, x)",
+    "lead(k, 1, 'none') IGNORE NULLS OVER (ORDER BY y, x, k)",
+    "lag(x, -1) IGNORE NULLS OVER (ORDER BY k, y, x)",
+    "nth_value(x, 2) IGNORE NULLS OVER (ORDER BY k, y, x)",
     "x - sum(x) OVER (ORDER BY x RANGE BETWEEN CURRENT ROW AND 1 FOLLOWING)",
 ]
 """Window functions of t that have one answer, whatever the order of equal rows."""
+
+
+GROUPED = [
+    "SELECT k, x, sum(y) AS s FROM t GROUP BY ROLLUP (k, x)",
+    "SELECT k, x, count(*) AS n, grouping(k) AS gk, grouping_id() AS g FROM t GROUP BY CUBE (k, x)",
+    "SELECT k, x, max(y) AS m FROM t GROUP BY GROUPING SETS ((k, x), k, (x), ())",
+    "SELECT k, x, y, count(*) AS n FROM t GROUP BY k, ROLLUP ((x, y))",
+    "SELECT k, x + 1 AS z, count(DISTINCT y) AS n FROM t GROUP BY ROLLUP (k, x + 1)",
+    "SELECT k, x, sum(x) AS s FROM t GROUP BY k, x WITH ROLLUP",
+    "SELECT k, x, sum(x) AS s FROM t GROUP BY k, x WITH CUBE HAVING grouping(x) = 1",
+    "SELECT k, x, count(*) AS n FROM t GROUP BY k, x GROUPING SETS ((k, x), (x))",
+    "SELECT k, x FROM t GROUP BY CUBE (k, x)",
+    "SELECT grouping_id(k, x) AS g, count(*) AS n FROM t GROUP BY ROLLUP (k, x) HAVING true",
+    "SELECT coalesce(k, 'all') AS k2, sum(y) AS s FROM t GROUP BY ROLLUP (k) HAVING sum(y) > 0",
+    "SELECT k, x, sum(y) AS s FROM t GROUP BY ROLLUP (k), ROLLUP (x)",
+    "SELECT k, x, sum(y) AS s, rank() OVER (PARTITION BY x ORDER BY sum(y), k) AS r "
+    "FROM t GROUP BY GROUPING SETS ((k, x), (k))",
+    "SELECT u.k, t.x, count(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY CUBE (u.k, t.x)",
+    "SELECT k, sum(x) AS s FROM t GROUP BY ROLLUP (k) ORDER BY grouping(k) DESC, s, k LIMIT 3",
+]
+OFFSETS = [
+    "SELECT * FROM t ORDER BY k, x, y LIMIT 3 OFFSET 2",
+    "SELECT k FROM t ORDER BY y DESC, x, k LIMIT 2 OFFSET 4",
+    "SELECT * FROM t ORDER BY k, x, y OFFSET 5",
+    "SELECT k, x, y FROM t ORDER BY k, x, y LIMIT 3 OFFSET 0",
+    "SELECT k FROM t UNION ALL SELECT k FROM u ORDER BY k LIMIT 4 OFFSET 7",
+    "SELECT DISTINCT k FROM t ORDER BY k LIMIT 2 OFFSET 1",
+    "SELECT k, sum(x) AS s FROM t GROUP BY k ORDER BY s, k LIMIT 2 OFFSET 1",
+    "SELECT k FROM (SELECT * FROM t ORDER BY k, x, y LIMIT 5 OFFSET 2) AS q WHERE x > 0",
+    "SELECT * FROM t ORDER BY k, x, y LIMIT 3 OFFSET 100",
+]
 
 
 def rows_of(seed: int) -> dict[str, list[dict[str, Any]]]:
@@ -72,6 +109,14 @@ def test_random_queries(spark: Any) -> None:
 
 def test_window_functions(spark: Any) -> None:
     compare(spark, [f"SELECT k, x, y, {each} AS w FROM t" for each in WINDOWED])
+
+
+def test_grouping_sets(spark: Any) -> None:
+    compare(spark, GROUPED)
+
+
+def test_offsets(spark: Any) -> None:
+    compare(spark, OFFSETS)
 
 
 def compare(spark: Any, queries: list[str]) -> None:

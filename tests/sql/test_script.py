@@ -104,7 +104,7 @@ def test_duplicate_columns_of_a_join_have_their_tables_before_them() -> None:
         ("CREATE STREAM q (a INT) WITH (time = 'b')", "the time is to be b @ 'b'"),
         ("CREATE STREAM q (a STRING) WITH (time = 'a')", "the time a is a STRING @ 'a'"),
         ("CREATE STREAM q (a INT) WITH (speed = 1)", "there is no option speed @ speed"),
-        ("CREATE STREAM q (a INT) WITH (skew = 1)", "the option skew is not supported yet @ skew"),
+        ("CREATE STREAM q (a INT) WITH (skew = 1)", "skew says nothing without disorder @ 1"),
         ("CREATE STREAM q (a INT) WITH (disorder = '5s')", "a plain number @ '5s'"),
         ("CREATE STREAM q (a INT) WITH (disorder = 1, disorder = 2)", "given twice @ disorder = 2"),
         ("CREATE STREAM q WITH (time = 'a') AS SELECT k FROM t", "takes no WITH @ CREATE"),

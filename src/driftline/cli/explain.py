@@ -124,6 +124,8 @@ def remarks_on(node: Node, emit: str) -> Remarks:
     from driftline.plan.over import Over
 
     timeline = "endpoints before it, and groups in which nothing is left"
+    if _is_closed(node) and emit != "perfect":
+        timeline += "; of plain records, groups whose window is over"
     match node:
         case nodes.Source():
             return _source(node)
@@ -167,6 +169,23 @@ def remarks_on(node: Node, emit: str) -> Remarks:
                 timeline,
             )
     return Remarks()  # select, project and alias: rows of the same lifetimes, and no state
+
+
+def _is_closed(node: Node) -> bool:
+    """Whether a cti closes groups of an operator, if its sources have plain records."""
+    from driftline.plan import nodes
+    from driftline.plan.closing import closing_key, delays
+    from driftline.plan.over import Over
+
+    plain = [source.name for source in node.sources().values() if source.time is not None]
+    match node:
+        case nodes.Aggregate(input=given, keys=keys):
+            return closing_key([key.value for key in keys], given, plain, {}) is not None
+        case nodes.Rank(input=given, partition=partition) | Over(input=given, partition=partition):
+            return closing_key(partition, given, plain, {}) is not None
+        case nodes.Distinct(input=given):
+            return bool(delays(given, plain, {}))
+    return False
 
 
 def _source(node: Source) -> Remarks:

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from driftline.cli.errors import Problem
 from driftline.cli.progress import reading
+from driftline.cli.streams import Streamed, files_of, is_log, streamed
 
 if TYPE_CHECKING:
     from driftline.model.columns import StreamColumns
@@ -26,7 +27,8 @@ JSON_SUFFIXES = (".jsonl", ".ndjson", ".json", ".log")
 
 @dataclass
 class Inputs:
-    """What was given: the data of every stream, where it came from, and the lines that are bad."""
+    """What was given: the data of every stream (or, as `Streamed`, where it comes from), where it
+    stood, and the lines that are bad."""
 
     streams: dict[str, Any] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
@@ -39,9 +41,13 @@ class Place:
 
     files: tuple[str, ...]
     columns: StreamColumns | None = None
+    is_streamed: bool = False
 
     def of(self, number: int) -> tuple[str, int]:
-        """File and line of an event, counted from 0; of plain records the number of the row."""
+        """File and line of an event, counted from 0; of plain records the number of the row; 0 if
+        that is not known."""
+        if self.is_streamed:
+            return self.files[0], 0
         if self.columns is None:
             return self.files[0], number + 1
         return self.files[int(self.columns.source[number])], int(self.columns.line[number])
@@ -52,6 +58,7 @@ class _Given:
     name: str | None
     path: str
     data: Path | bytes
+    stream: str | None = None  # what a log calls it, if not by its name
 
     @property
     def shown(self) -> str:
@@ -66,10 +73,25 @@ class _Given:
 
 
 def read_inputs(
-    wanted: Sequence[str], sources: Mapping[str, Source], *, collect_bad: bool
+    wanted: Sequence[str],
+    sources: Mapping[str, Source],
+    *,
+    collect_bad: bool,
+    as_they_come: bool = False,
 ) -> Inputs:
-    """The data of the streams that a script reads, from the arguments of --input."""
-    given = [_given(each, sources) for each in wanted]
+    """The data of the streams that a script reads, from the arguments of --input. `as_they_come`:
+    also event logs in directories are left for the runner to read."""
+    given: list[_Given] = []
+    left: list[tuple[str | None, Streamed]] = []
+    for text in wanted:
+        name, path = _named(text, sources)
+        found = streamed(path) if path not in ("", STANDARD_INPUT) else None
+        if found is None:
+            given.append(_given(name, path, text))
+        elif found.form == "log" and not as_they_come:
+            given += _logs_of(name, found)
+        else:
+            left.append((name, found))
     if sum(each.path == STANDARD_INPUT for each in given) > 1:
         raise Problem("standard input can be one input only")
     inputs = Inputs()
@@ -78,21 +100,48 @@ def read_inputs(
     for each in given:
         if each not in logs:
             _read_records(each, sources, inputs)
+    for name, stream in left:
+        _leave(name, stream, sources, inputs)
     return _complete(inputs, sources, logs)
 
 
-def _given(text: str, sources: Mapping[str, Source]) -> _Given:
-    name, path = None, text
+def _named(text: str, sources: Mapping[str, Source]) -> tuple[str | None, str]:
     before, sign, after = text.partition("=")
     if sign and before.isidentifier() and not Path(text).exists():
-        name, path = _known(before, sources), after
+        return _known(before, sources), after
+    return None, text
+
+
+def _given(name: str | None, path: str, text: str) -> _Given:
     if path == STANDARD_INPUT:
         return _Given(name, path, sys.stdin.buffer.read())
     if not path or not Path(path).exists():
         raise Problem(f"--input: {path or text}: there is no such file")
-    if Path(path).is_dir():
-        raise Problem(f"--input: {path} is a directory: give files")
     return _Given(name, path, Path(path))
+
+
+def _logs_of(name: str | None, given: Streamed) -> list[_Given]:
+    """A directory of event logs as its files: they are read one after another."""
+    if given.kind != "files" or "://" in given.place:
+        raise Problem(f"--input: {given.shown} is for --runner spark")
+    return [_Given(name, str(path), path, given.stream) for path in files_of(Path(given.place))]
+
+
+def _leave(
+    name: str | None, given: Streamed, sources: Mapping[str, Source], inputs: Inputs
+) -> None:
+    """Note where streams come from: of logs without a name, all that have no other input."""
+    if name is None and given.form == "log":
+        names = [each for each in sources if each not in inputs.streams]
+    else:
+        names = [name or _guessed(given.shown, sources)]
+    for each in names:
+        if each in inputs.streams:
+            raise Problem(f"the stream {each} is in two inputs")
+        if given.form != "log":
+            _need_time(given.shown, sources[each])
+        inputs.streams[each] = given
+        inputs.places[each] = Place((given.shown,), is_streamed=True)
 
 
 def _known(name: str, sources: Mapping[str, Source]) -> str:
@@ -109,27 +158,14 @@ def _suffixes(path: str) -> list[str]:
 
 
 def _is_log(given: _Given) -> bool:
-    """Is it an event log, rather than plain records? Its first line tells."""
-    import orjson
-    import pyarrow as pa
-
+    """Is it a file with an event log, rather than with plain records?"""
     suffixes = _suffixes(given.path)
     if given.path != STANDARD_INPUT:
         if any(each in suffixes for each in PLAIN_SUFFIXES):
             return False
         if not any(each in suffixes for each in JSON_SUFFIXES):
             raise Problem(f"--input: {given.path}: its format is told by .jsonl, .csv or .parquet")
-    if isinstance(given.data, Path):
-        with pa.input_stream(str(given.data), compression="detect") as stream:
-            beginning: bytes = stream.read(1 << 16)
-    else:
-        beginning = given.data
-    first = next((line for line in beginning.split(b"\n") if line.strip()), b"")
-    try:
-        record = orjson.loads(first.removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError:
-        return True  # the reader of logs says what is wrong with it
-    return not isinstance(record, dict) or ("kind" in record and "stream" in record)
+    return is_log(given.data)
 
 
 # Event logs
@@ -147,16 +183,16 @@ def _read_logs(
         parts, found = [unnamed], [_read_log(unnamed, inputs, collect_bad=collect_bad)]
     for part, streams in zip(parts, found, strict=True):
         _take(streams, part, sources, inputs)
-    for each in logs:
-        if each.name is None:
-            continue
-        streams = _read_log([each], inputs, collect_bad=collect_bad)
-        if each.name not in streams and len(streams) == 1:
-            streams = {each.name: next(iter(streams.values()))}
-        if streams and each.name not in streams:
-            raise Problem(f"{each.shown} has {', '.join(streams)}, but not {each.name}")
-        if each.name in streams:
-            _take({each.name: streams[each.name]}, [each], sources, inputs)
+    for name in dict.fromkeys(each.name for each in logs if each.name is not None):
+        part = [each for each in logs if each.name == name]
+        streams = _read_log(part, inputs, collect_bad=collect_bad)
+        called = next((each.stream for each in part if each.stream), name)
+        if called not in streams and len(streams) == 1:
+            (called,) = streams
+        if streams and called not in streams:
+            raise Problem(f"{part[0].shown} has {', '.join(streams)}, but not {called}")
+        if called in streams:
+            _take({name: streams[called]}, part, sources, inputs)
 
 
 def _read_log(
@@ -236,29 +272,32 @@ def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[_Giv
 
 
 def _read_records(given: _Given, sources: Mapping[str, Source], inputs: Inputs) -> None:
-    name = given.name or _guessed(given, sources)
+    name = given.name or _guessed(given.path, sources)
     if name in inputs.streams:
         raise Problem(f"the stream {name} is in two inputs")
-    if sources[name].time is None:
-        raise Problem(
-            f"{given.shown} holds plain records, which need a time: "
-            f"CREATE STREAM {name} (…) WITH (time = '…')"
-        )
+    _need_time(given.shown, sources[name])
     inputs.streams[name] = _records(given, sources[name])
     inputs.places[name] = Place((given.shown,))
 
 
-def _guessed(given: _Given, sources: Mapping[str, Source]) -> str:
+def _need_time(shown: str, source: Source) -> None:
+    if source.time is None:
+        raise Problem(
+            f"{shown} holds plain records, which need a time: "
+            f"CREATE STREAM {source.name} (…) WITH (time = '…')"
+        )
+
+
+def _guessed(path: str, sources: Mapping[str, Source]) -> str:
     """The stream that a file of records without a name can only be."""
-    stem = Path(given.path).name.split(".")[0].lower()
+    stem = Path(path).name.split(".")[0].lower()
     for name in sources:
         if name.lower() == stem:
             return name
     if len(sources) == 1:
         return next(iter(sources))
     raise Problem(
-        f"{given.shown} holds plain records: say of which stream, "
-        f"--input {next(iter(sources))}={given.path}"
+        f"{path} holds plain records: say of which stream, --input {next(iter(sources))}={path}"
     )
 
 

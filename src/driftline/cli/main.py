@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from driftline.cli import demo
-from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
+from driftline.cli.errors import EXIT_BAD, Problem, guarded, heeding_the_reader
 
 app = typer.Typer(
     name="driftline",
@@ -74,7 +75,10 @@ def options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show a stack trace when something goes wrong.")
+        bool,
+        typer.Option(
+            "--debug", help="Show a stack trace when something goes wrong, and what Spark logs."
+        ),
     ] = False,
 ) -> None:
     """Continuous queries over streams that arrive late, out of order, and are corrected."""
@@ -152,7 +156,8 @@ def run_command(
             "-i",
             metavar="[NAME=]FILE",
             help="An event log (.jsonl), or plain records (.jsonl, .csv, .parquet) of the stream "
-            "NAME; - is standard input. Repeats.",
+            "NAME; - is standard input. A directory of such files, and with Spark "
+            "kafka://HOST:PORT/TOPIC or rate://?rowsPerSecond=N, is read as it comes. Repeats.",
             show_default=False,
         ),
     ],
@@ -205,6 +210,12 @@ def run_command(
         bool,
         typer.Option("--keep-open", help="Do not close the streams where their inputs end."),
     ] = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow", help="Go on with what comes into directories and topics, until Ctrl-C."
+        ),
+    ] = False,
     dead_letters: Annotated[
         str | None,
         typer.Option(
@@ -216,6 +227,10 @@ def run_command(
         str | None, typer.Option(metavar="DIR", help="Where the Spark runner keeps its state.")
     ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark cluster.")] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A setting of Spark. Repeats.", show_default=False),
+    ] = None,
 ) -> None:
     """Answer the queries of a script, and correct the answers as events come.
 
@@ -228,18 +243,31 @@ def run_command(
     [dim]driftline run query.sql -i events.jsonl --block inf --dead-letters late.jsonl[/dim]
     never speculates, and collects what came too late.
 
+    [dim]driftline run query.sql -i trades=incoming/ --follow --checkpoint state/[/dim]
+    answers for every file that comes into the directory, and goes on where it was stopped.
+
     [dim]driftline run a.sql -i in.jsonl | driftline run b.sql -i - -o out.parquet[/dim]
     makes the answer of one script the input of another.
     """
     from driftline.cli.run import Wishes, run
     from driftline.cli.runners import RunOptions
 
-    options = RunOptions(batch, keep_open, checkpoint, master)
+    options = RunOptions(batch, keep_open, checkpoint, master, follow, _settings(conf or []))
     wishes = Wishes(
         inputs, output, None if emit is None else emit.value, block, remember, table, dead_letters,
         options,
     )  # fmt: skip
     run(script, runner.value, wishes)
+
+
+def _settings(given: list[str]) -> dict[str, str]:
+    settings = {}
+    for text in given:
+        key, sign, value = text.partition("=")
+        if not key or not sign:
+            raise Problem(f"--conf: {text}: give KEY=VALUE, such as spark.executor.memory=4g")
+        settings[key.strip()] = value
+    return settings
 
 
 @app.command("explain")
@@ -286,6 +314,8 @@ def main() -> None:
     """The entry point of the command."""
     arguments = sys.argv[1:]
     debug = "--debug" in arguments  # wherever it stands
+    if debug:
+        os.environ["DRIFTLINE_DEBUG"] = "1"  # for Spark, which is quiet else
     sys.exit(guarded(lambda: _run([a for a in arguments if a != "--debug"]), debug=debug))
 
 

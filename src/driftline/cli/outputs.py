@@ -36,16 +36,21 @@ class Answer:
 
 
 @contextmanager
-def writer(target: str, plans: Mapping[str, Node], *, table: bool) -> Iterator[Writer]:
-    """What takes the answers of the queries; files are there in full or not at all."""
+def writer(
+    target: str, plans: Mapping[str, Node], *, table: bool, growing: bool = False
+) -> Iterator[Writer]:
+    """What takes the answers of the queries; files are there in full or not at all, unless an event
+    log is to be read while it grows."""
     answers = {name: Answer(name, plan) for name, plan in plans.items()}
     with ExitStack() as stack:
-        made = _writer(target, answers, stack, table=table)
+        made = _writer(target, answers, stack, table=table, growing=growing)
         yield made
         made.finish()
 
 
-def _writer(target: str, answers: dict[str, Answer], stack: ExitStack, *, table: bool) -> Writer:
+def _writer(
+    target: str, answers: dict[str, Answer], stack: ExitStack, *, table: bool, growing: bool
+) -> Writer:
     if target == STANDARD_OUTPUT:
         if table and sys.stdout.isatty():
             return _Drawn(answers)
@@ -71,7 +76,9 @@ def _writer(target: str, answers: dict[str, Answer], stack: ExitStack, *, table:
                 f"--output: {target} can hold one query only: give a directory, {target}/"
             )
         return _Files(answers, dict.fromkeys(answers, path), table)
-    file = stack.enter_context(_opened(path, suffixes[-1]))
+    last = suffixes[-1] if suffixes else ""
+    grows = growing and not table and last not in COMPRESSIONS
+    file = stack.enter_context(path.open("wb") if grows else _opened(path, last))
     return (_Tables if table else _Log)(answers, file)
 
 

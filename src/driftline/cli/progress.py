@@ -1,11 +1,107 @@
-"""How far reading has come: a bar on a terminal, nothing anywhere else."""
+"""How far a command has come: a bar or a line on a terminal, nothing anywhere else."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from driftline.model.time import BEGINNING, INFINITY, show
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from driftline.engine.batch import Batch
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come, in sums from its beginning.
+
+    `watermark`: how far the answers have come in application time, those of the slowest query;
+    `retractions`: how many answers were taken back or shortened; `state_rows`: what is held now.
+    `events_per_second` is for whoever measures it; `drawn` measures it itself where it is 0.
+    """
+
+    batches: int = 0
+    events: int = 0
+    events_per_second: float = 0.0
+    watermark: int = BEGINNING
+    retractions: int = 0
+    state_rows: int = 0
+    timestamps: bool = False
+
+
+class Tally:
+    """Adds up what the batches of a run say; a runner asks it after each of them."""
+
+    def __init__(self, names: Iterable[str], *, timestamps: bool) -> None:
+        self.timestamps = timestamps
+        self.watermarks = dict.fromkeys(names, BEGINNING)
+        self.batches, self.retractions = 0, 0
+
+    def add(self, batches: Mapping[str, Batch], events: int, state_rows: int) -> Progress:
+        """What a batch has said, how many events have come so far, and what is held now."""
+        self.batches += 1
+        for name, batch in batches.items():
+            self.watermarks[name] = max(self.watermarks[name], batch.high, batch.cti)
+            self.retractions -= int(batch.weight[batch.weight < 0].sum())
+        return Progress(
+            batches=self.batches,
+            events=events,
+            watermark=min(self.watermarks.values(), default=BEGINNING),
+            retractions=self.retractions,
+            state_rows=state_rows,
+            timestamps=self.timestamps,
+        )
+
+
+def progress_line(progress: Progress) -> str:
+    """A run in one line.
+
+    >>> progress_line(Progress(2, 100_000, 51_234.5, 17, 3, 1_200))
+    '100,000 events · 51,234/s · answers up to 17 · 3 taken back · 1,200 rows held'
+    >>> progress_line(Progress())
+    '0 events'
+    """
+    parts = [f"{progress.events:,} event{'' if progress.events == 1 else 's'}"]
+    if progress.events_per_second:
+        parts.append(f"{int(progress.events_per_second):,}/s")
+    if progress.watermark == INFINITY:
+        parts.append("all is final")
+    elif progress.watermark != BEGINNING:
+        parts.append(f"answers up to {show(progress.watermark, progress.timestamps)}")
+    if progress.batches:
+        parts.append(f"{progress.retractions:,} taken back")
+        parts.append(f"{progress.state_rows:,} rows held")
+    return " · ".join(parts)
+
+
+@contextmanager
+def drawn(*, unless: bool = False) -> Iterator[Callable[[Progress], None]]:
+    """Something to be told of progress, which draws it as one line, if stderr is a terminal.
+
+    `unless`: stay quiet all the same, as when the answers themselves go to that terminal.
+    """
+    if unless or not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    from rich.text import Text
+
+    started = time.monotonic()
+    with _console().status("starting …") as status:
+
+        def draw(progress: Progress) -> None:
+            if not progress.events_per_second:
+                passed = max(time.monotonic() - started, 1e-3)
+                progress = replace(progress, events_per_second=progress.events / passed)
+            status.update(Text(progress_line(progress)))
+
+        yield draw
 
 
 @contextmanager
@@ -14,19 +110,25 @@ def reading(files: Sequence[str]) -> Iterator[Callable[[int], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     paths = [Path(file) for file in files]
     known = all(path.is_file() for path in paths)
     total = sum(path.stat().st_size for path in paths) if known else None
-    with Progress(
+    with Bar(
         TextColumn("reading"),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=_console(),
         transient=True,
-    ) as progress:
-        task = progress.add_task("reading", total=total)
-        yield lambda count: progress.advance(task, count)
+    ) as bar:
+        task = bar.add_task("reading", total=total)
+        yield lambda count: bar.advance(task, count)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)

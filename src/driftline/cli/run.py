@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from driftline.cli.errors import Problem
 from driftline.cli.inputs import STANDARD_INPUT, Inputs, read_inputs
-from driftline.cli.outputs import Writer, check_types, writer
+from driftline.cli.outputs import STANDARD_OUTPUT, Writer, check_types, writer
+from driftline.cli.progress import drawn
 from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, runner
 from driftline.cli.scripts import load
+from driftline.cli.streams import Streamed
 
 if TYPE_CHECKING:
     from driftline.engine.dead_letters import DeadLetters
@@ -45,20 +47,58 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     queries = [Query(each.name, each.plan, _consistency(each, wishes)) for each in script.outputs]
     check_types(wishes.output, {query.name: query.plan for query in queries})
     sources = _sources(script)
-    inputs = read_inputs(wishes.inputs, sources, collect_bad=wishes.dead_letters is not None)
+    inputs = read_inputs(
+        wishes.inputs,
+        sources,
+        collect_bad=wishes.dead_letters is not None,
+        as_they_come=runner_name != "local",
+    )
+    _check_follow(inputs, queries, wishes.options)
     plans = {query.name: query.plan for query in queries}
     letters = _Letters(inputs, sources, wishes.dead_letters)
-    with writer(wishes.output, plans, table=wishes.table) as output, _progress() as progress:
-        for spoken in run_queries(queries, inputs.streams, wishes.options):
-            _write(spoken, output)
-            letters.add(spoken)
-            progress()
+    follow = wishes.options.follow
+    stopped = None
+    with writer(wishes.output, plans, table=wishes.table, growing=follow) as output:
+        try:
+            with (
+                drawn(unless=_is_shown(wishes)) as progress,
+                closing(run_queries(queries, inputs.streams, wishes.options)) as spoken,
+            ):
+                for each in spoken:
+                    _write(each, output)
+                    letters.add(each)
+                    if each.progress is not None:
+                        progress(each.progress)
+        except KeyboardInterrupt as interrupt:
+            if not follow:
+                raise
+            stopped = interrupt  # that is how it ends: what has been said is written
     letters.finish()
+    if stopped is not None:
+        raise stopped
+
+
+def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions) -> None:
+    streamed = [each for each in inputs.streams.values() if isinstance(each, Streamed)]
+    endless = [each.shown for each in streamed if each.is_endless]
+    if endless and not options.follow:
+        raise Problem(f"{endless[0]} has no end: add --follow, and stop it with Ctrl-C")
+    if options.follow and not streamed:
+        raise Problem("--follow needs an input that goes on: a directory, kafka:// or rate://")
+    if options.follow and len({query.consistency for query in queries}) > 1:
+        raise Problem(
+            "--follow: the queries have different settings (emit, block, remember): run them apart"
+        )
 
 
 def _write(spoken: Spoken, output: Writer) -> None:
     for name, batch in spoken.batches.items():
         output.add(name, batch)
+
+
+def _is_shown(wishes: Wishes) -> bool:
+    """Whether the answers themselves go to a terminal while the queries run."""
+    return wishes.output == STANDARD_OUTPUT and not wishes.table and sys.stdout.isatty()
 
 
 def _consistency(output: Output, wishes: Wishes) -> Consistency:
@@ -85,36 +125,6 @@ def _sources(script: Script) -> dict[str, Source]:
     from driftline.engine.local import sources_of
 
     return sources_of(output.plan for output in script.outputs)
-
-
-@contextmanager
-def _progress() -> Iterator[_Ticker]:
-    """Something to call after every batch: a line on a terminal, nothing anywhere else."""
-    if not sys.stderr.isatty() or sys.stdout.isatty():
-        with nullcontext():
-            yield _Ticker(None)
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("running, {task.completed} batches"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as shown:
-        task = shown.add_task("running", total=None)
-        yield _Ticker(lambda: shown.advance(task))
-
-
-class _Ticker:
-    def __init__(self, advance: object) -> None:
-        self._advance = advance
-
-    def __call__(self) -> None:
-        if callable(self._advance):
-            self._advance()
 
 
 class _Letters:

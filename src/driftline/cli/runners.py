@@ -6,14 +6,16 @@ query says. The local one is here; the Spark one is looked up in `driftline.spar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from driftline.cli.errors import Problem
+from driftline.cli.progress import Progress, Tally
+from driftline.cli.streams import Streamed, read_here
 
 if TYPE_CHECKING:
     from driftline.engine.batch import Batch
@@ -54,14 +56,18 @@ class RunOptions:
     keep_open: bool = False
     checkpoint: str | None = None
     master: str | None = None
+    follow: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)  # of Spark
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """What one step of a run leads to: what each query says, and the dead events by stream."""
+    """What one step of a run leads to: what each query says, the dead events by stream, and how
+    far the run has come, if its runner says so."""
 
     batches: Mapping[str, Batch]
     dead: Mapping[str, DeadLetters]
+    progress: Progress | None = None
 
 
 class Runner(Protocol):
@@ -69,7 +75,7 @@ class Runner(Protocol):
 
     def __call__(
         self, queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
-    ) -> Iterator[Spoken]: ...
+    ) -> Generator[Spoken]: ...
 
 
 def runner(name: str) -> Runner:
@@ -83,12 +89,14 @@ def runner(name: str) -> Runner:
 
 def run_locally(
     queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
-) -> Iterator[Spoken]:
+) -> Generator[Spoken]:
     """Queries of the same consistency run as one graph; others go along with it, step by step."""
     from driftline.engine.local import run_all
 
-    if options.checkpoint is not None or options.master is not None:
-        raise Problem("--checkpoint and --master are for --runner spark")
+    if options.checkpoint is not None or options.master is not None or options.settings:
+        raise Problem("--checkpoint, --master and --conf are for --runner spark")
+    if options.follow:
+        raise Problem("--follow is for --runner spark")
     groups: dict[Consistency, dict[str, Node]] = {}
     for query in queries:
         groups.setdefault(query.consistency, {})[query.name] = query.plan
@@ -96,13 +104,39 @@ def run_locally(
         run_all(plans, _needed(plans, inputs), engine_options(consistency, plans, options))
         for consistency, plans in groups.items()
     ]
+    tally = Tally([q.name for q in queries], timestamps=all(q.plan.timestamps for q in queries))
+    held: list[Mapping[str, Mapping[str, int]]] = [{} for _ in runs]
     for steps in zip_longest(*runs):
-        yield _together([step for step in steps if step is not None])
+        held = [
+            old if step is None else step.counters for old, step in zip(held, steps, strict=True)
+        ]
+        together = _together([step for step in steps if step is not None])
+        progress = tally.add(together.batches, _events(held), _state_rows(held))
+        yield replace(together, progress=progress)
+
+
+def _events(runs: Sequence[Mapping[str, Mapping[str, int]]]) -> int:
+    """How many events have come, by the counters of several runs over the same inputs."""
+    come: dict[str, int] = {}
+    for counters in runs:
+        for name, counted in counters.items():
+            if "dead_letters" in counted:  # it stands at a source
+                come[name] = max(come.get(name, 0), counted["changes_in"] + counted["ctis_in"])
+    return sum(come.values())
+
+
+def _state_rows(runs: Sequence[Mapping[str, Mapping[str, int]]]) -> int:
+    return sum(each["state_rows"] for counters in runs for each in counters.values())
 
 
 def _needed(plans: Mapping[str, Node], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = {name for plan in plans.values() for name in plan.sources()}
-    return {name: data for name, data in inputs.items() if name in wanted}
+    """The inputs that some plans read, each run with its own reading of a directory."""
+    from driftline.engine.local import sources_of
+
+    return {
+        name: read_here(source, data) if isinstance(data := inputs[name], Streamed) else data
+        for name, source in sources_of(plans.values()).items()
+    }
 
 
 def engine_options(

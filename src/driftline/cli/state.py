@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from driftline.cli.errors import Problem
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY, show
+
+_NUMBERS = ("state_rows", "state_bytes", "changes_in", "inserts_out", "retracts_out")
+_TIMES = ("oldest", "newest", "watermark")
+"""The least and the greatest time that an operator holds, and how far its answers have come."""
 
 
 def state(place: str) -> None:
@@ -64,20 +68,21 @@ def _draw(
     table = Table(box=None, header_style="bold")
     for name in ("stage", "shard", "operator"):
         table.add_column(name)
-    for name in ("rows", "bytes", "changes in", "inserts out", "retracts out", "watermark"):
-        table.add_column(name, justify="right")
+    for name in (*_NUMBERS, *_TIMES):
+        table.add_column(name.replace("state_", "").replace("_", " "), justify="right")
+    stamps = bool(known.get("timestamps"))
     for level, shard, operator, counters in rows:
-        mark = _time(counters.get("watermark", BEGINNING))
         table.add_row(
             str(level),
             str(shard),
             operator,
-            *(
-                f"{counters[name]:,}"
-                for name in (
-                    "state_rows", "state_bytes", "changes_in", "inserts_out", "retracts_out",
-                )
-            ),
-            "" if mark is None else f"{mark:,}",
-        )  # fmt: skip
+            *(f"{counters[name]:,}" for name in _NUMBERS),
+            *(_shown(counters.get(name, BEGINNING), stamps) for name in _TIMES),
+        )
     console.print(table)
+
+
+def _shown(time: int, stamps: bool) -> str:
+    if time == BEGINNING:
+        return ""
+    return show(time, stamps) if stamps or time == INFINITY else f"{time:,}"

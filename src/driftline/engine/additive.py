@@ -5,7 +5,8 @@
 A slot is a group, or a distinct row. The kernel in `timeline` does the work; this class feeds it.
 
 State: for every slot its timeline, what was said of it, the rows it needs for least and greatest
-values, and its key. A cti lets go what lies before it, and every slot that has ended by then.
+values, and its key. A cti lets go what lies before it, every slot that has ended by then, and every
+slot that it closes (`closing`): what was said of it without an end holds for ever.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from numpy.typing import NDArray
 from driftline.engine import layout, timeline
 from driftline.engine.batch import Batch, empty
 from driftline.engine.cells import Contribution, gathered
+from driftline.engine.closing import Closing
 from driftline.engine.due import Due
 from driftline.engine.extremes import Extremes
 from driftline.engine.fingerprint import fingerprints
 from driftline.engine.layout import Changes, Cursors, Said, Values
-from driftline.engine.operator import Arrays, Operator
+from driftline.engine.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.engine.rowstore import RowStore
 from driftline.engine.runs import RunArrays, Runs
 from driftline.engine.slots import Slots
@@ -84,6 +86,7 @@ class AdditiveOperator(Operator):
             np.zeros((0, columns.state_floats)),
         )
         self.due, self.ending = Due(), Due()
+        self.closing = Closing()
         self.watermark = BEGINNING  # τ
         self.ctis = [BEGINNING] * self.ports
         self.cti = BEGINNING  # the least of the inputs' latest
@@ -122,6 +125,7 @@ class AdditiveOperator(Operator):
         if len(new):
             rows = [column.take(pa.array(new)) for column in keys]
             self.key_rows.put(slots[new], _as_batch(rows, self.key_schema, len(new)))
+            self.closing.opened(slots[new], rows)
         brought = self.contribution(port, batch.payload, batch.weight)
         cells = gathered(slots, batch.vs, batch.ve, batch.weight, brought, self.values)
         touched, counts, order = by_slot(cells.slot, self.slots.used)
@@ -186,7 +190,8 @@ class AdditiveOperator(Operator):
         elif self.level == layout.ORDERED:
             concerned = self.due.up_to(min(watermark, INFINITY - 1))
         ended = self.ending.up_to(self.cti - 1) if self.cti > BEGINNING else NO_SLOTS
-        return _without(np.concatenate([concerned, ended]), touched, self.slots.used)
+        closed = self.closing.closed(self.cti)
+        return _without(np.concatenate([concerned, ended, closed]), touched, self.slots.used)
 
     def _make_room(self, slots: Int64s, changes: Int64s) -> None:
         if len(slots) == 0:
@@ -200,13 +205,16 @@ class AdditiveOperator(Operator):
         self.timelines.reserve(slots, self.timelines.sizes(slots) + 2 * changes)
 
     def _release(self) -> None:
-        """Give back the slots that have ended before the cti."""
+        """Give back the slots that have ended before the cti, or that it has closed."""
         if self.cti == BEGINNING:
             return
-        ended = self.ending.up_to(self.cti - 1)
+        ended, closed = self.ending.up_to(self.cti - 1), self.closing.closed(self.cti)
         gone = ended[(self.timelines.sizes(ended) == 0) & (self.segments.sizes(ended) == 0)]
+        if len(closed):
+            gone = np.union1d(gone, closed[self.timelines.sizes(closed) == 0])
         if len(gone) == 0:
             return
+        self.closing.gone(gone)
         self.slots.remove(gone)
         self.key_rows.forget(gone)
         for runs in (self.timelines, self.segments, self.extremes):
@@ -214,7 +222,8 @@ class AdditiveOperator(Operator):
         never = np.full(len(gone), INFINITY)
         self.due.set(gone, never)
         self.ending.set(gone, never)
-        self.cursors.place[gone] = 0
+        for part in self.cursors:
+            part[gone] = 0
 
     def _output(self, said: Said) -> Batch:
         cti = self._promise()
@@ -242,6 +251,9 @@ class AdditiveOperator(Operator):
         runs = (self.timelines, self.segments, self.extremes)
         held = sum(run.nbytes for run in runs) + self.key_rows.nbytes
         return sum(run.entries() for run in runs), held
+
+    def state_span(self) -> Span:
+        return joined_span(*(span_of(run.ends()) for run in (self.timelines, self.segments)))
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
@@ -274,6 +286,8 @@ class AdditiveOperator(Operator):
             self.cursors.floats[live] = arrays["cursors.floats"]
         self.due.set(live, arrays["due"].astype(np.int64))
         self.ending.set(live, arrays["ending"].astype(np.int64))
+        self.closing = Closing(self.closing.key)
+        self.closing.opened(live, self.key_rows.take(live).columns)
         self.watermark, self.cti, self.promised, *self.ctis = map(int, arrays["times"].tolist())
 
 

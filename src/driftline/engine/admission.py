@@ -3,7 +3,8 @@ times.
 
     latest_cti  after a cti t: at least t; after an external cti whose events have all come, and
                 when nothing before it can come any more: at least its end; always at least the
-                clock less `remember`. The clock is the greatest vs and t so far.
+                clock less `remember`, and what the bounds of the source promise (`source_time`).
+                The clock is the greatest vs and t so far.
     an event    is in time if its sync time is not before the latest cti when it comes
 
 State: the clock, the latest cti, the external ctis, and the sync time of the changes that came,
@@ -40,6 +41,8 @@ Int64s = NDArray[np.int64]
 
 COUNTS_KEPT = 1 << 16
 """How many sync times before the latest cti are kept for external ctis that come late."""
+
+NO_PROMISES = np.empty(0, np.int64)
 
 _START, _END, _COUNT, _RECEIVED = range(4)
 _FIELDS = 4
@@ -89,13 +92,15 @@ class Admission:
         ve: Int64s,
         vn: Int64s,
         clock: int | None = None,
+        promised: Int64s | None = None,
     ) -> Verdicts:
         """Events in order of arrival; or, with what the clock shows after them, events that have
-        come at one moment: all are judged by the cti before it."""
+        come at one moment: all are judged by the cti before it. `promised`: the cti that a promise
+        had put in force when each came."""
         self._make_room(len(kind))
         held = self.promises.shape[1]
-        promised = int((kind == EXTERNAL_CTI).sum())
-        promises = np.concatenate([self.promises, np.empty((_FIELDS, promised), np.int64)], axis=1)
+        external = int((kind == EXTERNAL_CTI).sum())
+        promises = np.concatenate([self.promises, np.empty((_FIELDS, external), np.int64)], axis=1)
         code = np.zeros(len(kind), np.int8)
         detail = np.zeros(len(kind), np.int64)
         latest_cti = np.empty(len(kind), np.int64)
@@ -113,6 +118,7 @@ class Admission:
             held,
             self.received,
             self.kept,
+            NO_PROMISES if promised is None else promised,
             code,
             detail,
             latest_cti,
@@ -124,6 +130,10 @@ class Admission:
         details = self._details(code, detail)
         self._let_go()
         return Verdicts(code, details, latest_cti)
+
+    def promise(self, cti: int) -> None:
+        """Nothing before a cti comes any more."""
+        self.latest_cti = max(self.latest_cti, cti)
 
     def _details(self, code: NDArray[np.int8], detail: Int64s) -> Int64s:
         """The numbers for the sentences about the dead events: for one more than promised, the
@@ -190,6 +200,7 @@ def _admit(
     held: int,
     received: Int64s,
     kept: int,
+    promised: Int64s,
     code: NDArray[np.int8],
     detail: Int64s,
     latest_cti: Int64s,
@@ -197,6 +208,9 @@ def _admit(
     """One event after the other. What is dead moves nothing: neither the clock nor a cti."""
     moved = True  # something has changed that may complete external ctis
     for i in range(len(kind)):
+        if len(promised) and promised[i] > latest:
+            latest = promised[i]
+            moved = True
         latest_cti[i] = latest
         if kind[i] == CTI:
             clock = max(clock, vs[i])

@@ -10,7 +10,6 @@ import pyarrow as pa
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.general_aggregates import GeneralGroupBy
 from driftline.engine.group_by import GroupBy
-from driftline.engine.operator import Operator
 from driftline.model.reference.latency import Level
 
 
@@ -21,7 +20,7 @@ def group_by(
     level: Level,
     *,
     only_grows: bool = False,
-) -> Operator:
+) -> GroupBy | GeneralGroupBy:
     """The fastest operator that computes the aggregates; `only_grows`: of its input nothing is ever
     taken back.
 

@@ -3,7 +3,8 @@
     history(Align(S)) = history(S) in the end: Align delays, it changes nothing.
 
 A change goes out as soon as a cti later than its sync time has come, or when it has waited for
-`block` on the clock. While it waits, what follows it in its chain is merged with it.
+`block` on the clock. While it waits, what follows it in its chain is merged with it. A guess ends
+the waiting as a cti does, but promises nothing: what comes later all the same goes out at once.
 
 What comes in one batch comes at one moment of the clock:
 
@@ -30,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.batch import Batch, Changes, Int64s, Mask, empty, from_changes
-from driftline.engine.operator import Arrays, Operator
+from driftline.engine.operator import Arrays, Operator, Span, span_of
 from driftline.engine.waiting import Waiting
 from driftline.model.columns import INSERT
 from driftline.model.time import BEGINNING
@@ -41,7 +42,8 @@ Clock = Literal["application", "system"]
 class Align(Operator):
     """Holds back changes for `block` ticks of its clock.
 
-    `now`: what the clock shows; `waiting`: the changes held back.
+    `now`: what the clock shows; `waiting`: the changes held back; `guess`: probably nothing before
+    it is still to come.
     """
 
     def __init__(self, schema: pa.Schema, block: int, clock: Clock = "application") -> None:
@@ -51,6 +53,7 @@ class Align(Operator):
         self.block = block
         self.clock = clock
         self.now = BEGINNING
+        self.guess = BEGINNING
         self.waiting = Waiting(schema, block)
 
     def advance(self, now: int, batch: Batch | None = None) -> Batch:
@@ -68,11 +71,12 @@ class Align(Operator):
         self.now = self._later(batch.cti)
         sync = np.where(changes.kind == INSERT, changes.vs, changes.vn)
         since = np.minimum(sync, came) if self.clock == "application" else np.full_like(sync, came)
-        at_once = (sync < batch.cti) | self._waited(since)
+        complete = max(batch.cti, self.guess)
+        at_once = (sync < complete) | self._waited(since)
         if len(self.waiting):  # a retract may follow what waits
             at_once &= changes.kind == INSERT
         self.waiting.add(_some(changes, ~at_once), since[~at_once])
-        places = self.waiting.ready(batch.cti, self.now)
+        places = self.waiting.ready(complete, self.now)
         if len(places) == 0:
             return _batch([_some(changes, at_once)], batch.cti)
         return _batch([_some(changes, at_once), self.waiting.release(places)], batch.cti)
@@ -88,11 +92,14 @@ class Align(Operator):
     def state_size(self) -> tuple[int, int]:
         return len(self.waiting), self.waiting.nbytes
 
+    def state_span(self) -> Span:
+        return span_of(self.waiting.times())
+
     def snapshot(self) -> Arrays:
-        return {"now": np.array([self.now]), **self.waiting.snapshot()}
+        return {"now": np.array([self.now, self.guess]), **self.waiting.snapshot()}
 
     def restore(self, arrays: Arrays) -> None:
-        self.now = int(arrays["now"][0])
+        self.now, self.guess = map(int, arrays["now"].tolist())
         self.waiting.restore(arrays)
 
 

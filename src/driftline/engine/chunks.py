@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from driftline.engine.inputs import RawEvents, events_from
+from driftline.engine.inputs import NULLS_IN_CSV, RawEvents, events_from
 from driftline.plan.nodes import Source
 
 LARGEST_CHUNK = 1 << 16
@@ -24,13 +24,14 @@ def chunks(source: Source, data: Any, size: int) -> Iterator[RawEvents]:
     """The raw events of a stream in parts, of at most `size` where rows come one by one; their
     places in arrival order go on from part to part."""
     position = 0
-    for part in _parts(source, data, min(size, LARGEST_CHUNK)):
+    for part in parts(source, data, min(size, LARGEST_CHUNK)):
         events = events_from(source, part, position)
         yield events
         position += len(events)
 
 
-def _parts(source: Source, data: Any, size: int) -> Iterator[Any]:
+def parts(source: Source, data: Any, size: int) -> Iterator[Any]:
+    """What an input is made of, as it is read: tables or batches, of rows one by one `size`."""
     if isinstance(data, (str, Path)) and Path(data).exists():
         suffixes = [suffix.lower() for suffix in Path(data).suffixes]
         if ".parquet" in suffixes:
@@ -66,7 +67,7 @@ def _of_csv(source: Source, path: Path) -> Iterator[pa.RecordBatch]:
     options = csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         include_columns=columns if len(columns) == len(wanted) else names,
-        strings_can_be_null=True,
+        **NULLS_IN_CSV,
     )
     with csv.open_csv(path, convert_options=options) as reader:
         yield from reader

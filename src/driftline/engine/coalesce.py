@@ -26,7 +26,7 @@ from driftline.engine import coalesce_kernel
 from driftline.engine.additive import by_slot
 from driftline.engine.batch import Batch, empty
 from driftline.engine.due import Due
-from driftline.engine.operator import Arrays, Operator
+from driftline.engine.operator import Arrays, Operator, Span, span_of
 from driftline.engine.runs import Runs
 from driftline.engine.slots import Slots
 from driftline.model.time import BEGINNING, INFINITY
@@ -81,6 +81,9 @@ class Coalesce(Operator):
 
     def state_size(self) -> tuple[int, int]:
         return self.runs.entries(), self.runs.nbytes + 3 * self.slots.low.nbytes
+
+    def state_span(self) -> Span:
+        return span_of(self.runs.ends())
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()

@@ -6,7 +6,7 @@ columns and bring names and types into line. A node that is used twice is compil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,10 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine import over
+from driftline.engine.additive import AdditiveOperator
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.aggregation import group_by
 from driftline.engine.alter_lifetime import AlterLifetime
 from driftline.engine.batch import Batch
+from driftline.engine.closing import Closing
 from driftline.engine.coalesce import Coalesce
 from driftline.engine.edges import Edges
 from driftline.engine.expressions import evaluate, evaluate_predicate
@@ -33,11 +35,13 @@ from driftline.engine.rank import OrderBy, Rank
 from driftline.engine.retell import Retell
 from driftline.engine.select import Select
 from driftline.engine.set_operators import SetOperator
+from driftline.engine.snapshots import SnapshotOperator
 from driftline.engine.union import Union
 from driftline.engine.window_columns import Hop
 from driftline.model.reference.latency import Level
 from driftline.model.time import INFINITY
 from driftline.plan import nodes
+from driftline.plan.closing import Delays, closing_key
 from driftline.plan.conditions import conjuncts, equality, linear_form, together
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Case, Cast, Column, Expression, Literal
@@ -81,9 +85,10 @@ def compile_plan(
     level: Level = Level.ORDERED,
     scheduler: Scheduler = "drain",
     inserts_only: Collection[str] = (),
+    closing: Mapping[str, Delays] | None = None,
 ) -> Graph:
     """The graph that runs a plan; its sources are named as the plan's."""
-    return compile_plans([(plan, sink)], level, scheduler, inserts_only)
+    return compile_plans([(plan, sink)], level, scheduler, inserts_only, closing)
 
 
 def compile_plans(
@@ -91,18 +96,26 @@ def compile_plans(
     level: Level = Level.ORDERED,
     scheduler: Scheduler = "drain",
     inserts_only: Collection[str] = (),
+    closing: Mapping[str, Delays] | None = None,
 ) -> Graph:
     """One graph that runs several plans, each with a sink; what they share is run once.
-    `inserts_only`: the sources that never take anything back."""
-    compiler = _Compiler(level, scheduler, inserts_only)
+    `inserts_only`: the sources that never take anything back; `closing`: of leaves, the columns
+    that close."""
+    compiler = _Compiler(level, scheduler, inserts_only, closing or {})
     for plan, sink in plans:
         compiler.graph.end_with(compiler.step(compiler.lifetimes.of(plan)), sink)
     return compiler.graph
 
 
 class _Compiler:
-    def __init__(self, level: Level, scheduler: Scheduler, inserts_only: Collection[str]) -> None:
-        self.level, self.inserts_only = level, inserts_only
+    def __init__(
+        self,
+        level: Level,
+        scheduler: Scheduler,
+        inserts_only: Collection[str],
+        closing: Mapping[str, Delays],
+    ) -> None:
+        self.level, self.inserts_only, self.closing = level, inserts_only, closing
         self.graph = Graph(scheduler)
         self.lifetimes = Coalescing()
         self.done: dict[int, Step] = {}
@@ -118,6 +131,18 @@ class _Compiler:
         for port, source in enumerate(inputs):
             self.graph.connect(source, step, port)
         return step
+
+    def _closed(
+        self,
+        operator: AdditiveOperator | SnapshotOperator,
+        keys: Iterable[Expression],
+        given: nodes.Node,
+    ) -> None:
+        """Let the operator know by which of its keys a cti closes groups. At `perfect` an answer
+        without end is said piece by piece, for which it has to be kept."""
+        if self.level is not Level.PERFECT:
+            key = closing_key(list(keys), given, self.inserts_only, self.closing)
+            operator.closing = Closing(key)
 
     def _computed(self, source: Step, columns: dict[str, Expression], *, nets: bool = True) -> Step:
         """The input with other columns; rows that become equal cancel if it nets, see `Project`."""
@@ -285,9 +310,10 @@ class _Compiler:
         return self._after(node.kind, operator, *inputs)
 
     def _distinct(self, node: nodes.Distinct) -> Step:
-        return self._after(
-            "distinct", distinct(node.schema.arrow, self.level), self.step(node.input)
-        )
+        operator = distinct(node.schema.arrow, self.level)
+        columns = [Column(each.name, each.type) for each in node.schema.arrow]
+        self._closed(operator, columns, node.input)
+        return self._after("distinct", operator, self.step(node.input))
 
     def _aggregate(self, node: nodes.Aggregate) -> Step:
         definitions = dict(node.definitions)
@@ -310,6 +336,7 @@ class _Compiler:
         keys = [key.name for key in node.keys]
         grows = only_grows(node.input, self.inserts_only)
         operator = group_by(source.operator.schema, keys, aggregates, self.level, only_grows=grows)
+        self._closed(operator, [key.value for key in node.keys], node.input)
         return self._after("group by", operator, source)
 
     def _over(self, node: Over) -> Step:
@@ -326,6 +353,7 @@ class _Compiler:
         operator = over.Over(
             source.operator.schema, partition, order, functions, self.level, own.names
         )
+        self._closed(operator, node.partition, node.input)
         return self._renamed(self._after("over", operator, source), node.schema.arrow)
 
     def _rank(self, node: nodes.Rank) -> Step:
@@ -349,6 +377,7 @@ class _Compiler:
             limit=node.limit,
             keep_rank=node.name is not None,
         )
+        self._closed(operator, node.partition, node.input)
         ranked = self._after("rank", operator, source)
         if computed:
             kept = [field for field in operator.schema if field.name not in computed]
@@ -375,7 +404,13 @@ def _over_column(column: OverColumn, named: Callable[[Expression], str]) -> over
     made = over.OverColumn(column.name, column.value.type, frame)
     if column.nth is not None:
         default = None if column.default is None else named(column.default)
-        return replace(made, argument=named(column.value), nth=column.nth, default=default)
+        return replace(
+            made,
+            argument=named(column.value),
+            nth=column.nth,
+            default=default,
+            ignore_nulls=column.ignore_nulls,
+        )
     call = cast("AggregateCall", column.value)
     argument, only = _argument(call), _only(call)
     aggregate = _aggregate(column.name, call, None if argument is None else named(argument), {})

@@ -21,6 +21,7 @@ Int64s = NDArray[np.int64]
 )
 NEVER_FOUND = 8
 WITHOUT_TIME = 9
+UNREADABLE = 10
 REASONS = (
     "fine",
     "malformed",
@@ -32,6 +33,7 @@ REASONS = (
     "retract in a stream of inserts only",
     "retract without its insert",
     "no time",
+    "unreadable",
 )
 """A short name for each reason code."""
 
@@ -119,4 +121,6 @@ class DeadLetters:
                 return "a retract, but the stream was declared to have inserts only"
             case 9:
                 return "it has no time"
+            case 10:
+                return "it could not be read: its kind is unknown, or a value has another type"
         return "no insert came for it before its time passed"

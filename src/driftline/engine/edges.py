@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from driftline.engine.batch import Batch, empty
 from driftline.engine.due import Due
 from driftline.engine.fingerprint import Fingerprints
-from driftline.engine.operator import Arrays, Operator
+from driftline.engine.operator import Arrays, Operator, Span, span_of
 from driftline.engine.slots import Slots
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -88,6 +88,9 @@ class Edges(Operator):
     def state_size(self) -> tuple[int, int]:
         held = self.delta.nbytes + self.times.times.nbytes + self.slots.low.nbytes * 3
         return self.slots.live, held
+
+    def state_span(self) -> Span:
+        return span_of(self.times.of(self.slots.live_slots()))
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()

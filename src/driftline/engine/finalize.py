@@ -9,7 +9,8 @@ It takes raw events in order of arrival, and never holds back what is well forme
     - An external cti that all its events have come for becomes a cti, when nothing before its
       interval can come any more either.
     - When the clock (the greatest vs of the inserts and t of the ctis so far) has come to t +
-      `remember`, the past before t is closed: a cti t is forced.
+      `remember`, the past before t is closed: a cti t is forced. A promise that follows from the
+      bounds of the source (see `source_time`) is a cti, too.
     - What comes too late for the latest cti is a dead letter; so is what breaks a rule of valid
       streams, and a retract whose time has passed and that never found its lifetime.
 
@@ -25,7 +26,7 @@ back, such as plain records, say `inserts_only`: then no lifetime is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,13 @@ class Times(Protocol):
     def ve(self) -> Int64s: ...
     @property
     def vn(self) -> Int64s: ...
+
+
+class Promises(NamedTuple):
+    """The cti that was promised when each event came, and after all of them."""
+
+    before: Int64s
+    after: int
 
 
 class Events(Times, Protocol):
@@ -104,11 +112,13 @@ class Finalize(Operator):
         self.dead = np.zeros(len(REASONS), np.int64)
         self.undelivered: list[DeadLetters] = []
 
-    def receive_events(self, events: Events) -> tuple[Batch, DeadLetters]:
+    def receive_events(
+        self, events: Events, promises: Promises | None = None
+    ) -> tuple[Batch, DeadLetters]:
         """Take raw events in; return what the output changes by, and what is dead."""
         rows = _one_batch(events.payload, self.schema)
         raw = _Raw(events.kind, events.vs, events.ve, events.vn, rows)
-        output, dead = self._finalized(raw)
+        output, dead = self._finalized(raw, promises)
         ctis = int((events.kind == CTI).sum())
         return self._counted(output, len(events.kind) - ctis, ctis), dead
 
@@ -125,12 +135,16 @@ class Finalize(Operator):
         return output
 
     def receive_part(
-        self, times: Times, own: Int64s, payload: pa.RecordBatch
+        self,
+        times: Times,
+        own: Int64s,
+        payload: pa.RecordBatch,
+        promises: Promises | None = None,
     ) -> tuple[Batch, DeadLetters]:
         """Take the times of all raw events in, and the rows of some of them: `own` says which, in
         order. The output has the changes of these rows, and the promises and `high` of all."""
         closed = self.admission.latest_cti
-        verdicts = self.admission.take(times.kind, times.vs, times.ve, times.vn)
+        verdicts = self._admitted(times, promises)
         fine = (verdicts.code == FINE) & (times.kind == INSERT)
         high = int(times.vs[fine].max()) if fine.any() else BEGINNING
         before = np.concatenate([[closed], verdicts.latest_cti])[:-1]
@@ -181,9 +195,17 @@ class Finalize(Operator):
         letters, self.undelivered = self.undelivered, []
         return letters
 
-    def _finalized(self, raw: _Raw) -> tuple[Batch, DeadLetters]:
+    def _admitted(self, times: Times, promises: Promises | None) -> Verdicts:
+        if promises is None:
+            return self.admission.take(times.kind, times.vs, times.ve, times.vn)
+        before = promises.before
+        verdicts = self.admission.take(times.kind, times.vs, times.ve, times.vn, None, before)
+        self.admission.promise(promises.after)
+        return verdicts
+
+    def _finalized(self, raw: _Raw, promises: Promises | None = None) -> tuple[Batch, DeadLetters]:
         closed = self.admission.latest_cti
-        verdicts = self.admission.take(raw.kind, raw.vs, raw.ve, raw.vn)
+        verdicts = self._admitted(raw, promises)
         before = np.concatenate([[closed], verdicts.latest_cti])[:-1]
         numbers = self.arrived + np.arange(len(raw.kind))
         self.arrived += len(raw.kind)

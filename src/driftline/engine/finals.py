@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from driftline.engine.batch import Batch
 from driftline.engine.due import Due
-from driftline.engine.operator import Arrays, Operator
+from driftline.engine.operator import Arrays, Operator, Span, span_of
 from driftline.engine.rowstore import RowStore
 from driftline.engine.slots import Slots
 from driftline.engine.stored_rows import rows_from_bytes, rows_to_bytes
@@ -113,6 +113,9 @@ class Finals(Operator):
     def state_size(self) -> tuple[int, int]:
         held = self.copies.nbytes + 2 * self.ve.times.nbytes + 3 * self.slots.low.nbytes
         return self.slots.live, held + self.rows.nbytes
+
+    def state_span(self) -> Span:
+        return span_of(self.vs.of(self.slots.live_slots()))
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()

@@ -28,6 +28,16 @@ from driftline.plan.types import canonical, is_integer, is_timestamp, type_name
 Int64s = NDArray[np.int64]
 
 EVENTS = (Insert, Retract, Cti, ExternalCti)
+NULLS_IN_CSV: dict[str, Any] = {
+    "null_values": [""],
+    "strings_can_be_null": True,
+    "quoted_strings_can_be_null": False,
+}
+"""As Spark reads CSV: a field is null if nothing is there, not if it is "" or NA."""
+
+MICROSECONDS = 1000
+"""In a millisecond."""
+
 CANNOT_CONVERT = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
 
 
@@ -42,6 +52,7 @@ class RawEvents:
     payload: pa.Table
     position: Int64s
     is_log: bool  # it carries its own lifetimes and ctis
+    clock: Int64s | None = None  # when each arrived, in milliseconds, if that is known
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -56,6 +67,7 @@ class RawEvents:
             self.payload.slice(first, last - first),
             self.position[part],
             self.is_log,
+            None if self.clock is None else self.clock[part],
         )
 
 
@@ -63,6 +75,7 @@ def joined_events(parts: list[RawEvents]) -> RawEvents:
     """Parts that follow each other, as one."""
     if len(parts) == 1:
         return parts[0]
+    clocks = [part.clock for part in parts if part.clock is not None] or None
     return RawEvents(
         np.concatenate([part.kind for part in parts]),
         np.concatenate([part.vs for part in parts]),
@@ -71,6 +84,7 @@ def joined_events(parts: list[RawEvents]) -> RawEvents:
         pa.concat_tables([part.payload for part in parts]),
         np.concatenate([part.position for part in parts]),
         parts[0].is_log,
+        None if clocks is None else np.concatenate(clocks),
     )
 
 
@@ -167,7 +181,7 @@ def _from_file(source: Source, path: Path) -> RawEvents:
 
         # Text, so that Spark's casts decide what a value means.
         options = csv.ConvertOptions(
-            column_types=dict.fromkeys(source.columns.names, pa.string()), strings_can_be_null=True
+            column_types=dict.fromkeys(source.columns.names, pa.string()), **NULLS_IN_CSV
         )
         return _from_records(source, csv.read_csv(path, convert_options=options))
     if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
@@ -201,6 +215,7 @@ def _from_log(source: Source, columns: StreamColumns) -> RawEvents:
         typed(source, columns.payload),
         columns.position,
         is_log=True,
+        clock=columns.at,
     )
 
 
@@ -227,7 +242,21 @@ def _from_records(source: Source, table: pa.Table, before: int = 0) -> RawEvents
     endless = np.full(count, INFINITY, np.int64)
     position = np.arange(count, dtype=np.int64)
     kind = np.full(count, INSERT, np.int8)
-    return RawEvents(kind, ticks, endless, endless, rows, position, is_log=False)
+    clock = arrival_clock(source, rows, before)
+    return RawEvents(kind, ticks, endless, endless, rows, position, is_log=False, clock=clock)
+
+
+def arrival_clock(source: Source, rows: pa.Table, before: int = 0) -> Int64s | None:
+    """The arrival clock of records in milliseconds, if one of their columns has it."""
+    name = source.timing.arrival
+    if name is None:
+        return None
+    clock = rows.column(name)
+    if clock.null_count:
+        row = clock.is_null().to_numpy(zero_copy_only=False).argmax()
+        raise PlanError(f"row {before + row + 1} of {source.name} has no arrival: {name} is null")
+    whole: Int64s = clock.cast(pa.int64()).to_numpy()
+    return whole // MICROSECONDS if is_timestamp(canonical(clock.type)) else whole
 
 
 def typed(source: Source, table: pa.Table) -> pa.Table:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,15 @@ from driftline.engine.coalesce import coalesced
 from driftline.engine.compile import compile_plans
 from driftline.engine.consistency import consistency
 from driftline.engine.dead_letters import DeadLetters
-from driftline.engine.finalize import Finalize
+from driftline.engine.finalize import Finalize, Promises
 from driftline.engine.graph import Scheduler
 from driftline.engine.inputs import RawEvents, joined_events
+from driftline.engine.source_time import NO_CLOCK, SourceTime, is_watched
+from driftline.model.arrays import to_arrow
 from driftline.model.columns import CTI
 from driftline.model.columns import INSERT as INSERT_KIND
 from driftline.model.reference.latency import Level
-from driftline.model.time import INFINITY
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Node, Source
 
@@ -55,6 +57,7 @@ class _Feed:
         self.chunks = chunks(source, data, options.batch)
         self.read: deque[RawEvents] = deque()  # and not yet taken
         self.finalize: Finalize | None = None
+        self.time: SourceTime | None = None
 
     def is_exhausted(self) -> bool:
         """Whether nothing more comes; an iterator is asked for its next rows to find out."""
@@ -86,15 +89,10 @@ class _Feed:
         return not self.is_exhausted() and not self.read[0].is_log
 
     def close(self) -> tuple[Batch, DeadLetters | None]:
-        nothing = np.zeros(1, np.int64)
-        end = RawEvents(
-            np.full(1, CTI, np.int8),
-            np.full(1, INFINITY, np.int64),
-            nothing,
-            nothing,
-            self.schema.empty_table(),
-            nothing,
-            is_log=True,
+        end = replace(
+            _no_events(self.schema, 1),
+            kind=np.full(1, CTI, np.int8),
+            vs=np.full(1, INFINITY, np.int64),
         )
         return self._through(end)
 
@@ -102,8 +100,37 @@ class _Feed:
         if self.finalize is None:
             self._start(plain=not events.is_log)
         assert self.finalize is not None
-        batch, dead = self.finalize.receive_events(events)
+        promises = None
+        if self.time is not None:
+            promises = self._watched(self.time, events)
+        batch, dead = self.finalize.receive_events(events, promises)
         return self.align.receive(0, batch), dead
+
+    def _watched(self, time: SourceTime, events: RawEvents) -> Promises | None:
+        """What the arrival of events promises; a guess goes to Align."""
+        before = np.full(len(events), BEGINNING, np.int64)
+        inserts = np.flatnonzero(events.kind == INSERT_KIND)
+        if len(inserts):
+            name = time.timing.source
+            sources = None if name is None else events.payload.column(name).take(to_arrow(inserts))
+            clock = None if events.clock is None else events.clock[inserts]
+            before[inserts] = time.take(events.vs[inserts], sources, clock)
+        if time.is_guess:
+            self.align.guess = max(self.align.guess, time.cti)
+            return None
+        return Promises(before, time.cti)
+
+    @property
+    def now(self) -> int:
+        """What the arrival clock shows, as far as this source knows."""
+        return NO_CLOCK if self.time is None else self.time.now
+
+    def advance(self, now: int) -> Batch:
+        """The arrival clock, which all sources share, has come to `now`."""
+        if self.time is None or self.finalize is None or now <= self.time.now:
+            return empty(self.schema)
+        self.time.advance(now)
+        return self._through(_no_events(self.schema))[0]
 
     def counters(self) -> dict[str, dict[str, int]]:
         if self.finalize is None:
@@ -115,9 +142,11 @@ class _Feed:
         }
 
     def _start(self, plain: bool) -> None:
-        remember = self.options.remember
-        if self.source.disorder is not None and plain:
-            remember = min(remember, max(self.source.disorder - 1, 0))
+        timing, remember = self.source.timing, self.options.remember
+        if timing.disorder is not None and plain and not timing.by_source:
+            remember = min(remember, max(timing.disorder - 1, 0))
+        if (plain or timing.by_source) and is_watched(timing, self.options.block):
+            self.time = SourceTime(timing)
         self.finalize, self.align = consistency(
             self.schema, self.options.block, remember, inserts_only=plain
         )
@@ -176,6 +205,11 @@ def run_all(
         for name, (batch, _) in ready.items():
             if not batch.is_empty:
                 graph.push(name, batch)
+        now = max(feed.now for feed in feeds.values())
+        for name, feed in feeds.items():
+            promised = feed.advance(now)
+            if not promised.is_empty:
+                graph.push(name, promised)
         whole = {
             name: joined(batches) if batches else empty(plans[name].schema.arrow)
             for name, batches in said.items()
@@ -192,6 +226,12 @@ def run_all(
         until += options.batch
     if not options.keep_open:
         yield step({name: feed.close() for name, feed in feeds.items()})
+
+
+def _no_events(schema: pa.Schema, count: int = 0) -> RawEvents:
+    """Events without rows."""
+    nothing, kind = np.zeros(count, np.int64), np.zeros(count, np.int8)
+    return RawEvents(kind, nothing, nothing, nothing, schema.empty_table(), nothing, is_log=True)
 
 
 def sources_of(plans: Iterable[Node]) -> dict[str, Source]:

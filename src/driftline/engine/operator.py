@@ -18,9 +18,26 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.batch import Batch
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 
 Arrays = dict[str, NDArray[np.generic]]
+Span = tuple[int, int]
+
+NOTHING_HELD: Span = (INFINITY, BEGINNING)
+
+
+def span_of(times: NDArray[np.int64]) -> Span:
+    """The oldest and the newest of some times; ∞ is none.
+
+    >>> span_of(np.array([3, 1, INFINITY]))
+    (1, 3)
+    """
+    finite = times[times < INFINITY]
+    return (int(finite.min()), int(finite.max())) if len(finite) else NOTHING_HELD
+
+
+def joined_span(*spans: Span) -> Span:
+    return min(oldest for oldest, _ in spans), max(newest for _, newest in spans)
 
 
 @dataclass
@@ -77,6 +94,10 @@ class Operator(ABC):
     def state_size(self) -> tuple[int, int]:
         """How many rows the operator holds, and how many bytes these take."""
         return 0, 0
+
+    def state_span(self) -> Span:
+        """The oldest and the newest time that the state is about; it is looked through for that."""
+        return NOTHING_HELD
 
     def snapshot(self) -> Arrays:
         """The whole state."""

@@ -53,7 +53,8 @@ class Frame:
 @dataclass(frozen=True)
 class OverColumn:
     """One window function: an aggregate over the frame; or the value of `argument` in the row at
-    the place `nth` of it, from 1, or from the end: -1, -2, …, and else that of `default`."""
+    the place `nth` of it, from 1, or from the end: -1, -2, …, and else that of `default`; with
+    `ignore_nulls` only rows count in which it is not null."""
 
     name: str
     type: pa.DataType
@@ -62,6 +63,12 @@ class OverColumn:
     argument: str | None = None
     nth: int = 0
     default: str | None = None
+    ignore_nulls: bool = False
+
+    @property
+    def place(self) -> tuple[int, str | None]:
+        """The place in the frame, and the column whose nulls are passed over."""
+        return self.nth, self.argument if self.ignore_nulls else None
 
 
 @dataclass(frozen=True)
@@ -120,11 +127,12 @@ class Over(SnapshotOperator):
         found: dict[str, pa.Array] = {}
         for number, frame in enumerate(self.frames):
             mine = [each for each in self.columns if each.frame == frame]
-            nths = sorted({each.nth for each in mine if each.aggregate is None})
+            nths = list(dict.fromkeys(each.place for each in mine if each.aggregate is None))
             aggregates = [each.aggregate for each in mine if each.aggregate is not None]
             steps, chosen = over_kernels.frames(
                 entries.bounds, entries.begin, entries.end, told, unit[number], start[number],
-                stop[number], low[number], high[number], np.array(nths, np.int64),
+                stop[number], low[number], high[number],
+                np.array([nth for nth, _ in nths], np.int64), *_passed_over(entries, nths),
                 len(aggregates) > 0,
             )  # fmt: skip
             if aggregates:
@@ -132,7 +140,7 @@ class Over(SnapshotOperator):
                 found |= zip(names, self._aggregated(entries, steps, aggregates), strict=True)
             for each in mine:
                 if each.aggregate is None:
-                    found[each.name] = _at(entries, told, chosen[nths.index(each.nth)], each)
+                    found[each.name] = _at(entries, told, chosen[nths.index(each.place)], each)
         carried = entries.rows.select(self.carried).take(pa.array(entries.row[told.entry]))
         rows = pa.RecordBatch.from_arrays(
             [*carried.columns, *(found[each.name] for each in self.columns)],
@@ -244,6 +252,17 @@ def _by_rows(
         parts.append(general_aggregates.columns(pieces, aggregates))
         begin = stop
     return [pa.concat_arrays(column) for column in zip(*parts, strict=True)]
+
+
+def _passed_over(
+    entries: _Entries, nths: list[tuple[int, str | None]]
+) -> tuple[Int64s, NDArray[np.bool_]]:
+    """Of each place which mask it goes by (-1: none), and the masks: where a column is null."""
+    columns = list(dict.fromkeys(name for _, name in nths if name is not None))
+    numbers = [-1 if name is None else columns.index(name) for _, name in nths]
+    masks = [~valid(entries.rows.column(name))[entries.row] for name in columns]
+    nothing = np.zeros((0, len(entries.row)), np.bool_)
+    return np.array(numbers, np.int64), np.stack(masks) if masks else nothing
 
 
 def _at(entries: _Entries, told: Evaluations, chosen: Int64s, column: OverColumn) -> pa.Array:

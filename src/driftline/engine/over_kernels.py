@@ -232,6 +232,19 @@ def evaluations(
 
 
 @njit(cache=True, nogil=True)
+def _nth_there(frame: Int64s, nth: int, null: Mask) -> int:
+    """The entry at a place of a frame, from 1 or from the end, among those that are not null."""
+    left = abs(nth)
+    for step in range(len(frame)):
+        entry = frame[step if nth > 0 else len(frame) - 1 - step]
+        if not null[entry]:
+            left -= 1
+            if left == 0:
+                return entry  # type: ignore[no-any-return]
+    return -1
+
+
+@njit(cache=True, nogil=True)
 def frames(
     bounds: Int64s,
     begin: Int64s,
@@ -243,10 +256,13 @@ def frames(
     low: Int64s,
     high: Int64s,
     nths: Int64s,
+    masks: Int64s,
+    null: Mask,
     with_steps: bool,
 ) -> tuple[Steps, Int64s]:
     """What is in the frame of every evaluation, as changes; and the entries at some places of it
-    [nth, evaluation], from 1, or from the end: -1, -2, …; -1 where there is none."""
+    [nth, evaluation], from 1, or from the end: -1, -2, …; -1 where there is none. `masks`: for each
+    nth the row of `null` that says which entries do not count, or -1."""
     total = len(told.entry)
     chosen = np.full((len(nths), total), -1, np.int64)
     fresh = np.zeros(total, np.bool_)
@@ -307,6 +323,9 @@ def frames(
                 lower = _first_from(alive, count, low[entry])
                 upper = max(lower, _first_from(alive, count, high[entry]))
             for row in range(len(nths)):
+                if masks[row] >= 0:
+                    chosen[row, piece] = _nth_there(alive[lower:upper], nths[row], null[masks[row]])
+                    continue
                 place = lower + nths[row] - 1 if nths[row] > 0 else upper + nths[row]
                 if lower <= place < upper:
                     chosen[row, piece] = alive[place]

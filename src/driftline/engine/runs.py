@@ -109,6 +109,14 @@ class Runs:
     def entries(self) -> int:
         return int(self.arrays.size.sum())
 
+    def ends(self) -> Int64s:
+        """The times of the first and the last entries of all runs."""
+        arrays = self.arrays
+        held = arrays.size > 0
+        first, last = arrays.first[held], arrays.first[held] + arrays.size[held] - 1
+        times: Int64s = arrays.ints[np.concatenate([first, last]), 0]
+        return times
+
     @property
     def nbytes(self) -> int:
         return sum(int(array.nbytes) for array in self.arrays)

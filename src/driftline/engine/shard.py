@@ -14,8 +14,8 @@ State: that of the operators, and the latest cti of every origin of every exchan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +26,10 @@ from driftline.engine.batch import Batch, empty, joined
 from driftline.engine.compile import compile_plan
 from driftline.engine.consistency import consistency
 from driftline.engine.dead_letters import DeadLetters
+from driftline.engine.finalize import Promises
 from driftline.engine.graph import Graph
 from driftline.engine.local import Options
-from driftline.engine.operator import Arrays
+from driftline.engine.operator import Arrays, Operator
 from driftline.engine.parcels import (
     OUTPUT,
     TIMES,
@@ -40,29 +41,42 @@ from driftline.engine.parcels import (
     unpack,
     unpacked_batch,
 )
+from driftline.engine.source_time import NO_CLOCK, SourceTime
+from driftline.model.columns import INSERT
 from driftline.model.time import BEGINNING
 from driftline.plan import nodes
+from driftline.plan.closing import Delays
 from driftline.plan.fragments import Fragment, Input
+from driftline.plan.timing import Timing
 
 Int64s = NDArray[np.int64]
+
+QUICKLY_SEEN = 200_000
+"""So many rows of state are looked through after every micro-batch, to say how old they are."""
+
+SOMETIMES = 16
+"""More than these are looked through after so many."""
 
 
 @dataclass(frozen=True)
 class SourcePort:
     """How a source is read: its rows (as a leaf has them), whether they have an order of arrival,
-    whether they are all inserts [vs, ∞), and for how long it remembers."""
+    whether they are all inserts [vs, ∞), for how long it remembers, and what is known of its time
+    if heartbeats follow from that."""
 
     leaf: nodes.Leaf
     ordered: bool
     plain: bool
     remember: int
+    timing: Timing | None = None
     primary: bool = True  # the port that says what is dead
 
 
 @dataclass(frozen=True)
 class Stage:
     """What the shards of one level have in common; `targets`: where each fragment's answer goes;
-    `shards`: how many there are, on every level."""
+    `shards`: how many there are, on every level; `closing`: of what comes from other fragments, the
+    columns that close."""
 
     level: int
     fragments: tuple[Fragment, ...]
@@ -70,6 +84,7 @@ class Stage:
     targets: dict[str, tuple[Target, ...]]
     options: Options
     shards: int
+    closing: Mapping[str, Delays] = field(default_factory=dict)
 
     @property
     def exchanges(self) -> dict[str, Input]:
@@ -105,6 +120,8 @@ class Shard:
     def __init__(self, stage: Stage, number: int) -> None:
         self.stage = stage
         self.number = number
+        self.spans: dict[str, dict[str, int]] = {}
+        self.steps = 0
         self.said: dict[str, list[Batch]] = {}
         self.graphs: dict[str, Graph] = {}
         for fragment in stage.fragments:
@@ -115,6 +132,7 @@ class Shard:
                 stage.options.level,
                 stage.options.scheduler,
                 [port.leaf.name for port in stage.sources if port.plain],
+                stage.closing,
             )
         self.final = dict.fromkeys(self.graphs, BEGINNING)
         self.sources = {port.leaf.name: _Source(port, stage.options) for port in stage.sources}
@@ -131,6 +149,9 @@ class Shard:
             if len(letters) and source.port.primary:
                 dead[name] = letters
             self._push(name, came)
+        now = max((source.now for source in self.sources.values()), default=NO_CLOCK)
+        for name, source in self.sources.items():
+            self._push(name, source.advance(now))
         for name, each in self.stage.exchanges.items():
             self._push(name, self._exchanged(name, each, by_port.get(name, [])))
         return Answer([parcel for name in self.said for parcel in self._out(name)], dead)
@@ -169,6 +190,7 @@ class Shard:
     def counters(self) -> dict[str, dict[str, int]]:
         """What every operator has done, and what it holds."""
         found: dict[str, dict[str, int]] = {}
+        spans = self._spans()
         for name, source in self.sources.items():
             dead = int(source.finalize.dead.sum())
             found[f"{name}: finalize"] = {
@@ -179,7 +201,27 @@ class Shard:
         for fragment, graph in self.graphs.items():
             for step, counters in graph.counters().items():
                 found[f"{fragment}: {step}"] = counters
-        return found
+        return {name: {**counted, **spans.get(name, {})} for name, counted in found.items()}
+
+    def _spans(self) -> dict[str, dict[str, int]]:
+        """The oldest and newest time that every operator holds; of much state, as of some
+        micro-batches ago: a micro-batch is to cost what it changes."""
+        operators: dict[str, Operator] = {}
+        for name, source in self.sources.items():
+            operators[f"{name}: align"] = source.align
+        for fragment, graph in self.graphs.items():
+            operators |= {f"{fragment}: {step.name}": step.operator for step in graph.steps}
+        self.steps += 1
+        held = sum(each.counters.state_rows for each in operators.values())
+        if held > QUICKLY_SEEN and self.spans and self.steps % SOMETIMES:
+            return self.spans
+        found = {name: each.state_span() for name, each in operators.items()}
+        self.spans = {
+            name: {"oldest": oldest, "newest": newest}
+            for name, (oldest, newest) in found.items()
+            if oldest <= newest
+        }
+        return self.spans
 
     def snapshot(self) -> dict[str, Arrays]:
         """The whole state, as arrays with names."""
@@ -190,6 +232,8 @@ class Shard:
         for name, source in self.sources.items():
             state[f"finalize {name}"] = source.finalize.snapshot()
             state[f"align {name}"] = source.align.snapshot()
+            if source.time is not None:
+                state[f"time {name}"] = source.time.snapshot()
         for fragment, graph in self.graphs.items():
             for step, arrays in graph.snapshot().items():
                 state[f"{fragment}/{step}"] = arrays
@@ -201,6 +245,8 @@ class Shard:
         for name, source in self.sources.items():
             source.finalize.restore(state[f"finalize {name}"])
             source.align.restore(state[f"align {name}"])
+            if source.time is not None:
+                source.time.restore(state[f"time {name}"])
         for fragment, graph in self.graphs.items():
             first = f"{fragment}/"
             graph.restore(
@@ -221,6 +267,30 @@ class _Source:
         self.finalize, self.align = consistency(
             self.schema, options.block, port.remember, inserts_only=port.plain
         )
+        self.time = None if port.timing is None else SourceTime(port.timing)
+
+    @property
+    def now(self) -> int:
+        """What the arrival clock shows, as far as this source knows."""
+        return NO_CLOCK if self.time is None else self.time.now
+
+    def advance(self, now: int) -> Batch:
+        """The arrival clock, which all sources share, has come to `now`."""
+        if self.time is None or now <= self.time.now:
+            return empty(self.schema)
+        self.time.advance(now)
+        nothing = Times(np.empty(0, np.int8), *(np.empty(0, np.int64) for _ in range(3)))
+        promises = self._promises(self.time, np.empty(0, np.int64))
+        own = np.empty(0, np.int64)
+        batch, _ = self.finalize.receive_part(nothing, own, empty(self.schema).payload, promises)
+        return self.align.receive(0, batch)
+
+    def _promises(self, time: SourceTime, before: Int64s) -> Promises | None:
+        """What has come promises; a guess goes to Align."""
+        if time.is_guess:
+            self.align.guess = max(self.align.guess, time.cti)
+            return None
+        return Promises(before, time.cti)
 
     def take(self, parcels: Sequence[Parcel], times: Sequence[Parcel]) -> tuple[Batch, DeadLetters]:
         full = [(parcel.origin, unpack(parcel.data)) for parcel in parcels if parcel.data]
@@ -233,8 +303,25 @@ class _Source:
             vs = np.concatenate([times_of(part, "vs") for _, part in full]) if full else nothing
             high = max((parcel.high for parcel in parcels), default=BEGINNING)
             cti = max((parcel.cti for parcel in parcels), default=BEGINNING)
+            if self.time is not None:
+                cti = max(cti, self._moment(self.time, times))
             batch, dead = self.finalize.receive_moment(vs, payload, high, cti)
         return self.align.receive(0, batch), dead
+
+    def _moment(self, time: SourceTime, times: Sequence[Parcel]) -> int:
+        """What the tasks say of what has come at one moment promises after it."""
+        parts = [unpack(parcel.data) for parcel in times if parcel.data]
+        if parts:
+            whole = pa.concat_batches(parts)
+            clock = int(times_of(whole, "clock").max())
+            time.take_moment(
+                times_of(whole, "least"),
+                times_of(whole, "vs"),
+                whole.column("source"),
+                None if clock == NO_CLOCK else clock,
+            )
+        promises = self._promises(time, np.empty(0, np.int64))
+        return BEGINNING if promises is None else promises.after
 
     def _ordered(
         self,
@@ -254,6 +341,9 @@ class _Source:
             column("kind").astype(np.int8)[order],
             *(column(name).astype(np.int64)[order] for name in ("vs", "ve", "vn")),
         )
+        promises = None
+        if self.time is not None:
+            promises = self._in_order(self.time, whole, [part for _, part in parts], order)
         arrival = np.empty(len(order), np.int64)
         arrival[order] = np.arange(len(order))
         starts, first = {}, 0
@@ -264,4 +354,20 @@ class _Source:
             [nothing, *(arrival[starts[origin] + times_of(part, "place")] for origin, part in full)]
         )
         in_order = np.argsort(own, kind="stable")
-        return self.finalize.receive_part(whole, own[in_order], payload.take(pa.array(in_order)))
+        rows = payload.take(pa.array(in_order))
+        return self.finalize.receive_part(whole, own[in_order], rows, promises)
+
+    def _in_order(
+        self, time: SourceTime, times: Times, parts: Sequence[pa.RecordBatch], order: Int64s
+    ) -> Promises | None:
+        """What the events of all tasks promise, in order of arrival."""
+        inserts = np.flatnonzero(times.kind == INSERT)
+        before = np.full(len(times.kind), BEGINNING, np.int64)
+        if len(inserts):
+            chosen = order[inserts]
+            whole = pa.concat_batches(parts)
+            have = whole.schema.names
+            sources = whole.column("source").take(pa.array(chosen)) if "source" in have else None
+            clock = times_of(whole, "clock")[chosen] if "clock" in have else None
+            before[inserts] = time.take(times.vs[inserts], sources, clock)
+        return self._promises(time, before)

@@ -6,8 +6,8 @@
 neighbouring endpoints of a partition. It is asked once for all the pieces that a batch affects.
 
 State: for every partition (slot) its key, its rows with their lifetimes (members), and what was
-said of it (segments). A cti lets go every row and every segment that ends at or before it, and
-every partition that has neither.
+said of it (segments). A cti lets go every row and every segment that ends at or before it, every
+partition that has neither, and every partition that it closes (`closing`), whose answer stays.
 
 A batch costs the rows of the partitions it touches, and a piece the rows alive in it, or, where the
 operator can go by changes, those that come and go. For answers that are sums, see `additive`.
@@ -26,9 +26,10 @@ from driftline.engine import change_kernels, said_kernel, snapshot_kernel
 from driftline.engine.additive import LEVELS, NO_SLOTS, by_slot
 from driftline.engine.batch import Batch, empty
 from driftline.engine.change_kernels import Steps
+from driftline.engine.closing import Closing
 from driftline.engine.due import Due
 from driftline.engine.fingerprint import fingerprints
-from driftline.engine.operator import Arrays, Operator
+from driftline.engine.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.engine.places import Places
 from driftline.engine.rowstore import RowStore
 from driftline.engine.runs import Runs
@@ -97,6 +98,7 @@ class SnapshotOperator(Operator):
         self.key_schema, self.answer_schema = key_schema, answer
         self.kept_schema = pa.schema([schema.field(name) for name in kept])
         self.level = LEVELS[level]
+        self.closing = Closing()
         self._start_empty()
 
     def _start_empty(self) -> None:
@@ -147,6 +149,7 @@ class SnapshotOperator(Operator):
         if len(new) and keys:
             rows = [column.take(pa.array(new)) for column in keys]
             self.key_rows.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.key_schema))
+            self.closing.opened(slots[new], rows)
         touched, counts, order = by_slot(slots, self.slots.used)
         self.members.reserve(touched, self.members.sizes(touched) + counts)
         self.segments.reserve(touched, self.segments.sizes(touched))
@@ -195,7 +198,8 @@ class SnapshotOperator(Operator):
             concerned = self.due.up_to(min(self.watermark, INFINITY - 1))
         final = self._settled()
         stale = self.slots.live_slots() if final == INFINITY else self.stale.up_to(final)
-        return np.setdiff1d(np.concatenate([concerned, stale]), touched)
+        closed = self.closing.closed(self.cti)
+        return np.setdiff1d(np.concatenate([concerned, stale, closed]), touched)
 
     def _correct(self, slots: Int64s, earliest: Int64s) -> Batch:
         """Evaluate what is affected, and say by how much the answer changes."""
@@ -289,15 +293,11 @@ class SnapshotOperator(Operator):
 
     def _settle(self, slots: Int64s) -> None:
         """Let go what is final, and say when to look at these slots again."""
-        final = self._settled()
-        for runs, rows, places in (
-            (self.members, self.member_rows, self.member_places),
-            (self.segments, self.answer_rows, self.answer_places),
-        ):
-            freed = np.empty(int(runs.sizes(slots).sum()), np.int64)
-            gone = freed[: snapshot_kernel.settle(slots, runs.arrays, final, freed)]
-            places.give_back(gone)
-            rows.forget(gone)
+        self._let_go(slots, self._settled())
+        closed = self.closing.closed(self.cti)  # all endpoints of these have been passed
+        if len(closed):
+            self._let_go(closed, INFINITY)
+            self.closing.gone(closed)
         due, _ = snapshot_kernel.endpoints_around(
             slots, self.members.arrays, self.watermark, BEGINNING
         )
@@ -311,6 +311,17 @@ class SnapshotOperator(Operator):
         self.key_rows.forget(gone)
         for runs in (self.members, self.segments):
             runs.clear(gone)
+
+    def _let_go(self, slots: Int64s, final: int) -> None:
+        """Forget the rows and segments of slots that end at or before some time."""
+        for runs, rows, places in (
+            (self.members, self.member_rows, self.member_places),
+            (self.segments, self.answer_rows, self.answer_places),
+        ):
+            freed = np.empty(int(runs.sizes(slots).sum()), np.int64)
+            gone = freed[: snapshot_kernel.settle(slots, runs.arrays, final, freed)]
+            places.give_back(gone)
+            rows.forget(gone)
 
     def _settled(self) -> int:
         """What ends at or before this has been said as it is, and stays so. (A retraction can put
@@ -334,6 +345,9 @@ class SnapshotOperator(Operator):
         runs, rows = (self.members, self.segments), (self.member_rows, self.answer_rows)
         held = sum(run.nbytes for run in runs) + sum(store.nbytes for store in rows)
         return sum(run.entries() for run in runs), held + self.key_rows.nbytes
+
+    def state_span(self) -> Span:
+        return joined_span(*(span_of(run.ends()) for run in (self.members, self.segments)))
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
@@ -365,6 +379,9 @@ class SnapshotOperator(Operator):
             ints[:, PLACE] = places.take(len(ints))
             runs.restore(live, arrays | {f"{name}.ints": ints}, name)
             rows.put(ints[:, PLACE], rows_from_bytes(arrays[stored]))
+        self.closing = Closing(self.closing.key)
+        if self.keys:
+            self.closing.opened(live, self.key_rows.take(live).columns)
         self.due.set(live, arrays["due"].astype(np.int64))
         self.stale.set(live, arrays["stale"].astype(np.int64))
         self.watermark, self.cti, self.promised = map(int, arrays["times"].tolist())

@@ -11,13 +11,14 @@ who says that it is dead if it is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from driftline.engine.dead_letters import WITHOUT_TIME, DeadLetters
+from driftline.engine.dead_letters import UNREADABLE, WITHOUT_TIME, DeadLetters
 from driftline.engine.parcels import (
     TIMES,
     Parcel,
@@ -28,15 +29,17 @@ from driftline.engine.parcels import (
     times_of,
     with_times,
 )
+from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT, RETRACT
 from driftline.model.time import BEGINNING
 
 Int64s = NDArray[np.int64]
 
-KIND, VS, VE, VN, POSITION = "$kind", "$vs", "$ve", "$vn", "$position"
-"""The columns of raw events beside their payload. Of plain records there is only vs."""
+KIND, VS, VE, VN, POSITION, CLOCK = "$kind", "$vs", "$ve", "$vn", "$position", "$clock"
+"""The columns of raw events beside their payload. Of plain records there is only vs, and the
+arrival clock (in milliseconds) where it is known."""
 
-RAW = (KIND, VS, VE, VN, POSITION)
+RAW = (KIND, VS, VE, VN, POSITION, CLOCK)
 
 
 def source_parcels(
@@ -47,25 +50,36 @@ def source_parcels(
     origin: int,
     *,
     ordered: bool,
+    watch: Watch | None = None,
 ) -> Iterator[Parcel]:
     """The parcels of one task: its events have the columns named above, and a row each in the
-    payload."""
+    payload. `watch`: what is wanted of their arrival."""
     have = [name for name in RAW if name in events.schema.names]
     columns = {name: times_of(events, name) for name in have}
     if ordered:
-        yield from _ordered(columns, payload, targets, shards, origin)
+        yield from _ordered(columns, payload, targets, shards, origin, watch)
     else:
-        yield from _at_one_moment(columns, payload, targets, shards, origin)
+        yield from _at_one_moment(columns, payload, targets, shards, origin, watch)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """`source`: the place of the column that tells sources apart, if there is one."""
+
+    source: int | None
 
 
 def without_time(events: pa.RecordBatch, payload: pa.RecordBatch) -> tuple[pa.Array, DeadLetters]:
     """Which events have a time and a kind that is known; the others as dead letters."""
     good = events.column(VS).is_valid()
+    unreadable = np.zeros(len(events), np.bool_)
     if KIND in events.schema.names:
-        good = pc.and_(good, pc.greater_equal(events.column(KIND), 0))
+        unreadable = times_of(events, KIND) < 0
+        good = pc.and_(good, pa.array(~unreadable))
     bad = pc.invert(good)
     count = pc.sum(bad).as_py() or 0
     nothing = np.zeros(count, np.int64)
+    codes = np.where(unreadable, UNREADABLE, WITHOUT_TIME).astype(np.int8)
     letters = DeadLetters(
         nothing,
         np.full(count, INSERT, np.int8),
@@ -73,7 +87,7 @@ def without_time(events: pa.RecordBatch, payload: pa.RecordBatch) -> tuple[pa.Ar
         nothing,
         nothing,
         payload.filter(bad),
-        np.full(count, WITHOUT_TIME, np.int8),
+        codes[bad.to_numpy(zero_copy_only=False)],
         np.zeros((3, count), np.int64),
     )
     return good, letters
@@ -85,8 +99,10 @@ def _at_one_moment(
     targets: Sequence[Target],
     shards: int,
     origin: int,
+    watch: Watch | None,
 ) -> Iterator[Parcel]:
     vs, cti = columns[VS], BEGINNING
+    summary = b"" if watch is None else pack(_summary(columns, payload, watch))
     if KIND in columns:  # among plain records only ctis are of another kind
         ctis = columns[KIND] == CTI
         cti = int(vs[ctis].max()) if ctis.any() else BEGINNING
@@ -97,6 +113,21 @@ def _at_one_moment(
         of = shard_of(payload, target.keys, shards)
         for shard, part in enumerate(spread(rows, of, shards)):
             yield Parcel(target.level, target.port, shard, origin, cti, high, pack(part))
+            if watch is not None:
+                yield Parcel(target.level, target.port + TIMES, shard, origin, data=summary)
+
+
+def _summary(columns: dict[str, Int64s], payload: pa.RecordBatch, watch: Watch) -> pa.RecordBatch:
+    """The least and the greatest time of each source, and when they came."""
+    clock = columns.get(CLOCK, np.full(payload.num_rows, NO_CLOCK, np.int64))
+    source = pa.nulls(payload.num_rows) if watch.source is None else payload.column(watch.source)
+    rows = pa.table({"source": source, "vs": columns[VS], "clock": clock})
+    if KIND in columns:
+        rows = rows.filter(pa.array(columns[KIND] == INSERT))
+    found = rows.group_by("source", use_threads=False).aggregate(
+        [("vs", "min"), ("vs", "max"), ("clock", "max")]
+    )
+    return found.rename_columns(["source", "least", "vs", "clock"]).combine_chunks().to_batches()[0]
 
 
 def _ordered(
@@ -105,6 +136,7 @@ def _ordered(
     targets: Sequence[Target],
     shards: int,
     origin: int,
+    watch: Watch | None,
 ) -> Iterator[Parcel]:
     count = payload.num_rows
     endless = np.full(count, np.iinfo(np.int64).max, np.int64)
@@ -121,6 +153,10 @@ def _ordered(
             "position": position,
         }
     )
+    if watch is not None and CLOCK in columns:
+        times = times.append_column("clock", pa.array(columns[CLOCK]))
+    if watch is not None and watch.source is not None:
+        times = times.append_column("source", payload.column(watch.source))
     packed_times = pack(times)
     for target in targets:
         rows = with_times(payload, target.columns, place=np.arange(count))

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from driftline.engine.local import Options
 from driftline.engine.parcels import OUTPUT, Target
 from driftline.engine.shard import SourcePort, Stage
+from driftline.engine.source_time import is_watched
 from driftline.model.time import INFINITY
+from driftline.plan.closing import Delays, delays
 from driftline.plan.fragments import Fragment, Prefix
 from driftline.plan.needed import needed
 from driftline.plan.nodes import Source
@@ -24,17 +26,27 @@ class Reading:
 
     def remember(self, source: Source, options: Options) -> int:
         """How long the past of the source can be corrected; a promise of its own shortens that."""
-        if source.disorder is None or not self.plain:
+        if source.disorder is None or not self.plain or source.timing.by_source:
             return options.remember
         return min(options.remember, max(source.disorder - 1, 0))
 
+    def watched(self, source: Source, options: Options) -> bool:
+        """Whether its heartbeats take more than the greatest time so far."""
+        timing = source.timing
+        return (self.plain or timing.by_source) and is_watched(timing, options.block)
+
     def has_dead_letters(self, source: Source, options: Options) -> bool:
         """Whether an event of the source can be set aside: then it is needed whole."""
-        return not self.plain or self.remember(source, options) < INFINITY
+        return (
+            not self.plain or self.remember(source, options) < INFINITY or source.timing.by_source
+        )
 
     def by_times(self, source: Source, options: Options) -> bool:
         """Whether what is in time depends on the order in which events have come."""
-        return not self.plain or (self.ordered and self.remember(source, options) < INFINITY)
+        return not self.plain or (
+            self.ordered
+            and (self.remember(source, options) < INFINITY or self.watched(source, options))
+        )
 
 
 @dataclass(frozen=True)
@@ -84,10 +96,12 @@ def stages(
                     reading.by_times(source, options),
                     reading.plain,
                     reading.remember(source, options),
+                    source.timing if reading.watched(source, options) else None,
                     primary=not of_source,
                 ),
             )
             _add(of_source, Target(*place, each.keys, None if whole else columns))
+    closing = _closing(fragments, readings)
     made = tuple(
         Stage(
             level,
@@ -96,11 +110,27 @@ def stages(
             {each.name: tuple(targets[each.name].values()) for each in levels[level]},
             options,
             shards,
+            closing,
         )
         for level in sorted(levels)
     )
     targets_of = {name: tuple(of.values()) for name, of in from_sources.items()}
     return Stages(made, targets_of, prefixes)
+
+
+def _closing(fragments: Sequence[Fragment], readings: Mapping[str, Reading]) -> dict[str, Delays]:
+    """By leaf, the columns that close; fragments stand after those they need."""
+    answers: dict[str, Delays] = {}
+    leaves: dict[str, Delays] = {}
+    plain: set[str] = set()
+    for fragment in fragments:
+        for each in fragment.inputs:
+            if isinstance(each.origin, str):
+                leaves[each.leaf.name] = answers[each.origin]
+            elif readings[each.origin.source.name].plain:
+                plain.add(each.leaf.name)
+        answers[fragment.name] = delays(fragment.plan, plain, leaves)
+    return leaves
 
 
 def _add(targets: dict[tuple[int, str], Target], target: Target) -> None:

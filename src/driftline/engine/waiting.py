@@ -152,6 +152,11 @@ class Waiting:
         row = np.arange(len(places))
         return Changes(kind, vs, np.where(inserts, new, old), new, row, payload)
 
+    def times(self) -> Int64s:
+        """The vs of all changes that wait."""
+        times: Int64s = self.fields[_VS, np.setdiff1d(np.arange(self.used), self.free)]
+        return times
+
     def snapshot(self) -> Arrays:
         held = np.setdiff1d(np.arange(self.used), self.free)
         held = held[np.argsort(self.fields[_ORDER, held])]

@@ -111,6 +111,20 @@ def prefixes(
     return made
 
 
+def _time_after(prefix: Prefix) -> str | None:
+    """The column that gives plain records their time, as it is called after what is computed."""
+    name = prefix.source.time
+    for step in prefix.steps:
+        if isinstance(step, nodes.Project):
+            same = (
+                column.name
+                for column in step.columns
+                if isinstance(column.value, Column) and column.value.name == name
+            )
+            name = next(same, None)
+    return name
+
+
 class _Cutter:
     """`prefixes`: by the id of a node, what is computed before it comes into a fragment; `inputs`:
     by the name of a leaf; `cuts`: the fragment made for a node."""
@@ -157,7 +171,10 @@ class _Cutter:
                 return each.leaf
         uses = sum(each.origin == origin for each in self.inputs.values())
         leaf = nodes.Leaf(
-            name if uses == 0 else f"{name} ({uses + 1})", node.schema, node.timestamps
+            name if uses == 0 else f"{name} ({uses + 1})",
+            node.schema,
+            node.timestamps,
+            None if isinstance(origin, str) else _time_after(origin),
         )
         self.inputs[leaf.name] = Input(leaf, origin, keys)
         return leaf

@@ -20,6 +20,7 @@ from typing import Literal
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Expression
 from driftline.plan.resolver import parse_expression
+from driftline.plan.timing import NOTHING_KNOWN, Timing
 from driftline.plan.types import BIGINT, INT, TIMESTAMP, Field, Schema, type_name
 
 __all__ = [
@@ -135,11 +136,16 @@ class Source(Node):
     columns: Schema
     time: str | None = None
     ticks_are_timestamps: bool = False
-    disorder: int | None = None  # plain records are at most so many ticks late
+    timing: Timing = NOTHING_KNOWN
 
     @property
     def schema(self) -> Schema:
         return self.columns.qualified(self.name)
+
+    @property
+    def disorder(self) -> int | None:
+        """How many ticks plain records are late at most, if that is declared."""
+        return self.timing.disorder
 
     @property
     def timestamps(self) -> bool:
@@ -158,6 +164,7 @@ class Leaf(Node):
     name: str
     columns: Schema
     ticks_are_timestamps: bool = False
+    time: str | None = None  # the column that gives plain records their time, if it is there
 
     @property
     def schema(self) -> Schema:

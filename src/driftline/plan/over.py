@@ -33,16 +33,19 @@ def _bound(bound: float | None, none: str) -> str:
 @dataclass(frozen=True)
 class OverColumn:
     """A window function: an aggregate over the frame; or, with `nth`, the value in the row at that
-    place of the frame (from 1, or from the end: -1, -2, …), and else the default."""
+    place of the frame (from 1, or from the end: -1, -2, …; with `ignore_nulls` among those that
+    have a value), and else the default."""
 
     name: str
     value: Expression
     frame: Frame
     nth: int | None = None
     default: Expression | None = None
+    ignore_nulls: bool = False
 
     def __str__(self) -> str:
         place = "" if self.nth is None else f" at {self.nth}"
+        place += " of those not null" if self.ignore_nulls else ""
         return f"{self.value.sql()}{place} over {self.frame} AS {self.name}"
 
 

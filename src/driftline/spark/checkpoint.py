@@ -86,6 +86,7 @@ def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[s
     return {
         "format": FORMAT,
         "shards": shards,
+        "timestamps": all(plan.timestamps for plan in plans.values()),
         "emit": options.level.value,
         "block": _shown(options.block),
         "remember": _shown(options.remember),

@@ -8,7 +8,7 @@ import pyarrow as pa
 from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.parcels import pack, payload_of, times_of, unpack, with_times
 
-DEAD = "dead "
+DEAD = "$dead "
 """What stands before the name of a source on the port of its dead letters."""
 
 _TIMES = ("number", "kind", "vs", "ve", "vn", "code")

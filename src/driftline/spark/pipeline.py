@@ -12,20 +12,22 @@ for exactly what it has read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.local import Options, sources_of
 from driftline.engine.parcels import OUTPUT, Parcel, Target, payload_of
 from driftline.engine.shard import Stage
-from driftline.engine.source_parcels import source_parcels, without_time
+from driftline.engine.source_parcels import Watch, source_parcels, without_time
 from driftline.engine.stages import Reading, stages
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix, cut_together
-from driftline.plan.nodes import Node, Source
+from driftline.plan.nodes import Node, Project, Source
 from driftline.spark.letters import DEAD, letters_to_bytes
 from driftline.spark.places import Place
 from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of
@@ -60,6 +62,7 @@ def pipeline(
             made.sources[name],
             shards,
             ordered=readings[name].by_times(source, options),
+            watch=_watch(source) if readings[name].watched(source, options) else None,
         )
         for name, source in sources.items()
     }
@@ -110,10 +113,13 @@ def _packed(
     shards: int,
     *,
     ordered: bool,
+    watch: Watch | None,
 ) -> DataFrame:
     top = prefix.steps[-1] if prefix.steps else prefix.source
     schema = top.schema.arrow
     wanted = _columns(targets)
+    if watch is not None and watch.source is not None and wanted is not None:
+        wanted |= {watch.source}
     names = {payload_name(place): place for place in range(len(schema))}
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -127,14 +133,25 @@ def _packed(
             payload = payload_of(_conformed(events, names, schema), schema)
             good, letters = without_time(events, payload)
             if len(letters):
-                data = letters_to_bytes(letters)
+                data = letters_to_bytes(_as_read(letters, prefix))
                 letter = Parcel(OUTPUT, DEAD + source.name, 0, origin, data=data)
                 yield from to_arrow([letter], shards)
                 events, payload = events.filter(good), payload.filter(good)
-            parcels = source_parcels(events, payload, targets, shards, origin, ordered=ordered)
+            parcels = source_parcels(
+                events, payload, targets, shards, origin, ordered=ordered, watch=watch
+            )
             yield from to_arrow(parcels, shards)
 
     return prefixed(raw, prefix, wanted).mapInArrow(pack, WIRE)
+
+
+def _as_read(letters: DeadLetters, prefix: Prefix) -> DeadLetters:
+    """Dead letters with the columns of the source: after a projection these are not known."""
+    if not any(isinstance(step, Project) for step in prefix.steps):
+        return letters
+    schema = prefix.source.schema.arrow
+    columns = [pa.nulls(len(letters), each.type) for each in schema]
+    return replace(letters, payload=pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
 def _conformed(
@@ -150,6 +167,11 @@ def _conformed(
     if not columns:
         columns["rows"] = events.column(0)
     return pa.RecordBatch.from_pydict(columns)
+
+
+def _watch(source: Source) -> Watch:
+    name = source.timing.source
+    return Watch(None if name is None else source.columns.names.index(name))
 
 
 def _columns(targets: Sequence[Target]) -> frozenset[int] | None:

@@ -25,7 +25,7 @@ from driftline.spark.wire import from_pandas, to_pandas
 if TYPE_CHECKING:
     import pandas as pd
 
-COUNTERS = "counters"
+COUNTERS = "$counters"
 
 _kept: dict[str, Kept] = {}
 """The shards that this process has, by lineage."""

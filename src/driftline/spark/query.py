@@ -102,6 +102,8 @@ def on_spark(
     plans = {name: each if isinstance(each, Node) else each.plan for name, each in given.items()}
     if not plans:
         raise PlanError("there is no query to run")
+    if own := [name for name in plans if name.startswith("$")]:
+        raise PlanError(f"a result cannot be called {own[0]}: names that begin with $ are taken")
     if emit not in (level.value for level in Level):
         raise PlanError(f"emit is perfect, ordered or eager, not {emit!r}")
     stamps = all(plan.timestamps for plan in plans.values())

@@ -1,6 +1,7 @@
-"""The Spark runner of the command line: queries over finite inputs, micro-batch by micro-batch.
+"""The Spark runner of the command line: queries over inputs, micro-batch by micro-batch.
 
-Inputs are spooled, so that they are cut where the local runner cuts them. Spark runs in threads of
+Files are spooled, so that they are cut where the local runner cuts them; what is read as it comes
+is left to Spark's sources. Spark runs in threads of
 its own; what each micro-batch says comes back through a queue, and a micro-batch is not committed
 before it has been taken and dealt with.
 """
@@ -10,13 +11,18 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any
 
+from driftline.cli.errors import Problem
+from driftline.cli.progress import Tally
 from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, engine_options
+from driftline.cli.streams import Streamed
 from driftline.engine.local import sources_of
+from driftline.spark.failures import cause
+from driftline.spark.inputs import close, is_closed, streamed_events
 from driftline.spark.query import SparkQuery, SparkSaid
 from driftline.spark.said import Kept
 from driftline.spark.session import session
@@ -28,23 +34,57 @@ if TYPE_CHECKING:
 
 def run_queries(
     queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
-) -> Iterator[Spoken]:
+) -> Generator[Spoken]:
     """Queries of the same consistency run as one, with one cut in common; others after them."""
     groups: dict[Consistency, dict[str, Node]] = {}
     for query in queries:
         groups.setdefault(query.consistency, {})[query.name] = query.plan
     temporary = None if options.checkpoint else Path(tempfile.mkdtemp(prefix="driftline-"))
     folder = temporary or Path(str(options.checkpoint))
+    tally = Tally([q.name for q in queries], timestamps=all(q.plan.timestamps for q in queries))
+    held = Held()
     try:
         for number, (consistency, plans) in enumerate(groups.items()):
             own = folder / str(number) if len(groups) > 1 else folder
             needed = {name: inputs[name] for name in sources_of(plans.values())}
-            for spoken in _run(plans, consistency, needed, options, own):
+            for said in _run(plans, consistency, needed, options, own):
+                held.add(number, said.heads)
+                progress = tally.add(said.batches, held.events, held.rows)
                 # An event that several groups set aside is one dead letter.
-                yield spoken if number == 0 else Spoken(spoken.batches, {})
+                yield Spoken(said.batches, said.dead if number == 0 else {}, progress)
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+class Held:
+    """What the shards have received and hold, by what they said last."""
+
+    def __init__(self) -> None:
+        self.counters: dict[tuple[int, int, int], Mapping[str, Mapping[str, int]]] = {}
+
+    def add(self, group: int, heads: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
+        for (level, shard), head in heads.items():
+            self.counters[group, level, shard] = head["counters"]
+
+    @property
+    def rows(self) -> int:
+        return sum(each["state_rows"] for held in self.counters.values() for each in held.values())
+
+    @property
+    def events(self) -> int:
+        """How many events have come; those of a source that goes to several places come once."""
+        come: dict[tuple[str, int, int], int] = {}
+        for (group, level, _), held in self.counters.items():
+            for name, counted in held.items():
+                if "dead_letters" in counted:  # it stands at a source
+                    place = (name, group, level)
+                    come[place] = come.get(place, 0) + counted["changes_in"]
+        most: dict[str, int] = {}
+        for (name, *_), count in come.items():
+            source = name.split(":")[0].split(" (")[0]
+            most[source] = max(most.get(source, 0), count)
+        return sum(most.values())
 
 
 def _run(
@@ -53,22 +93,47 @@ def _run(
     inputs: Mapping[str, Any],
     options: RunOptions,
     folder: Path,
-) -> Iterator[Spoken]:
+) -> Iterator[SparkSaid]:
     chosen = engine_options(consistency, plans, options)
     sources = sources_of(plans.values())
-    folders = spool(sources, inputs, folder / "input", chosen.batch, keep_open=options.keep_open)
-    spark = session(master=options.master)
-    frames = {name: spooled(spark, path) for name, path in folders.items()}
+    streamed = {name: data for name, data in inputs.items() if isinstance(data, Streamed)}
+    whole = {name: source for name, source in sources.items() if name not in streamed}
+    folders = spool(whole, inputs, folder / "input", chosen.batch, keep_open=options.keep_open)
+    controls = {name: folder / "closing" / name for name in streamed}
+    spark = session(master=options.master, settings=options.settings)
+    frames = {
+        name: streamed_events(spark, streamed[name], source, controls[name])
+        if name in streamed
+        else spooled(spark, folders[name])
+        for name, source in sources.items()
+    }
     query = SparkQuery(plans, frames, chosen)
     kept = Kept(folder / "said", plans, sources)
-    yield from (Spoken(said.batches, said.dead) for said in kept)
+    yield from kept
+    if options.follow:
+        yield from _started(query, kept, folder, {})
+        return
+    ended = all(map(is_closed, controls.values()))
+    yield from _started(query, kept, folder, ALL_THERE_IS)
+    if not ended and not options.keep_open:
+        for control in controls.values():
+            close(control)
+        yield from _started(query, kept, folder, ALL_THERE_IS)
+
+
+ALL_THERE_IS = {"availableNow": True}
+
+
+def _started(
+    query: SparkQuery, kept: Kept, folder: Path, trigger: Mapping[str, Any]
+) -> Iterator[SparkSaid]:
+    """What a query says from its start to its end, or until nobody asks any more."""
     handover = Handover(kept)
-    started = query.start(handover.put, checkpoint=folder, trigger={"availableNow": True})
+    started = query.start(handover.put, checkpoint=folder, trigger=trigger)
     watcher = threading.Thread(target=handover.watch, args=(started,), daemon=True)
     watcher.start()
     try:
-        for said in handover:
-            yield Spoken(said.batches, said.dead)
+        yield from handover
     finally:
         handover.let_go()
         started.stop()
@@ -106,6 +171,6 @@ class Handover:
     def __iter__(self) -> Iterator[SparkSaid]:
         while (said := self.waiting.get()) is not None:
             if isinstance(said, BaseException):
-                raise said
+                raise Problem(f"the query has failed: {cause(str(said))}") from said
             yield said
             self.dealt_with.release()

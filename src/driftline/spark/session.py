@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from driftline.spark.ship import is_local, shipped
 
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STDERR = 2
+
+DEBUG = "DRIFTLINE_DEBUG"
+"""In the environment: Spark may say what it has to say."""
+
+PYSPARKS_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Who writes every failure to stderr as JSON, which we tell in a line."""
 
 QUIET = {
     "spark.ui.enabled": "false",
@@ -51,6 +58,11 @@ def session(
     package = {} if is_local(master) else shipped()
     for key, value in {**QUIET, **WORKERS, **STREAMING, **package, **(settings or {})}.items():
         builder = builder.config(key, value)
+    if DEBUG in os.environ:
+        builder = builder.config("spark.log.level", "WARN")
+        return cast("SparkSession", builder.getOrCreate())
+    for each in PYSPARKS_LOGGERS:
+        logging.getLogger(each).setLevel(logging.CRITICAL)
     with _silence():
         made: SparkSession = builder.getOrCreate()
     return made

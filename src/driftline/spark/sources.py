@@ -8,9 +8,11 @@ and vn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from driftline.engine.source_parcels import KIND, RAW, VE, VN, VS
+from driftline.engine.source_parcels import CLOCK, KIND, POSITION, RAW, VE, VN, VS
+from driftline.engine.source_time import NO_CLOCK
 from driftline.engine.stages import Reading
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
 from driftline.model.time import INFINITY
@@ -34,7 +36,8 @@ KINDS = {"insert": INSERT, "retract": RETRACT, "cti": CTI, "external_cti": EXTER
 def reading_of(frame: DataFrame, source: Source) -> Reading:
     """How a DataFrame is read: it has raw events already, or events, or plain records."""
     if VS in frame.columns:
-        return Reading(plain=EVENTS not in frame.columns, ordered=True)
+        events = EVENTS in frame.columns
+        return Reading(plain=not events, ordered=events or POSITION in frame.columns)
     events = _has_events(frame, source)
     return Reading(plain=not events, ordered=events)
 
@@ -45,9 +48,9 @@ def _has_events(frame: DataFrame, source: Source) -> bool:
     return {"kind", "vs"} <= have and not {"kind", "vs"} <= own
 
 
-def raw_events(frame: DataFrame, source: Source) -> DataFrame:
+def raw_events(frame: DataFrame, source: Source, extra: Sequence[Column] = ()) -> DataFrame:
     """The raw events of a source: the times in columns of their own, then the payload by the names
-    of the source's columns."""
+    of the source's columns. `extra`: what more is to be computed from the frame's own columns."""
     from pyspark.sql import functions as f
 
     if VS in frame.columns:
@@ -78,13 +81,21 @@ def raw_events(frame: DataFrame, source: Source) -> DataFrame:
         )
     else:
         times.append(_ticks(frame, _required(source, have, source.time), source).alias(VS))
+    if source.timing.arrival is not None:
+        arrival = f.col(quoted(_required(source, have, source.timing.arrival)))
+        stamped = is_timestamp(source.columns.find(source.timing.arrival)[0].type)
+        clock = f.unix_millis(arrival.cast("timestamp")) if stamped else arrival.cast("bigint")
+        times.append(f.coalesce(clock, f.lit(NO_CLOCK)).alias(CLOCK))
+    elif source.timing.needs_clock:
+        # The time of the micro-batch, which is the same when it comes again.
+        times.append(f.unix_millis(f.current_timestamp()).alias(CLOCK))
     payload = [
         f.col(quoted(_required(source, have, column.name)))
         .cast(type_name(column.type))
         .alias(column.name)
         for column in source.columns
     ]
-    return frame.select(*times, *payload)
+    return frame.select(*extra, *times, *payload)
 
 
 def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -> DataFrame:
@@ -97,7 +108,10 @@ def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -
     for step in prefix.steps:
         match step:
             case Select(predicate=predicate):
-                frame = frame.where(predicate.sql())
+                wanted = f.expr(predicate.sql())
+                if KIND in times:  # a cti is not for a filter to drop
+                    wanted = wanted | (f.col(quoted(KIND)) != INSERT)
+                frame = frame.where(wanted)
             case Project(columns=computed):
                 made = [f.expr(each.value.sql()).alias(each.name) for each in computed]
                 frame = frame.select(*(f.col(quoted(name)) for name in times), *made)

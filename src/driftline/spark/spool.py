@@ -8,6 +8,8 @@ be one without rows, so that all sources are cut at the same places, as the loca
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,9 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from driftline.engine.inputs import RawEvents, events_from
-from driftline.engine.source_parcels import KIND, POSITION, VE, VN, VS
+from driftline.engine.source_parcels import CLOCK, KIND, POSITION, VE, VN, VS
+from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI
 from driftline.model.time import INFINITY
+from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
 from driftline.spark.sources import EVENTS, payload_name
 
@@ -39,11 +43,21 @@ def spool(
     *,
     keep_open: bool,
 ) -> dict[str, Path]:
-    """Write the inputs once; a spool that is complete stays as it is."""
+    """Write the inputs once; a spool that is complete stays as it is, and is that of the same
+    inputs."""
     folders = {name: folder / name for name in sources}
-    if (folder / DONE).exists():
-        return folders
     events = {name: events_from(source, inputs[name]) for name, source in sources.items()}
+    now = {name: _digest(each) for name, each in events.items()}
+    if (folder / DONE).exists():
+        before = json.loads((folder / DONE).read_text() or "{}")
+        changed = [name for name, digest in before.items() if now.get(name, digest) != digest]
+        if changed:
+            raise PlanError(
+                f"the input {changed[0]} is another one than when {folder.parent} was made: give "
+                "--checkpoint another directory, or a directory of files as the input, which can "
+                "grow"
+            )
+        return folders
     ends = (int(each.position[-1]) + 1 for each in events.values() if len(each))
     count = -(-max(ends, default=0) // batch)
     for name, path in folders.items():
@@ -53,8 +67,17 @@ def spool(
             _write(path, number, events[name].slice(*cuts.tolist()))
         if not keep_open:
             _write(path, count, _closing(events[name], count * batch))
-    (folder / DONE).touch()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / DONE).write_text(json.dumps(now))
     return folders
+
+
+def _digest(events: RawEvents) -> str:
+    """What tells one input from another: all its times."""
+    digest = hashlib.blake2b(digest_size=16)
+    for times in (events.kind, events.vs, events.ve, events.vn, events.position):
+        digest.update(np.ascontiguousarray(times).data)
+    return digest.hexdigest()
 
 
 def spooled(spark: SparkSession, folder: Path) -> DataFrame:
@@ -66,6 +89,8 @@ def spooled(spark: SparkSession, folder: Path) -> DataFrame:
 def _write(folder: Path, number: int, events: RawEvents) -> None:
     times = {KIND: events.kind, VS: events.vs, VE: events.ve, VN: events.vn}
     table = pa.table({**times, POSITION: events.position})
+    if events.clock is not None:
+        table = table.append_column(CLOCK, pa.array(events.clock))
     if events.is_log:
         table = table.append_column(EVENTS, pa.nulls(len(events), pa.bool_()))
     for place, column in enumerate(events.payload.columns):
@@ -87,5 +112,6 @@ def _closing(events: RawEvents, position: int) -> RawEvents:
         }
     )
     return RawEvents(
-        np.full(1, CTI, np.int8), one, one, one, nothing, np.full(1, position), events.is_log
-    )
+        np.full(1, CTI, np.int8), one, one, one, nothing, np.full(1, position), events.is_log,
+        None if events.clock is None else np.full(1, NO_CLOCK),
+    )  # fmt: skip

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from functools import reduce
 
 from sqlglot import exp
 
 from driftline.plan import nodes
-from driftline.plan.expressions import AggregateCall, Column, Expression
-from driftline.plan.types import BOOLEAN
+from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
+from driftline.plan.functions import aggregate
+from driftline.plan.types import BIGINT, BOOLEAN, TINYINT, Field, Schema
 from driftline.sql.errors import refuse
 from driftline.sql.overs import PREFIX
-from driftline.sql.scope import Scope, columns_in
+from driftline.sql.scope import Scope, columns_in, walked
+
+GROUPING, GROUPING_ID = "grouping", "grouping_id"
 
 
 class Groups:
-    """The keys and the aggregates of a SELECT, collected while its expressions are read."""
+    """The keys and the aggregates of a SELECT, collected while its expressions are read. `sets`:
+    of GROUPING SETS the keys of each; None: there is one set, of all."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
+        self.sets: list[frozenset[Expression]] | None = None
         self.keys: dict[Expression, str] = {}
         self.calls: dict[AggregateCall, str] = {}
         self.filters: list[Callable[[nodes.Node], nodes.Node]] = []
@@ -80,13 +86,81 @@ class Groups:
         keys = tuple(nodes.Named(name, key) for key, name in self.keys.items())
         calls = tuple(nodes.Named(name, call) for call, name in self.calls.items())
         grouped: nodes.Node
-        if calls:
+        if self.sets is not None:
+            grouped = self._several(self.sets, calls)
+        elif calls:
             grouped = nodes.Aggregate(self.scope.plan, keys, calls)
         else:
             grouped = nodes.Distinct(nodes.Project(self.scope.plan, keys))
         for keep in self.filters:
             grouped = keep(grouped)
         return grouped
+
+    def _several(
+        self, sets: Sequence[Collection[Expression]], calls: tuple[nodes.Named, ...]
+    ) -> nodes.Node:
+        """The groups of each set, with null for the keys that are not in it."""
+        calls = calls or (nodes.Named("$rows", aggregate("count", ())),)
+        parts: list[nodes.Node] = []
+        for chosen in sets:
+            keys = tuple(nodes.Named(n, key) for key, n in self.keys.items() if key in chosen)
+            columns = [
+                nodes.Named(n, Column(n, key.type) if key in chosen else Literal(None, key.type))
+                for key, n in self.keys.items()
+            ]
+            columns += [
+                nodes.Named(each.name, Column(each.name, each.value.type)) for each in calls
+            ]
+            left_out = [int(key not in chosen) for key in self.keys]
+            values = [*left_out, int("".join(map(str, left_out)) or "0", 2)]
+            columns += [
+                nodes.Named(field.name, Literal(value, field.type))
+                for field, value in zip(self.marks, values, strict=True)
+            ]
+            parts.append(
+                nodes.Project(nodes.Aggregate(self.scope.plan, keys, calls), tuple(columns))
+            )
+        return reduce(nodes.Union, parts)
+
+    @property
+    def marks(self) -> Schema:
+        """Columns that say which keys a set leaves out: one for each key, and all as one number."""
+        if self.sets is None:
+            return Schema(())
+        each = (Field(f"${GROUPING} {number}", TINYINT) for number in range(len(self.keys)))
+        return Schema((*each, Field(f"${GROUPING_ID}", BIGINT)))
+
+    def marked(self, node: exp.Expr, resolve: Callable[[exp.Expr], Expression]) -> exp.Expr:
+        """An expression with such columns in the place of grouping(key) and grouping_id()."""
+        if not any(map(is_grouping, walked(node))):
+            return node
+        if self.sets is None:
+            place = next(filter(is_grouping, walked(node)))
+            raise refuse(f"{place.name} needs GROUPING SETS, ROLLUP or CUBE", place)
+
+        def mark(part: exp.Expr) -> exp.Expr:
+            if not is_grouping(part):
+                return part
+            column = exp.column(exp.to_identifier(self._mark(part, resolve), quoted=True))
+            column.this.meta.update(part.meta)
+            return column
+
+        return node.transform(mark)
+
+    def _mark(self, call: exp.Expr, resolve: Callable[[exp.Expr], Expression]) -> str:
+        keys, wanted = list(self.keys), [resolve(each) for each in call.expressions]
+        if call.name.lower() == GROUPING_ID:
+            if wanted and wanted != keys:
+                raise refuse("grouping_id takes all keys in their order, or nothing", call)
+            return self.marks.names[-1]
+        if len(wanted) != 1 or wanted[0] not in self.keys:
+            raise refuse("grouping takes one of the keys of GROUP BY", call)
+        return self.marks.names[keys.index(wanted[0])]
+
+
+def is_grouping(node: exp.Expr) -> bool:
+    """Whether it is grouping(key) or grouping_id(…)."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in (GROUPING, GROUPING_ID)
 
 
 def nested_aggregate(value: AggregateCall) -> Exception:

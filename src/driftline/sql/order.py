@@ -7,12 +7,14 @@ from typing import Any
 from sqlglot import exp
 
 from driftline.plan import nodes
-from driftline.plan.expressions import Expression
-from driftline.plan.types import is_orderable, type_name
+from driftline.plan.expressions import Column, Expression, Literal
+from driftline.plan.functions.operators import compare
+from driftline.plan.types import INT, Schema, is_orderable, type_name
 from driftline.sql.errors import refuse
 
+PLACE = "$place"
+
 _OTHERS = {
-    "offset": "OFFSET is not supported: number the rows with ROW_NUMBER() OVER (…) and filter them",
     "sort": "SORT BY is not supported: use ORDER BY … LIMIT",
     "distribute": "DISTRIBUTE BY is not supported",
     "cluster": "CLUSTER BY is not supported",
@@ -39,13 +41,43 @@ def limit_of(limit: exp.Expr | None, order: exp.Expr | None) -> int | None:
         return None
     if isinstance(count, exp.Column) and count.name.upper() == "ALL":
         return None
+    return _whole("LIMIT", count, order)
+
+
+def offset_of(node: Any, order: exp.Expr | None) -> int:
+    """How many rows OFFSET leaves out."""
+    offset = node.args.get("offset")
+    return 0 if offset is None else _whole("OFFSET", offset.expression, order)
+
+
+def _whole(word: str, count: exp.Expr, order: exp.Expr | None) -> int:
     if not (isinstance(count, exp.Literal) and not count.is_string and count.this.isdigit()):
-        raise refuse("LIMIT takes a whole number", count)
+        raise refuse(f"{word} takes a whole number", count)
     if order is None:
         raise refuse(
-            "LIMIT without ORDER BY would be any rows: say with ORDER BY which come first", count
+            f"{word} without ORDER BY would be any rows: say with ORDER BY which come first", count
         )
     return int(count.this)
+
+
+def top(
+    plan: nodes.Node, order: tuple[nodes.OrderItem, ...], count: int | None, offset: int
+) -> nodes.Node:
+    """The first rows in an order (None: all of them), without those before the offset."""
+    if offset == 0:
+        return nodes.Rank(plan, (), order, name=None, limit=count)
+    last = None if count is None else offset + count
+    ranked = nodes.Rank(plan, (), order, name=PLACE, limit=last)
+    after = compare("greater", Column(PLACE, INT), Literal(offset, INT))
+    return nodes.Project(nodes.Select(ranked, after), plain_columns(plan.schema))
+
+
+def plain_columns(schema: Schema) -> tuple[nodes.Named, ...]:
+    """All columns as they are."""
+    return tuple(
+        nodes.Named(name, Column(name, each.type, each.qualifier))
+        for name, each in zip(schema.names, schema, strict=True)
+    )
 
 
 def order_item(node: exp.Expr, value: Expression) -> nodes.OrderItem:

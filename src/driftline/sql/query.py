@@ -11,7 +11,14 @@ from driftline.plan.coercion import common_type
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.types import DataType, Schema, type_name
 from driftline.sql.errors import refuse
-from driftline.sql.order import limit_of, order_item, unsupported_order
+from driftline.sql.order import (
+    limit_of,
+    offset_of,
+    order_item,
+    plain_columns,
+    top,
+    unsupported_order,
+)
 from driftline.sql.scope import Relations, Scope, columns_in
 from driftline.sql.select import bind_select
 from driftline.sql.tables import renamed, same_time
@@ -115,10 +122,10 @@ def _ordered(plan: nodes.Node, node: Any) -> nodes.Node:
     """ORDER BY and LIMIT after a set operation or a query in brackets."""
     unsupported_order(node)
     order, limit = node.args.get("order"), node.args.get("limit")
-    count = limit_of(limit, order)
+    count, offset = limit_of(limit, order), offset_of(node, order)
     if order is None:
         return plan
-    output = Scope(nodes.Project(plan, tuple(_plain(plan.schema))))
+    output = Scope(nodes.Project(plan, plain_columns(plan.schema)))
     items = []
     for each in order.expressions:
         number = each.this
@@ -129,16 +136,9 @@ def _ordered(plan: nodes.Node, node: Any) -> nodes.Node:
             if column.table:
                 raise refuse("ORDER BY takes columns of the result here, without a table", column)
         items.append(order_item(each, output.resolve(each.this)))
-    if count is None:
+    if count is None and not offset:
         return plan
-    return nodes.Rank(plan, (), tuple(items), name=None, limit=count)
-
-
-def _plain(schema: Schema) -> list[nodes.Named]:
-    return [
-        nodes.Named(name, Column(name, each.type, each.qualifier))
-        for name, each in zip(schema.names, schema, strict=True)
-    ]
+    return top(plan, tuple(items), count, offset)
 
 
 def _by_position(schema: Schema, number: exp.Literal) -> Column:

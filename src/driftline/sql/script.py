@@ -27,6 +27,7 @@ from driftline.plan.coercion import can_cast
 from driftline.plan.durations import ticks
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.resolver import place_of
+from driftline.plan.timing import timing
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
 from driftline.sql.errors import at, in_text, refuse
 from driftline.sql.grammar import parse_script
@@ -38,8 +39,10 @@ from driftline.sql.tables import renamed, same_time
 RESULT = "result"
 EMITS = ("perfect", "ordered", "eager")
 SETTINGS = ("emit", "block", "remember")
-OPTIONS = ("time", "disorder", "timestamps")
-LATER_OPTIONS = ("source", "latency", "skew", "timeout", "heartbeats")
+BOUNDS = (
+    "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",
+)  # fmt: skip
+OPTIONS = ("time", "timestamps", *BOUNDS)
 
 
 @dataclass(frozen=True)
@@ -142,12 +145,11 @@ class _Reader:
             if said.name.lower() not in ("true", "false"):
                 raise refuse("timestamps is true or false", said)
             stamps = said.name.lower() == "true"
-        late = None
-        if "disorder" in options:
-            with at(options["disorder"]):
-                late = ticks(options["disorder"].name, stamps)
         name = node.this.name
-        source = nodes.Source(name, schema, time, stamps, late)
+        said_of_time = {key: options[key].name for key in BOUNDS if key in options}
+        with at(next((options[key] for key in said_of_time), node)):
+            known = timing(schema, stamps, **said_of_time)
+        source = nodes.Source(name, schema, time, stamps, known)
         self._define(node, source)
         self.streams[name] = source
 
@@ -166,8 +168,6 @@ class _Reader:
         options: dict[str, exp.Expr] = {}
         for each in node.args.get("options") or ():
             key = each.name.lower()
-            if key in LATER_OPTIONS:
-                raise refuse(f"the option {key} is not supported yet", each)
             if key not in OPTIONS:
                 known = ", ".join(OPTIONS)
                 raise refuse(f"there is no option {each.name}; there are {known}", each)

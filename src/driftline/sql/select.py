@@ -16,18 +16,19 @@ from driftline.plan.expressions import Column, Expression
 from driftline.plan.types import Schema
 from driftline.sql.errors import refuse
 from driftline.sql.grammar import TEXT
-from driftline.sql.grouping import Groups
-from driftline.sql.order import limit_of, order_item, unsupported_order
+from driftline.sql.grouping import Groups, is_grouping
+from driftline.sql.grouping_sets import grouping_sets
+from driftline.sql.order import limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.overs import Overs
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, replaced, walked
 from driftline.sql.tables import BindQuery, bind_from
 from driftline.sql.where import conjuncts_of, filtered
 
-_REFUSED_ELSEWHERE = ("offset", "sort", "distribute", "cluster", "locks")
+_REFUSED_ELSEWHERE = ("sort", "distribute", "cluster", "locks")
 _UNDERSTOOD = (
     *("with_", "hint", "distinct", "expressions", "from_", "joins", "where", "group", "having"),
-    *("windows", "order", "limit"),
+    *("windows", "order", "limit", "offset"),
     *_REFUSED_ELSEWHERE,
 )
 
@@ -74,7 +75,8 @@ class _Select:
     def plan(self) -> nodes.Node:
         order, limit = self.node.args.get("order"), self.node.args.get("limit")
         unsupported_order(self.node)
-        count = limit_of(limit, order)
+        count, offset = limit_of(limit, order), offset_of(self.node, order)
+        ranks = count is not None or offset > 0
         distinct = self.node.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
             raise refuse("DISTINCT ON is not supported: use ROW_NUMBER() OVER (…) = 1", self.node)
@@ -93,11 +95,11 @@ class _Select:
                 "with DISTINCT, ORDER BY takes columns of the select list", order.expressions[0]
             )
         if not by_columns or hidden:
-            columns = tuple(outputs) + (tuple(dict.fromkeys(hidden)) if count is not None else ())
+            columns = tuple(outputs) + (tuple(dict.fromkeys(hidden)) if ranks else ())
             plan = nodes.Project(plan, columns)
         if distinct is not None:
             plan = nodes.Distinct(plan)
-        if count is None:
+        if not ranks:
             return plan
         items = tuple(
             order_item(
@@ -106,7 +108,7 @@ class _Select:
             )
             for named, each in wanted
         )
-        plan = nodes.Rank(plan, (), items, name=None, limit=count)
+        plan = top(plan, items, count, offset)
         if hidden:
             kept = (nodes.Named(each.name, Column(each.name, each.value.type)) for each in outputs)
             plan = nodes.Project(plan, tuple(kept))
@@ -152,8 +154,10 @@ class _Select:
         """What an expression of the select list means, over groups if there are any."""
         plain = self.overs.taken_out(self._with_aliases(node), alias)
         _refuse_subqueries(plain)
-        value = self.scope.resolve(plain, self.overs.fields)
-        return value if groups is None else groups.over(value, plain)
+        if groups is None:
+            return self.scope.resolve(plain, self.overs.fields)
+        plain = groups.marked(plain, self.scope.resolve)
+        return groups.over(self.scope.resolve(plain, self.overs.fields + groups.marks), plain)
 
     def _with_aliases(self, node: exp.Expr, first: bool = False) -> exp.Expr:
         """The expression with names of the select list written out; `first`: before columns."""
@@ -193,49 +197,60 @@ class _Select:
                 self.overs.fields,
             )
             for item in self.items
-            if not item.star and not _has_subquery(item.node)
+            if not item.star and not _has_subquery(item.node) and not _has_grouping(item.node)
         ]
         if group is None and having is None and not any(value.aggregates() for value in values):
             return None
         groups = Groups(self.scope)
         if group is not None:
             self._add_keys(groups, group)
+        if groups.sets is None:
+            for item in self.items:
+                groups.marked(item.node, self.scope.resolve)  # refuses grouping(…)
         self._having(groups, having)
         return groups
 
     def _add_keys(self, groups: Groups, group: exp.Group) -> None:
-        for key, word in (
-            ("rollup", "ROLLUP"),
-            ("cube", "CUBE"),
-            ("grouping_sets", "GROUPING SETS"),
-        ):
-            if group.args.get(key):
-                raise refuse(
-                    f"{word} is not supported: use UNION ALL of several GROUP BY",
-                    group.args[key][0],
-                )
         if group.args.get("all"):
             for item in self.items:
                 self._add_all(groups, item)
             return
-        for node in group.expressions:
-            if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-                raise refuse(f"{type(node).__name__.upper()} is not supported", node)
-            _refuse_window_functions(node, "GROUP BY")
-            for inner, name in self._keys_of(node, self._item_at(node)):
-                value = self.scope.resolve(inner)
-                if value.aggregates():
-                    raise refuse("GROUP BY takes no aggregate", node)
-                groups.add_key(value, name or self._given_name(value))
+        several = grouping_sets(group)
+        if several is None:
+            for node in group.expressions:
+                self._add_key(groups, node)
+            return
+        keys, sets = several
+        known = {self._add_key(groups, node) for node in keys}
+        groups.sets = []
+        for each in sets:
+            values = {self._key(node)[0]: node for node in each}
+            for value, node in values.items():
+                if value not in known:
+                    raise refuse("a grouping set takes keys of GROUP BY", node)
+            groups.sets.append(frozenset(values))
 
-    def _keys_of(self, node: exp.Expr, item: Item | None) -> list[tuple[exp.Expr, str | None]]:
+    def _add_key(self, groups: Groups, node: exp.Expr) -> Expression:
+        value, name = self._key(node)
+        groups.add_key(value, name or self._given_name(value))
+        return value
+
+    def _key(self, node: exp.Expr) -> tuple[Expression, str | None]:
+        """What a key means, and the name that the select list gives it."""
+        _refuse_window_functions(node, "GROUP BY")
+        item = self._item_at(node)
         if item is None:
             inner = self._with_aliases(node)
             is_name = isinstance(node, exp.Column) and inner is not node
-            return [(inner, node.name if is_name else None)]
-        if item.star:
+            name = node.name if is_name else None
+        elif item.star:
             raise refuse("GROUP BY by position cannot mean *", node)
-        return [(self._with_aliases(item.node.unalias()), item.name)]
+        else:
+            inner, name = self._with_aliases(item.node.unalias()), item.name
+        value = self.scope.resolve(inner)
+        if value.aggregates():
+            raise refuse("GROUP BY takes no aggregate", node)
+        return value, name
 
     def _item_at(self, node: exp.Expr) -> Item | None:
         """The item that a number in GROUP BY means."""
@@ -262,6 +277,8 @@ class _Select:
         for item in self.items:
             if item.star or isinstance(item.node, exp.Column) or _has_subquery(item.node):
                 continue
+            if _has_grouping(item.node):
+                continue
             if any(isinstance(part, exp.Window) for part in walked(item.node)):
                 continue
             if self.scope.resolve(self._with_aliases(item.node.unalias())) == value:
@@ -273,8 +290,8 @@ class _Select:
             return
         _refuse_window_functions(having.this, "HAVING")
         if not _has_subquery(having.this):
-            condition = self._with_aliases(having.this)
-            groups.having(self.scope.resolve(condition), condition)
+            condition = groups.marked(self._with_aliases(having.this), self.scope.resolve)
+            groups.having(self.scope.resolve(condition, groups.marks), condition)
             return
 
         def over_groups(node: exp.Expr, more: Schema) -> Expression:
@@ -334,10 +351,13 @@ class _Select:
     def _ordering_value(self, node: exp.Expr, groups: Groups | None) -> Expression:
         plain = self.overs.taken_out(self._with_aliases(node, first=True))
         _refuse_subqueries(plain)
+        if groups is not None:
+            plain = groups.marked(plain, self.scope.resolve)
+            return groups.over(self.scope.resolve(plain, self.overs.fields + groups.marks), plain)
         value = self.scope.resolve(plain, self.overs.fields)
-        if groups is None and value.aggregates():
+        if value.aggregates():
             raise refuse("ORDER BY an aggregate needs GROUP BY", node)
-        return value if groups is None else groups.over(value, plain)
+        return value
 
 
 def _name_of(node: exp.Expr) -> str:
@@ -377,6 +397,10 @@ def _refuse_window_functions(node: exp.Expr, clause: str) -> None:
     for part in walked(node):
         if isinstance(part, exp.Window):
             raise refuse(f"a window function cannot be in {clause}: compute it in a subquery", part)
+
+
+def _has_grouping(node: exp.Expr) -> bool:
+    return any(map(is_grouping, walked(node)))
 
 
 def _has_subquery(node: exp.Expr) -> bool:

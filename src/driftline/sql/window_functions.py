@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sqlglot import exp
@@ -102,9 +102,13 @@ def _neighbour(
     value = resolve(call.args[0])
     distance = _whole(call.args[1], f"the distance of {word}", resolve) if call.args[1:] else 1
     places = -distance if call.name == "lag" else distance
-    frame = Frame("rows", places, places)
+    column = OverColumn(name, value, Frame("rows", places, places), 1)
+    if call.ignore_nulls and places:
+        before = places < 0
+        frame = Frame("rows", None, -1) if before else Frame("rows", 1, None)
+        column = OverColumn(name, value, frame, places, ignore_nulls=True)
     if len(call.args) < _MOST_ARGUMENTS:
-        return OverColumn(name, value, frame, 1)
+        return column
     default = resolve(call.args[2])
     if not can_cast(default.type, value.type):
         raise refuse(
@@ -114,7 +118,7 @@ def _neighbour(
         )
     if default.type != value.type:
         default = Cast(default, value.type)  # so it is in Spark
-    return OverColumn(name, value, frame, 1, default)
+    return replace(column, default=default)
 
 
 def _nth(window: exp.Window, call: Call, name: str, frame: Frame, resolve: Resolve) -> OverColumn:
@@ -124,14 +128,14 @@ def _nth(window: exp.Window, call: Call, name: str, frame: Frame, resolve: Resol
     place = _whole(call.args[1], "the place of NTH_VALUE", resolve)
     if place < 1:
         raise refuse("the place of NTH_VALUE is 1 or more", call.args[1])
-    return OverColumn(name, resolve(call.args[0]), frame, place)
+    value = resolve(call.args[0])
+    return OverColumn(name, value, frame, place, ignore_nulls=call.ignore_nulls)
 
 
 def _refuse_extras(window: exp.Window, call: Call) -> None:
     for there, word in (
         (call.distinct, "DISTINCT"),
         (call.filter is not None, "FILTER"),
-        (call.ignore_nulls, "IGNORE NULLS"),
     ):
         if there:
             raise refuse(f"{call.name.upper()} takes no {word}", window)

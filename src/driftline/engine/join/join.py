@@ -41,7 +41,7 @@ from driftline.engine.join.coverage import Matches
 from driftline.engine.join.memory import Memory
 from driftline.engine.join.preserved import MatchesWithin, Preserved
 from driftline.engine.join.side import Keyed, Side
-from driftline.engine.operator import Arrays, Operator
+from driftline.engine.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
@@ -253,6 +253,9 @@ class Join(Operator):
     def state_size(self) -> tuple[int, int]:
         sizes = [side.size() for side in self.sides]
         return sum(rows for rows, _ in sizes), sum(nbytes for _, nbytes in sizes)
+
+    def state_span(self) -> Span:
+        return joined_span(*(span_of(side.times()) for side in self.sides))
 
     def snapshot(self) -> Arrays:
         arrays: Arrays = {"latest_cti": np.array([self.latest_cti], np.int64)}

@@ -197,6 +197,12 @@ class Side:
         own = sum(array.nbytes for array in arrays)
         return len(self.index), own + memory + self.rows.nbytes + self.index.nbytes
 
+    def times(self) -> Int64s:
+        """The vs of all that is held."""
+        places = self.index.places()
+        times: Int64s = self.vs[places[self.weight[places] != 0]]
+        return times
+
     def snapshot(self) -> Arrays:
         places = self.index.places()
         places = places[self.weight[places] != 0]

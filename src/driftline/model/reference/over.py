@@ -50,13 +50,21 @@ def of_frame(aggregate: Aggregate) -> Function:
     return function
 
 
-def nth(argument: Argument, place: int, default: Argument = lambda row: None) -> Function:
-    """The value of the row at a place of the frame, from 1, or from the end: -1, -2, …"""
+def nth(
+    argument: Argument,
+    place: int,
+    default: Argument = lambda row: None,
+    *,
+    ignore_nulls: bool = False,
+) -> Function:
+    """The value of the row at a place of the frame, from 1, or from the end: -1, -2, …; with
+    `ignore_nulls`, among the rows of the frame that have a value."""
 
     def function(frame: Sequence[Row], row: Row) -> Value:
-        if abs(place) > len(frame):
+        rows = [each for each in frame if not ignore_nulls or argument(each) is not None]
+        if abs(place) > len(rows):
             return default(row)
-        return argument(frame[place - 1 if place > 0 else place])
+        return argument(rows[place - 1 if place > 0 else place])
 
     return function
 

@@ -1,0 +1,184 @@
+"""Time management: arrivals per second, very many sources, what grouping costs, and figure 5.
+
+Events come from sensors whose clocks deviate by up to 100 ms, over a network that takes up to 200.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from bench.report import seconds
+from driftline.time.closure import closure
+from driftline.time.estimate import Estimated
+from driftline.time.estimated_bounds import EstimatedBounds
+from driftline.time.groups import GroupedHeartbeats, grouped, grouped_sensors, grouping_delay
+from driftline.time.heartbeats import HeartbeatGenerator
+from driftline.time.labels import Operator, heartbeats, memory_aware, operator_level, query_level
+from driftline.time.presets import sensors
+from driftline.time.uniform import UniformHeartbeats
+
+Int64s = NDArray[np.int64]
+
+BATCH = 50_000
+DEVIATION, LATENCY, UNIT = 100, 200, 10
+MANY = 100_000
+SOME = 200
+SPEED = 1_000
+"""Events in a millisecond."""
+
+
+class Generator(Protocol):
+    def arrive(self, clock: Int64s, sources: Int64s, times: Int64s) -> object: ...
+
+    def heartbeat(self, clock: int) -> int: ...
+
+    def snapshot(self) -> dict[str, Int64s]: ...
+
+
+@dataclass
+class TimeReport:
+    events: int
+    speeds: dict[str, float] = field(default_factory=dict)
+    groups: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)
+    plans: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def print(self) -> None:
+        console = Console(width=110)
+        table = Table("generator", "million arrivals/s", title=f"{self.events:,} arrivals")
+        for name, speed in self.speeds.items():
+            table.add_row(name, f"{speed:.1f}")
+        console.print(table)
+        table = Table(
+            f"{SOME} sensors in", "million arrivals/s", "state, KiB", "mean delay, ms",
+            "of the stream, ms",
+        )  # fmt: skip
+        for name, (speed, state, delay, stream) in self.groups.items():
+            table.add_row(name, f"{speed:.2f}", f"{state:.0f}", f"{delay:.1f}", f"{stream:.1f}")
+        console.print(table)
+        table = Table("figure 5, heartbeats by", "most tuples held", "work left when S3 catches up")
+        for name, (held, work) in self.plans.items():
+            table.add_row(name, f"{held:,}", f"{work:,.0f}")
+        console.print(table)
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "events": self.events,
+            "M/s": {name: round(speed, 2) for name, speed in self.speeds.items()},
+            "groups": {
+                name: {
+                    "M/s": round(speed, 3),
+                    "state KiB": round(state),
+                    "mean delay ms": round(delay, 2),
+                    "stream delay ms": round(stream, 2),
+                }
+                for name, (speed, state, delay, stream) in self.groups.items()
+            },
+            "figure 5": {
+                name: {"most tuples held": held, "work left": round(work)}
+                for name, (held, work) in self.plans.items()
+            },
+        }
+
+
+def measure(events: int) -> TimeReport:
+    report = TimeReport(events)
+    few, many = arrivals(events, 10), arrivals(events, MANY)
+    ten = sensors([DEVIATION] * 10, [LATENCY] * 10)
+    makers: dict[str, tuple[Callable[[], Generator], tuple[Int64s, Int64s, Int64s]]] = {
+        "any bounds, 10 sources, unit 1 ms": (lambda: HeartbeatGenerator(ten), few),
+        f"any bounds, 10 sources, unit {UNIT} ms": (
+            lambda: HeartbeatGenerator(ten, unit=UNIT), few,
+        ),
+        "all alike, 10 sources": (_uniform, few),
+        f"all alike, {MANY:,} sources": (_uniform, many),
+        "estimated, 10 sources": (lambda: Estimated(unit=UNIT), few),
+        f"estimated, {MANY:,} sources": (lambda: Estimated(unit=UNIT), many),
+        "estimated matrix, 10 sources, 4 waits": (
+            lambda: EstimatedBounds(10, waits=(0, 50, 100, 200), target=0.001, unit=UNIT), few,
+        ),
+        f"{MANY:,} sensors in 100 groups": (_hundred_groups(), many),
+    }  # fmt: skip
+    for name, (make, columns) in makers.items():
+        report.speeds[name] = events / seconds(lambda m=make, c=columns: _run(m(), *c)) / 1e6
+    _group(report, events)
+    for name, labels in (
+        ("query", query_level), ("operator", operator_level), ("memory-aware", memory_aware),
+    ):  # fmt: skip
+        report.plans[name] = _figure_5(lambda root, of=labels: of(root))
+    return report
+
+
+def arrivals(events: int, sources: int) -> tuple[Int64s, Int64s, Int64s]:
+    """Clocks in milliseconds, sources, times in milliseconds; in order of arrival."""
+    rng = np.random.default_rng(11)
+    emitted = np.arange(events) // SPEED
+    numbers = rng.integers(0, sources, events)
+    deviation = rng.integers(-DEVIATION, DEVIATION + 1, sources)
+    clocks = emitted + rng.integers(0, LATENCY + 1, events)
+    order = np.argsort(clocks, kind="stable")
+    return clocks[order], numbers[order], (emitted + deviation[numbers])[order]
+
+
+def _uniform() -> UniformHeartbeats:
+    return UniformHeartbeats(disorder=0, skew=2 * DEVIATION, latency=LATENCY, unit=UNIT)
+
+
+def _hundred_groups() -> Callable[[], GroupedHeartbeats]:
+    group_of = np.arange(MANY) % 100
+    everyone = np.ones(MANY, np.int64)
+    bounds = grouped_sensors(everyone * DEVIATION, everyone * LATENCY, group_of)
+    return lambda: GroupedHeartbeats(bounds, group_of, unit=UNIT)
+
+
+def _run(generator: Generator, clocks: Int64s, sources: Int64s, times: Int64s) -> None:
+    for first in range(0, len(clocks), BATCH):
+        batch = slice(first, first + BATCH)
+        generator.arrive(clocks[batch], sources[batch], times[batch])
+        generator.heartbeat(int(clocks[batch][-1]))
+
+
+def _group(report: TimeReport, events: int) -> None:
+    """Sensors with deviations from 1 to 100 ms: those alike in one group, or any."""
+    deviation = np.sort(np.random.default_rng(3).integers(1, DEVIATION + 1, SOME))
+    closed = closure(sensors(deviation, np.full(SOME, LATENCY)))
+    clocks, numbers, times = arrivals(events // 4, SOME)
+    for groups in (SOME, 50, 10, 1):
+        group_of = np.arange(SOME) * groups // SOME
+        bounds = grouped(closed, group_of)
+        start = time.perf_counter()
+        generator = GroupedHeartbeats(bounds, group_of, unit=UNIT)
+        _run(generator, clocks, numbers, times)
+        taken = time.perf_counter() - start
+        state = sum(array.nbytes for array in generator.snapshot().values())
+        state += sum(column.nbytes for column in bounds.pairs)
+        delay = grouping_delay(closed, group_of, clocks, numbers, times, UNIT)
+        report.groups["1 group" if groups == 1 else f"{groups} groups"] = (
+            len(clocks) / taken / 1e6, state / 1024, delay.mean, delay.stream_mean,
+        )  # fmt: skip
+
+
+def _figure_5(labels: Callable[[Operator], dict[str, frozenset[str]]]) -> tuple[int, float]:
+    """O1 joins S1 and S2 and gives three for one; O2 joins that with S3, which is 500 behind.
+
+    One tuple of each stream a tick. Held are tuples before O1, between O1 and O2, and of S3. Work
+    is what O1 and O2 have to take in at once when S3 has caught up.
+    """
+    behind, ticks, proliferation = 500, 1_000, 3
+    first = Operator("O1", streams=frozenset({"S1", "S2"}), selectivity=proliferation)
+    root = Operator("O2", (first,), frozenset({"S3"}))
+    most, work = 0, 0.0
+    for now in range(behind, ticks):
+        beats = heartbeats(labels(root), {"S1": now, "S2": now, "S3": now - behind})
+        before = 2 * (now - beats["O1"])
+        between = 2 * proliferation * max(beats["O1"] - beats["O2"], 0)
+        most = max(most, before + between + now - behind - beats["O2"])
+        work = float(before + 2 * proliferation * (now - beats["O2"]))
+    return most, work

@@ -1,0 +1,164 @@
+"""When the events of a source come: the ctis that follow from its bounds, or a guess.
+
+    promised(e)  the cti in force when the event e came: the heartbeat of all that came before it,
+                 one tick later. What is before it is late, and a dead letter.
+    guess        of a source without bounds: nothing before it is still to come, as far as can be
+                 told. It ends the waiting in Align, and promises nothing.
+
+The arrival clock is that of the events (in milliseconds), if they have one. Else, bounds that need
+no clock go by the order of arrival, and for those that do time stands still: a file that is read
+tells nothing of when its records came.
+
+State: see `driftline.time`; and the sources by their names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.fingerprint import fingerprints
+from driftline.engine.operator import Arrays
+from driftline.engine.slots import Slots
+from driftline.engine.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.time import BEGINNING, INFINITY
+from driftline.plan.timing import Timing
+from driftline.time.describe import Description
+from driftline.time.estimate import Estimated
+from driftline.time.uniform import UniformHeartbeats
+
+Int64s = NDArray[np.int64]
+
+NO_CLOCK = -(2**63)
+"""The clock of an event that has none."""
+
+
+class SourceTime:
+    """`came`: how many events; `names`: a row for every source, in the order they were first heard.
+
+    `is_guess`: heartbeats are guessed, not promised.
+    """
+
+    def __init__(self, timing: Timing) -> None:
+        self.timing = timing
+        self.is_guess = timing.disorder is None
+        self.heartbeats = _heartbeats(timing)
+        self.slots = Slots()
+        self.names: list[pa.Array] = []
+        self.came = 0
+        self.now = NO_CLOCK
+
+    def take(self, times: Int64s, sources: pa.Array | None, clock: Int64s | None = None) -> Int64s:
+        """Inserts in order of arrival, with their sources and the arrival clock if these have any.
+        Returns the cti that was in force when each came."""
+        clocks = self._clocks(len(times), clock)
+        told = self.heartbeats.arrive(clocks, self._numbers(sources, len(times)), times)
+        self.came += len(times)
+        self.now = max(self.now, int(clocks[-1])) if len(clocks) else self.now
+        return _ctis(told)
+
+    def take_moment(
+        self, least: Int64s, greatest: Int64s, sources: pa.Array | None, clock: int | None = None
+    ) -> None:
+        """The least and the greatest times of sources, which came at one moment, after which there
+        is another."""
+        if clock is None:
+            clock = 0 if self.timing.needs_clock else self.came
+        self.now = max(self.now, clock)
+        numbers = self._numbers(sources, len(greatest))
+        if self.is_guess:
+            self.heartbeats.arrive(self.now, numbers, least)
+        self.heartbeats.arrive(self.now, numbers, greatest)
+        self.came += len(greatest)
+        self.heartbeats.heartbeat(self.now)
+
+    def advance(self, now: int) -> None:
+        """The arrival clock has come to `now`: all that came before has come."""
+        if self.timing.needs_clock and now > self.now:
+            self.now = now
+            self.heartbeats.heartbeat(now - 1)
+
+    @property
+    def cti(self) -> int:
+        """What is promised, or guessed, of all that comes from now on."""
+        if not self.timing.needs_clock and self.came and self.timing.arrival is None:
+            return _cti(self.heartbeats.heartbeat(self.now))  # the next one comes later
+        return _cti(self.heartbeats.told)
+
+    def describe(self) -> Description:
+        return self.heartbeats.describe(max(self.now, 0))
+
+    def source_names(self) -> list[str]:
+        """What the sources are called, by number."""
+        if self.timing.source is None:
+            return ["all"]
+        values = [value for part in self.names for value in part.to_pylist()]
+        return ["null" if value is None else str(value) for value in values]
+
+    def _clocks(self, count: int, clock: Int64s | None) -> Int64s:
+        if clock is not None:
+            known = np.maximum.accumulate(np.concatenate([[self.now], clock]))[1:]
+            return np.maximum(known, 0)
+        if self.timing.needs_clock:
+            return np.zeros(count, np.int64)
+        return np.arange(self.came, self.came + count)
+
+    def _numbers(self, sources: pa.Array | None, count: int) -> Int64s:
+        if self.timing.source is None or sources is None:
+            return np.zeros(count, np.int64)
+        if isinstance(sources, pa.ChunkedArray):
+            sources = sources.combine_chunks()
+        numbers, new = self.slots.find_or_add(fingerprints([sources], count))
+        if len(new):
+            self.names.append(sources.take(pa.array(new)))
+        return numbers
+
+    def snapshot(self) -> Arrays:
+        arrays: Arrays = {"came": np.array([self.came, self.now]), **self.slots.snapshot()}
+        arrays |= {f"time.{name}": each for name, each in self.heartbeats.snapshot().items()}
+        if self.names:
+            names = pa.concat_arrays(self.names)
+            arrays["names"] = rows_to_bytes(pa.RecordBatch.from_arrays([names], names=["name"]))
+        return arrays
+
+    def restore(self, arrays: Arrays) -> None:
+        self.came, self.now = map(int, arrays["came"].tolist())
+        self.slots.restore(arrays)
+        first = "time."
+        self.heartbeats.restore(
+            {
+                name.removeprefix(first): each.astype(np.int64)
+                for name, each in arrays.items()
+                if name.startswith(first)
+            }
+        )
+        self.names = [rows_from_bytes(arrays["names"]).column(0)] if "names" in arrays else []
+
+
+def is_watched(timing: Timing, block: int) -> bool:
+    """Whether somebody has to watch when events come: there are bounds that are more than a
+    disorder, or a guess ends somebody's waiting."""
+    return timing.by_source or (timing.heartbeats == "estimate" and block > 0)
+
+
+def _heartbeats(timing: Timing) -> UniformHeartbeats | Estimated:
+    if timing.disorder is None:
+        # Without a clock of its own the order of arrival is one, which has no milliseconds.
+        timeout = timing.timeout if timing.arrival is not None else None
+        return Estimated(target=timing.late, timeout=timeout)
+    return UniformHeartbeats(
+        disorder=max(timing.disorder - 1, 0),
+        skew=timing.skew,
+        latency=timing.latency,
+        timeout=timing.timeout,
+        sources=timing.sources,
+    )
+
+
+def _cti(heartbeat: int) -> int:
+    return heartbeat if heartbeat in (BEGINNING, INFINITY) else heartbeat + 1
+
+
+def _ctis(heartbeats: Int64s) -> Int64s:
+    return np.where(heartbeats == BEGINNING, BEGINNING, heartbeats + 1)

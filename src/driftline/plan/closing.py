@@ -1,0 +1,126 @@
+"""Which groups a cti closes: those about a window that is over, of rows that stay.
+
+    A column closes with a delay d: after a cti t no row changes any more whose value v in the
+    column has v + d <= t. A group of such a value is then said as it will always be.
+
+The end of a window closes with the delay 0 and its start with that of the window's size, if rows
+are only ever added, never end, and are in the window by their vs: those to come start at t or
+later. That is so for plain records. A row of an event log may be retracted, and one of a window in
+brackets ends, which changes an answer after its window is over: these groups stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from driftline.plan import nodes
+from driftline.plan.expressions import Column, Expression
+from driftline.plan.lifetimes import only_grows
+from driftline.plan.over import Over
+
+Delays = Mapping[int, int]
+"""The columns that close, by place, and their delays."""
+
+
+def closing_key(
+    keys: Sequence[Expression],
+    given: nodes.Node,
+    inserts_only: Collection[str],
+    known: Mapping[str, Delays],
+) -> tuple[int, int] | None:
+    """The first of some keys over an input that closes, and its delay. `inserts_only`: the sources
+    of plain records; `known`: what is known of leaves."""
+    columns = delays(given, inserts_only, known)
+    names = given.schema.names
+    for number, key in enumerate(keys):
+        if isinstance(key, Column) and key.name in names:
+            delay = columns.get(names.index(key.name))
+            if delay is not None:
+                return number, delay
+    return None
+
+
+def delays(
+    node: nodes.Node, inserts_only: Collection[str], known: Mapping[str, Delays]
+) -> dict[int, int]:
+    """The columns of an answer that close."""
+    match node:
+        case nodes.Leaf():
+            return dict(known.get(node.name, {}))
+        case nodes.WindowColumns(input=given):
+            return _of_windows(node, delays(given, inserts_only, known), inserts_only)
+        case nodes.Select(input=given) | nodes.Alias(input=given) | nodes.Distinct(input=given):
+            return delays(given, inserts_only, known)
+        case nodes.Project(input=given, columns=columns):
+            return _renamed([each.value for each in columns], given, inserts_only, known)
+        case nodes.Aggregate(input=given, keys=keys):
+            return _renamed([each.value for each in keys], given, inserts_only, known)
+        case nodes.Rank(input=given, partition=partition) | Over(input=given, partition=partition):
+            own = {each.name for each in partition if isinstance(each, Column)}
+            names = given.schema.names
+            found = delays(given, inserts_only, known)
+            return {place: delay for place, delay in found.items() if names[place] in own}
+        case nodes.Union(left=left, right=right):
+            one, other = delays(left, inserts_only, known), delays(right, inserts_only, known)
+            return {place: max(one[place], other[place]) for place in one.keys() & other.keys()}
+    return {}
+
+
+def _of_windows(
+    node: nodes.WindowColumns, before: dict[int, int], inserts_only: Collection[str]
+) -> dict[int, int]:
+    given, width = node.input, len(node.input.schema)
+    if any(each.name in ("window_start", "window_end") for each in given.schema):
+        return {}  # the new ones take their place
+    by_vs = node.time is None or _is_time(given, given.schema.names.index(node.time), inserts_only)
+    if by_vs and only_grows(given, inserts_only) and _endless(given, inserts_only):
+        return {**before, width: node.size, width + 1: 0}
+    return before
+
+
+def _renamed(
+    values: Sequence[Expression],
+    given: nodes.Node,
+    inserts_only: Collection[str],
+    known: Mapping[str, Delays],
+) -> dict[int, int]:
+    """What closes among columns computed from an input, those that it has itself."""
+    found, names = delays(given, inserts_only, known), given.schema.names
+    return {
+        number: found[names.index(value.name)]
+        for number, value in enumerate(values)
+        if isinstance(value, Column) and value.name in names and names.index(value.name) in found
+    }
+
+
+def _endless(node: nodes.Node, inserts_only: Collection[str]) -> bool:
+    """Whether rows never end."""
+    match node:
+        case nodes.Source() | nodes.Leaf():
+            return node.name in inserts_only
+        case (
+            nodes.Alias()
+            | nodes.Select()
+            | nodes.Project()
+            | nodes.WindowColumns()
+            | nodes.Union()
+            | nodes.Join(how="inner")
+        ):
+            return all(_endless(each, inserts_only) for each in node.inputs)
+    return False
+
+
+def _is_time(node: nodes.Node, place: int, inserts_only: Collection[str]) -> bool:
+    """Whether a column is where plain records have their vs from."""
+    match node:
+        case nodes.Source() | nodes.Leaf():
+            return node.name in inserts_only and node.schema.names[place] == node.time
+        case nodes.Select(input=given) | nodes.Alias(input=given):
+            return _is_time(given, place, inserts_only)
+        case nodes.WindowColumns(input=given):
+            return place < len(given.schema) and _is_time(given, place, inserts_only)
+        case nodes.Project(input=given, columns=columns):
+            value, names = columns[place].value, given.schema.names
+            if isinstance(value, Column) and value.name in names:
+                return _is_time(given, names.index(value.name), inserts_only)
+    return False

@@ -1,0 +1,161 @@
+"""What is known of when the records of a stream come, and what to make of it.
+
+Declared bounds make heartbeats that are promises; without any, heartbeats are guessed from what
+has come (`estimate`), or there are none. See docs/time.md for what the bounds mean exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from driftline.model.time import TICKS_PER_SECOND
+from driftline.plan.durations import ticks
+from driftline.plan.errors import PlanError
+from driftline.plan.types import Schema, is_integer, is_timestamp, type_name
+
+Heartbeats = Literal["declared", "estimate", "none"]
+
+LATE = 0.001
+PERCENT = 100
+
+_PER_MILLISECOND = TICKS_PER_SECOND // 1000
+
+
+@dataclass(frozen=True)
+class Timing:
+    """`source`: the column that tells the sources of a stream apart; `sources`: how many there are.
+
+    A source's records are less than `disorder` behind the latest it has emitted, and the clocks of
+    two sources at most `skew` apart (in ticks; None: nothing is known). A record is at most
+    `latency` on its way, and a source that is silent for `timeout` holds nothing back (both in
+    milliseconds of the arrival clock). `arrival`: the column that has this clock. `late`: guessed
+    heartbeats may be too early for such a share of the records.
+    """
+
+    disorder: int | None = None
+    source: str | None = None
+    sources: int | None = None
+    skew: int | None = None
+    latency: int = 0
+    timeout: int | None = None
+    arrival: str | None = None
+    heartbeats: Heartbeats = "estimate"
+    late: float = LATE
+
+    @property
+    def by_source(self) -> bool:
+        """Whether heartbeats take more than the greatest time so far."""
+        return self.disorder is not None and (
+            self.source is not None or self.latency > 0 or self.timeout is not None
+        )
+
+    @property
+    def needs_clock(self) -> bool:
+        return self.disorder is not None and (self.latency > 0 or self.timeout is not None)
+
+    def label(self) -> str:
+        """The bounds in words, for `explain`."""
+        parts = []
+        if self.source is not None:
+            count = f" ({self.sources})" if self.sources is not None else ""
+            parts.append(f"sources by {self.source}{count}")
+        if self.heartbeats != "declared":
+            parts.append(f"heartbeats {self.heartbeats}")
+        return ", ".join(parts)
+
+
+NOTHING_KNOWN = Timing()
+
+
+def timing(
+    schema: Schema,
+    timestamps: bool,
+    *,
+    disorder: int | str | None = None,
+    source: str | None = None,
+    sources: int | str | None = None,
+    skew: int | str | None = None,
+    latency: int | str | None = None,
+    timeout: int | str | None = None,
+    arrival: str | None = None,
+    heartbeats: str | None = None,
+    late: float | str | None = None,
+) -> Timing:
+    """What a user says of a stream's time, checked.
+
+    >>> timing(Schema.of({"ts": "TIMESTAMP"}), True, disorder="5s", latency="2s")
+    Timing(disorder=5000000, source=None, sources=None, skew=None, latency=2000, timeout=None, \
+arrival=None, heartbeats='declared', late=0.001)
+    """
+    given = {"skew": skew, "latency": latency, "sources": sources}
+    if disorder is None:
+        for name, value in given.items():
+            if value is not None:
+                raise PlanError(
+                    f"{name} says nothing without disorder: add how far out of order a source is, "
+                    "disorder = 0 if it is not"
+                )
+    if source is None:
+        for name in ("skew", "sources"):
+            if given[name] is not None:
+                raise PlanError(f"{name} is about several sources: say which column tells them")
+    declared: Heartbeats = "estimate" if disorder is None else "declared"
+    wanted = declared if heartbeats is None else heartbeats.lower()
+    if wanted not in get_args(Heartbeats) or (wanted == "declared" and disorder is None):
+        raise PlanError(f"heartbeats is estimate or none, not {heartbeats!r}")
+    if wanted != declared and disorder is not None:
+        raise PlanError(f"disorder is declared, so heartbeats cannot be {wanted}: leave one out")
+    found = {name: _column(schema, name, said) for name, said in
+             (("source", source), ("arrival", arrival)) if said is not None}  # fmt: skip
+    if arrival is not None:
+        kind = schema.find(found["arrival"])[0].type
+        if not is_timestamp(kind) and not is_integer(kind):
+            raise PlanError(
+                f"the arrival clock is to be {arrival}, a {type_name(kind)}: it must be a "
+                "TIMESTAMP, or milliseconds"
+            )
+    count = None if sources is None else ticks(sources, False)
+    if count == 0:
+        raise PlanError("sources is how many there are: at least 1")
+    return Timing(
+        None if disorder is None else ticks(disorder, timestamps),
+        found.get("source"),
+        count,
+        None if skew is None else ticks(skew, timestamps),
+        0 if latency is None else milliseconds(latency),
+        None if timeout is None else milliseconds(timeout),
+        found.get("arrival"),
+        wanted,  # type: ignore[arg-type]
+        LATE if late is None else _share(late),
+    )
+
+
+def _share(late: float | str) -> float:
+    text = str(late).strip()
+    try:
+        share = float(text.removesuffix("%")) / (PERCENT if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise PlanError(f"late is a share of the records, such as 0.001 or '0.1%', not {late!r}")
+    return share
+
+
+def milliseconds(duration: int | str) -> int:
+    """A duration of the arrival clock; a bare number is milliseconds.
+
+    >>> milliseconds("2s"), milliseconds("250ms"), milliseconds(7)
+    (2000, 250, 7)
+    """
+    if isinstance(duration, int) or duration.strip().isdigit():
+        return ticks(duration, False)
+    return -(-ticks(duration, True) // _PER_MILLISECOND)
+
+
+def _column(schema: Schema, what: str, name: str) -> str:
+    found = schema.find(name)
+    if not found:
+        known = ", ".join(schema.names)
+        raise PlanError(f"the {what} is to be {name}, but the columns are {known}")
+    return found[0].name

@@ -1,0 +1,315 @@
+"""Heartbeats by guess, for a stream with any number of sources and no declared bounds.
+
+Two skews are estimated, for all sources alike and as they are seen here, latency included:
+
+    D   how far an arrival is below the greatest time of its own source, before it
+    S   how far an arrival is below the greatest time of the stream, before it
+
+each as in `driftline.time.adaptive`; "before" means at an earlier clock (or unit of the clock), so
+that the order of what comes at one clock does not matter. With M[j] and M as in
+`driftline.time.uniform`, the heartbeat of the stream is the greater of
+
+    min M[j] - D    over the sources that are live
+    M - S           which moves on when a source pauses, and stands when all do: the timeout
+
+W is steered so that at most a `target` share of events is late. Everything is a function of the
+arrivals: the same on every machine, and after a restart.
+
+State: a few numbers per source, and the two estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from driftline.model.compiled import njit
+from driftline.model.time import BEGINNING
+from driftline.time import live_sources as live
+from driftline.time.adaptive import Estimates, Float64s, adaptivity, observe
+from driftline.time.bounds import LONGEST, Int64s
+from driftline.time.describe import Description
+from driftline.time.generator_kernel import NEVER, less
+from driftline.time.live_sources import Sources
+from driftline.time.uniform import PIECE, arrivals, described
+
+DISORDER, SKEW = 0, 1
+"""Places of the two estimates."""
+
+TARGET = 0.001
+WARM_UP = 100
+"""So many arrivals with something to compare them with, before anything is guessed."""
+
+_SOURCES = "sources."
+_ESTIMATES = "estimates."
+
+
+class Estimated:
+    """Guessed heartbeats of a stream. Sources are numbers from 0, dense.
+
+    >>> guesses = Estimated(warm_up=2)
+    >>> _ = guesses.arrive([1, 2, 3], [0, 0, 0], [10, 7, 20])
+    >>> guesses.heartbeat(3), str(guesses)
+    (16, 'disorder about 4, skew about 4, learned from 3 arrivals, 0.1 % may be late')
+    """
+
+    def __init__(
+        self,
+        *,
+        target: float | None = TARGET,
+        window: int | None = None,
+        alpha: float = 0.5,
+        timeout: int | None = None,
+        warm_up: int = WARM_UP,
+        unit: int = 1,
+    ) -> None:
+        if unit < 1:
+            raise ValueError(f"the unit of the clock is {unit}: give 1 or more")
+        self.target = target
+        self.timeout = timeout
+        self.warm_up = warm_up
+        self.unit = unit
+        start, self._alpha, self._rate = adaptivity(window, alpha, target)
+        self._state = Sources.none()
+        self._estimates = Estimates.new(2, start)
+        self._compared = np.zeros(1, np.int64)
+
+    def arrive(
+        self, clock: object, sources: object, times: object, counts: object | None = None
+    ) -> Int64s:
+        """Arrivals at one clock, or at clocks of their own; `counts` of them each (see `summary`).
+        Returns the heartbeat of the stream that was in force when each came.
+
+        Whoever has asked for heartbeats at a clock has closed it: what comes at it still is judged
+        by them.
+        """
+        state = self._state
+        clocks, numbers, stamps, many = arrivals(clock, sources, times, counts, state)
+        told = np.empty(len(stamps), np.int64)
+        for first in range(0, len(stamps), PIECE):
+            piece = slice(first, first + PIECE)
+            state.make_room(int(numbers[piece].max()), len(stamps[piece]))
+            _absorb(
+                clocks[piece], numbers[piece], stamps[piece], many[piece], told[piece],
+                self._alpha, self._rate, *self._parameters(), self._compared,
+                *self._estimates.arrays(), *state.arrays(),
+            )  # fmt: skip
+        return told
+
+    @property
+    def told(self) -> int:
+        """The heartbeat by which what came last was judged."""
+        return int(self._state.scalars[live.TOLD])
+
+    def heartbeat(self, clock: int) -> int:
+        """The guessed heartbeat of the stream."""
+        state = self._state
+        state.make_room(-1, 1)
+        state.scalars[live.NOW] = max(clock, int(state.scalars[live.NOW]))
+        b = int(state.scalars[live.NOW]) // self.unit
+        arrays = state.scalars, state.effective, state.last, state.key, state.place, state.heap
+        queue = state.due, state.waiting, state.waiting_source
+        return int(
+            _evaluate(
+                b, *self._parameters(), self._compared, self._estimates.delta, *arrays, *queue
+            )
+        )
+
+    def at(self, clock: int) -> Int64s:
+        """The guessed heartbeat of each source, by number."""
+        told = self.heartbeat(clock)
+        effective = self._state.effective
+        disorder = int(self._estimates.lags()[DISORDER])
+        own = np.where(effective > BEGINNING + disorder, effective - disorder, BEGINNING)
+        if self._compared[0] < self.warm_up:
+            own[:] = BEGINNING
+        count = int(self._state.arrived().max(initial=-1)) + 1
+        return np.maximum(own, told)[:count]
+
+    def retire(self, sources: object) -> None:
+        """Do not wait for these until they are heard again."""
+        self._state.last[np.asarray(sources, np.int64)] = NEVER
+
+    @property
+    def violations(self) -> Int64s:
+        """By source, what came at or below the heartbeat of the stream."""
+        return self._state.late.copy()
+
+    @property
+    def disorder(self) -> int:
+        """The present estimate of D."""
+        return int(self._estimates.lags()[DISORDER])
+
+    @property
+    def skew(self) -> int:
+        """The present estimate of S."""
+        return int(self._estimates.lags()[SKEW])
+
+    def describe(self, clock: int) -> Description:
+        """What is known of each source that was heard."""
+        return described(self._state, self.at(clock), str(self), guessed=True)
+
+    def __str__(self) -> str:
+        parts = [f"disorder about {self.disorder}", f"skew about {self.skew}"]
+        parts += [f"learned from {int(self._state.arrivals.sum())} arrivals"]
+        parts += [] if self.target is None else [f"{100 * self.target:g} % may be late"]
+        return ", ".join(parts)
+
+    def snapshot(self) -> dict[str, Int64s]:
+        sources = {_SOURCES + name: array for name, array in self._state.snapshot().items()}
+        learned = {_ESTIMATES + name: array for name, array in self._estimates.snapshot().items()}
+        return sources | learned | {"compared": self._compared.copy()}
+
+    def restore(self, arrays: Mapping[str, Int64s]) -> None:
+        """Become what `snapshot` was taken of."""
+        self._state = Sources.restored(_part(arrays, _SOURCES))
+        self._estimates = Estimates.restored(_part(arrays, _ESTIMATES))
+        self._compared = np.array(arrays["compared"])
+
+    def _parameters(self) -> tuple[int, int, int]:
+        return self.unit, -1 if self.timeout is None else self.timeout, self.warm_up
+
+
+def _part(arrays: Mapping[str, Int64s], prefix: str) -> dict[str, Int64s]:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def summary(sources: Int64s, times: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Arrivals of one clock in a few rows per source, on the safe side: sources, times, counts.
+
+    The greatest time of each source, and for the others, by powers of two of their distance to it,
+    the least and how many. A generator takes these in place of the arrivals.
+
+    >>> [column.tolist() for column in summary(np.array([0, 0, 0, 0]), np.array([9, 10, 3, 4]))]
+    [[0, 0, 0], [10, 9, 3], [1, 1, 2]]
+    """
+    if not len(times):
+        return sources.astype(np.int64), times.astype(np.int64), np.zeros(0, np.int64)
+    order = np.lexsort((-times, sources))
+    sources, times = sources[order].astype(np.int64), times[order].astype(np.int64)
+    starts = np.flatnonzero(np.diff(sources, prepend=sources[0] - 1))
+    sizes = np.diff(starts, append=len(times))
+    below = (np.repeat(times[starts], sizes) - times).astype(np.uint64)
+    powers = np.frexp(below.astype(np.float64))[1]
+    rows = np.flatnonzero(
+        (np.diff(sources, prepend=sources[0] - 1) != 0) | (np.diff(powers, prepend=-1) != 0)
+    )
+    ends = np.append(rows[1:], len(times)) - 1
+    return sources[rows], times[ends], ends - rows + 1
+
+
+@njit(cache=True, nogil=True)
+def _absorb(
+    clocks: Int64s,
+    sources: Int64s,
+    times: Int64s,
+    counts: Int64s,
+    told: Int64s,
+    alpha: float,
+    rate: float,
+    unit: int,
+    timeout: int,
+    warm_up: int,
+    compared: Int64s,
+    delta: Float64s,
+    highest: Float64s,
+    seen: Int64s,
+    window: Int64s,
+    tried: Int64s,
+    raised: Int64s,
+    falls: Int64s,
+    scalars: Int64s,
+    effective: Int64s,
+    greatest: Int64s,
+    last: Int64s,
+    heard: Int64s,
+    late: Int64s,
+    key: Int64s,
+    place: Int64s,
+    heap: Int64s,
+    tail: Int64s,
+    due: Int64s,
+    waiting: Int64s,
+    waiting_source: Int64s,
+) -> None:
+    before = NEVER
+    effect = NEVER
+    for at in range(len(times)):
+        clock, source, time, count = clocks[at], sources[at], times[at], counts[at]
+        if clock != before:
+            before = clock
+            if (clock - 1) // unit > scalars[live.UNIT]:
+                _evaluate(
+                    (clock - 1) // unit, unit, timeout, warm_up, compared, delta, scalars,
+                    effective, last, key, place, heap, due, waiting, waiting_source,
+                )  # fmt: skip
+            scalars[live.NOW] = clock
+            effect = -((-clock) // unit)
+        told[at] = scalars[live.TOLD]
+        if time <= told[at]:
+            late[source] += count
+        if effective[source] > BEGINNING:
+            observe(
+                DISORDER, float(max(effective[source] - time + 1, 0)), count, alpha, rate,
+                delta, highest, seen, window, tried, raised, falls,
+            )  # fmt: skip
+        if scalars[live.TOP] > BEGINNING:
+            compared[0] += count
+            observe(
+                SKEW, float(max(scalars[live.TOP] - time + 1, 0)), count, alpha, rate,
+                delta, highest, seen, window, tried, raised, falls,
+            )  # fmt: skip
+        if heard[source] == 0:
+            scalars[live.SEEN] += 1
+        heard[source] += count
+        greatest[source] = max(greatest[source], time)
+        scalars[live.HIGHEST] = max(scalars[live.HIGHEST], time)
+        last[source] = clock
+        scalars[live.LAST] = clock
+        slot = tail[source] & (len(due) - 1)
+        if tail[source] >= scalars[live.HEAD] and due[slot] == effect:
+            waiting[slot] = max(waiting[slot], time)
+        else:
+            live.enqueue(source, effect, time, scalars, tail, due, waiting, waiting_source)
+        if place[source] == live.OUT:
+            live.join(source, scalars, effective, key, place, heap)
+
+
+@njit(cache=True, nogil=True)
+def _evaluate(
+    b: int,
+    unit: int,
+    timeout: int,
+    warm_up: int,
+    compared: Int64s,
+    delta: Float64s,
+    scalars: Int64s,
+    effective: Int64s,
+    last: Int64s,
+    key: Int64s,
+    place: Int64s,
+    heap: Int64s,
+    due: Int64s,
+    waiting: Int64s,
+    waiting_source: Int64s,
+) -> int:
+    """Go on to unit b, and tell the heartbeat of the stream."""
+    if b >= scalars[live.UNIT]:
+        scalars[live.UNIT] = b
+        live.take_effect(b, scalars, effective, due, waiting, waiting_source)
+        least = live.least_live(b, unit, timeout, scalars, effective, last, key, place, heap)
+        told = scalars[live.TOLD]
+        if compared[0] >= warm_up:
+            disorder = int(np.ceil(min(delta[DISORDER], float(LONGEST))))
+            skew = int(np.ceil(min(delta[SKEW], float(LONGEST))))
+            told = max(told, less(least, disorder), less(scalars[live.TOP], skew))
+        final = scalars[live.LAST]
+        if timeout >= 0 and final > NEVER and -((-final - timeout) // unit) <= b:
+            told = max(told, scalars[live.HIGHEST])
+        scalars[live.TOLD] = told
+    return int(scalars[live.TOLD])

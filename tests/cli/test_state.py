@@ -1,0 +1,44 @@
+from pathlib import Path
+
+import pytest
+
+import driftline as dl
+from driftline.engine.local import Options
+from driftline.engine.operator import Counters
+from driftline.spark.checkpoint import Checkpoint
+from tests.cli.run import driftline, driftline_on_a_terminal
+
+TRADES = dl.stream("trades", {"symbol": "STRING", "qty": "INT"})
+QUERY = TRADES.group_by("symbol").agg("sum(qty) AS qty")
+HELD = {**Counters(4, 3, 1, 0, 0, 7, 560, 9).as_dict(), "oldest": 3, "newest": 1_200}
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    kept = Checkpoint(str(tmp_path))
+    kept.claim({"result": QUERY.plan}, Options(), 2)
+    operators = {"trades: align": Counters().as_dict(), "result: 0 group by": HELD}
+    head = {"version": 5, "snapshot": 0, "size": 0, "logged": 420, "counters": operators}
+    kept.report({(1, 0): head})
+    return tmp_path
+
+
+def test_a_line_for_every_operator(checkpoint: Path) -> None:
+    done = driftline("state", checkpoint)
+    assert done.code == 0
+    first, second = done.out.splitlines()
+    assert first.startswith('{"stage": 1, "shard": 0, "operator": "trades: align"')
+    assert '"watermark": null' in first
+    assert '"state_rows": 7, "state_bytes": 560, "watermark": 9' in second
+    assert '"oldest": 3, "newest": 1200' in second
+
+
+def test_a_table_on_a_terminal(checkpoint: Path) -> None:
+    shown = driftline_on_a_terminal("state", checkpoint)
+    assert "micro-batches" in shown
+    assert all(name in shown for name in ("rows", "bytes", "oldest", "newest", "1,200"))
+
+
+def test_what_is_no_checkpoint(tmp_path: Path) -> None:
+    assert "it is no checkpoint of a query" in driftline("state", tmp_path).err
+    assert "there is no such path" in driftline("state", tmp_path / "x").err

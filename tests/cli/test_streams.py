@@ -1,0 +1,134 @@
+"""Inputs that are read as they come, as far as they can be read without Spark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from driftline.cli.errors import Problem
+from driftline.cli.streams import Streamed, files_of, streamed
+from tests.cli.run import driftline
+
+QUERY = """
+CREATE STREAM trades (symbol STRING, qty INT, ts BIGINT) WITH (time = 'ts');
+SELECT symbol, sum(qty) AS qty FROM trades GROUP BY symbol;
+"""
+TABLE = [
+    '{"vs":1,"ve":7,"row":{"symbol":"A","qty":3}}',
+    '{"vs":7,"ve":null,"row":{"symbol":"A","qty":8}}',
+]
+
+
+@pytest.fixture
+def query(tmp_path: Path) -> Path:
+    path = tmp_path / "query.sql"
+    path.write_text(QUERY)
+    return path
+
+
+def write(folder: Path, form: str) -> None:
+    """Two files, of which the first by name is the later one."""
+    folder.mkdir()
+    for time, (name, row) in enumerate([("b", ("A", 3, 1)), ("a", ("A", 5, 7))], 1):
+        record = dict(zip(("symbol", "qty", "ts"), row, strict=True))
+        path = folder / f"{name}.{form}"
+        if form == "parquet":
+            pq.write_table(pa.Table.from_pylist([record]), path)
+        elif form == "csv":
+            path.write_text(f"symbol,qty,ts\n{row[0]},{row[1]},{row[2]}\n")
+        else:
+            path.write_text(f'{{"symbol":"{row[0]}","qty":{row[1]},"ts":{row[2]}}}\n')
+        os.utime(path, (time, time))
+    (folder / "_SUCCESS").touch()
+    (folder / ".half.csv").write_text("not yet")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_directory_of_records(query: Path, tmp_path: Path, form: str) -> None:
+    write(tmp_path / "in", form)
+    done = driftline("run", query, "--input", f"trades={tmp_path / 'in'}", "--table")
+    assert (done.code, done.out.splitlines(), done.err) == (0, TABLE, "")
+
+
+def test_files_come_in_the_order_of_their_times(tmp_path: Path) -> None:
+    write(tmp_path / "in", "csv")
+    assert [path.name for path in files_of(tmp_path / "in")] == ["b.csv", "a.csv"]
+
+
+def test_a_directory_of_event_logs_is_read_file_after_file(query: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    insert = (
+        '{{"stream":"{0}","kind":"insert","vs":{1},"ve":null,"row":{{"symbol":"A","qty":{2}}}}}\n'
+    )
+    (folder / "1.jsonl").write_text(insert.format("trades", 1, 3))
+    (folder / "2.jsonl").write_text(insert.format("trades", 7, 5) + insert.format("other", 8, 1))
+    for given in (str(folder), f"trades={folder}"):
+        done = driftline("run", query, "--input", given, "--table")
+        assert (done.code, done.out.splitlines()) == (0, TABLE)
+    other = driftline("run", query, "--input", f"trades={folder}?stream=other", "--table")
+    assert other.out == '{"vs":8,"ve":null,"row":{"symbol":"A","qty":1}}\n'
+
+
+def test_what_arguments_say(tmp_path: Path) -> None:
+    assert streamed("rate://?rowsPerSecond=5") == Streamed(
+        "rate", "", "rows", {"rowsPerSecond": "5"}
+    )
+    assert streamed(f"{tmp_path}?format=log&stream=a&maxFilesPerTrigger=2") == Streamed(
+        "files", str(tmp_path), "log", {"maxFilesPerTrigger": "2"}, "a"
+    )
+    assert streamed("s3a://bucket/in?format=parquet") == Streamed(
+        "files", "s3a://bucket/in", "parquet", {}
+    )
+    assert streamed("no such file") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kafka://host:9092", "give kafka://HOST:PORT/TOPIC"),
+        ("s3a://bucket/in", r"say what its files are: s3a://bucket/in\?format=json"),
+        ("kafka://host:9092/topic?format=xml", "format is one of json, csv, parquet, log, not xml"),
+    ],
+)
+def test_what_arguments_cannot_say(text: str, reason: str) -> None:
+    with pytest.raises(Problem, match=reason):
+        streamed(text)
+
+
+def test_directories_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="is empty: say what will come"):
+        streamed(str(tmp_path))
+    (tmp_path / "a.csv").touch()
+    (tmp_path / "b.parquet").touch()
+    with pytest.raises(Problem, match="one format is needed"):
+        streamed(str(tmp_path))
+    (tmp_path / "a.xml").touch()
+    with pytest.raises(Problem, match="its format is told by"):
+        streamed(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["-i", "trades=kafka://h:1/t"], "kafka://h:1/t is for --runner spark"),
+        (["-i", "trades=rate://", "--runner", "spark"], "rate:// has no end: add --follow"),
+        (["-i", "trades=in", "--follow"], "--follow is for --runner spark"),
+        (["-i", "trades=x.csv", "--follow", "--runner", "spark"], "--follow needs an input that"),
+        (["-i", "trades=in", "--conf", "a", "--runner", "spark"], "--conf: a: give KEY=VALUE"),
+    ],
+)
+def test_wrong_usage(
+    query: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "in", "csv")
+    (tmp_path / "x.csv").write_text("symbol,qty,ts\n")
+    done = driftline("run", query, *arguments)
+    assert done.code == 2
+    assert reason in done.err
+    assert done.err.count("\n") == 1

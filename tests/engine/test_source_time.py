@@ -1,0 +1,171 @@
+"""Bounds of sources in a running query: the same promises however input is cut and spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.engine.inputs import events_from
+from driftline.engine.local import Options, history_table, run
+from driftline.engine.stages import Reading
+from driftline.model.reference import Level
+from driftline.model.time import BEGINNING, INFINITY
+from driftline.plan.nodes import Source
+from tests.engine.test_shard import Cluster
+
+COLUMNS = {"id": "STRING", "ts": "BIGINT", "at": "BIGINT"}
+
+
+def records(*rows: tuple[str, int, int]) -> list[dict[str, object]]:
+    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+@dataclass
+class Told:
+    """The ctis that were said, and the records that were too late, by their places."""
+
+    ctis: list[int]
+    late: list[int]
+
+
+def told(rows: list[dict[str, object]], batch: int = 1, **bounds: Any) -> Told:
+    stream = dl.stream("s", COLUMNS, time="ts", **bounds)
+    ctis, late = [], []
+    for output in run(stream.plan, {"s": rows}, Options(batch=batch, keep_open=True)):
+        if output.batch.cti != BEGINNING:
+            ctis.append(output.batch.cti)
+        late += [number for letters in output.dead.values() for number in letters.number.tolist()]
+    return Told(ctis, late)
+
+
+# Two sources. In each case: the bounds, and what is promised after every record.
+TWO = records(("a", 100, 0), ("b", 98, 1), ("a", 110, 2), ("b", 108, 3), ("a", 120, 4))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "ctis"),
+    [
+        # each is waited for, as far as it has been heard of
+        ({"source": "id", "disorder": 5}, [96, 104]),
+        # the number is known: nothing before both have come
+        ({"source": "id", "disorder": 5, "sources": 2}, [94, 104]),
+        # clocks are at most 3 apart: who is ahead promises for the other
+        ({"source": "id", "disorder": 5, "skew": 3}, [93, 103, 113]),
+        ({"source": "id", "disorder": 5, "skew": 3, "sources": 2}, [93, 94, 103, 104, 113]),
+        # a record may be 2 ms on its way: the same, 2 ms later (and what comes at that very
+        # millisecond may have been emitted before)
+        ({"source": "id", "disorder": 5, "skew": 3, "latency": 2, "arrival": "at"}, [93]),
+        # without a clock nothing can be said of a latency
+        ({"source": "id", "disorder": 5, "skew": 3, "latency": 2}, []),
+    ],
+)
+def test_what_bounds_promise(bounds: dict[str, Any], ctis: list[int]) -> None:
+    assert told(TWO, **bounds) == Told(ctis, [])
+
+
+def test_a_source_that_pauses_alone_is_not_waited_for_after_the_timeout() -> None:
+    rows = records(("a", 100, 0), ("b", 99, 1), *(("a", 100 + k, 5 * k) for k in range(1, 6)))
+    bounds: dict[str, Any] = {"source": "id", "disorder": 0, "sources": 2, "arrival": "at"}
+    assert told(rows, timeout=10, **bounds).ctis[-1] == 104
+    assert told(rows, timeout=1000, **bounds).ctis == [99]
+
+
+def test_when_all_pause_the_timeout_says_that_all_has_come() -> None:
+    rows = records(("a", 100, 0), ("b", 50, 1), ("b", 51, 2), ("a", 200, 100))
+    bounds: dict[str, Any] = {"source": "id", "sources": 2, "disorder": 9, "arrival": "at"}
+    assert told(rows, **bounds, timeout=30).ctis == [42, 101]
+    assert told(rows, **bounds).ctis == [42, 43]
+
+
+def test_what_breaks_a_promise_is_a_dead_letter() -> None:
+    rows = records(("a", 100, 0), ("b", 98, 1), ("a", 91, 2), ("b", 120, 3), ("a", 99, 4))
+    found = told(rows, source="id", disorder=5, sources=2)
+    assert found.late == [2]
+
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(0, 60), st.integers(0, 4)),
+    min_size=1,
+    max_size=40,
+).map(
+    lambda rows: records(
+        *((name, ts + 3 * n, sum(gap for *_, gap in rows[: n + 1])) for n, (name, ts, _) in
+          enumerate(rows))
+    )
+)  # fmt: skip
+BOUNDS = st.fixed_dictionaries(
+    {"source": st.just("id"), "disorder": st.integers(0, 40)},
+    optional={
+        "skew": st.integers(0, 30),
+        "sources": st.integers(1, 3),
+        "latency": st.integers(0, 5),
+        "timeout": st.integers(1, 12),
+        "arrival": st.just("at"),
+    },
+)
+
+
+@settings(max_examples=100)
+@given(rows=ROWS, bounds=BOUNDS, batch=st.integers(2, 50))
+def test_promises_do_not_depend_on_how_input_is_cut(
+    rows: list[dict[str, object]], bounds: dict[str, Any], batch: int
+) -> None:
+    one, other = told(rows, 1, **bounds), told(rows, batch, **bounds)
+    assert one.late == other.late
+    assert one.ctis[-1:] == other.ctis[-1:]
+
+
+@settings(max_examples=60)
+@given(
+    rows=ROWS,
+    bounds=BOUNDS | st.just({"source": "id"}),
+    batch=st.integers(1, 15),
+    shards=st.integers(1, 3),
+    tasks=st.integers(1, 2),
+    block=st.sampled_from([0, 5, INFINITY]),
+    move_at=st.integers(0, 3),
+)
+def test_shards_agree_with_one_process(
+    rows: list[dict[str, object]],
+    bounds: dict[str, Any],
+    batch: int,
+    shards: int,
+    tasks: int,
+    block: int,
+    move_at: int,
+) -> None:
+    stream = dl.stream("s", COLUMNS, time="ts", **bounds)
+    plan = stream.window(range=7).group_by("id").agg("count(*) AS n").plan
+    source = plan.sources()["s"]
+    assert isinstance(source, Source)
+    options = Options(Level.EAGER, block, batch=batch, keep_open=True)
+    cluster = Cluster(plan, {"s": Reading(plain=True, ordered=True)}, options, shards)
+    events = events_from(source, rows)
+    here, there, dead = [], [], 0
+    for step, output in enumerate(run(plan, {"s": rows}, options)):
+        here.append(output.batch)
+        dead += sum(map(len, output.dead.values()))
+        there += cluster.step({"s": events.slice(step * batch, (step + 1) * batch)}, tasks)
+        if step == move_at:
+            cluster.move()
+    schema = plan.schema.arrow
+    one, other = (history_table(each, schema, loose=True) for each in (here, there))
+    assert sorted(map(repr, one.to_pylist())) == sorted(map(repr, other.to_pylist()))
+    assert cluster.dead == dead
+
+
+def test_a_guess_ends_the_waiting_and_what_is_later_still_counts() -> None:
+    rows = records(*(("a", 10 * n, n) for n in range(300)), ("a", 5, 300))
+    query = dl.stream("s", COLUMNS, time="ts").window(range=10).group_by("id").agg("count(*) AS n")
+    sizes = [len(said.batch) for said in query.changes({"s": rows}, batch=50, block="inf")]
+    assert any(sizes[:-1]), "something is said before the end"
+    waiting = dl.stream("s", COLUMNS, time="ts", heartbeats="none").window(range=10)
+    silent = waiting.group_by("id").agg("count(*) AS n").changes({"s": rows}, batch=50, block="inf")
+    assert not any([len(said.batch) for said in silent][:-1])
+    history = query.run({"s": rows}, batch=50, block="inf").history()
+    assert history["n"].to_pylist() == [1, 2, 1]

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+import driftline as dl
+from driftline.plan.closing import delays
+
+COLUMNS = {"k": "STRING", "x": "BIGINT", "at": "BIGINT"}
+TRADES = dl.stream("trades", COLUMNS, time="at")
+WINDOWS = "TUMBLE(trades, 5)"
+
+CASES = {
+    f"SELECT k, window_start, window_end FROM {WINDOWS}": {"window_start": 5, "window_end": 0},
+    f"SELECT window_end AS e FROM {WINDOWS} w WHERE k = 'a'": {"e": 0},
+    "SELECT window_end FROM TUMBLE(TABLE trades, DESCRIPTOR(at), 5)": {"window_end": 0},
+    "SELECT window_end FROM HOP(trades, 2, 6)": {"window_end": 0},
+    f"SELECT window_end, count(*) AS n FROM {WINDOWS} GROUP BY window_end": {"window_end": 0},
+    f"SELECT DISTINCT window_end, k FROM {WINDOWS}": {"window_end": 0},
+    f"SELECT window_end FROM {WINDOWS} UNION ALL SELECT window_end FROM {WINDOWS}": {
+        "window_end": 0
+    },
+    f"SELECT window_start FROM {WINDOWS} UNION ALL SELECT window_start FROM TUMBLE(trades, 9)": {
+        "window_start": 9
+    },
+    # by another column, of rows that end, computed, or grouped by something else
+    "SELECT window_end FROM TUMBLE(TABLE trades, DESCRIPTOR(x), 5)": {},
+    "SELECT window_end FROM TUMBLE(trades [RANGE 5], 5)": {},
+    f"SELECT window_end + 1 AS e FROM {WINDOWS}": {},
+    f"SELECT k, max(window_end) AS e FROM {WINDOWS} GROUP BY k": {},
+    "SELECT k, at FROM trades": {},
+}
+
+
+@pytest.mark.parametrize("query", CASES)
+def test_which_columns_close(query: str) -> None:
+    plan = dl.sql(query, trades=TRADES).plan
+    names = plan.schema.names
+    found = {names[place]: delay for place, delay in delays(plan, {"trades"}, {}).items()}
+    assert found == CASES[query]
+
+
+@pytest.mark.parametrize("query", CASES)
+def test_nothing_closes_in_a_log(query: str) -> None:
+    assert delays(dl.sql(query, trades=TRADES).plan, set(), {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("partition", "closes"), [("window_end", {3: 0}), ("k, window_end", {3: 0}), ("k", {})]
+)
+def test_partitions_close_by_what_they_are_made_of(partition: str, closes: dict[int, int]) -> None:
+    by = f"OVER (PARTITION BY {partition} ORDER BY x)"
+    ranked = f"SELECT *, row_number() {by} AS place FROM {WINDOWS}"
+    over = f"SELECT *, lag(x) {by} AS before FROM {WINDOWS}"
+    for query in (ranked, over):
+        plan = dl.sql(query, trades=TRADES).plan
+        found = {place: d for place, d in delays(plan, {"trades"}, {}).items() if d == 0}
+        assert found == {place + 1: delay for place, delay in closes.items()}

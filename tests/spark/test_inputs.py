@@ -1,0 +1,158 @@
+"""Inputs that Spark reads as they come: directories, Kafka's messages, the rate source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import driftline as dl
+from driftline.cli.errors import Problem
+from driftline.cli.streams import Streamed, streamed
+from driftline.engine.source_parcels import KIND, VS
+from driftline.model.columns import CTI, INSERT
+from driftline.model.time import INFINITY
+from driftline.plan.nodes import Source
+from driftline.spark.inputs import (
+    UNREADABLE,
+    close,
+    is_closed,
+    json_records,
+    log_batch,
+    streamed_events,
+)
+from driftline.spark.sources import payload_name, raw_events, reading_of
+from tests.cli.run import driftline
+
+pytestmark = pytest.mark.spark
+
+
+def source(name: str, columns: dict[str, str], time: str) -> Source:
+    return dl.stream(name, columns, time=time).plan.sources()[name]
+
+
+TRADES = source("trades", {"symbol": "STRING", "qty": "INT", "ts": "BIGINT"}, "ts")
+STAMPED = source("ticks", {"timestamp": "TIMESTAMP", "value": "BIGINT"}, "timestamp")
+
+
+def given(text: str) -> Streamed:
+    found = streamed(text)
+    assert found is not None
+    return found
+
+
+def read(spark: Any, frame: Any, name: str, folder: Path) -> list[tuple[Any, ...]]:
+    """The kind, the time and the payload of all that is there."""
+    started = (
+        frame.writeStream.format("memory")
+        .queryName(name)
+        .option("checkpointLocation", str(folder))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert started.awaitTermination(150)
+    rows = spark.table(name).collect()
+    payload = [payload_name(place) for place in range(len(TRADES.schema))]
+    return sorted((tuple(row[each] for each in (KIND, VS, *payload)) for row in rows), key=repr)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
+    folder, control = tmp_path / "in", tmp_path / "control"
+    folder.mkdir()
+    if form == "csv":  # in another order, and with a column more
+        (folder / "1.csv").write_text("ts,more,Qty,symbol\n1,x,3,A\n2,y,many,B\n7,z,5,\n")
+    elif form == "jsonl":
+        rows: list[dict[str, Any]] = [
+            {"ts": 1, "qty": 3, "symbol": "A", "more": 1},
+            {"ts": 2, "qty": "many", "symbol": "B"},
+            {"ts": 7, "qty": 5},
+        ]
+        (folder / "1.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    else:
+        table = {"ts": [1, 7], "qty": pa.array([3, 5], pa.int64()), "symbol": ["A", None]}
+        pq.write_table(pa.table(table), folder / "1.parquet")
+    frame = streamed_events(spark, given(str(folder)), TRADES, control)
+    reading = reading_of(frame, TRADES)
+    assert (reading.plain, reading.ordered) == (True, False)
+    found = read(spark, frame, f"read_{form}", tmp_path / "checkpoint")
+    good = [row for row in found if row[0] == INSERT]
+    assert good == [(INSERT, 1, "A", 3, 1), (INSERT, 7, None, 5, 7)]
+    bad = [row[2:4] for row in found if row[0] == UNREADABLE]
+    assert bad == ([] if form == "parquet" else [("B", None)])
+
+    assert not is_closed(control)
+    close(control)
+    assert is_closed(control)
+    more = read(spark, frame, f"closed_{form}", tmp_path / "another checkpoint")
+    assert [row for row in more if row not in found] == [(CTI, INFINITY, None, None, None)]
+
+
+def test_messages_are_json_of_the_streams_columns(spark: Any) -> None:
+    values = [b'{"symbol":"A","qty":3,"ts":1,"more":{}}', b'{"symbol":"B","qty":"x"}', b"?", None]
+    messages = spark.createDataFrame([(value,) for value in values], "value BINARY")
+    rows = [tuple(row) for row in json_records(messages, TRADES).collect()]
+    assert rows[0] == ("A", 3, 1, None)
+    assert rows[1][:3] == ("B", None, None)
+    assert rows[1][3] == values[1].decode()  # type: ignore[union-attr]
+    assert rows[2] == (None, None, None, "?")
+    assert rows[3] == (None, None, None, None)
+
+
+def test_without_the_connector_kafka_is_refused(spark: Any, tmp_path: Path) -> None:
+    for form in ("json", "log"):
+        kafka = given(f"kafka://localhost:9092/trades?format={form}")
+        package = f"spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
+        with pytest.raises(Problem, match=f"add --conf {package}"):
+            streamed_events(spark, kafka, TRADES, tmp_path)
+
+
+def test_the_rate_source(spark: Any, tmp_path: Path) -> None:
+    frame = streamed_events(spark, given("rate://?rowsPerSecond=5"), STAMPED, tmp_path)
+    assert frame.isStreaming
+    assert frame.columns == [KIND, VS, payload_name(0), payload_name(1)]
+    assert raw_events(frame, STAMPED).columns == [KIND, VS, "timestamp", "value"]
+
+
+LOG = """\
+{"stream":"trades","kind":"insert","vs":1,"ve":null,"row":{"symbol":"A","qty":3}}
+{"stream":"names","kind":"insert","vs":1,"ve":null,"row":{"symbol":"A","name":"Alpha"}}
+what?
+{"stream":"trades","kind":"cti","t":4}
+"""
+
+
+def test_lines_of_a_log() -> None:
+    found = log_batch(LOG.encode(), TRADES, "Trades")
+    assert found[KIND].to_pylist() == [INSERT, CTI, UNREADABLE]
+    assert found[VS].to_pylist()[:2] == [1, 4]
+    assert found[payload_name(0)].to_pylist()[0] == "A"
+    assert found[payload_name(2)].to_pylist()[0] is None  # no row has it
+    assert log_batch(b'{"stream":"trades","kind":"cti","t":4}', TRADES, "trades").num_rows == 1
+    assert log_batch(b"", TRADES, "trades").num_rows == 0
+    assert log_batch(b"", TRADES, "trades").schema == found.schema
+
+
+def test_a_directory_of_logs_is_a_stream_for_each_of_theirs(spark: Any, tmp_path: Path) -> None:
+    """What one query wrote in micro-batches, another one reads."""
+    query = tmp_path / "query.sql"
+    query.write_text(
+        "CREATE STREAM trades (symbol STRING, qty INT);"
+        "CREATE STREAM names (symbol STRING, name STRING);"
+        "SELECT name, sum(qty) AS qty FROM trades AS t JOIN names AS n ON t.symbol = n.symbol "
+        "GROUP BY name"
+    )
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "1.jsonl").write_text(LOG.replace("what?\n", ""))
+    (folder / "2.jsonl").write_text(LOG.splitlines()[0].replace('"vs":1', '"vs":7') + "\n")
+    ran = {
+        runner: driftline("run", query, "--input", folder, "--table", "--runner", runner)
+        for runner in ("spark", "local")
+    }
+    assert ran["spark"] == ran["local"]
+    assert ran["local"].out.count("\n") == 2

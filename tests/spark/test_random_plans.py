@@ -1,0 +1,107 @@
+"""Random plans over random streams on Spark: micro-batch by micro-batch what the local runner says.
+
+Several plans make one query, with one cut in common. At the level `eager` the answers after every
+micro-batch are compared, and at every level those after the last, which closes the streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.engine.batch import Batch
+from driftline.engine.local import Options, run_all, sources_of
+from driftline.model.event import CLOSE, Event
+from driftline.model.reference import Level
+from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.spool import spool, spooled
+from tests.engine.test_plans import ARRIVALS, PLANS, Both
+from tests.engine.test_shard import snapshots
+
+pytestmark = pytest.mark.spark
+
+FIXED = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+DRAWN = given(
+    plans=st.lists(PLANS, min_size=3, max_size=3),
+    arrivals=ARRIVALS.filter(lambda arrivals: len(arrivals) > 2),
+    level=st.sampled_from([Level.EAGER, Level.ORDERED, Level.PERFECT]),
+    micro_batches=st.integers(2, 4),
+    shards=st.integers(1, 3),
+    block=st.sampled_from([0, 2]),
+    remember=st.sampled_from([dl.INFINITY, 3]),
+)
+
+
+def check(
+    spark: Any,
+    folder: Path,
+    plans: Sequence[Both],
+    arrivals: list[tuple[int, Event]],
+    level: Level,
+    micro_batches: int,
+    shards: int,
+    block: int,
+    remember: int,
+) -> None:
+    named = {f"plan {number}": each.query.plan for number, each in enumerate(plans)}
+    sources = sources_of(named.values())
+    inputs = {
+        name: [*(event for port, event in arrivals if "st"[port] == name), CLOSE]
+        for name in sources
+    }
+    longest = max(len(events) for events in inputs.values())
+    batch = -(-longest // micro_batches)
+    options = Options(level, block, remember, batch, keep_open=True)
+    expected = list(run_all(named, inputs, options))
+
+    folders = spool(sources, inputs, folder / "input", batch, keep_open=True)
+    frames = {name: spooled(spark, path) for name, path in folders.items()}
+    said: list[SparkSaid] = []
+    started = SparkQuery(named, frames, options, shards).start(
+        said.append, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
+    )
+    assert started.awaitTermination(300)
+
+    assert len(said) == len(expected)
+    ours: dict[str, list[Batch]] = {name: [] for name in named}
+    local: dict[str, list[Batch]] = {name: [] for name in named}
+    for number, (one, other) in enumerate(zip(said, expected, strict=True)):
+        for name, plan in named.items():
+            ours[name].append(one.batches[name])
+            local[name].append(other.batches[name])
+            if level is Level.EAGER or number == len(said) - 1:
+                schema = plan.schema.arrow
+                assert snapshots(ours[name], schema) == snapshots(local[name], schema), plan.tree()
+        dead = [
+            {name: len(dead) for name, dead in each.dead.items() if len(dead)}
+            for each in (one, other)
+        ]
+        assert dead[0] == dead[1]
+    assert all(each.cti == dl.INFINITY for each in said[-1].batches.values())
+
+
+@settings(FIXED, max_examples=4)
+@DRAWN
+def test_random_plans(spark: Any, tmp_path_factory: pytest.TempPathFactory, **drawn: Any) -> None:
+    check(spark, tmp_path_factory.mktemp("plans"), **drawn)
+
+
+@pytest.mark.long
+@settings(FIXED, max_examples=30)
+@DRAWN
+def test_many_random_plans(
+    spark: Any, tmp_path_factory: pytest.TempPathFactory, **drawn: Any
+) -> None:
+    check(spark, tmp_path_factory.mktemp("plans"), **drawn)

@@ -1,0 +1,57 @@
+"""One adaptive estimate, against figure 4 observation by observation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftline.time.adaptive import FOREVER, NO_RATE, Estimates, adaptivity, observe
+from tests.time.figure_4 import Figure4
+
+
+@given(
+    st.lists(st.integers(0, 30), max_size=200),
+    st.integers(1, 12),
+    st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]),
+    st.none() | st.sampled_from([0.1, 0.3, 0.9]),
+)
+def test_figure_4(observed: list[int], window: int, alpha: float, rate: float | None) -> None:
+    mine, plain = Estimates.new(1, window), Figure4(window, alpha, rate)
+    for each in observed:
+        observe(0, float(each), 1, alpha, NO_RATE if rate is None else rate, *mine.arrays())
+        plain.observe(each)
+        assert mine.delta[0] == plain.delta
+        assert mine.window[0] == plain.window
+        mine = Estimates.restored(mine.snapshot())
+
+
+def test_an_estimate_rises_at_once_and_falls_by_windows() -> None:
+    plain = Figure4(window=2, alpha=0.5)
+    told = []
+    for each in [8, 2, 4, 0, 0, 0, 0]:
+        plain.observe(each)
+        told.append(plain.delta)
+    assert told == [8, 8, 8, 6, 6, 6, 3]
+
+
+def test_windows_grow_with_raises_and_shrink_with_falls() -> None:
+    estimates = Estimates.new(1, 10)
+    for each in range(1, 50):
+        observe(0, float(each), 1, 0.5, 0.1, *estimates.arrays())
+    assert estimates.window[0] == 40
+    for _ in range(40 * 60):
+        observe(0, 0.0, 1, 0.5, 0.1, *estimates.arrays())
+    assert estimates.window[0] == 10
+    assert estimates.delta[0] < 1
+
+
+def test_parameters() -> None:
+    assert adaptivity(None, 0.5, None) == (FOREVER, 0.5, NO_RATE)
+    assert adaptivity(None, 0.5, 0.01) == (200, 0.5, 0.005)
+    assert adaptivity(7, 0.5, 0.01) == (7, 0.5, 0.005)
+    for wrong in [(0, 0.5, None), (None, 2.0, None), (None, 0.5, 1.0)]:
+        with pytest.raises(ValueError, match="give"):
+            adaptivity(*wrong)
+    assert np.array_equal(Estimates.new(2, 5).lags(), [0, 0])
