@@ -5,9 +5,9 @@ Events come from sensors whose clocks deviate by up to 100 ms, over a network th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -153,11 +153,9 @@ def _group(report: TimeReport, events: int) -> None:
     for groups in (SOME, 50, 10, 1):
         group_of = np.arange(SOME) * groups // SOME
         bounds = grouped(closed, group_of)
-        start = time.perf_counter()
-        generator = GroupedHeartbeats(bounds, group_of, unit=UNIT)
-        _run(generator, clocks, numbers, times)
-        taken = time.perf_counter() - start
-        state = sum(array.nbytes for array in generator.snapshot().values())
+        make = partial(GroupedHeartbeats, bounds, group_of, unit=UNIT)
+        taken = seconds(lambda new=make: _run(new(), clocks, numbers, times))
+        state = sum(array.nbytes for array in make().snapshot().values())
         state += sum(column.nbytes for column in bounds.pairs)
         delay = grouping_delay(closed, group_of, clocks, numbers, times, UNIT)
         report.groups["1 group" if groups == 1 else f"{groups} groups"] = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-WITH_SESSIONS = ["docs/python.md"]
+WITH_SESSIONS = ["docs/python.md", "docs/time.md"]
 WITH_SCRIPTS = ["docs/specification.md"]
 
 

@@ -178,6 +178,14 @@ def test_what_cannot_be_run_is_refused(trades: Any) -> None:
         dl.on_spark(VOLUME, {"trades": trades}, emit="now")  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"there is no query to run"):
         dl.on_spark({}, {"trades": trades})
+    with pytest.raises(PlanError, match=r"a str is no query"):
+        dl.on_spark({"volume": "SELECT"}, {"trades": trades})  # type: ignore[dict-item]
+    with pytest.raises(PlanError, match=r"a result cannot be called \$dead"):
+        dl.on_spark({"$dead": VOLUME}, {"trades": trades})
+    with pytest.raises(PlanError, match=r"trades is a NoneType, not a DataFrame"):
+        dl.on_spark(VOLUME, {"trades": None})  # type: ignore[dict-item]
+    with pytest.raises(PlanError, match=r"at least one shard, not 0"):
+        dl.on_spark(VOLUME, {"trades": trades}, shards=0)
     with pytest.raises(PlanError, match=r"there is no result x; there are result"):
         dl.on_spark(VOLUME, {"trades": trades}).changes("x")
     with pytest.raises(PlanError, match=r"'soon' is not a duration"):

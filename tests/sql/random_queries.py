@@ -193,7 +193,8 @@ class Queries:
         sql = f"SELECT {listed} FROM {rows}{self.where(columns, depth)}"
         if keys:
             by = [str(i + 1) if self.coin() else key for i, (key, _) in enumerate(keys)]
-            sql += f" GROUP BY {', '.join(by)}"
+            word = self.random.choice(["", "", "", "ROLLUP", "CUBE"])
+            sql += f" GROUP BY {word} ({', '.join(by)})" if word else f" GROUP BY {', '.join(by)}"
             if self.random.random() < 0.4:
                 having = self.random.choice(["count(*) > 1", f"max({self.number(columns)}) > 0"])
                 sql += f" HAVING {having}"
@@ -239,9 +240,9 @@ class Queries:
             for i in self.random.sample(range(len(inner.kinds)), len(inner.kinds))
         )
         alias, count = self.alias(), self.random.randint(1, 4)
-        return Made(
-            f"SELECT * FROM ({inner.sql}) AS {alias} ORDER BY {order} LIMIT {count}", inner.kinds
-        )
+        offset = self.random.choice(["", "", f" OFFSET {self.random.randint(0, 3)}"])
+        sql = f"SELECT * FROM ({inner.sql}) AS {alias} ORDER BY {order} LIMIT {count}{offset}"
+        return Made(sql, inner.kinds)
 
     def ranked(self, depth: int) -> Made:
         inner = self.query(depth - 1)
@@ -283,6 +284,7 @@ class Queries:
             )  # fmt: skip
         elif kind == "neighbour":
             call = self.random.choice([f"lag({one})", f"lead({one}, 2, 7)", f"lag({one}, 2)"])
+            call += self.random.choice(["", " IGNORE NULLS"])
         alias = self.alias()
         over = f"{call} OVER ({per}{order}{frame})"
         sql = f"SELECT {columns}, {over} AS c{width} FROM ({inner.sql}) AS {alias}"

@@ -1,7 +1,7 @@
 import pytest
 
 from driftline.plan import nodes
-from tests.sql.declared import plan
+from tests.sql.declared import plan, pointed_at
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,28 @@ def test_where_nulls_come(written: str, descending: bool, nulls_first: bool | No
 
 def test_all_rows_are_no_limit() -> None:
     assert plan("SELECT * FROM t ORDER BY x LIMIT ALL") == plan("SELECT * FROM t")
+
+
+def test_an_offset_is_a_top_without_its_beginning() -> None:
+    tree = plan("SELECT k FROM t ORDER BY x LIMIT 3 OFFSET 2").tree()
+    assert "top 5 by" in tree
+    assert "select (`$place` > 2)" in tree
+    assert plan("SELECT k FROM t ORDER BY x LIMIT 3 OFFSET 0") == plan(
+        "SELECT k FROM t ORDER BY x LIMIT 3"
+    )
+    assert "row_number by" in plan("SELECT * FROM t ORDER BY x OFFSET 2").tree()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT * FROM t OFFSET 2", "OFFSET without ORDER BY"),
+        ("SELECT * FROM t ORDER BY x LIMIT 2 OFFSET 'a'", "OFFSET takes a whole number"),
+        ("SELECT * FROM t LIMIT 2", "LIMIT without ORDER BY"),
+    ],
+)
+def test_what_is_refused(text: str, said: str) -> None:
+    assert said in pointed_at(text)
 
 
 def test_what_is_ordered_by_need_not_be_selected() -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.time.adaptive import FOREVER, NO_RATE, Estimates, adaptivity, observe
+from driftline.time.adaptive import FOREVER, NO_RATE, Estimates, adaptivity, observe, shortfall
+from driftline.time.bounds import LONGEST
 from tests.time.figure_4 import Figure4
 
 
@@ -45,6 +46,11 @@ def test_windows_grow_with_raises_and_shrink_with_falls() -> None:
         observe(0, 0.0, 1, 0.5, 0.1, *estimates.arrays())
     assert estimates.window[0] == 10
     assert estimates.delta[0] < 1
+
+
+def test_a_shortfall_is_the_least_lag_that_allows_a_time() -> None:
+    assert [shortfall(10, time) for time in (11, 10, 7)] == [0.0, 1.0, 4.0]
+    assert shortfall(2**62, -(2**62)) == LONGEST
 
 
 def test_parameters() -> None:

@@ -223,6 +223,16 @@ def run_command(
             help="Collect events that came too late or are not valid, with the reasons.",
         ),
     ] = None,
+    explain_time: Annotated[
+        bool,
+        typer.Option(
+            "--explain-time", help="Say when the records of every source came, and how late."
+        ),
+    ] = False,
+    time_chart: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Draw application time against arrival: .svg or .png."),
+    ] = None,
     checkpoint: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where the Spark runner keeps its state.")
     ] = None,
@@ -255,7 +265,7 @@ def run_command(
     options = RunOptions(batch, keep_open, checkpoint, master, follow, _settings(conf or []))
     wishes = Wishes(
         inputs, output, None if emit is None else emit.value, block, remember, table, dead_letters,
-        options,
+        explain_time, time_chart, options,
     )  # fmt: skip
     run(script, runner.value, wishes)
 

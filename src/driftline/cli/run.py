@@ -12,7 +12,14 @@ from driftline.cli.errors import Problem
 from driftline.cli.inputs import STANDARD_INPUT, Inputs, read_inputs
 from driftline.cli.outputs import STANDARD_OUTPUT, Writer, check_types, writer
 from driftline.cli.progress import drawn
-from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, runner
+from driftline.cli.runners import (
+    DEFAULT_BLOCK,
+    Consistency,
+    Query,
+    RunOptions,
+    Spoken,
+    runner,
+)
 from driftline.cli.scripts import load
 from driftline.cli.streams import Streamed
 
@@ -35,6 +42,8 @@ class Wishes:
     remember: str | None = None
     table: bool = False
     dead_letters: str | None = None
+    explain_time: bool = False
+    time_chart: str | None = None
     options: RunOptions = field(default_factory=RunOptions)
 
 
@@ -74,8 +83,21 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
                 raise
             stopped = interrupt  # that is how it ends: what has been said is written
     letters.finish()
+    _tell_time(sources, inputs, queries, wishes)
     if stopped is not None:
         raise stopped
+
+
+def _tell_time(
+    sources: dict[str, Source], inputs: Inputs, queries: Sequence[Query], wishes: Wishes
+) -> None:
+    """When records came, if that was asked; what was guessed of it, if somebody waited for it."""
+    from driftline.cli.explain_time import explain_time, learned
+
+    if wishes.explain_time or wishes.time_chart is not None:
+        explain_time(sources, inputs.streams, wishes.time_chart)
+    elif any(query.consistency.block != DEFAULT_BLOCK for query in queries):
+        learned(sources, inputs.streams)
 
 
 def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions) -> None:

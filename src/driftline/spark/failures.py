@@ -27,7 +27,7 @@ def cause(text: str) -> str:
     >>> cause("Invalid value 'x' for option 'y'")
     "Invalid value 'x' for option 'y'"
     """
-    told = text.split("=== Streaming Query ===")[0]
+    told = text.partition("=== Streaming Query ===")[0]
     said = told.split("terminated with exception: ")[-1]
     found: list[str] = []
     lines = told.splitlines()

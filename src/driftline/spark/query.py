@@ -99,6 +99,9 @@ def on_spark(
     >>> query.start(sinks.Parquet("volume"), checkpoint="checkpoints/volume")    # doctest: +SKIP
     """
     given = query if isinstance(query, Mapping) else {RESULT: query}
+    for each in given.values():
+        if not isinstance(each, Node) and not isinstance(getattr(each, "plan", None), Node):
+            raise PlanError(f"a {type(each).__name__} is no query: give one, or several by name")
     plans = {name: each if isinstance(each, Node) else each.plan for name, each in given.items()}
     if not plans:
         raise PlanError("there is no query to run")
@@ -124,8 +127,13 @@ class SparkQuery:
         options: Options | None = None,
         shards: int | None = None,
     ) -> None:
-        if not frames:
-            raise PlanError("a query on Spark needs a DataFrame for every stream it reads")
+        if not frames or not isinstance(frames, Mapping):
+            raise PlanError("a query on Spark needs a DataFrame for every stream it reads, by name")
+        for name, frame in frames.items():
+            if not hasattr(frame, "sparkSession"):
+                raise PlanError(f"{name} is a {type(frame).__name__}, not a DataFrame of Spark")
+        if shards is not None and shards < 1:
+            raise PlanError(f"a query needs at least one shard, not {shards}")
         self.plans, self.frames = dict(plans), dict(frames)
         self.options = options or Options()
         self.spark = next(iter(frames.values())).sparkSession

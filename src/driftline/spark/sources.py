@@ -80,7 +80,7 @@ def raw_events(frame: DataFrame, source: Source, extra: Sequence[Column] = ()) -
             f"time, stream({source.name!r}, …, time=…)"
         )
     else:
-        times.append(_ticks(frame, _required(source, have, source.time), source).alias(VS))
+        times.append(_time(frame, _required(source, have, source.time), source).alias(VS))
     if source.timing.arrival is not None:
         arrival = f.col(quoted(_required(source, have, source.timing.arrival)))
         stamped = is_timestamp(source.columns.find(source.timing.arrival)[0].type)
@@ -137,22 +137,45 @@ def _required(source: Source, have: dict[str, str], name: str) -> str:
     return have[name.lower()]
 
 
+def _time(frame: DataFrame, name: str, source: Source) -> Column:
+    """The time of plain records as ticks: what the column is when it has the type that the stream
+    gives it, so that a record says the same time twice."""
+    from pyspark.sql import functions as f
+
+    if source.timestamps:
+        return f.unix_micros(f.col(quoted(name)).cast("timestamp"))
+    kind = frame.schema[name].dataType.simpleString()
+    if kind not in TIMES_AS_INTEGERS:
+        raise PlanError(_no_time(source, name, kind.upper()))
+    return f.col(quoted(name)).cast("bigint")
+
+
+TIMES_AS_INTEGERS = ("tinyint", "smallint", "int", "bigint", "string", "timestamp")
+
+
 def _ticks(frame: DataFrame, name: str, source: Source) -> Column:
-    """A time as ticks."""
+    """A time of events as ticks: integers are these already."""
     from pyspark.sql import functions as f
     from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import NullType
 
     column = f.col(quoted(name))
+    if isinstance(frame.schema[name].dataType, NullType):
+        return column.cast("bigint")
     kind = to_arrow_type(frame.schema[name].dataType, timezone="UTC")
     if is_integer(kind):
         return column.cast("bigint")
-    if is_timestamp(kind) and (source.timestamps or source.time == name):
+    if is_timestamp(kind) and source.timestamps:
         return f.unix_micros(column.cast("timestamp"))
     if source.timestamps and source.time is not None:  # texts, as CSV and JSON have them
         return f.unix_micros(column.cast("timestamp"))
     if source.time is not None and type_name(kind) == "STRING":
         return column.cast("bigint")
-    raise PlanError(
-        f"the time of {source.name}, {name}, is a {type_name(kind)}; it must be a TIMESTAMP or an "
-        "integer"
+    raise PlanError(_no_time(source, name, type_name(kind)))
+
+
+def _no_time(source: Source, name: str, kind: str) -> str:
+    return (
+        f"the time of {source.name}, {name}, is a {kind}; it must be "
+        f"{'a TIMESTAMP or an integer' if source.timestamps else 'an integer, as the stream says'}"
     )

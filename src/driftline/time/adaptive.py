@@ -90,6 +90,16 @@ def adaptivity(window: int | None, alpha: float, target: float | None) -> tuple[
     return window, alpha, rate
 
 
+@njit(cache=True, nogil=True, inline="always")
+def shortfall(reference: int, time: int) -> float:
+    """The observation at an arrival: the least lag that allows this time after that one."""
+    if time > reference:
+        return 0.0
+    if time < 0 and reference > LONGEST + time:  # the difference may not fit into 64 bits
+        return float(LONGEST)
+    return float(reference - time + 1)
+
+
 @njit(cache=True, nogil=True)
 def observe(
     k: int,
@@ -105,14 +115,17 @@ def observe(
     raised: Int64s,
     falls: Int64s,
 ) -> None:
-    """An observation for estimate k, so many times."""
+    """An observation for estimate k, so many times.
+
+    Kernels do what is done most often themselves, because a call costs more: an observation that
+    neither raises the estimate nor ends a window only counts.
+    """
     seen[k] += count
-    if rate >= 0:
-        if tried[k] >= window[k]:
-            if raised[k] > rate * tried[k]:
-                window[k] = min(2 * window[k], FOREVER)
-            tried[k] = raised[k] = 0
-        tried[k] += count
+    if tried[k] >= window[k]:
+        if rate >= 0 and raised[k] > rate * tried[k]:
+            window[k] = min(2 * window[k], FOREVER)
+        tried[k] = raised[k] = 0
+    tried[k] += count
     if observation > delta[k]:
         delta[k] = observation
         highest[k] = 0

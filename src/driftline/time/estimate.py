@@ -27,7 +27,7 @@ import numpy as np
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING
 from driftline.time import live_sources as live
-from driftline.time.adaptive import Estimates, Float64s, adaptivity, observe
+from driftline.time.adaptive import Estimates, Float64s, adaptivity, observe, shortfall
 from driftline.time.bounds import LONGEST, Int64s
 from driftline.time.describe import Description
 from driftline.time.generator_kernel import NEVER, less
@@ -253,17 +253,23 @@ def _absorb(
         told[at] = scalars[live.TOLD]
         if time <= told[at]:
             late[source] += count
-        if effective[source] > BEGINNING:
-            observe(
-                DISORDER, float(max(effective[source] - time + 1, 0)), count, alpha, rate,
-                delta, highest, seen, window, tried, raised, falls,
-            )  # fmt: skip
+        for k in range(2):
+            reference = effective[source] if k == DISORDER else scalars[live.TOP]
+            if reference == BEGINNING:
+                continue
+            below = shortfall(reference, time)
+            full = seen[k] + count > window[k] or tried[k] >= window[k]
+            if below > delta[k] or full:
+                observe(
+                    k, below, count, alpha, rate,
+                    delta, highest, seen, window, tried, raised, falls,
+                )  # fmt: skip
+            else:
+                seen[k] += count
+                tried[k] += count
+                highest[k] = max(highest[k], below)
         if scalars[live.TOP] > BEGINNING:
             compared[0] += count
-            observe(
-                SKEW, float(max(scalars[live.TOP] - time + 1, 0)), count, alpha, rate,
-                delta, highest, seen, window, tried, raised, falls,
-            )  # fmt: skip
         if heard[source] == 0:
             scalars[live.SEEN] += 1
         heard[source] += count

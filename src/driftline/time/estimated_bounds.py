@@ -24,7 +24,7 @@ import numpy as np
 
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING
-from driftline.time.adaptive import Estimates, Float64s, adaptivity, observe
+from driftline.time.adaptive import Estimates, Float64s, adaptivity, observe, shortfall
 from driftline.time.bounds import LONGEST, Bounds, Int64s
 from driftline.time.describe import Description
 from driftline.time.generator_kernel import HIGHEST, LAST, NEVER, NOW, UNIT, less
@@ -198,14 +198,19 @@ def _absorb(
             late[source] += 1
         for i in range(n):
             for t in range(count):
+                skew = 0.0
                 if references[i, t] > BEGINNING:
-                    skew = float(max(references[i, t] - time + 1, 0))
+                    skew = shortfall(references[i, t], time)
+                k = (i * n + source) * count + t
+                if skew > delta[k] or seen[k] >= window[k] or tried[k] >= window[k]:
+                    observe(
+                        k, skew, 1, alpha, rate,
+                        delta, highest, seen, window, tried, raised, falls,
+                    )  # fmt: skip
                 else:
-                    skew = 0.0
-                observe(
-                    (i * n + source) * count + t, skew, 1, alpha, rate,
-                    delta, highest, seen, window, tried, raised, falls,
-                )  # fmt: skip
+                    seen[k] += 1
+                    tried[k] += 1
+                    highest[k] = max(highest[k], skew)
         greatest[source] = max(greatest[source], time)
         scalars[HIGHEST] = max(scalars[HIGHEST], time)
         scalars[LAST] = clock

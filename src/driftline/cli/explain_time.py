@@ -1,0 +1,165 @@
+"""`driftline run --explain-time`: when the records of every source came, and what that tells.
+
+What is told is a function of the inputs alone, so it is the same whoever runs the query: how many
+records each source had, how far it has come, its heartbeat, how far that is behind, and how many
+records came too late for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from driftline.cli.errors import Problem
+from driftline.cli.streams import Streamed
+from driftline.model.time import BEGINNING, TICKS_PER_SECOND, show
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from driftline.engine.source_time import SourceTime
+    from driftline.plan.nodes import Source
+
+MOST_SOURCES = 20
+"""So many rows of a table people read; those that are the farthest behind."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A stream's time, and of each of its records the arrival clock, the time, and the heartbeat
+    that was in force."""
+
+    source: Source
+    time: SourceTime
+    clocks: NDArray[np.int64]
+    times: NDArray[np.int64]
+    heartbeats: NDArray[np.int64]
+
+
+def explain_time(
+    sources: Mapping[str, Source], streams: Mapping[str, Any], chart: str | None = None
+) -> None:
+    """Says it on standard error; a chart goes to a file."""
+    found = []
+    for name, source in sources.items():
+        told = watched(source, streams[name])
+        if isinstance(told, str):
+            print(f"driftline: the time of {name}: {told}", file=sys.stderr)
+            continue
+        found.append(told)
+        _print(told)
+    if chart is not None:
+        _draw(found, Path(chart))
+
+
+def learned(sources: Mapping[str, Source], streams: Mapping[str, Any]) -> None:
+    """A word about the guesses that have ended somebody's waiting."""
+    for name, source in sources.items():
+        if source.timing.heartbeats != "estimate":
+            continue
+        told = watched(source, streams[name])
+        if not isinstance(told, str) and told.time.came:
+            print(
+                f"driftline: the time of {name} was guessed: {_bounds(told)}. Declare disorder to "
+                "be sure, or heartbeats = 'none' to wait",
+                file=sys.stderr,
+            )
+
+
+def watched(source: Source, data: Any) -> Told | str:
+    """What the arrival of a stream's records tells; or why nothing can be told."""
+    import numpy as np
+
+    from driftline.engine.inputs import events_from
+    from driftline.engine.source_time import SourceTime
+    from driftline.model.columns import INSERT
+
+    timing = source.timing
+    if isinstance(data, Streamed):
+        return "it is read as it comes, which is told for files only"
+    if timing.heartbeats == "none":
+        return "no heartbeats, as its declaration says"
+    events = events_from(source, data)
+    if events.is_log and not timing.by_source:
+        ctis = int((events.kind != INSERT).sum())
+        return f"that of its event log, which has {ctis:,} events beside inserts"
+    inserts = np.flatnonzero(events.kind == INSERT)
+    rows = events.payload.take(inserts) if events.payload.num_rows else events.payload
+    column = None if timing.source is None else rows.column(timing.source)
+    clock = None if events.clock is None else events.clock[inserts]
+    time = SourceTime(timing)
+    ctis_before = time.take(events.vs[inserts], column, clock)
+    heartbeats = np.where(ctis_before == BEGINNING, BEGINNING, ctis_before - 1)
+    shown = np.arange(len(inserts)) if clock is None else clock
+    return Told(source, time, shown, events.vs[inserts], heartbeats)
+
+
+def _bounds(told: Told) -> str:
+    """What the heartbeats follow from, in the stream's own units."""
+    timing, stamps = told.source.timing, told.source.timestamps
+    if timing.disorder is None:
+        guessed = told.time.heartbeats
+        return (
+            f"records are about {_span(guessed.disorder or 0, stamps)} out of order, and "
+            f"{_span(guessed.skew or 0, stamps)} behind the latest, learned from "
+            f"{told.time.came:,}"
+        )
+    parts = [f"disorder {_span(timing.disorder, stamps)}"]
+    parts += [] if timing.skew is None else [f"skew {_span(timing.skew, stamps)}"]
+    parts += [f"latency {timing.latency} ms"] if timing.latency else []
+    parts += [] if timing.timeout is None else [f"timeout {timing.timeout} ms"]
+    if timing.needs_clock and timing.arrival is None:
+        parts.append("but no arrival clock: in a file time stands still (say arrival = 'column')")
+    return ", ".join(parts)
+
+
+def _span(ticks: int, stamps: bool) -> str:
+    return f"{ticks / TICKS_PER_SECOND:g} s" if stamps else str(ticks)
+
+
+def _print(told: Told) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    stamps = told.source.timestamps
+    described, names = told.time.describe(), told.time.source_names()
+    kind = "guessed" if told.time.is_guess else "promised"
+    table = Table(
+        "source", "records", "latest time", "heartbeat", "behind", "too late",
+        title=f"the time of {told.source.name}, {kind}: {_bounds(told)}", title_justify="left",
+    )  # fmt: skip
+    reports = sorted(described.rows(), key=lambda each: -(each.lag or 0))
+    for each in reports[:MOST_SOURCES]:
+        lag = "–" if each.lag is None else _span(each.lag, stamps)
+        table.add_row(
+            names[each.source], f"{each.arrivals:,}", show(each.greatest, stamps),
+            show(each.heartbeat, stamps), lag, f"{each.violations:,}",
+        )  # fmt: skip
+    console = Console(stderr=True, width=None if sys.stderr.isatty() else 120, soft_wrap=False)
+    console.print(table)
+    if len(reports) > MOST_SOURCES:
+        console.print(f"and {len(reports) - MOST_SOURCES:,} sources that are less far behind")
+
+
+def _draw(found: list[Told], path: Path) -> None:
+    from driftline.time.chart import draw
+
+    for told in found:
+        name = told.source.name
+        to = path if len(found) == 1 else path.with_stem(f"{path.stem}-{name}")
+        try:
+            draw(
+                to,
+                told.clocks,
+                told.times,
+                told.heartbeats,
+                timestamps=told.source.timestamps,
+                title=f"{name}: {_bounds(told)}",
+            )
+        except (ValueError, OSError) as error:
+            raise Problem(f"--time-chart: {error}") from None
+        print(f"driftline: {to}: arrivals and heartbeats of {name}", file=sys.stderr)
