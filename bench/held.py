@@ -30,9 +30,10 @@ from driftline.spark.session import session
 
 FEW, MANY = 200_000, 2_000_000
 SIZE, BATCHES = 50_000, 9
+KEYS = 1000
 COLUMNS = {"key": "BIGINT", "value": "BIGINT", "ts": "BIGINT"}
-HELD = dl.stream("held", COLUMNS, time="ts", disorder=1000)
-COMING = dl.stream("coming", COLUMNS, time="ts", disorder=1000)
+HELD = dl.stream("held", COLUMNS, time="ts", disorder=3000)
+COMING = dl.stream("coming", COLUMNS, time="ts", disorder=3000)
 
 
 @dataclass
@@ -85,7 +86,7 @@ def _join() -> dl.Query:
 
 def _sum() -> dl.Query:
     both = HELD.union(COMING)
-    return both.window(range=10**9).group_by("key % 1000 AS key").agg("sum(value) AS value")
+    return both.window(range=10**9).group_by(f"key % {KEYS} AS key").agg("sum(value) AS value")
 
 
 QUERIES: dict[str, Callable[[], dl.Query]] = {"join": _join, "sliding sum": _sum}
@@ -93,12 +94,12 @@ QUERIES: dict[str, Callable[[], dl.Query]] = {"join": _join, "sliding sum": _sum
 
 def _seconds(spark: Any, query: dl.Query, rows: int, folder: Path) -> list[float]:
     draw = np.random.default_rng(1)
-    held = {"key": np.arange(rows), "value": np.arange(rows) % 97, "ts": np.arange(rows) % 1000}
+    held = {"key": np.arange(rows), "value": np.arange(rows) % 97, "ts": np.arange(rows) // KEYS}
     parts = [
         {
             "key": draw.integers(0, FEW, SIZE),
             "value": draw.integers(0, 97, SIZE),
-            "ts": np.sort(1000 + number * 1000 + draw.integers(0, 1000, SIZE)),
+            "ts": np.sort(MANY // KEYS + number * 1000 + draw.integers(0, 1000, SIZE)),
         }
         for number in range(BATCHES)
     ]

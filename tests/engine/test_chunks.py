@@ -13,7 +13,7 @@ import pytest
 import driftline as dl
 from driftline.engine.inputs import events_from
 
-S = dl.stream("s", {"k": "STRING", "t": "BIGINT"}, time="t", disorder=1)
+S = dl.stream("s", {"k": "STRING", "t": "BIGINT"}, time="t", disorder=0)
 COUNTS = S.window(range=10).group_by("k").agg("count(*) AS n")
 ROWS = [{"k": "ab"[number % 2], "t": number // 3, "more": number} for number in range(500)]
 

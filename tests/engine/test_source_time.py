@@ -51,17 +51,17 @@ TWO = records(("a", 100, 0), ("b", 98, 1), ("a", 110, 2), ("b", 108, 3), ("a", 1
     ("bounds", "ctis"),
     [
         # each is waited for, as far as it has been heard of
-        ({"source": "id", "disorder": 5}, [96, 104]),
+        ({"source": "id", "disorder": 4}, [96, 104]),
         # the number is known: nothing before both have come
-        ({"source": "id", "disorder": 5, "sources": 2}, [94, 104]),
+        ({"source": "id", "disorder": 4, "sources": 2}, [94, 104]),
         # clocks are at most 3 apart: who is ahead promises for the other
-        ({"source": "id", "disorder": 5, "skew": 3}, [93, 103, 113]),
-        ({"source": "id", "disorder": 5, "skew": 3, "sources": 2}, [93, 94, 103, 104, 113]),
+        ({"source": "id", "disorder": 4, "skew": 3}, [93, 103, 113]),
+        ({"source": "id", "disorder": 4, "skew": 3, "sources": 2}, [93, 94, 103, 104, 113]),
         # a record may be 2 ms on its way: the same, 2 ms later (and what comes at that very
         # millisecond may have been emitted before)
-        ({"source": "id", "disorder": 5, "skew": 3, "latency": 2, "arrival": "at"}, [93]),
+        ({"source": "id", "disorder": 4, "skew": 3, "latency": 2, "arrival": "at"}, [93]),
         # without a clock nothing can be said of a latency
-        ({"source": "id", "disorder": 5, "skew": 3, "latency": 2}, []),
+        ({"source": "id", "disorder": 4, "skew": 3, "latency": 2}, []),
     ],
 )
 def test_what_bounds_promise(bounds: dict[str, Any], ctis: list[int]) -> None:
@@ -77,14 +77,14 @@ def test_a_source_that_pauses_alone_is_not_waited_for_after_the_timeout() -> Non
 
 def test_when_all_pause_the_timeout_says_that_all_has_come() -> None:
     rows = records(("a", 100, 0), ("b", 50, 1), ("b", 51, 2), ("a", 200, 100))
-    bounds: dict[str, Any] = {"source": "id", "sources": 2, "disorder": 9, "arrival": "at"}
+    bounds: dict[str, Any] = {"source": "id", "sources": 2, "disorder": 8, "arrival": "at"}
     assert told(rows, **bounds, timeout=30).ctis == [42, 101]
     assert told(rows, **bounds).ctis == [42, 43]
 
 
 def test_what_breaks_a_promise_is_a_dead_letter() -> None:
     rows = records(("a", 100, 0), ("b", 98, 1), ("a", 91, 2), ("b", 120, 3), ("a", 99, 4))
-    found = told(rows, source="id", disorder=5, sources=2)
+    found = told(rows, source="id", disorder=4, sources=2)
     assert found.late == [2]
 
 

@@ -80,6 +80,15 @@ def test_groups_of_sensors_without_the_matrix(drawn: list[tuple[int, int, int]])
     assert grouped_sensors(deviation, latency, group_of) == whole
 
 
+def test_a_restart_changes_nothing() -> None:
+    shared, group_of = grouped(sensors([1, 2, 3], [2, 0, 2]), [0, 0, 1]), [0, 0, 1]
+    first, second = GroupedHeartbeats(shared, group_of), GroupedHeartbeats(shared, group_of)
+    first.arrive([1, 2], [0, 2], [50, 60])
+    second.restore(first.snapshot())
+    assert second.at(4).tolist() == first.at(4).tolist()
+    assert second.heartbeat(4) == first.heartbeat(4) == 54
+
+
 def test_the_delay_of_a_group() -> None:
     closed = sensors([0, 9], [0, 0])
     clocks = np.arange(1, 101)

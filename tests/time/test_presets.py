@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftline.testing.sources import Emission
-from driftline.time.bounds import Bounds
+from driftline.time.bounds import Bounds, timed
 from driftline.time.closure import is_idempotent, needs_timeout
 from driftline.time.presets import (
     disordered,
@@ -63,7 +63,7 @@ def test_the_sum_of_the_deviations_is_not_enough() -> None:
     # The global clock stands at 10 for two instants: one sensor is 3 ahead, the other 4 behind.
     emissions = [Emission(0, 0, 0, 13), Emission(1, 1, 1, 6)]
     assert keeps(sensors([3, 4], [0, 0]), emissions)
-    papers = Bounds.of({(0, 1): [type(sensors([3], [0])[0, 0][0])(0, 7)]}, [0, 0])
+    papers = Bounds.of({(0, 1): [timed(0, 7)]}, [0, 0])
     assert not keeps(papers, emissions)
 
 

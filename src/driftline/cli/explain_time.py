@@ -128,10 +128,7 @@ def _print(told: Told) -> None:
     stamps = told.source.timestamps
     described, names = told.time.describe(), told.time.source_names()
     kind = "guessed" if told.time.is_guess else "promised"
-    table = Table(
-        "source", "records", "latest time", "heartbeat", "behind", "too late",
-        title=f"the time of {told.source.name}, {kind}: {_bounds(told)}", title_justify="left",
-    )  # fmt: skip
+    table = Table("source", "records", "latest time", "heartbeat", "behind", "too late")
     reports = sorted(described.rows(), key=lambda each: -(each.lag or 0))
     for each in reports[:MOST_SOURCES]:
         lag = "–" if each.lag is None else _span(each.lag, stamps)
@@ -139,7 +136,9 @@ def _print(told: Told) -> None:
             names[each.source], f"{each.arrivals:,}", show(each.greatest, stamps),
             show(each.heartbeat, stamps), lag, f"{each.violations:,}",
         )  # fmt: skip
-    console = Console(stderr=True, width=None if sys.stderr.isatty() else 120, soft_wrap=False)
+    console = Console(stderr=True, width=None if sys.stderr.isatty() else 120)
+    title = f"the time of {told.source.name}, {kind}: {_bounds(told)}"
+    console.print(title, soft_wrap=True, highlight=False)
     console.print(table)
     if len(reports) > MOST_SOURCES:
         console.print(f"and {len(reports) - MOST_SOURCES:,} sources that are less far behind")

@@ -144,7 +144,7 @@ class _Feed:
     def _start(self, plain: bool) -> None:
         timing, remember = self.source.timing, self.options.remember
         if timing.disorder is not None and plain and not timing.by_source:
-            remember = min(remember, max(timing.disorder - 1, 0))
+            remember = min(remember, timing.disorder)
         if (plain or timing.by_source) and is_watched(timing, self.options.block):
             self.time = SourceTime(timing)
         self.finalize, self.align = consistency(

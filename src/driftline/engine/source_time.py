@@ -148,7 +148,7 @@ def _heartbeats(timing: Timing) -> UniformHeartbeats | Estimated:
         timeout = timing.timeout if timing.arrival is not None else None
         return Estimated(target=timing.late, timeout=timeout)
     return UniformHeartbeats(
-        disorder=max(timing.disorder - 1, 0),
+        disorder=timing.disorder,
         skew=timing.skew,
         latency=timing.latency,
         timeout=timing.timeout,

@@ -28,7 +28,7 @@ class Reading:
         """How long the past of the source can be corrected; a promise of its own shortens that."""
         if source.disorder is None or not self.plain or source.timing.by_source:
             return options.remember
-        return min(options.remember, max(source.disorder - 1, 0))
+        return min(options.remember, source.disorder)
 
     def watched(self, source: Source, options: Options) -> bool:
         """Whether its heartbeats take more than the greatest time so far."""

@@ -26,7 +26,7 @@ _PER_MILLISECOND = TICKS_PER_SECOND // 1000
 class Timing:
     """`source`: the column that tells the sources of a stream apart; `sources`: how many there are.
 
-    A source's records are less than `disorder` behind the latest it has emitted, and the clocks of
+    A source's records are at most `disorder` behind the latest it has emitted, and the clocks of
     two sources at most `skew` apart (in ticks; None: nothing is known). A record is at most
     `latency` on its way, and a source that is silent for `timeout` holds nothing back (both in
     milliseconds of the arrival clock). `arrival`: the column that has this clock. `late`: guessed

@@ -59,11 +59,6 @@ class Sources:
         empty = [np.zeros(0, np.int64) for _ in range(12)]
         return Sources(scalars, *empty)
 
-    @property
-    def seen(self) -> int:
-        """Numbers up to here have a place; not all of them need have arrived."""
-        return len(self.effective)
-
     def make_room(self, highest: int, arrivals: int) -> None:
         """For sources up to this number, and so many more times in the queue."""
         if highest >= len(self.effective):

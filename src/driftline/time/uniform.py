@@ -15,7 +15,8 @@ and the heartbeat of the stream is the least τ[j] of its sources. Which are the
 
 When nothing arrives for `timeout`, everything seen is complete: the heartbeat is M. Without a skew
 a source that is silent for `timeout` alone is not waited for until it is heard again. A heartbeat
-that was told is never taken back.
+that was told is never taken back. (With a coarse unit of the clock, a pause that ends inside the
+unit in which it gets long enough is not noticed.)
 
 State: a few numbers per source, and what arrived within the latency, once per source and unit.
 """

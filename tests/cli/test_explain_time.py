@@ -1,0 +1,79 @@
+"""`driftline run --explain-time`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import driftline
+
+RECORDS = [("a", 10, 0), ("b", 9, 1), ("a", 20, 4), ("b", 12, 6), ("a", 3, 7), ("b", 30, 9)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines = [json.dumps({"id": name, "t": t, "got": got}) for name, t, got in RECORDS]
+    (tmp_path / "s.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def said(folder: Path, bounds: str, *options: str | Path) -> str:
+    script = folder / "q.sql"
+    script.write_text(
+        f"CREATE STREAM s (id STRING, t BIGINT, got BIGINT) WITH (time = 't'{bounds});"
+        "SELECT id, t FROM s;",
+        encoding="utf-8",
+    )
+    done = driftline("run", script, "--input", f"s={folder / 's.jsonl'}", *options)
+    assert done.code == 0, done.err
+    return done.err
+
+
+def row(table: str, name: str) -> list[str]:
+    """The cells of a drawn table in the row of a source."""
+    (line,) = [line for line in table.splitlines() if line.startswith(f"│ {name} ")]
+    return [cell.strip() for cell in line.strip("│").split("│")]
+
+
+def test_what_bounds_have_promised(folder: Path) -> None:
+    told = said(folder, ", source = 'id', sources = 2, disorder = 4", "--explain-time")
+    assert "promised: disorder 4" in told
+    assert row(told, "a") == ["a", "3", "20", "15", "5", "1"]
+    assert row(told, "b") == ["b", "3", "30", "25", "5", "0"]
+
+
+def test_what_was_guessed(folder: Path) -> None:
+    told = said(folder, "", "--explain-time")
+    assert "guessed" in told
+    assert row(told, "all")[1] == "6"
+
+
+def test_a_word_about_guesses_that_ended_the_waiting(folder: Path) -> None:
+    assert "was guessed" in said(folder, "", "--block", "inf")
+    assert said(folder, "") == ""
+    assert said(folder, ", heartbeats = 'none'", "--block", "inf") == ""
+
+
+def test_bounds_that_need_a_clock_say_so(folder: Path) -> None:
+    assert "no arrival clock" in said(folder, ", disorder = 4, latency = 2", "--explain-time")
+    told = said(folder, ", disorder = 4, latency = 2, arrival = 'got'", "--explain-time")
+    assert "no arrival clock" not in told
+
+
+def test_a_chart(folder: Path) -> None:
+    chart = folder / "time.svg"
+    assert str(chart) in said(folder, ", disorder = 4", "--time-chart", chart)
+    assert "<svg" in chart.read_text(encoding="utf-8")
+
+
+def test_a_chart_in_a_format_that_is_not_known(folder: Path) -> None:
+    script = folder / "q.sql"
+    script.write_text(
+        "CREATE STREAM s (id STRING, t BIGINT, got BIGINT) WITH (time = 't'); SELECT t FROM s;",
+        encoding="utf-8",
+    )
+    done = driftline("run", script, "-i", f"s={folder / 's.jsonl'}", "--time-chart", "x.gif")
+    assert done.code == 2
+    assert ".svg or .png" in done.err
