@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from bench import engine, event_logs, growth, held, memory, spark, time
+from bench import engine, event_logs, growth, held, holding, memory, spark, time
 from bench.chart import draw
 
 
@@ -32,6 +32,7 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "spark": spark.measure,
     "held": held.measure,
     "time": time.measure,
+    "holding": holding.measure,
 }
 RESULTS = Path(__file__).parent / "results.json"
 

@@ -360,16 +360,21 @@ class Query:
         remember: Duration = "inf",
         scheduler: Literal["drain", "round-robin"] = "drain",
         keep_open: bool = False,
+        heartbeat: Literal["source", "operator", "memory", "query"] = "source",
         **more: Any,
     ) -> Iterator[Said]:
         """Run the query in this process, and give what it says after every batch of input."""
         from driftline.engine import local
+        from driftline.engine.holding import Heartbeat
         from driftline.model.reference.latency import Level
 
         if batch is not None and batch < 1:
             raise PlanError(f"batch is how many events are taken in at once, not {batch}")
         if emit not in get_args(Emit):
             raise PlanError(f"emit is one of {', '.join(get_args(Emit))}, not {emit!r}")
+        if heartbeat not in get_args(Heartbeat):
+            levels = ", ".join(get_args(Heartbeat))
+            raise PlanError(f"heartbeat is one of {levels}, not {heartbeat!r}")
         stamps = self.plan.timestamps
         options = local.Options(
             Level(emit),
@@ -378,6 +383,7 @@ class Query:
             batch or local.DEFAULT_BATCH,
             scheduler,
             keep_open,
+            heartbeat,
         )
         for output in local.run(self.plan, {**(inputs or {}), **more}, options):
             yield Said(output.batch, output.dead, output.counters)
@@ -388,7 +394,9 @@ class Query:
         Inputs are given by the names of the streams: paths (event logs, JSON Lines, CSV, Parquet),
         tables (Arrow, pandas, Polars), rows as dicts, or events. Options: `batch` (how many events
         at once), `emit` ("perfect", "ordered" or "eager"), `block` and `remember` (durations),
-        `keep_open` (do not close the streams at their end).
+        `keep_open` (do not close the streams at their end), `heartbeat` (whose heartbeats a row
+        waits for while it waits: those of its own source, of all that meet in the first operator,
+        that with an eye on memory, or of all sources of the query).
         """
         result = Result(self.schema, is_loose(self.plan))
         for said in self.changes(inputs, **options):

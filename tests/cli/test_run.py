@@ -393,3 +393,49 @@ def test_an_empty_log(folder: Path) -> None:
     (folder / "empty.jsonl").touch()
     ran = run(folder, "--input", folder / "empty.jsonl")
     assert (ran.code, ran.out) == (0, '{"stream":"result","kind":"cti","t":null}\n')
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("qty", "abc", "'abc' in the column qty of trades is no INT"),
+        ("qty", "20.5", "'20.5' in the column qty of trades is no INT"),
+        ("ts", "yesterday", "'yesterday' in the column ts of trades is no TIMESTAMP"),
+    ],
+)
+def test_values_that_do_not_fit_are_named(folder: Path, column: str, value: str, said: str) -> None:
+    row = {"symbol": "A", "qty": "2", "ts": "2026-01-01T00:00:00Z", column: value}
+    (folder / "in.csv").write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+    ran = driftline("run", folder / "timed.sql", "-i", f"trades={folder / 'in.csv'}")
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_a_duration_without_a_unit_is_refused_where_time_is_a_timestamp(folder: Path) -> None:
+    (folder / "in.csv").write_text("symbol,qty,ts\nA,1,2026-01-01T00:00:00Z\n")
+    given = ("run", folder / "timed.sql", "-i", f"trades={folder / 'in.csv'}")
+    ran = driftline(*given, "--remember", "5")
+    assert (ran.code, ran.err) == (
+        2,
+        "driftline: remember: 5 has no unit: write 5s, 5min or 5ms\n",
+    )
+    assert driftline(*given, "--remember", "0", "--block", "0").code == 0
+    assert run(folder, "--input", folder / "in.jsonl", "--remember", "5").code == 0
+
+
+@pytest.mark.parametrize(
+    "header", ["Symbol,QTY,Ts", " symbol ,qty , ts", "\ufeffsymbol,qty,ts,more"]
+)
+def test_headers_in_any_case_and_with_blanks(folder: Path, header: str) -> None:
+    (folder / "in.csv").write_text(
+        f"{header}\n007,5,2026-01-01T00:00:00Z{',x' if 'more' in header else ''}\n"
+    )
+    ran = driftline("run", folder / "timed.sql", "-i", f"trades={folder / 'in.csv'}", "--table")
+    assert read(ran.out)[0]["row"] == {"symbol": "007", "qty": 5}, ran.err
+
+
+def test_a_header_with_the_same_column_twice(folder: Path) -> None:
+    (folder / "in.csv").write_text("symbol,qty,symbol,ts\nA,5,B,2026-01-01T00:00:00Z\n")
+    ran = driftline("run", folder / "timed.sql", "-i", f"trades={folder / 'in.csv'}")
+    assert ran.code == 2
+    assert "there are two columns symbol" in ran.err

@@ -2,7 +2,7 @@ import pytest
 
 from driftline.plan import nodes
 from driftline.sql import read_script
-from tests.sql.declared import RELATIONS, T, U, pointed_at
+from tests.sql.declared import RELATIONS, T, U, pointed_at, refused
 
 
 def outputs(text: str) -> dict[str, nodes.Node]:
@@ -132,3 +132,8 @@ def test_what_is_refused_and_where(text: str, said: str) -> None:
     whole = pointed_at(text)
     assert message in whole
     assert f" @ {place}" in whole
+
+
+def test_a_query_cannot_fill_what_it_reads() -> None:
+    text = "CREATE STREAM s (x INT);\nINSERT INTO s SELECT * FROM s"
+    assert refused(text).message == "the query reads s, which is what it fills: name another"

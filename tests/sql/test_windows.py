@@ -36,7 +36,7 @@ def test_brackets(bracket: str, window: nodes.Node) -> None:
         ("'250ms'", 250_000),
         ("INTERVAL 2 MINUTES", 2 * MINUTE),
         ("INTERVAL '2' MINUTE", 2 * MINUTE),
-        ("7", 7),
+        ("7 MICROSECONDS", 7),
     ],
 )
 def test_durations(written: str, ticks: int) -> None:
@@ -107,3 +107,11 @@ def test_what_is_refused_and_where(text: str, said: str) -> None:
     whole = pointed_at(text)
     assert message in whole
     assert f" @ {place}" in whole
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["trades [RANGE 5]", "trades [RANGE 5 MINUTES SLIDE 30]", "TUMBLE(trades, 5)"],
+)
+def test_a_number_is_no_duration_of_a_timestamp_stream(table: str) -> None:
+    assert "has no unit: write" in pointed_at(f"SELECT symbol FROM {table}")

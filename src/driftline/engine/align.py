@@ -34,7 +34,7 @@ from driftline.engine.batch import Batch, Changes, Int64s, Mask, empty, from_cha
 from driftline.engine.operator import Arrays, Operator, Span, span_of
 from driftline.engine.waiting import Waiting
 from driftline.model.columns import INSERT
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 
 Clock = Literal["application", "system"]
 
@@ -43,7 +43,9 @@ class Align(Operator):
     """Holds back changes for `block` ticks of its clock.
 
     `now`: what the clock shows; `waiting`: the changes held back; `guess`: probably nothing before
-    it is still to come.
+    it is still to come; `latest_cti`: of its input; `limit`: nothing from it on goes out before it
+    has waited for `block`, because others have not come so far (see `holding`); `promised`: the
+    latest cti of its output.
     """
 
     def __init__(self, schema: pa.Schema, block: int, clock: Clock = "application") -> None:
@@ -53,7 +55,8 @@ class Align(Operator):
         self.block = block
         self.clock = clock
         self.now = BEGINNING
-        self.guess = BEGINNING
+        self.guess = self.latest_cti = self.promised = BEGINNING
+        self.limit = INFINITY
         self.waiting = Waiting(schema, block)
 
     def advance(self, now: int, batch: Batch | None = None) -> Batch:
@@ -71,15 +74,30 @@ class Align(Operator):
         self.now = self._later(batch.cti)
         sync = np.where(changes.kind == INSERT, changes.vs, changes.vn)
         since = np.minimum(sync, came) if self.clock == "application" else np.full_like(sync, came)
-        complete = max(batch.cti, self.guess)
+        self.latest_cti = max(self.latest_cti, batch.cti)
+        complete = min(self.complete, self.limit)
         at_once = (sync < complete) | self._waited(since)
         if len(self.waiting):  # a retract may follow what waits
             at_once &= changes.kind == INSERT
         self.waiting.add(_some(changes, ~at_once), since[~at_once])
         places = self.waiting.ready(complete, self.now)
+        cti = self._promise()
         if len(places) == 0:
-            return _batch([_some(changes, at_once)], batch.cti)
-        return _batch([_some(changes, at_once), self.waiting.release(places)], batch.cti)
+            return _batch([_some(changes, at_once)], cti)
+        return _batch([_some(changes, at_once), self.waiting.release(places)], cti)
+
+    @property
+    def complete(self) -> int:
+        """All before it has come, or probably has."""
+        return max(self.latest_cti, self.guess)
+
+    def _promise(self) -> int:
+        """The output's cti, if it advances: what waits for others has not gone out."""
+        cti = min(self.latest_cti, self.limit)
+        if cti <= self.promised:
+            return BEGINNING
+        self.promised = cti
+        return cti
 
     def _later(self, time: int) -> int:
         return max(self.now, time) if self.clock == "application" else self.now
@@ -96,10 +114,12 @@ class Align(Operator):
         return span_of(self.waiting.times())
 
     def snapshot(self) -> Arrays:
-        return {"now": np.array([self.now, self.guess]), **self.waiting.snapshot()}
+        times = (self.now, self.guess, self.latest_cti, self.promised)
+        return {"times": np.array(times), **self.waiting.snapshot()}
 
     def restore(self, arrays: Arrays) -> None:
-        self.now, self.guess = map(int, arrays["now"].tolist())
+        times = map(int, arrays["times"].tolist())
+        self.now, self.guess, self.latest_cti, self.promised = times
         self.waiting.restore(arrays)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from driftline.engine.inputs import NULLS_IN_CSV, RawEvents, events_from
+from driftline.engine.inputs import RawEvents, batches_of_csv, events_from
 from driftline.plan.nodes import Source
 
 LARGEST_CHUNK = 1 << 16
@@ -37,7 +37,7 @@ def parts(source: Source, data: Any, size: int) -> Iterator[Any]:
         if ".parquet" in suffixes:
             return _of_parquet(source, Path(data), size)
         if ".csv" in suffixes:
-            return _of_csv(source, Path(data))
+            return batches_of_csv(source, Path(data))
     elif isinstance(data, pa.RecordBatchReader):
         return iter(data)
     elif isinstance(data, Iterator):
@@ -54,23 +54,6 @@ def _of_parquet(source: Source, path: Path, size: int) -> Iterator[pa.RecordBatc
         if len(columns) < len(wanted):
             columns = file.schema_arrow.names  # for the message that says what is missing
         yield from file.iter_batches(batch_size=max(size, 1024), columns=columns)
-
-
-def _of_csv(source: Source, path: Path) -> Iterator[pa.RecordBatch]:
-    from pyarrow import csv
-
-    with csv.open_csv(path) as reader:
-        names = reader.schema.names
-    wanted = {name.lower() for name in source.columns.names}
-    columns = [name for name in names if name.lower() in wanted]
-    # Text, so that Spark's casts decide what a value means.
-    options = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()),
-        include_columns=columns if len(columns) == len(wanted) else names,
-        **NULLS_IN_CSV,
-    )
-    with csv.open_csv(path, convert_options=options) as reader:
-        yield from reader
 
 
 def _of_iterator(items: Iterator[Any], size: int) -> Iterator[Any]:

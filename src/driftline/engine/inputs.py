@@ -7,16 +7,18 @@ Parquet), Arrow, pandas and Polars tables, and Python iterables of rows or of mo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftline.engine.expressions import evaluate
+from driftline.engine.expressions.errors import EvaluationError
 from driftline.model.columns import INSERT, StreamColumns
 from driftline.model.event import Cti, ExternalCti, Insert, Retract
 from driftline.model.time import INFINITY
@@ -177,16 +179,37 @@ def _from_file(source: Source, path: Path) -> RawEvents:
 
         return _from_records(source, pq.read_table(path))
     if ".csv" in suffixes:
-        from pyarrow import csv
-
-        # Text, so that Spark's casts decide what a value means.
-        options = csv.ConvertOptions(
-            column_types=dict.fromkeys(source.columns.names, pa.string()), **NULLS_IN_CSV
-        )
-        return _from_records(source, csv.read_csv(path, convert_options=options))
+        return _from_records(source, pa.Table.from_batches(batches_of_csv(source, path)))
     if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
         return _from_json(source, path)
     raise PlanError(f"{path}: its format is told by .jsonl, .csv or .parquet")
+
+
+def batches_of_csv(source: Source, path: Path) -> Iterator[pa.RecordBatch]:
+    """The columns of a CSV file that the stream has, as text: Spark's casts decide what a value
+    means. There is at least one batch, if need be without rows."""
+    from pyarrow import csv
+
+    with csv.open_csv(path) as reader:
+        names = reader.schema.names
+    wanted = {name.lower() for name in source.columns.names}
+    columns = [name for name in names if named(name) in wanted]
+    if len(set(map(named, columns))) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise PlanError(f"{path}: there are two columns {twice}")
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        include_columns=columns if len(columns) == len(wanted) else names,
+        **NULLS_IN_CSV,
+    )
+    with csv.open_csv(path, convert_options=options) as reader:
+        yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+        yield from reader
+
+
+def named(column: str) -> str:
+    """How a column is called, whatever its case and the blanks around it."""
+    return column.strip().lower()
 
 
 def _from_json(source: Source, path: Path) -> RawEvents:
@@ -261,7 +284,7 @@ def arrival_clock(source: Source, rows: pa.Table, before: int = 0) -> Int64s | N
 
 def typed(source: Source, table: pa.Table) -> pa.Table:
     """The columns of the stream's schema, cast as Spark casts."""
-    have = {name.lower(): name for name in table.column_names}
+    have = {named(name): name for name in table.column_names}
     missing = [name for name in source.columns.names if name.lower() not in have]
     if missing and table.num_rows:
         raise PlanError(
@@ -277,9 +300,24 @@ def typed(source: Source, table: pa.Table) -> pa.Table:
         if column.type != field.type:
             whole = pa.table({field.name: column.combine_chunks()})
             kind = canonical(column.type)
-            column = evaluate(Cast(Column(field.name, kind), field.type), _canonical(whole, kind))
+            column = _cast(source, _canonical(whole, kind), Column(field.name, kind), field.type)
         columns.append(column)
     return pa.table(columns, schema=schema)
+
+
+def _cast(source: Source, rows: pa.Table, column: Column, kind: Any) -> pa.Array:
+    """A column as the type that the stream declares."""
+    try:
+        return evaluate(Cast(column, kind), rows)
+    except EvaluationError:
+        there = evaluate(Cast(column, kind, lenient=True), rows).is_valid()
+        misfits = rows.column(0).filter(pc.invert(there)).drop_null()
+        if not len(misfits):
+            raise
+        raise PlanError(
+            f"{misfits[0].as_py()!r} in the column {column.name} of {source.name} is no "
+            f"{type_name(kind)}: declare another type, or STRING and use try_cast"
+        ) from None
 
 
 def _canonical(table: pa.Table, kind: Any) -> pa.Table:

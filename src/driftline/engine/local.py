@@ -24,6 +24,7 @@ from driftline.engine.consistency import consistency
 from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.finalize import Finalize, Promises
 from driftline.engine.graph import Scheduler
+from driftline.engine.holding import Heartbeat, Holding
 from driftline.engine.inputs import RawEvents, joined_events
 from driftline.engine.source_time import NO_CLOCK, SourceTime, is_watched
 from driftline.model.arrays import to_arrow
@@ -47,6 +48,7 @@ class Options:
     batch: int = DEFAULT_BATCH
     scheduler: Scheduler = "drain"
     keep_open: bool = False
+    heartbeat: Heartbeat = "source"
 
 
 class _Feed:
@@ -103,8 +105,7 @@ class _Feed:
         promises = None
         if self.time is not None:
             promises = self._watched(self.time, events)
-        batch, dead = self.finalize.receive_events(events, promises)
-        return self.align.receive(0, batch), dead
+        return self.finalize.receive_events(events, promises)
 
     def _watched(self, time: SourceTime, events: RawEvents) -> Promises | None:
         """What the arrival of events promises; a guess goes to Align."""
@@ -125,12 +126,24 @@ class _Feed:
         """What the arrival clock shows, as far as this source knows."""
         return NO_CLOCK if self.time is None else self.time.now
 
-    def advance(self, now: int) -> Batch:
-        """The arrival clock, which all sources share, has come to `now`."""
+    def complete(self, batch: Batch) -> int:
+        """How far all has come, or probably has, with a batch."""
+        return BEGINNING if self.finalize is None else max(self.align.complete, batch.cti)
+
+    def aligned(self, batch: Batch, limit: int) -> Batch:
+        """What goes on when a batch has come, and others have come as far as the limit."""
+        if self.finalize is None:
+            return batch
+        self.align.limit = limit
+        return self.align.receive(0, batch)
+
+    def advanced(self, batch: Batch, now: int) -> Batch:
+        """A batch, and what more is known now that the clock, which all share, has come so far."""
         if self.time is None or self.finalize is None or now <= self.time.now:
-            return empty(self.schema)
+            return batch
         self.time.advance(now)
-        return self._through(_no_events(self.schema))[0]
+        more, _ = self._through(_no_events(self.schema))
+        return joined([batch, more])
 
     def counters(self) -> dict[str, dict[str, int]]:
         if self.finalize is None:
@@ -198,18 +211,18 @@ def run_all(
         [name for name, feed in feeds.items() if feed.inserts_only()],
     )
     graph.threads = True
+    holding = Holding(graph, options.heartbeat)
 
     def step(ready: dict[str, tuple[Batch, DeadLetters | None]]) -> Outputs:
         for batches in said.values():
             batches.clear()
-        for name, (batch, _) in ready.items():
+        now = max(feed.now for feed in feeds.values())
+        came = {name: feed.advanced(ready[name][0], now) for name, feed in feeds.items()}
+        limits = holding.limits({name: feed.complete(came[name]) for name, feed in feeds.items()})
+        for name, feed in feeds.items():
+            batch = feed.aligned(came[name], limits[name])
             if not batch.is_empty:
                 graph.push(name, batch)
-        now = max(feed.now for feed in feeds.values())
-        for name, feed in feeds.items():
-            promised = feed.advance(now)
-            if not promised.is_empty:
-                graph.push(name, promised)
         whole = {
             name: joined(batches) if batches else empty(plans[name].schema.arrow)
             for name, batches in said.items()

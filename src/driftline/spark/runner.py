@@ -9,6 +9,7 @@ before it has been taken and dealt with.
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Generator, Iterator, Mapping
@@ -114,7 +115,14 @@ def _run(
         yield from _started(query, kept, folder, {})
         return
     ended = all(map(is_closed, controls.values()))
-    yield from _started(query, kept, folder, ALL_THERE_IS)
+    for number, said in enumerate(_started(query, kept, folder, ALL_THERE_IS)):
+        if controls and ended and number == 0:
+            print(
+                f"driftline: an earlier run has closed the streams of {folder}, so that nothing "
+                "new can come; --keep-open would have left them open",
+                file=sys.stderr,
+            )
+        yield said
     if not ended and not options.keep_open:
         for control in controls.values():
             close(control)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
@@ -60,10 +62,11 @@ def session(
         builder = builder.config(key, value)
     if DEBUG in os.environ:
         builder = builder.config("spark.log.level", "WARN")
-        return cast("SparkSession", builder.getOrCreate())
+        with _interrupted_later():
+            return cast("SparkSession", builder.getOrCreate())
     for each in PYSPARKS_LOGGERS:
         logging.getLogger(each).setLevel(logging.CRITICAL)
-    with _silence():
+    with _silence(), _interrupted_later():
         made: SparkSession = builder.getOrCreate()
     return made
 
@@ -82,6 +85,27 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
                 spark.conf.unset(key)
             else:
                 spark.conf.set(key, old)
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Ctrl-C counts when all inside is done: a JVM that loses us while it starts would stay."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        came.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is note:  # Spark may have set its own
+            signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -131,9 +131,8 @@ def payload_name(place: int) -> str:
 
 def _required(source: Source, have: dict[str, str], name: str) -> str:
     if name.lower() not in have:
-        raise PlanError(
-            f"the stream {source.name} has no column {name}; it has {', '.join(have.values())}"
-        )
+        there = ", ".join(each for each in have.values() if not each.startswith("$"))
+        raise PlanError(f"the stream {source.name} has no column {name}; it has {there}")
     return have[name.lower()]
 
 

@@ -201,6 +201,8 @@ class _Reader:
                 raise refuse("WITH stands before INSERT and after it: one is enough", query)
             query.set("with_", node.args["with_"])
         plan = bind_query(query, self.names)
+        if name.lower() in self.names.read and name not in self._outputs:
+            raise refuse(f"the query reads {name}, which is what it fills: name another", node.this)
         columns = node.args.get("columns")
         if columns:
             plan = renamed(plan, columns, columns[0])
