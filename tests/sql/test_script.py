@@ -134,6 +134,13 @@ def test_what_is_refused_and_where(text: str, said: str) -> None:
     assert f" @ {place}" in whole
 
 
+def test_disorder_of_timestamps_has_a_unit() -> None:
+    stream = "CREATE STREAM s (t {}) WITH (time = 't', disorder = {});\nSELECT * FROM s"
+    assert refused(stream.format("TIMESTAMP", 5)).message.startswith("5 has no unit")
+    for kind, disorder in (("TIMESTAMP", 0), ("TIMESTAMP", "'5s'"), ("INT", 5)):
+        read_script(stream.format(kind, disorder))
+
+
 def test_a_query_cannot_fill_what_it_reads() -> None:
     text = "CREATE STREAM s (x INT);\nINSERT INTO s SELECT * FROM s"
     assert refused(text).message == "the query reads s, which is what it fills: name another"

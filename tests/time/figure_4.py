@@ -16,37 +16,45 @@ class Figure4:
     delta: float = 0.0
     win: float = 0.0
     num: int = 0
+    falls: int = 0
     tried: int = 0
     raised: int = 0
-    falls: int = 0
+    period: float = 0.0
 
     def observe(self, estimate: float) -> None:
-        self._adapt()
+        before = self.delta
+        raised = estimate > self.delta
         self.num += 1
-        if estimate > self.delta:
+        if raised:
             self.delta, self.win, self.num = estimate, 0.0, 0
-            self.raised += 1
-            self.falls = 0
         else:
             self.win = max(self.win, estimate)
             if self.num > self.window:
-                lower = self.alpha * self.delta + (1 - self.alpha) * self.win
-                self._fall(lower < self.delta)
-                self.delta, self.win, self.num = lower, 0.0, 0
-
-    def _adapt(self) -> None:
-        if self.rate is None:
-            return
-        if self.tried >= self.window:
-            if self.raised > self.rate * self.tried:
-                self.window *= 2
-            self.tried = self.raised = 0
-        self.tried += 1
-
-    def _fall(self, falls: bool) -> None:
-        if self.rate is None:
-            return
-        self.falls = self.falls + 1 if falls else 0
-        if self.falls == 8:
-            self.window = max(self.window // 2, math.ceil(1 / self.rate))
+                self.delta = self.alpha * self.delta + (1 - self.alpha) * self.win
+                self.win, self.num = 0.0, 0
+                if self.rate is not None:
+                    self._fallen(self.delta < before)
+        if raised:
             self.falls = 0
+        if self.rate is not None:
+            self._adapt(raised, self.rate)
+
+    def _fallen(self, lower: bool) -> None:
+        self.falls = self.falls + 1 if lower else 0
+        if self.falls == 8:
+            self.window = max(self.window // 2, 8)
+            self.falls = 0
+
+    def _adapt(self, raised: bool, rate: float) -> None:
+        if self.tried == 0:
+            self.period = self.period or max(self.window, math.ceil(4 / rate))
+        self.tried += 1
+        self.raised += raised
+        if raised and self.raised > rate * self.period:
+            self.window *= 2
+        elif self.tried < self.period:
+            return
+        elif 4 * self.raised < rate * self.period:
+            self.window = max(self.window // 2, 8)
+        self.tried = self.raised = 0
+        self.period = max(self.window, math.ceil(4 / rate))

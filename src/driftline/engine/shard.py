@@ -69,6 +69,7 @@ class SourcePort:
     plain: bool
     remember: int
     timing: Timing | None = None
+    time_place: int | None = None  # of the column that has the values of vs, and is not sent
     primary: bool = True  # the port that says what is dead
 
 
@@ -301,12 +302,21 @@ class _Source:
         else:
             nothing = np.empty(0, np.int64)
             vs = np.concatenate([times_of(part, "vs") for _, part in full]) if full else nothing
+            payload = self._with_time(payload, vs)
             high = max((parcel.high for parcel in parcels), default=BEGINNING)
             cti = max((parcel.cti for parcel in parcels), default=BEGINNING)
             if self.time is not None:
                 cti = max(cti, self._moment(self.time, times))
             batch, dead = self.finalize.receive_moment(vs, payload, high, cti)
         return self.align.receive(0, batch), dead
+
+    def _with_time(self, payload: pa.RecordBatch, vs: Int64s) -> pa.RecordBatch:
+        place = self.port.time_place
+        if place is None:
+            return payload
+        field = self.schema.field(place)
+        times = pa.array(vs).cast(field.type)
+        return payload.set_column(place, field, times)
 
     def _moment(self, time: SourceTime, times: Sequence[Parcel]) -> int:
         """What the tasks say of what has come at one moment promises after it."""

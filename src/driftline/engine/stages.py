@@ -11,7 +11,7 @@ from driftline.engine.shard import SourcePort, Stage
 from driftline.engine.source_time import is_watched
 from driftline.model.time import INFINITY
 from driftline.plan.closing import Delays, delays
-from driftline.plan.fragments import Fragment, Prefix
+from driftline.plan.fragments import Fragment, Input, Prefix
 from driftline.plan.needed import needed
 from driftline.plan.nodes import Source
 
@@ -88,7 +88,9 @@ def stages(
             prefixes[source.name] = each.origin
             of_source = from_sources.setdefault(source.name, {})
             reading = readings[source.name]
-            whole = reading.has_dead_letters(source, options)
+            if reading.has_dead_letters(source, options):
+                columns = tuple(range(len(each.leaf.schema)))
+            time = _time_place(each, reading, options)
             here.setdefault(
                 each.leaf.name,
                 SourcePort(
@@ -97,10 +99,12 @@ def stages(
                     reading.plain,
                     reading.remember(source, options),
                     source.timing if reading.watched(source, options) else None,
+                    time,
                     primary=not of_source,
                 ),
             )
-            _add(of_source, Target(*place, each.keys, None if whole else columns))
+            sent = tuple(column for column in columns if column != time)
+            _add(of_source, Target(*place, each.keys, sent))
     closing = _closing(fragments, readings)
     made = tuple(
         Stage(
@@ -131,6 +135,19 @@ def _closing(fragments: Sequence[Fragment], readings: Mapping[str, Reading]) -> 
                 plain.add(each.leaf.name)
         answers[fragment.name] = delays(fragment.plan, plain, leaves)
     return leaves
+
+
+def _time_place(each: Input, reading: Reading, options: Options) -> int | None:
+    """Where the column is in a leaf that need not be sent, because its values are those of vs."""
+    assert isinstance(each.origin, Prefix)
+    source = each.origin.source
+    if not reading.plain or reading.by_times(source, options) or each.origin.steps:
+        return None
+    if source.time is None:
+        return None
+    place = source.columns.names.index(source.time)
+    name = each.leaf.schema.names[place]
+    return None if any(name in key.columns() for key in each.keys) else place
 
 
 def _add(targets: dict[tuple[int, str], Target], target: Target) -> None:

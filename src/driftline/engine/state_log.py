@@ -102,14 +102,13 @@ class StateLog:
         head = self.head
         shard = self._current()
         answer = shard.step(parcels)
-        entry = parcels_to_bytes(parcels)
         head.version += 1
-        head.logged += len(entry)
+        head.logged += sum(len(parcel.data) for parcel in parcels)
         head.tokens.append(uuid.uuid4().hex)
         if head.logged > max(LEAST, 2 * head.size) or head.version - head.snapshot >= LONGEST:
             self._write(shard)
         else:
-            self.store.put(f"log {head.version}", entry)
+            self.store.put(f"log {head.version}", parcels_to_bytes(parcels))
         head.counters = shard.counters()
         self.store.put(HEAD, head.to_bytes())
         self.kept[head.lineage] = Kept(head.tokens[-1], shard)

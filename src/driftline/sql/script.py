@@ -35,6 +35,7 @@ from driftline.sql.query import bind_query
 from driftline.sql.scope import Relations
 from driftline.sql.syntax import CreateStream, CreateView, InsertInto, Setting
 from driftline.sql.tables import renamed, same_time
+from driftline.sql.windows import is_bare
 
 RESULT = "result"
 EMITS = ("perfect", "ordered", "eager")
@@ -147,6 +148,11 @@ class _Reader:
             stamps = said.name.lower() == "true"
         name = node.this.name
         said_of_time = {key: options[key].name for key in BOUNDS if key in options}
+        for key in ("disorder", "skew"):
+            if stamps and key in options and is_bare(options[key]):
+                raise refuse(
+                    f"{options[key].name} has no unit: write '5s' or '2 min'", options[key]
+                )
         with at(next((options[key] for key in said_of_time), node)):
             known = timing(schema, stamps, **said_of_time)
         source = nodes.Source(name, schema, time, stamps, known)
@@ -247,7 +253,8 @@ class _Reader:
         self.settings[key] = said
 
     def _remark_on_order(self, node: exp.Expr) -> None:
-        if node.args.get("order") is not None and node.args.get("limit") is None:
+        cuts = node.args.get("limit") or node.args.get("offset")
+        if node.args.get("order") is not None and cuts is None:
             line, column = place_of(node.args["order"])
             self.notes.append(
                 f"line {line}, column {column}: ORDER BY without LIMIT has no effect: the changes "

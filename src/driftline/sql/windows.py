@@ -70,7 +70,7 @@ def window_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
 def duration(node: exp.Expr, stamps: bool) -> int:
     """A duration in ticks."""
     with at(node):
-        if stamps and _is_bare(node):
+        if stamps and is_bare(node):
             raise refuse(f"{node.this} has no unit: write {node.this} SECONDS or the like", node)
         if isinstance(node, Duration):
             return ticks(node.this, stamps)
@@ -88,7 +88,7 @@ def duration(node: exp.Expr, stamps: bool) -> int:
         return ticks(int(value.value), stamps)
 
 
-def _is_bare(node: exp.Expr) -> bool:
+def is_bare(node: exp.Expr) -> bool:
     """Whether it is a number without a unit; zero needs none."""
     text = str(node.this) if isinstance(node, (Duration, exp.Literal)) else ""
     return text.isdigit() and int(text) > 0

@@ -4,9 +4,10 @@
 new window. After more than W observations without one, δ falls to α δ + (1 - α) · (the greatest
 observation of the window), and a new window starts.
 
-With a rate, W itself adapts. Over every W observations: if a greater share of them than the rate
-raised δ, W doubles. When δ has fallen over `MANY_FALLS` windows on end, W is halved. W is never
-less than 1 / rate: fewer observations cannot tell so small a share.
+With a rate, W itself adapts. In a period of W observations, but no fewer than 4 / rate: as soon as
+more of them have raised δ than the rate allows in all of it, W doubles; if in the end fewer than a
+quarter of that have, W is halved; then a new period starts. And when δ has fallen over `MANY_FALLS`
+windows on end, W is halved.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ FOREVER = 2**62
 """The W that never lets an estimate fall: the greatest skew ever seen."""
 
 MANY_FALLS = 8
+ENOUGH = 4
+"""So many raises are allowed in a period at least: fewer would tell nothing."""
+LEAST_WINDOW = 8
 NO_RATE = -1.0
 
 
@@ -42,15 +46,18 @@ class Estimates:
     """How many observations the present window has: the paper's num."""
     window: Int64s
     """W, of each."""
+    period: Int64s
     tried: Int64s
+    """How many observations the present period has, and below, how many raised the estimate."""
     raised: Int64s
     falls: Int64s
 
     @staticmethod
-    def new(count: int, window: int) -> Estimates:
-        whole = [np.zeros(count, np.int64) for _ in range(5)]
-        whole[1][:] = window
-        return Estimates(np.zeros(count), np.zeros(count), *whole)
+    def new(count: int, window: int, rate: float = NO_RATE) -> Estimates:
+        seen, windows, periods, *others = (np.zeros(count, np.int64) for _ in range(6))
+        windows[:] = window
+        periods[:] = FOREVER if rate < 0 else max(window, math.ceil(ENOUGH / rate))
+        return Estimates(np.zeros(count), np.zeros(count), seen, windows, periods, *others)
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """In the order in which the kernel takes them."""
@@ -91,13 +98,13 @@ def adaptivity(window: int | None, alpha: float, target: float | None) -> tuple[
 
 
 @njit(cache=True, nogil=True, inline="always")
-def shortfall(reference: int, time: int) -> float:
+def shortfall(reference: int, time: int) -> int:
     """The observation at an arrival: the least lag that allows this time after that one."""
     if time > reference:
-        return 0.0
+        return 0
     if time < 0 and reference > LONGEST + time:  # the difference may not fit into 64 bits
-        return float(LONGEST)
-    return float(reference - time + 1)
+        return LONGEST
+    return reference - time + 1
 
 
 @njit(cache=True, nogil=True)
@@ -105,42 +112,48 @@ def observe(
     k: int,
     observation: float,
     count: int,
+    above: int,
     alpha: float,
     rate: float,
     delta: Float64s,
     highest: Float64s,
     seen: Int64s,
     window: Int64s,
+    period: Int64s,
     tried: Int64s,
     raised: Int64s,
     falls: Int64s,
 ) -> None:
-    """An observation for estimate k, so many times.
+    """So many observations for estimate k, of which this is the greatest, and so many are `above` it.
 
     Kernels do what is done most often themselves, because a call costs more: an observation that
-    neither raises the estimate nor ends a window only counts.
+    neither raises the estimate nor ends a window or a period only counts.
     """
     seen[k] += count
-    if tried[k] >= window[k]:
-        if rate >= 0 and raised[k] > rate * tried[k]:
-            window[k] = min(2 * window[k], FOREVER)
-        tried[k] = raised[k] = 0
     tried[k] += count
     if observation > delta[k]:
         delta[k] = observation
         highest[k] = 0
         seen[k] = 0
-        raised[k] += count
+        raised[k] += above
         falls[k] = 0
-        return
-    highest[k] = max(highest[k], observation)
-    if seen[k] > window[k]:
-        lower = alpha * delta[k] + (1 - alpha) * highest[k]
-        if rate >= 0:
+        if rate >= 0 and raised[k] > rate * period[k]:
+            window[k] = min(2 * window[k], FOREVER)
+            tried[k] = period[k]
+    else:
+        highest[k] = max(highest[k], observation)
+        if seen[k] > window[k]:
+            lower = alpha * delta[k] + (1 - alpha) * highest[k]
             falls[k] = falls[k] + 1 if lower < delta[k] else 0
-            if falls[k] >= MANY_FALLS:
-                window[k] = max(window[k] // 2, math.ceil(1 / rate))
+            delta[k] = lower
+            highest[k] = 0
+            seen[k] = 0
+            if rate >= 0 and falls[k] >= MANY_FALLS:
+                window[k] = max(window[k] // 2, LEAST_WINDOW)
                 falls[k] = 0
-        delta[k] = lower
-        highest[k] = 0
-        seen[k] = 0
+    if tried[k] >= period[k]:
+        if rate >= 0:
+            if ENOUGH * raised[k] < rate * period[k]:
+                window[k] = max(window[k] // 2, LEAST_WINDOW)
+            period[k] = max(window[k], math.ceil(ENOUGH / rate))
+        tried[k] = raised[k] = 0

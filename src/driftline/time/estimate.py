@@ -37,6 +37,10 @@ from driftline.time.uniform import PIECE, arrivals, described
 DISORDER, SKEW = 0, 1
 """Places of the two estimates."""
 
+COUNT, MOST, ABOVE, ALL = range(4)
+"""What is gathered for each estimate in the present unit of the clock: how many observations, the
+greatest, how many above the estimate; and how many there were in all units before."""
+
 TARGET = 0.001
 WARM_UP = 100
 """So many arrivals with something to compare them with, before anything is guessed."""
@@ -72,8 +76,8 @@ class Estimated:
         self.unit = unit
         start, self._alpha, self._rate = adaptivity(window, alpha, target)
         self._state = Sources.none()
-        self._estimates = Estimates.new(2, start)
-        self._compared = np.zeros(1, np.int64)
+        self._estimates = Estimates.new(2, start, self._rate)
+        self._gathered = np.zeros((2, 4), np.int64)
 
     def arrive(
         self, clock: object, sources: object, times: object, counts: object | None = None
@@ -122,7 +126,7 @@ class Estimated:
         effective = self._state.effective
         disorder = int(self._estimates.lags()[DISORDER])
         own = np.where(effective > BEGINNING + disorder, effective - disorder, BEGINNING)
-        if self._compared[0] < self.warm_up:
+        if self._gathered[SKEW, ALL] < self.warm_up:
             own[:] = BEGINNING
         count = int(self._state.arrived().max(initial=-1)) + 1
         return np.maximum(own, told)[:count]
@@ -159,13 +163,13 @@ class Estimated:
     def snapshot(self) -> dict[str, Int64s]:
         sources = {_SOURCES + name: array for name, array in self._state.snapshot().items()}
         learned = {_ESTIMATES + name: array for name, array in self._estimates.snapshot().items()}
-        return sources | learned | {"compared": self._compared.copy()}
+        return sources | learned | {"gathered": self._gathered.copy()}
 
     def restore(self, arrays: Mapping[str, Int64s]) -> None:
         """Become what `snapshot` was taken of."""
         self._state = Sources.restored(_part(arrays, _SOURCES))
         self._estimates = Estimates.restored(_part(arrays, _ESTIMATES))
-        self._compared = np.array(arrays["compared"])
+        self._gathered = np.array(arrays["gathered"])
 
     def _parameters(self) -> tuple[int, int, int]:
         return self.unit, -1 if self.timeout is None else self.timeout, self.warm_up
@@ -220,6 +224,7 @@ def _absorb(
     highest: Float64s,
     seen: Int64s,
     window: Int64s,
+    period: Int64s,
     tried: Int64s,
     raised: Int64s,
     falls: Int64s,
@@ -255,21 +260,12 @@ def _absorb(
             late[source] += count
         for k in range(2):
             reference = effective[source] if k == DISORDER else scalars[live.TOP]
-            if reference == BEGINNING:
-                continue
-            below = shortfall(reference, time)
-            full = seen[k] + count > window[k] or tried[k] >= window[k]
-            if below > delta[k] or full:
-                observe(
-                    k, below, count, alpha, rate,
-                    delta, highest, seen, window, tried, raised, falls,
-                )  # fmt: skip
-            else:
-                seen[k] += count
-                tried[k] += count
-                highest[k] = max(highest[k], below)
-        if scalars[live.TOP] > BEGINNING:
-            compared[0] += count
+            if reference > BEGINNING:
+                below = shortfall(reference, time)
+                gathered[k, COUNT] += count
+                gathered[k, MOST] = max(gathered[k, MOST], below)
+                if below > delta[k]:
+                    gathered[k, ABOVE] += count
         if heard[source] == 0:
             scalars[live.SEEN] += 1
         heard[source] += count

@@ -59,7 +59,7 @@ class EstimatedBounds:
         self.unit = unit
         self.timeout = timeout
         start, self._alpha, self._rate = adaptivity(window, alpha, target)
-        self._estimates = Estimates.new(sources * sources * len(waits), start)
+        self._estimates = Estimates.new(sources * sources * len(waits), start, self._rate)
         length = int(self.waits.max(initial=0)) // unit + 3
         self._state: dict[str, Int64s] = {
             "scalars": np.array([NEVER, NEVER, NEVER, BEGINNING], np.int64),
@@ -175,6 +175,7 @@ def _absorb(
     highest: Float64s,
     seen: Int64s,
     window: Int64s,
+    period: Int64s,
     tried: Int64s,
     raised: Int64s,
     falls: Int64s,
@@ -200,12 +201,12 @@ def _absorb(
             for t in range(count):
                 skew = 0.0
                 if references[i, t] > BEGINNING:
-                    skew = shortfall(references[i, t], time)
+                    skew = float(shortfall(references[i, t], time))
                 k = (i * n + source) * count + t
-                if skew > delta[k] or seen[k] >= window[k] or tried[k] >= window[k]:
+                if skew > delta[k] or seen[k] >= window[k] or tried[k] + 1 >= period[k]:
                     observe(
-                        k, skew, 1, alpha, rate,
-                        delta, highest, seen, window, tried, raised, falls,
+                        k, skew, 1, 1, alpha, rate,
+                        delta, highest, seen, window, period, tried, raised, falls,
                     )  # fmt: skip
                 else:
                     seen[k] += 1
