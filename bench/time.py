@@ -1,4 +1,4 @@
-"""Time management: arrivals per second, very many sources, what grouping costs, and figure 5.
+"""Time management: arrivals per second, very many sources, and what grouping costs.
 
 Events come from sensors whose clocks deviate by up to 100 ms, over a network that takes up to 200.
 """
@@ -21,7 +21,6 @@ from driftline.time.estimate import Estimated
 from driftline.time.estimated_bounds import EstimatedBounds
 from driftline.time.groups import GroupedHeartbeats, grouped, grouped_sensors, grouping_delay
 from driftline.time.heartbeats import HeartbeatGenerator
-from driftline.time.labels import Operator, heartbeats, memory_aware, operator_level, query_level
 from driftline.time.presets import sensors
 from driftline.time.uniform import UniformHeartbeats
 
@@ -48,7 +47,6 @@ class TimeReport:
     events: int
     speeds: dict[str, float] = field(default_factory=dict)
     groups: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)
-    plans: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def print(self) -> None:
         console = Console(width=110)
@@ -63,10 +61,6 @@ class TimeReport:
         for name, (speed, state, delay, stream) in self.groups.items():
             table.add_row(name, f"{speed:.2f}", f"{state:.0f}", f"{delay:.1f}", f"{stream:.1f}")
         console.print(table)
-        table = Table("figure 5, heartbeats by", "most tuples held", "work left when S3 catches up")
-        for name, (held, work) in self.plans.items():
-            table.add_row(name, f"{held:,}", f"{work:,.0f}")
-        console.print(table)
 
     def as_dict(self) -> dict[str, object]:
         return {
@@ -80,10 +74,6 @@ class TimeReport:
                     "stream delay ms": round(stream, 2),
                 }
                 for name, (speed, state, delay, stream) in self.groups.items()
-            },
-            "figure 5": {
-                name: {"most tuples held": held, "work left": round(work)}
-                for name, (held, work) in self.plans.items()
             },
         }
 
@@ -109,10 +99,6 @@ def measure(events: int) -> TimeReport:
     for name, (make, columns) in makers.items():
         report.speeds[name] = events / seconds(lambda m=make, c=columns: _run(m(), *c)) / 1e6
     _group(report, events)
-    for name, labels in (
-        ("query", query_level), ("operator", operator_level), ("memory-aware", memory_aware),
-    ):  # fmt: skip
-        report.plans[name] = _figure_5(lambda root, of=labels: of(root))
     return report
 
 
@@ -161,22 +147,3 @@ def _group(report: TimeReport, events: int) -> None:
         report.groups["1 group" if groups == 1 else f"{groups} groups"] = (
             len(clocks) / taken / 1e6, state / 1024, delay.mean, delay.stream_mean,
         )  # fmt: skip
-
-
-def _figure_5(labels: Callable[[Operator], dict[str, frozenset[str]]]) -> tuple[int, float]:
-    """O1 joins S1 and S2 and gives three for one; O2 joins that with S3, which is 500 behind.
-
-    One tuple of each stream a tick. Held are tuples before O1, between O1 and O2, and of S3. Work
-    is what O1 and O2 have to take in at once when S3 has caught up.
-    """
-    behind, ticks, proliferation = 500, 1_000, 3
-    first = Operator("O1", streams=frozenset({"S1", "S2"}), selectivity=proliferation)
-    root = Operator("O2", (first,), frozenset({"S3"}))
-    most, work = 0, 0.0
-    for now in range(behind, ticks):
-        beats = heartbeats(labels(root), {"S1": now, "S2": now, "S3": now - behind})
-        before = 2 * (now - beats["O1"])
-        between = 2 * proliferation * max(beats["O1"] - beats["O2"], 0)
-        most = max(most, before + between + now - behind - beats["O2"])
-        work = float(before + 2 * proliferation * (now - beats["O2"]))
-    return most, work

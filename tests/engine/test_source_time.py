@@ -169,3 +169,39 @@ def test_a_guess_ends_the_waiting_and_what_is_later_still_counts() -> None:
     assert not any([len(said.batch) for said in silent][:-1])
     history = query.run({"s": rows}, batch=50, block="inf").history()
     assert history["n"].to_pylist() == [1, 2, 1]
+
+
+@settings(max_examples=40)
+@given(
+    rows=ROWS, bounds=BOUNDS, batch=st.integers(1, 15), shards=st.integers(1, 3),
+    tasks=st.integers(1, 2), move_at=st.integers(0, 3),
+)  # fmt: skip
+def test_what_comes_at_one_moment_is_judged_by_what_came_before(
+    rows: list[dict[str, object]],
+    bounds: dict[str, Any],
+    batch: int,
+    shards: int,
+    tasks: int,
+    move_at: int,
+) -> None:
+    """Records of a DataFrame: however many tasks read them and shards hold them."""
+    stream = dl.stream("s", COLUMNS, time="ts", **bounds)
+    source = stream.plan.sources()["s"]
+    assert isinstance(source, Source)
+    events = events_from(source, rows)
+    seen = []
+    for count, readers in ((1, 1), (shards, tasks)):
+        cluster = Cluster(
+            stream.select("id", "ts").plan,
+            {"s": Reading(plain=True, ordered=False)},
+            Options(Level.EAGER, batch=batch, keep_open=True),
+            count,
+        )
+        said = []
+        for step, first in enumerate(range(0, len(events), batch)):
+            part = cluster.step({"s": events.slice(first, first + batch)}, readers)
+            said.append(sorted(repr(row) for each in part for row in each.payload.to_pylist()))
+            if step == move_at:
+                cluster.move()
+        seen.append((said, cluster.dead))
+    assert seen[0] == seen[1]

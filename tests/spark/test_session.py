@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
-from driftline.spark.session import _interrupted_later, _silence
+from driftline.spark.session import _nothing_left, _silence
 
 
-def test_an_interrupt_waits_until_all_is_done() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    done = []
-    with pytest.raises(KeyboardInterrupt), _interrupted_later():
-        os.kill(os.getpid(), signal.SIGINT)
-        done.append(1)
-    assert done == [1]
-    assert signal.getsignal(signal.SIGINT) is before
+def start_something(found: list[subprocess.Popen[bytes]]) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    found.append(process)
+    raise KeyboardInterrupt
+
+
+def test_who_is_interrupted_leaves_no_process() -> None:
+    found: list[subprocess.Popen[bytes]] = []
+    with pytest.raises(KeyboardInterrupt), _nothing_left():
+        start_something(found)
+    assert found[0].wait(10) == -signal.SIGKILL
 
 
 def test_a_process_started_in_silence_has_nowhere_to_complain(

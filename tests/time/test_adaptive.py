@@ -22,7 +22,7 @@ def test_figure_4(observed: list[int], window: int, alpha: float, rate: float | 
     limit = NO_RATE if rate is None else rate
     mine, plain = Estimates.new(1, window, limit), Figure4(window, alpha, rate)
     for each in observed:
-        observe(0, float(each), 1, alpha, limit, *mine.arrays())
+        observe(0, float(each), 1, 1, alpha, limit, *mine.arrays())
         plain.observe(each)
         assert mine.delta[0] == plain.delta
         assert mine.window[0] == plain.window
@@ -41,16 +41,16 @@ def test_an_estimate_rises_at_once_and_falls_by_windows() -> None:
 def test_windows_grow_with_raises_and_shrink_without() -> None:
     estimates = Estimates.new(1, 10, 0.1)
     for each in range(1, 16):  # more than 4 raises of the 40 in a period, three times
-        observe(0, float(each), 1, 0.5, 0.1, *estimates.arrays())
+        observe(0, float(each), 1, 1, 0.5, 0.1, *estimates.arrays())
     assert estimates.window[0] == 80
     for _ in range(1_000):
-        observe(0, 0.0, 1, 0.5, 0.1, *estimates.arrays())
+        observe(0, 0.0, 1, 1, 0.5, 0.1, *estimates.arrays())
     assert estimates.window[0] == 8
     assert estimates.delta[0] < 1
 
 
 def test_a_shortfall_is_the_least_lag_that_allows_a_time() -> None:
-    assert [shortfall(10, time) for time in (11, 10, 7)] == [0.0, 1.0, 4.0]
+    assert [shortfall(10, time) for time in (11, 10, 7)] == [0, 1, 4]
     assert shortfall(2**62, -(2**62)) == LONGEST
 
 

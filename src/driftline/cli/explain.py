@@ -189,13 +189,15 @@ def _is_closed(node: Node) -> bool:
 
 
 def _source(node: Source) -> Remarks:
+    from driftline.plan.durations import span
+
     if node.time is None:
         lifetimes = "those of the event log"
     else:
         lifetimes = f"those of the event log, or [{node.time}, ∞) for plain records"
     final = "ctis of the log"
     if node.disorder is not None:
-        late = _span(node.disorder, node.timestamps)
+        late = span(node.disorder, node.timestamps)
         final += f", or for plain records the latest time less {late}"
     return Remarks(
         lifetimes,
@@ -206,7 +208,9 @@ def _source(node: Source) -> Remarks:
 
 
 def _window(node: Window) -> str:
-    size, slide = (_span(each, node.timestamps) for each in (node.size, node.slide))
+    from driftline.plan.durations import span
+
+    size, slide = (span(each, node.timestamps) for each in (node.size, node.slide))
     match node.form:
         case "sliding":
             return f"[vs, vs + {size})"
@@ -217,20 +221,6 @@ def _window(node: Window) -> str:
         case "unbounded":
             return "[vs, ∞)"
     return f"from {node.start}, for {node.duration}"
-
-
-def _span(ticks: int, timestamps: bool) -> str:
-    """A duration as it would be written."""
-    from driftline.model.time import INFINITY, TICKS_PER_SECOND
-
-    if ticks == INFINITY:
-        return "∞"
-    if not timestamps:
-        return str(ticks)
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        if ticks and ticks % (length * TICKS_PER_SECOND) == 0:
-            return f"{ticks // (length * TICKS_PER_SECOND)} {unit}"
-    return f"{ticks} µs"
 
 
 def _join_keys(node: Join) -> str:

@@ -325,8 +325,8 @@ class _Source:
             whole = pa.concat_batches(parts)
             clock = int(times_of(whole, "clock").max())
             time.take_moment(
-                times_of(whole, "least"),
                 times_of(whole, "vs"),
+                times_of(whole, "count"),
                 whole.column("source"),
                 None if clock == NO_CLOCK else clock,
             )

@@ -32,6 +32,7 @@ from driftline.engine.parcels import (
 from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT, RETRACT
 from driftline.model.time import BEGINNING
+from driftline.time.estimate import summary
 
 Int64s = NDArray[np.int64]
 
@@ -40,6 +41,8 @@ KIND, VS, VE, VN, POSITION, CLOCK = "$kind", "$vs", "$ve", "$vn", "$position", "
 arrival clock (in milliseconds) where it is known."""
 
 RAW = (KIND, VS, VE, VN, POSITION, CLOCK)
+
+NO_CLOCKS = np.empty(0, np.int64)
 
 
 def source_parcels(
@@ -118,16 +121,22 @@ def _at_one_moment(
 
 
 def _summary(columns: dict[str, Int64s], payload: pa.RecordBatch, watch: Watch) -> pa.RecordBatch:
-    """The least and the greatest time of each source, and when they came."""
-    clock = columns.get(CLOCK, np.full(payload.num_rows, NO_CLOCK, np.int64))
-    source = pa.nulls(payload.num_rows) if watch.source is None else payload.column(watch.source)
-    rows = pa.table({"source": source, "vs": columns[VS], "clock": clock})
-    if KIND in columns:
-        rows = rows.filter(pa.array(columns[KIND] == INSERT))
-    found = rows.group_by("source", use_threads=False).aggregate(
-        [("vs", "min"), ("vs", "max"), ("clock", "max")]
+    """The times of each source in a few rows (see `time.estimate.summary`), and when they came."""
+    inserts = columns[KIND] == INSERT if KIND in columns else np.ones(payload.num_rows, np.bool_)
+    vs, clock = columns[VS][inserts], columns[CLOCK][inserts] if CLOCK in columns else NO_CLOCKS
+    names = pa.nulls(len(vs), pa.string())
+    if watch.source is not None:
+        names = payload.column(watch.source).filter(pa.array(inserts))
+    coded = names.dictionary_encode("encode")
+    codes, times, counts = summary(coded.indices.to_numpy(zero_copy_only=False), vs)
+    return pa.RecordBatch.from_pydict(
+        {
+            "source": coded.dictionary.take(pa.array(codes)),
+            "vs": times,
+            "count": counts,
+            "clock": np.full(len(times), clock.max(initial=NO_CLOCK)),
+        }
     )
-    return found.rename_columns(["source", "least", "vs", "clock"]).combine_chunks().to_batches()[0]
 
 
 def _ordered(

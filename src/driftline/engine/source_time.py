@@ -59,18 +59,15 @@ class SourceTime:
         return _ctis(told)
 
     def take_moment(
-        self, least: Int64s, greatest: Int64s, sources: pa.Array | None, clock: int | None = None
+        self, times: Int64s, counts: Int64s, sources: pa.Array | None, clock: int | None = None
     ) -> None:
-        """The least and the greatest times of sources, which came at one moment, after which there
-        is another."""
+        """Inserts that came at one moment, after which there is another: times, and how many had
+        each (see `time.estimate.summary`)."""
         if clock is None:
             clock = 0 if self.timing.needs_clock else self.came
         self.now = max(self.now, clock)
-        numbers = self._numbers(sources, len(greatest))
-        if self.is_guess:
-            self.heartbeats.arrive(self.now, numbers, least)
-        self.heartbeats.arrive(self.now, numbers, greatest)
-        self.came += len(greatest)
+        self.heartbeats.arrive(self.now, self._numbers(sources, len(times)), times, counts)
+        self.came += int(counts.sum())
         self.heartbeats.heartbeat(self.now)
 
     def advance(self, now: int) -> None:

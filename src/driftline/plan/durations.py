@@ -1,4 +1,4 @@
-"""Durations as people write them: "5 minutes", "250ms", "1h 30m", or a number of ticks."""
+"""Durations as people write and read them: "5 minutes", "250ms", "1h 30m", a number of ticks."""
 
 from __future__ import annotations
 
@@ -59,6 +59,22 @@ def ticks(duration: int | str, timestamps: bool) -> int:
     if not text or total != int(total):
         raise PlanError(f"{duration!r} is not a whole number of microseconds")
     return _checked(int(total), duration)
+
+
+def span(ticks: int, timestamps: bool) -> str:
+    """A duration as it would be written.
+
+    >>> span(300_000_000, True), span(250_000, True), span(7, False), span(INFINITY, True)
+    ('5 min', '250 ms', '7', '∞')
+    """
+    if ticks == INFINITY:
+        return "∞"
+    if not timestamps:
+        return str(ticks)
+    for unit in ("d", "h", "min", "s", "ms"):
+        if ticks and ticks % _UNITS[unit] == 0:
+            return f"{ticks // _UNITS[unit]} {unit}"
+    return f"{ticks} µs"
 
 
 def _checked(number: int, duration: int | str) -> int:

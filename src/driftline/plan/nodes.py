@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from driftline.plan.durations import span
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Expression
 from driftline.plan.resolver import parse_expression
 from driftline.plan.timing import NOTHING_KNOWN, Timing
-from driftline.plan.types import BIGINT, INT, TIMESTAMP, Field, Schema, type_name
+from driftline.plan.types import BIGINT, INT, TIMESTAMP, Field, Schema, is_timestamp, type_name
 
 __all__ = [
     "Aggregate",
@@ -240,11 +241,12 @@ class Window(_OneInput):
     duration: Expression | None = None
 
     def label(self) -> str:
+        size, slide = (span(each, self.timestamps) for each in (self.size, self.slide))
         match self.form:
             case "sliding":
-                return f"window [RANGE {self.size}]"
+                return f"window [RANGE {size}]"
             case "hopping":
-                return f"window [RANGE {self.size} SLIDE {self.slide}]"
+                return f"window [RANGE {size} SLIDE {slide}]"
             case "general":
                 return f"window [FROM {self.start} FOR {self.duration}]"
         return f"window [{self.form.upper()}]"
@@ -278,7 +280,8 @@ class WindowColumns(_OneInput):
 
     def label(self) -> str:
         by = f" by {self.time}" if self.time else ""
-        return f"windows of {self.size} every {self.slide}{by}"
+        stamps = is_timestamp(self.schema.fields[-1].type)
+        return f"windows of {span(self.size, stamps)} every {span(self.slide, stamps)}{by}"
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
+import subprocess
 import sys
-import threading
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
@@ -62,11 +62,11 @@ def session(
         builder = builder.config(key, value)
     if DEBUG in os.environ:
         builder = builder.config("spark.log.level", "WARN")
-        with _interrupted_later():
+        with _nothing_left():
             return cast("SparkSession", builder.getOrCreate())
     for each in PYSPARKS_LOGGERS:
         logging.getLogger(each).setLevel(logging.CRITICAL)
-    with _silence(), _interrupted_later():
+    with _silence(), _nothing_left():
         made: SparkSession = builder.getOrCreate()
     return made
 
@@ -88,24 +88,17 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
 
 
 @contextmanager
-def _interrupted_later() -> Iterator[None]:
-    """Ctrl-C counts when all inside is done: a JVM that loses us while it starts would stay."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-
-    def note(number: int, frame: object) -> None:
-        came.append(number)
-
-    before = signal.signal(signal.SIGINT, note)
+def _nothing_left() -> Iterator[None]:
+    """A JVM that loses us while it starts would stay: who is interrupted inside kills it. It is
+    still in the hands of the function that was about to return it."""
     try:
         yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is note:  # Spark may have set its own
-            signal.signal(signal.SIGINT, before)
-    if came:
-        raise KeyboardInterrupt
+    except KeyboardInterrupt as interrupt:
+        for frame, _ in traceback.walk_tb(interrupt.__traceback__):
+            for value in list(frame.f_locals.values()):
+                if isinstance(value, subprocess.Popen):
+                    value.kill()
+        raise
 
 
 @contextmanager

@@ -25,6 +25,7 @@ class Groups:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.sets: list[frozenset[Expression]] | None = None
+        self.asked = False  # whether grouping(…) is
         self.keys: dict[Expression, str] = {}
         self.calls: dict[AggregateCall, str] = {}
         self.filters: list[Callable[[nodes.Node], nodes.Node]] = []
@@ -116,6 +117,7 @@ class Groups:
             columns += [
                 nodes.Named(field.name, Literal(value, field.type))
                 for field, value in zip(self.marks, values, strict=True)
+                if self.asked
             ]
             parts.append(
                 nodes.Project(nodes.Aggregate(self.scope.plan, keys, calls), tuple(columns))
@@ -137,6 +139,8 @@ class Groups:
         if self.sets is None:
             place = next(filter(is_grouping, walked(node)))
             raise refuse(f"{place.name} needs GROUPING SETS, ROLLUP or CUBE", place)
+
+        self.asked = True
 
         def mark(part: exp.Expr) -> exp.Expr:
             if not is_grouping(part):

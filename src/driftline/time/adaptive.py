@@ -124,7 +124,7 @@ def observe(
     raised: Int64s,
     falls: Int64s,
 ) -> None:
-    """So many observations for estimate k, of which this is the greatest, and so many are `above` it.
+    """So many observations for estimate k: the greatest of them, and how many are above it.
 
     Kernels do what is done most often themselves, because a call costs more: an observation that
     neither raises the estimate nor ends a window or a period only counts.

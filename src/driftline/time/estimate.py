@@ -5,8 +5,9 @@ Two skews are estimated, for all sources alike and as they are seen here, latenc
     D   how far an arrival is below the greatest time of its own source, before it
     S   how far an arrival is below the greatest time of the stream, before it
 
-each as in `driftline.time.adaptive`; "before" means at an earlier clock (or unit of the clock), so
-that the order of what comes at one clock does not matter. With M[j] and M as in
+each as in `driftline.time.adaptive`; "before" means at an earlier clock (or unit of the clock), and
+what comes at one clock is one observation, its greatest, as many times as there are arrivals: so
+the order of what comes at one clock does not matter. With M[j] and M as in
 `driftline.time.uniform`, the heartbeat of the stream is the greater of
 
     min M[j] - D    over the sources that are live
@@ -21,6 +22,7 @@ State: a few numbers per source, and the two estimates.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -96,8 +98,7 @@ class Estimated:
             state.make_room(int(numbers[piece].max()), len(stamps[piece]))
             _absorb(
                 clocks[piece], numbers[piece], stamps[piece], many[piece], told[piece],
-                self._alpha, self._rate, *self._parameters(), self._compared,
-                *self._estimates.arrays(), *state.arrays(),
+                *self._parameters(), self._gathered, *self._estimates.arrays(), *state.arrays(),
             )  # fmt: skip
         return told
 
@@ -112,13 +113,8 @@ class Estimated:
         state.make_room(-1, 1)
         state.scalars[live.NOW] = max(clock, int(state.scalars[live.NOW]))
         b = int(state.scalars[live.NOW]) // self.unit
-        arrays = state.scalars, state.effective, state.last, state.key, state.place, state.heap
-        queue = state.due, state.waiting, state.waiting_source
-        return int(
-            _evaluate(
-                b, *self._parameters(), self._compared, self._estimates.delta, *arrays, *queue
-            )
-        )
+        arrays: list[Any] = [self._gathered, *self._estimates.arrays(), *state.arrays()]
+        return int(_evaluate(b, *self._parameters(), *arrays))
 
     def at(self, clock: int) -> Int64s:
         """The guessed heartbeat of each source, by number."""
@@ -171,8 +167,9 @@ class Estimated:
         self._estimates = Estimates.restored(_part(arrays, _ESTIMATES))
         self._gathered = np.array(arrays["gathered"])
 
-    def _parameters(self) -> tuple[int, int, int]:
-        return self.unit, -1 if self.timeout is None else self.timeout, self.warm_up
+    def _parameters(self) -> tuple[float, float, int, int, int]:
+        timeout = -1 if self.timeout is None else self.timeout
+        return self._alpha, self._rate, self.unit, timeout, self.warm_up
 
 
 def _part(arrays: Mapping[str, Int64s], prefix: str) -> dict[str, Int64s]:
@@ -219,7 +216,7 @@ def _absorb(
     unit: int,
     timeout: int,
     warm_up: int,
-    compared: Int64s,
+    gathered: Int64s,
     delta: Float64s,
     highest: Float64s,
     seen: Int64s,
@@ -250,8 +247,10 @@ def _absorb(
             before = clock
             if (clock - 1) // unit > scalars[live.UNIT]:
                 _evaluate(
-                    (clock - 1) // unit, unit, timeout, warm_up, compared, delta, scalars,
-                    effective, last, key, place, heap, due, waiting, waiting_source,
+                    (clock - 1) // unit, alpha, rate, unit, timeout, warm_up, gathered,
+                    delta, highest, seen, window, period, tried, raised, falls,
+                    scalars, effective, greatest, last, heard, late, key, place, heap, tail, due,
+                    waiting, waiting_source,
                 )  # fmt: skip
             scalars[live.NOW] = clock
             effect = -((-clock) // unit)
@@ -285,33 +284,58 @@ def _absorb(
 @njit(cache=True, nogil=True)
 def _evaluate(
     b: int,
+    alpha: float,
+    rate: float,
     unit: int,
     timeout: int,
     warm_up: int,
-    compared: Int64s,
+    gathered: Int64s,
     delta: Float64s,
+    highest: Float64s,
+    seen: Int64s,
+    window: Int64s,
+    period: Int64s,
+    tried: Int64s,
+    raised: Int64s,
+    falls: Int64s,
     scalars: Int64s,
     effective: Int64s,
+    greatest: Int64s,
     last: Int64s,
+    heard: Int64s,
+    late: Int64s,
     key: Int64s,
     place: Int64s,
     heap: Int64s,
+    tail: Int64s,
     due: Int64s,
     waiting: Int64s,
     waiting_source: Int64s,
 ) -> int:
     """Go on to unit b, and tell the heartbeat of the stream."""
-    if b >= scalars[live.UNIT]:
-        scalars[live.UNIT] = b
-        live.take_effect(b, scalars, effective, due, waiting, waiting_source)
-        least = live.least_live(b, unit, timeout, scalars, effective, last, key, place, heap)
-        told = scalars[live.TOLD]
-        if compared[0] >= warm_up:
-            disorder = int(np.ceil(min(delta[DISORDER], float(LONGEST))))
-            skew = int(np.ceil(min(delta[SKEW], float(LONGEST))))
-            told = max(told, less(least, disorder), less(scalars[live.TOP], skew))
-        final = scalars[live.LAST]
-        if timeout >= 0 and final > NEVER and -((-final - timeout) // unit) <= b:
-            told = max(told, scalars[live.HIGHEST])
-        scalars[live.TOLD] = told
+    if b < scalars[live.UNIT]:
+        return int(scalars[live.TOLD])
+    waits = scalars[live.QUEUED] > 0 and due[scalars[live.HEAD] & (len(due) - 1)] <= b
+    if b > scalars[live.UNIT] or waits:
+        for k in range(2):
+            count, most, above = gathered[k, COUNT], gathered[k, MOST], gathered[k, ABOVE]
+            if count > 0:
+                observe(
+                    k, float(most), count, above, alpha, rate,
+                    delta, highest, seen, window, period, tried, raised, falls,
+                )  # fmt: skip
+                gathered[k, ALL] += count
+                gathered[k, :ALL] = 0
+    scalars[live.UNIT] = b
+    live.take_effect(b, scalars, effective, due, waiting, waiting_source)
+    least = live.least_live(b, unit, timeout, scalars, effective, last, key, place, heap)
+    told = scalars[live.TOLD]
+    if gathered[SKEW, ALL] >= warm_up:
+        disorder = int(np.ceil(min(delta[DISORDER], float(LONGEST))))
+        skew = int(np.ceil(min(delta[SKEW], float(LONGEST))))
+        told = max(told, less(least, disorder), less(scalars[live.TOP], skew))
+    final = scalars[live.LAST]
+    if timeout >= 0 and final > NEVER and -((-final - timeout) // unit) <= b:
+        told = max(told, scalars[live.HIGHEST])
+    scalars[live.TOLD] = told
     return int(scalars[live.TOLD])

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from driftline.model.columns import StreamColumns
 
-OPENING = parse_timestamp("2026-03-02T09:53:00Z")
+OPENING = parse_timestamp("2026-03-02T09:56:00Z")
 MINUTE = 60 * TICKS_PER_SECOND
 SYMBOLS = {"ACME": 40.0, "BOLT": 120.0, "CORE": 75.0, "DUNE": 8.5}
-MINUTES = 18
+MINUTES = 15
 MICRO_BATCH = 3 * MINUTE
 """The feed is replayed in micro-batches, each what came in so long."""
 TRADES_PER_MINUTE = 60
@@ -109,7 +109,7 @@ def with_time(trades: pa.Table, vs: object) -> pa.Table:
 
 
 def market_feed(
-    minutes: int = MINUTES, trades_per_minute: int = TRADES_PER_MINUTE, seed: int = 26
+    minutes: int = MINUTES, trades_per_minute: int = TRADES_PER_MINUTE, seed: int = 25
 ) -> list[Arrival]:
     """Trades in arrival order, each the matter of a moment, with ctis as tight as they allow."""
     chance = random.Random(seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from driftline.cli.demo.measured import Answer, Measured, delays
@@ -23,6 +24,12 @@ def session() -> Any:
     from driftline.spark.session import session as quiet_session
 
     return quiet_session("driftline-demo", "local[*]", {"spark.sql.shuffle.partitions": "2"})
+
+
+def start_workers(spark: Any) -> None:
+    """Let Spark start its Python workers, which load the engine, while something else is done."""
+    rows = spark.range(2).mapInArrow(lambda batches: batches, "id BIGINT")
+    Thread(target=rows.collect, daemon=True).start()
 
 
 def on_the_table(spark: Any, trades: pa.Table) -> Answer:

@@ -39,6 +39,7 @@ def demo() -> None:
         _show_feed(console, feed, folder)
         with console.status("starting Spark …"):
             spark = sparks_own.session()
+            sparks_own.start_workers(spark)
         try:
             truth, own = _ask_spark(console, spark, feed, folder)
             corners = _ask_driftline(console, spark, feed, folder)
