@@ -207,6 +207,18 @@ def _source(node: Source) -> Remarks:
     )
 
 
+def _more_bounds(node: Source) -> str:
+    timing = node.timing
+    parts = []
+    if timing.skew is not None:
+        parts.append(f"clocks at most {_span(timing.skew, node.timestamps)} apart")
+    if timing.latency:
+        parts.append(f"at most {timing.latency} ms on their way")
+    if timing.timeout is not None:
+        parts.append(f"silent ones not waited for after {timing.timeout} ms")
+    return "".join(f", {part}" for part in parts)
+
+
 def _window(node: Window) -> str:
     from driftline.plan.durations import span
 

@@ -105,6 +105,18 @@ def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions)
     endless = [each.shown for each in streamed if each.is_endless]
     if endless and not options.follow:
         raise Problem(f"{endless[0]} has no end: add --follow, and stop it with Ctrl-C")
+    waiting = sorted(
+        name
+        for query in queries
+        for name, source in query.plan.sources().items()
+        if source.timing.needs_timeout
+    )
+    if options.follow and waiting:
+        print(
+            f"driftline: when all sources of {waiting[0]} pause, its last records are not final: "
+            "declare a timeout if that may be",
+            file=sys.stderr,
+        )
     if options.follow and not streamed:
         raise Problem("--follow needs an input that goes on: a directory, kafka:// or rate://")
     if options.follow and len({query.consistency for query in queries}) > 1:

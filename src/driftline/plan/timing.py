@@ -54,15 +54,12 @@ class Timing:
     def needs_clock(self) -> bool:
         return self.disorder is not None and (self.latency > 0 or self.timeout is not None)
 
-    def label(self) -> str:
-        """The bounds in words, for `explain`."""
-        parts = []
-        if self.source is not None:
-            count = f" ({self.sources})" if self.sources is not None else ""
-            parts.append(f"sources by {self.source}{count}")
-        if self.heartbeats != "declared":
-            parts.append(f"heartbeats {self.heartbeats}")
-        return ", ".join(parts)
+    @property
+    def needs_timeout(self) -> bool:
+        """Whether the last records wait for ever when all sources pause. A timeout is not needed
+        only if every source is bound to catch up with every other (Srivastava and Widom, theorem
+        3.3), which a disorder or a skew rules out, and so does a time that may come twice."""
+        return self.disorder is not None and self.timeout is None
 
 
 NOTHING_KNOWN = Timing()
