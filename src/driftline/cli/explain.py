@@ -198,7 +198,10 @@ def _source(node: Source) -> Remarks:
     final = "ctis of the log"
     if node.disorder is not None:
         late = span(node.disorder, node.timestamps)
-        final += f", or for plain records the latest time less {late}"
+        latest = "the latest time"
+        if node.timing.source is not None:
+            latest += f" of each {node.timing.source}"
+        final += f", or for plain records {latest} less {late}{_more_bounds(node)}"
     return Remarks(
         lifetimes,
         state="lifetimes that may still be retracted, and what waits for block",
@@ -208,10 +211,12 @@ def _source(node: Source) -> Remarks:
 
 
 def _more_bounds(node: Source) -> str:
+    from driftline.plan.durations import span
+
     timing = node.timing
     parts = []
     if timing.skew is not None:
-        parts.append(f"clocks at most {_span(timing.skew, node.timestamps)} apart")
+        parts.append(f"clocks at most {span(timing.skew, node.timestamps)} apart")
     if timing.latency:
         parts.append(f"at most {timing.latency} ms on their way")
     if timing.timeout is not None:
