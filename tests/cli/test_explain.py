@@ -73,3 +73,25 @@ def test_a_mistake_is_shown_with_its_place(tmp_path: Path) -> None:
     ran = driftline("explain", path)
     assert ran.code == 2
     assert ran.err.splitlines()[1:] == ["SELECT 1", "^"]
+
+
+@pytest.mark.parametrize(
+    ("query", "emit", "said"),
+    [
+        ("SELECT window_end, sum(qty) AS q FROM {} GROUP BY window_end", "ordered", True),
+        ("SELECT window_end, sum(qty) AS q FROM {} GROUP BY window_end", "perfect", False),
+        ("SELECT DISTINCT window_end, symbol FROM {}", "eager", True),
+        (
+            "SELECT row_number() OVER (PARTITION BY window_end ORDER BY qty) AS n FROM {}",
+            "ordered",
+            True,
+        ),
+        ("SELECT symbol, sum(qty) AS q FROM {} GROUP BY symbol", "ordered", False),
+    ],
+)
+def test_windows_that_a_cti_closes(tmp_path: Path, query: str, emit: str, said: bool) -> None:
+    stream = "CREATE STREAM trades (symbol STRING, qty INT, ts TIMESTAMP) WITH (time = 'ts');"
+    (tmp_path / "q.sql").write_text(stream + query.format("TUMBLE(trades, INTERVAL 1 MINUTE)"))
+    ran = driftline("explain", tmp_path / "q.sql", "--emit", emit)
+    assert "windows of 1 min every 1 min" in ran.out
+    assert ("groups whose window is over" in ran.out) is said, ran.err

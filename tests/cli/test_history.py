@@ -1,7 +1,10 @@
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from driftline.cli.history import _cell
 from tests.cli.run import COMMAND, driftline, driftline_on_a_terminal
 from tests.cli.test_check import LATE, LOG
 
@@ -93,3 +96,23 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     assert process.stderr.read() == b""
     assert process.wait() == 0
     process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("value", "drawn"),
+    [
+        ("a b", "a b"),
+        ("", ""),
+        (None, "null"),
+        (1.5, "1.5"),
+        (True, "true"),
+        (Decimal("1.50"), "1.50"),
+        (date(2026, 1, 2), "2026-01-02"),
+        (datetime(2026, 1, 2, 3, 4, 5, 600, UTC), "2026-01-02T03:04:05.000600Z"),
+        (timedelta(minutes=1), "0:01:00"),
+        (b"\x01\xff", "01ff"),
+        ({"a": [Decimal(2), None]}, '{"a":["2",null]}'),
+    ],
+)
+def test_how_values_are_drawn(value: object, drawn: str) -> None:
+    assert _cell(value) == drawn

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from driftline.cli.check import collected
@@ -110,6 +112,21 @@ def _numeric(table: HistoryColumns) -> set[int]:
 
 
 def _cell(value: object) -> str:
+    """A value as it is drawn, texts and times without quotes.
+
+    >>> from datetime import UTC, datetime
+    >>> _cell("a"), _cell(None), _cell([1, date(2026, 1, 2)]), _cell(Decimal("1.50"))
+    ('a', 'null', '[1,"2026-01-02"]', '1.50')
+    >>> _cell(datetime(2026, 1, 2, 3, tzinfo=UTC))
+    '2026-01-02T03:00:00Z'
+    """
     import orjson
 
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    text = orjson.dumps(value, default=_text, option=orjson.OPT_UTC_Z).decode()
+    if isinstance(value, (str, bytes, date, Decimal, timedelta)):  # a datetime is a date
+        return str(orjson.loads(text))
+    return text
+
+
+def _text(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -36,7 +36,7 @@ class Corner:
 CORNERS = (
     Corner("strong", "wait until it is final", block="inf"),
     Corner("middle", "answer now, correct later"),
-    Corner("weak", "answer now, correct for 4 minutes", remember="4 minutes"),
+    Corner("weak", "correct for 4 minutes", remember="4 minutes"),
 )
 
 
