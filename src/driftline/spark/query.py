@@ -34,7 +34,7 @@ from driftline.spark.clock import began_at, run_id
 from driftline.spark.letters import DEAD, letters_from_bytes
 from driftline.spark.pipeline import pipeline
 from driftline.spark.processor import COUNTERS
-from driftline.spark.session import STREAMING, configured
+from driftline.spark.session import STREAMING, UNCHECKED, configured
 from driftline.spark.views import TIMES, Moment, change_rows
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class SparkQuery:
     @property
     def settings(self) -> dict[str, str]:
         """What a session needs when the query starts."""
-        return {**STREAMING, "spark.sql.shuffle.partitions": str(self.shards)}
+        return {**STREAMING, **UNCHECKED, "spark.sql.shuffle.partitions": str(self.shards)}
 
     def start(
         self,
@@ -203,7 +203,7 @@ class SparkQuery:
             writer = writer.queryName(name)
         if trigger:
             writer = writer.trigger(**trigger)
-        settings = {**STREAMING, "spark.sql.shuffle.partitions": str(shards)}
+        settings = {**self.settings, "spark.sql.shuffle.partitions": str(shards)}
         with configured(self.spark, settings):
             return writer.start()
 
