@@ -44,8 +44,8 @@ STREAMING = {
 """What a query of ours is started with."""
 
 UNCHECKED = {"fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
-"""A checkpoint on a local disk without the checksum files of Hadoop, which starts a process for each
-of them: that takes a third of a small micro-batch. Spark's own checksums stay."""
+"""A checkpoint on a local disk without Hadoop's checksum files: it starts a process for each, which
+takes a third of a small micro-batch. Spark's own checksums stay."""
 
 
 def session(

@@ -28,7 +28,7 @@ Int64s = NDArray[np.int64]
 _FANOUT_BITS = 4
 _FANOUT = 1 << _FANOUT_BITS
 _SHORT = 24
-"""Up to so many entries are sorted by insertion."""
+"""Up to so many entries are sorted by insertion, and looked at one by one."""
 _SAMPLES = 512
 """A run knows the ends of about so many of its entries in order."""
 _WORN = 1 / 2
@@ -290,10 +290,24 @@ def _overlapping(
     shift = np.uint64(_HASH_BITS - bits)
     room, found = max(64, len(key_low)), 0
     rows, places = np.empty(room, np.int64), np.empty(room, np.int64)
+    greatest = reach[-1]
     for row in range(len(key_low)):
+        if key_vs[row] >= greatest:
+            continue
         key = key_low[row]
         part = np.int64(key >> shift)
         start, stop = first[part], first[part + 1]
+        if stop - start <= _SHORT:  # looking at all of them is quicker than searching
+            if found + _SHORT > room:
+                rows = np.concatenate((rows, np.empty(room, np.int64)))
+                places = np.concatenate((places, np.empty(room, np.int64)))
+                room *= 2
+            since, until = key_vs[row], key_ve[row]
+            for entry in range(start, stop):
+                if low[entry] == key and vs[entry] < until and reach[entry] > since:
+                    rows[found], places[found] = row, place[entry]
+                    found += high_at[place[entry]] == key_high[row]
+            continue
         begin, end = start, stop
         while begin < end:  # the key's first entry
             middle = (begin + end) >> 1
