@@ -1,4 +1,5 @@
-"""`make bench`: measure, print tables, write bench/results.json and draw bench/engine.svg.
+"""`make bench`: measure, print tables, write bench/results.json and the tables of bench/README.md,
+and draw bench/engine.svg.
 
 make bench                        everything
 make bench ARGS="growth memory"   some parts
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from bench import engine, event_logs, growth, held, holding, memory, spark, time
+from bench import engine, event_logs, growth, held, holding, memory, spark, tables, time
 from bench.chart import draw
 
 
@@ -54,6 +55,7 @@ def main() -> None:
         if name == "engine":
             draw(results[name])
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    tables.write(results)
     print(f"written: {RESULTS.relative_to(Path.cwd())}")
 
 

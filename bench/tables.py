@@ -1,0 +1,141 @@
+"""The tables of bench/README.md, from bench/results.json: `make bench` writes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+README = Path(__file__).parent / "README.md"
+HEADING = "## The latest tables\n"
+
+Part = dict[str, Any]
+
+
+def write(results: dict[str, Part]) -> None:
+    """Put the tables of all parts into the README."""
+    text = README.read_text(encoding="utf-8")
+    before = text[: text.index(HEADING) + len(HEADING)]
+    parts = [_titled(name, results[name]) for name in _PARTS if name in results]
+    README.write_text("\n".join([before, *parts]), encoding="utf-8")
+
+
+def _titled(name: str, part: Part) -> str:
+    return f"### {name}, load {part['load before']} before\n\n{_PARTS[name](part)}"
+
+
+def _table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    names = list(columns)
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _engine(part: Part) -> str:
+    rows = (
+        (
+            *name.split(" ", 1), row["driftline M/s"], row["polars M/s"], row["duckdb M/s"],
+            f"{row['slower limit / driftline']:.1f}", f"{row['faster limit / driftline']:.1f}",
+            row["wrong results"],
+        )
+        for name, row in part["queries"].items()
+    )  # fmt: skip
+    columns = (
+        "query", "events", "Driftline, M/s", "Polars, M/s", "DuckDB, M/s",
+        "slower limit ÷ Driftline", "faster limit ÷ Driftline", "wrong results",
+    )  # fmt: skip
+    return f"{_table(columns, rows)}\n![million events a second](engine.svg)\n"
+
+
+def _growth(part: Part) -> str:
+    return _table(
+        ("query", f"{part['events']:,} events, CPU s", "ten times as many, CPU s", "ratio"),
+        (
+            (name, f"{row['s']:.2f}", f"{row['ten times s']:.2f}", f"{row['ratio']:.1f}")
+            for name, row in part["queries"].items()
+        ),
+    )
+
+
+def _memory(part: Part) -> str:
+    rows = [(name, row) for name, row in part.items() if isinstance(row, dict)]
+    return _table(
+        ("query", "CPU s", "state at most, MiB", "peak of the process, MiB"),
+        ((name, row["CPU s"], row["state MiB"], row["peak MiB"]) for name, row in rows),
+    )
+
+
+def _logs(part: Part) -> str:
+    times = part["times orjson.loads per line"]
+    return _table(
+        (f"an event log of {part['events']:,} events", "seconds", "× `orjson.loads` per line"),
+        ((name, f"{taken:.2f}", times[name]) for name, taken in part["seconds"].items()),
+    )
+
+
+def _spark(part: Part) -> str:
+    rows = []
+    for row in part["rows"]:
+        ours, spark = row["driftline"], row["spark"]
+        rows.append(
+            (
+                row["query"], row["version"], f"{row['size']:,}", f"{ours:,}",
+                "–" if spark is None else f"{spark:,}",
+                "–" if spark is None else f"{ours / spark:.2f}",
+                f"{row['local'] / ours:.1f}", row["wrong"],
+                "–" if spark is None else row["spark wrong"],
+            )
+        )  # fmt: skip
+    columns = (
+        "query", "events", "rows per micro-batch", "Driftline, events/s", "Spark's own, events/s",
+        "Driftline ÷ Spark", "local ÷ Driftline", "wrong: Driftline", "wrong: Spark",
+    )  # fmt: skip
+    taken = _table(("", "seconds"), part["seconds"].items())
+    return f"{_table(columns, rows)}\n{taken}"
+
+
+def _held(part: Part) -> str:
+    return _table(
+        (
+            "query", "200,000 rows held, s", "2,000,000 rows held, s", "ratio",
+            "slowest of the latter, s",
+        ),
+        (
+            (row["query"], row["few"], row["many"], row["ratio"], row["slowest"])
+            for row in part["rows"]
+        ),
+    )  # fmt: skip
+
+
+def _time(part: Part) -> str:
+    speeds = _table((f"{part['events']:,} arrivals", "million arrivals/s"), part["M/s"].items())
+    groups = _table(
+        (
+            "200 sensors in", "million arrivals/s", "state, KiB", "mean delay, ms",
+            "delay of the stream, ms",
+        ),
+        ((name, *row.values()) for name, row in part["groups"].items()),
+    )  # fmt: skip
+    return f"{speeds}\n{groups}"
+
+
+def _holding(part: Part) -> str:
+    return _table(
+        ("heartbeats of", "rows waiting", "rows held by joins", "state, MiB", "ms to an answer"),
+        (
+            (name, f"{waiting:,}", f"{held:,}", f"{size:.1f}", f"{latency:.0f}")
+            for name, (waiting, held, size, latency) in part["levels"].items()
+        ),
+    )
+
+
+_PARTS: dict[str, Callable[[Part], str]] = {
+    "engine": _engine,
+    "growth": _growth,
+    "memory": _memory,
+    "logs": _logs,
+    "spark": _spark,
+    "held": _held,
+    "time": _time,
+    "holding": _holding,
+}
