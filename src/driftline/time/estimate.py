@@ -31,10 +31,9 @@ from driftline.model.time import BEGINNING
 from driftline.time import live_sources as live
 from driftline.time.adaptive import Estimates, Float64s, adaptivity, observe, shortfall
 from driftline.time.bounds import LONGEST, Int64s
-from driftline.time.describe import Description
 from driftline.time.generator_kernel import NEVER, less
+from driftline.time.live import LiveHeartbeats
 from driftline.time.live_sources import Sources
-from driftline.time.uniform import PIECE, arrivals, described
 
 DISORDER, SKEW = 0, 1
 """Places of the two estimates."""
@@ -51,14 +50,16 @@ _SOURCES = "sources."
 _ESTIMATES = "estimates."
 
 
-class Estimated:
-    """Guessed heartbeats of a stream. Sources are numbers from 0, dense.
+class Estimated(LiveHeartbeats):
+    """Guessed heartbeats of a stream.
 
     >>> guesses = Estimated(warm_up=2)
     >>> _ = guesses.arrive([1, 2, 3], [0, 0, 0], [10, 7, 20])
     >>> guesses.heartbeat(3), str(guesses)
     (16, 'disorder about 4, skew about 4, learned from 3 arrivals, 0.1 % may be late')
     """
+
+    guessed = True
 
     def __init__(
         self,
@@ -70,51 +71,13 @@ class Estimated:
         warm_up: int = WARM_UP,
         unit: int = 1,
     ) -> None:
-        if unit < 1:
-            raise ValueError(f"the unit of the clock is {unit}: give 1 or more")
+        super().__init__(unit)
         self.target = target
         self.timeout = timeout
         self.warm_up = warm_up
-        self.unit = unit
         start, self._alpha, self._rate = adaptivity(window, alpha, target)
-        self._state = Sources.none()
         self._estimates = Estimates.new(2, start, self._rate)
         self._gathered = np.zeros((2, 4), np.int64)
-
-    def arrive(
-        self, clock: object, sources: object, times: object, counts: object | None = None
-    ) -> Int64s:
-        """Arrivals at one clock, or at clocks of their own; `counts` of them each (see `summary`).
-        Returns the heartbeat of the stream that was in force when each came.
-
-        Whoever has asked for heartbeats at a clock has closed it: what comes at it still is judged
-        by them.
-        """
-        state = self._state
-        clocks, numbers, stamps, many = arrivals(clock, sources, times, counts, state)
-        told = np.empty(len(stamps), np.int64)
-        for first in range(0, len(stamps), PIECE):
-            piece = slice(first, first + PIECE)
-            state.make_room(int(numbers[piece].max()), len(stamps[piece]))
-            _absorb(
-                clocks[piece], numbers[piece], stamps[piece], many[piece], told[piece],
-                *self._parameters(), self._gathered, *self._estimates.arrays(), *state.arrays(),
-            )  # fmt: skip
-        return told
-
-    @property
-    def told(self) -> int:
-        """The heartbeat by which what came last was judged."""
-        return int(self._state.scalars[live.TOLD])
-
-    def heartbeat(self, clock: int) -> int:
-        """The guessed heartbeat of the stream."""
-        state = self._state
-        state.make_room(-1, 1)
-        state.scalars[live.NOW] = max(clock, int(state.scalars[live.NOW]))
-        b = int(state.scalars[live.NOW]) // self.unit
-        arrays: list[Any] = [self._gathered, *self._estimates.arrays(), *state.arrays()]
-        return int(_evaluate(b, *self._parameters(), *arrays))
 
     def at(self, clock: int) -> Int64s:
         """The guessed heartbeat of each source, by number."""
@@ -127,15 +90,6 @@ class Estimated:
         count = int(self._state.arrived().max(initial=-1)) + 1
         return np.maximum(own, told)[:count]
 
-    def retire(self, sources: object) -> None:
-        """Do not wait for these until they are heard again."""
-        self._state.last[np.asarray(sources, np.int64)] = NEVER
-
-    @property
-    def violations(self) -> Int64s:
-        """By source, what came at or below the heartbeat of the stream."""
-        return self._state.late.copy()
-
     @property
     def disorder(self) -> int:
         """The present estimate of D."""
@@ -146,15 +100,17 @@ class Estimated:
         """The present estimate of S."""
         return int(self._estimates.lags()[SKEW])
 
-    def describe(self, clock: int) -> Description:
-        """What is known of each source that was heard."""
-        return described(self._state, self.at(clock), str(self), guessed=True)
-
     def __str__(self) -> str:
         parts = [f"disorder about {self.disorder}", f"skew about {self.skew}"]
         parts += [f"learned from {int(self._state.arrivals.sum())} arrivals"]
         parts += [] if self.target is None else [f"{100 * self.target:g} % may be late"]
         return ", ".join(parts)
+
+    def _absorb(self, *arrivals: Any) -> None:
+        _absorb(*arrivals, *self._arguments())
+
+    def _evaluate(self, unit: int) -> int:
+        return int(_evaluate(unit, *self._arguments()))
 
     def snapshot(self) -> dict[str, Int64s]:
         sources = {_SOURCES + name: array for name, array in self._state.snapshot().items()}
@@ -167,9 +123,12 @@ class Estimated:
         self._estimates = Estimates.restored(_part(arrays, _ESTIMATES))
         self._gathered = np.array(arrays["gathered"])
 
-    def _parameters(self) -> tuple[float, float, int, int, int]:
+    def _arguments(self) -> list[Any]:
+        """What the kernels take beside arrivals, in their order."""
         timeout = -1 if self.timeout is None else self.timeout
-        return self._alpha, self._rate, self.unit, timeout, self.warm_up
+        parameters = self._alpha, self._rate, self.unit, timeout, self.warm_up
+        learned = self._gathered, *self._estimates.arrays()
+        return [*parameters, *learned, *self._state.arrays()]
 
 
 def _part(arrays: Mapping[str, Int64s], prefix: str) -> dict[str, Int64s]:

@@ -24,6 +24,7 @@ State: a few numbers per source, and what arrived within the latency, once per s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +33,16 @@ from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING
 from driftline.time import live_sources as live
 from driftline.time.bounds import Int64s
-from driftline.time.describe import Description
 from driftline.time.generator_kernel import NEVER, less
-from driftline.time.heartbeats import steady
+from driftline.time.live import LiveHeartbeats
 from driftline.time.live_sources import Sources
-
-PIECE = 1 << 16
-"""So many arrivals are taken in at a time: the queue need not have room for more."""
 
 NONE = -1
 """No skew, no timeout, no number of sources."""
 
 
-class UniformHeartbeats:
-    """Heartbeats of a stream whose sources are alike. Sources are numbers from 0, dense.
+class UniformHeartbeats(LiveHeartbeats):
+    """Heartbeats of a stream whose sources are alike.
 
     >>> heartbeats = UniformHeartbeats(disorder=5, timeout=60)
     >>> _ = heartbeats.arrive(10, [0, 1], [100, 80])
@@ -55,6 +52,8 @@ class UniformHeartbeats:
     >>> heartbeats.heartbeat(69), heartbeats.heartbeat(70), heartbeats.heartbeat(110)
     (74, 194, 200)
     """
+
+    guessed = False
 
     def __init__(
         self,
@@ -70,49 +69,12 @@ class UniformHeartbeats:
         for name, value in given.items():
             if value is not None and value < 0:
                 raise ValueError(f"the {name} is {value}: give 0 or more")
-        if unit < 1:
-            raise ValueError(f"the unit of the clock is {unit}: give 1 or more")
+        super().__init__(unit)
         self.disorder = disorder
         self.skew = skew
         self.latency = latency
         self.timeout = timeout
         self.sources = sources
-        self.unit = unit
-        self._state = Sources.none()
-
-    def arrive(
-        self, clock: object, sources: object, times: object, counts: object | None = None
-    ) -> Int64s:
-        """Arrivals at one clock, or at clocks of their own; `counts` of them each (see `summary`).
-        Returns the heartbeat of the stream that was in force when each came.
-
-        Whoever has asked for heartbeats at a clock has closed it: what comes at it still is judged
-        by them.
-        """
-        state = self._state
-        clocks, numbers, stamps, many = arrivals(clock, sources, times, counts, state)
-        told = np.empty(len(stamps), np.int64)
-        for first in range(0, len(stamps), PIECE):
-            piece = slice(first, first + PIECE)
-            state.make_room(int(numbers[piece].max()), len(stamps[piece]))
-            _absorb(
-                clocks[piece], numbers[piece], stamps[piece], many[piece], told[piece],
-                *self._parameters(), *state.arrays(),
-            )  # fmt: skip
-        return told
-
-    @property
-    def told(self) -> int:
-        """The heartbeat by which what came last was judged."""
-        return int(self._state.scalars[live.TOLD])
-
-    def heartbeat(self, clock: int) -> int:
-        """The heartbeat of the stream."""
-        state = self._state
-        state.make_room(-1, 1)
-        state.scalars[live.NOW] = max(clock, int(state.scalars[live.NOW]))
-        b = int(state.scalars[live.NOW]) // self.unit
-        return int(_evaluate(b, *self._parameters(), *state.arrays()))
 
     def at(self, clock: int) -> Int64s:
         """The heartbeat of each source, by number; a source never heard has the stream's."""
@@ -123,24 +85,17 @@ class UniformHeartbeats:
         heartbeats: Int64s = np.maximum(own, max(told, self._top()))[:count]
         return heartbeats
 
-    def retire(self, sources: object) -> None:
-        """Do not wait for these until they are heard again."""
-        self._state.last[np.asarray(sources, np.int64)] = NEVER
-
-    @property
-    def violations(self) -> Int64s:
-        """By source, what came at or below the source's heartbeat."""
-        return self._state.late.copy()
-
-    def describe(self, clock: int) -> Description:
-        """What is known of each source that was heard."""
-        return described(self._state, self.at(clock), str(self), guessed=False)
-
     def __str__(self) -> str:
         parts = [f"disorder {self.disorder}", f"latency {self.latency}"]
         parts += [] if self.skew is None else [f"skew {self.skew}"]
         parts += [] if self.timeout is None else [f"timeout {self.timeout}"]
         return ", ".join(parts)
+
+    def _absorb(self, *arrivals: Any) -> None:
+        _absorb(*arrivals, *self._arguments())
+
+    def _evaluate(self, unit: int) -> int:
+        return int(_evaluate(unit, *self._arguments()))
 
     def snapshot(self) -> dict[str, NDArray[np.int64]]:
         return self._state.snapshot()
@@ -154,40 +109,12 @@ class UniformHeartbeats:
             return BEGINNING
         return int(less(int(self._state.scalars[live.TOP]), self.skew + self.disorder + 1))
 
-    def _parameters(self) -> tuple[int, int, int, int, int, int]:
+    def _arguments(self) -> list[Any]:
+        """What the kernels take beside arrivals, in their order."""
         optional = (self.skew, self.timeout, self.sources)
         skew, timeout, count = (NONE if value is None else value for value in optional)
-        return self.disorder, skew, self.latency, timeout, count, self.unit
-
-
-def arrivals(
-    clock: object, sources: object, times: object, counts: object | None, state: Sources
-) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """Clocks, numbers, times and counts, checked."""
-    stamps = np.ascontiguousarray(times, np.int64)
-    numbers = np.ascontiguousarray(sources, np.int64)
-    many = np.ones(len(stamps), np.int64) if counts is None else np.asarray(counts, np.int64)
-    if not len(numbers) == len(stamps) == len(many):
-        raise ValueError(f"{len(numbers)} sources came with {len(stamps)} times")
-    if len(numbers) and numbers.min() < 0:
-        raise ValueError(f"a source has the number {numbers.min()}: number them from 0")
-    clocks = steady(clock, len(stamps), int(state.scalars[live.NOW]))
-    return clocks, numbers, stamps, many
-
-
-def described(state: Sources, heartbeats: Int64s, bounds: str, *, guessed: bool) -> Description:
-    heard = state.arrived()
-    return Description(
-        source=heard,
-        arrivals=state.arrivals[heard],
-        greatest=state.greatest[heard],
-        last_arrival=state.last[heard],
-        heartbeat=heartbeats[heard],
-        violations=state.late[heard],
-        stream=int(state.scalars[live.TOLD]),
-        bounds=bounds,
-        guessed=guessed,
-    )
+        parameters = self.disorder, skew, self.latency, timeout, count, self.unit
+        return [*parameters, *self._state.arrays()]
 
 
 @njit(cache=True, nogil=True)

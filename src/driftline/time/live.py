@@ -1,0 +1,112 @@
+"""What generators of heartbeats for many live sources have in common: see `uniform`, `estimate`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from driftline.time import live_sources as live
+from driftline.time.bounds import Int64s
+from driftline.time.describe import Description
+from driftline.time.generator_kernel import NEVER
+from driftline.time.heartbeats import steady
+from driftline.time.live_sources import Sources
+
+PIECE = 1 << 16
+"""So many arrivals are taken in at a time: the queue need not have room for more."""
+
+
+class LiveHeartbeats(ABC):
+    """Heartbeats of a stream. Sources are numbers from 0, dense; new ones may turn up."""
+
+    guessed: bool
+    """Whether heartbeats are guesses, rather than promises."""
+
+    def __init__(self, unit: int) -> None:
+        if unit < 1:
+            raise ValueError(f"the unit of the clock is {unit}: give 1 or more")
+        self.unit = unit
+        self._state = Sources.none()
+
+    @abstractmethod
+    def _absorb(self, *arrivals: Int64s) -> None:
+        """Take in clocks, numbers, times and counts; the last array gets what was told before."""
+
+    @abstractmethod
+    def _evaluate(self, unit: int) -> int:
+        """Go on to a unit of the clock, and tell the heartbeat of the stream."""
+
+    @abstractmethod
+    def at(self, clock: int) -> Int64s:
+        """The heartbeat of each source, by number."""
+
+    def arrive(
+        self, clock: object, sources: object, times: object, counts: object | None = None
+    ) -> Int64s:
+        """Arrivals at one clock, or at clocks of their own; `counts` of them each (see
+        `estimate.summary`). Returns the heartbeat of the stream that was in force when each came.
+
+        Whoever has asked for heartbeats at a clock has closed it: what comes at it still is judged
+        by them.
+        """
+        state = self._state
+        clocks, numbers, stamps, many = _arrivals(clock, sources, times, counts, state)
+        told = np.empty(len(stamps), np.int64)
+        for first in range(0, len(stamps), PIECE):
+            piece = slice(first, first + PIECE)
+            state.make_room(int(numbers[piece].max()), len(stamps[piece]))
+            self._absorb(clocks[piece], numbers[piece], stamps[piece], many[piece], told[piece])
+        return told
+
+    @property
+    def told(self) -> int:
+        """The heartbeat by which what came last was judged."""
+        return int(self._state.scalars[live.TOLD])
+
+    def heartbeat(self, clock: int) -> int:
+        """The heartbeat of the stream."""
+        state = self._state
+        state.make_room(-1, 1)
+        state.scalars[live.NOW] = max(clock, int(state.scalars[live.NOW]))
+        return self._evaluate(int(state.scalars[live.NOW]) // self.unit)
+
+    def retire(self, sources: object) -> None:
+        """Do not wait for these until they are heard again."""
+        self._state.last[np.asarray(sources, np.int64)] = NEVER
+
+    @property
+    def violations(self) -> Int64s:
+        """By source, what came at or below its heartbeat."""
+        return self._state.late.copy()
+
+    def describe(self, clock: int) -> Description:
+        """What is known of each source that was heard."""
+        heartbeats, state = self.at(clock), self._state
+        heard = state.arrived()
+        return Description(
+            source=heard,
+            arrivals=state.arrivals[heard],
+            greatest=state.greatest[heard],
+            last_arrival=state.last[heard],
+            heartbeat=heartbeats[heard],
+            violations=state.late[heard],
+            stream=int(state.scalars[live.TOLD]),
+            bounds=str(self),
+            guessed=self.guessed,
+        )
+
+
+def _arrivals(
+    clock: object, sources: object, times: object, counts: object | None, state: Sources
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """Clocks, numbers, times and counts, checked."""
+    stamps = np.ascontiguousarray(times, np.int64)
+    numbers = np.ascontiguousarray(sources, np.int64)
+    many = np.ones(len(stamps), np.int64) if counts is None else np.asarray(counts, np.int64)
+    if not len(numbers) == len(stamps) == len(many):
+        raise ValueError(f"{len(numbers)} sources came with {len(stamps)} times")
+    if len(numbers) and numbers.min() < 0:
+        raise ValueError(f"a source has the number {numbers.min()}: number them from 0")
+    clocks = steady(clock, len(stamps), int(state.scalars[live.NOW]))
+    return clocks, numbers, stamps, many
