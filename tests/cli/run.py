@@ -30,7 +30,11 @@ def driftline(*arguments: str | Path, stdin: bytes = b"") -> Ran:
     standard_input = io.TextIOWrapper(io.BytesIO(stdin))
     code: object = 0
     with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "stdin", standard_input):
-        with patch.object(sys, "argv", ["driftline", *map(str, arguments)]):
+        # What it sets in the environment is for the processes that it starts itself.
+        with (
+            patch.dict(os.environ),
+            patch.object(sys, "argv", ["driftline", *map(str, arguments)]),
+        ):
             try:
                 main()
             except SystemExit as end:
