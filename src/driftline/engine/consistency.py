@@ -14,10 +14,13 @@ The two stand at a source, one after the other; no other operator knows of them.
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from driftline.engine.align import Align, Clock
-from driftline.engine.finalize import Finalize
+from driftline.engine.finalize import Finalize, Promises
+from driftline.engine.source_time import SourceTime
 
 
 def consistency(
@@ -30,3 +33,11 @@ def consistency(
 ) -> tuple[Finalize, Align]:
     """The operators to put at a source, in this order."""
     return Finalize(schema, remember, inserts_only=inserts_only), Align(schema, block, clock)
+
+
+def promised(time: SourceTime, before: NDArray[np.int64], align: Align) -> Promises | None:
+    """What the arrival of events promises to Finalize; a guess goes to Align instead."""
+    if time.is_guess:
+        align.guess = max(align.guess, time.cti)
+        return None
+    return Promises(before, time.cti)

@@ -20,7 +20,7 @@ from driftline.engine.batch import Batch, Changes, empty, joined
 from driftline.engine.chunks import chunks
 from driftline.engine.coalesce import coalesced
 from driftline.engine.compile import compile_plans
-from driftline.engine.consistency import consistency
+from driftline.engine.consistency import consistency, promised
 from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.finalize import Finalize, Promises
 from driftline.engine.graph import Scheduler
@@ -116,10 +116,7 @@ class _Feed:
             sources = None if name is None else events.payload.column(name).take(to_arrow(inserts))
             clock = None if events.clock is None else events.clock[inserts]
             before[inserts] = time.take(events.vs[inserts], sources, clock)
-        if time.is_guess:
-            self.align.guess = max(self.align.guess, time.cti)
-            return None
-        return Promises(before, time.cti)
+        return promised(time, before, self.align)
 
     @property
     def now(self) -> int:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from driftline.engine.batch import Batch, empty, joined
 from driftline.engine.compile import compile_plan
-from driftline.engine.consistency import consistency
+from driftline.engine.consistency import consistency, promised
 from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.finalize import Promises
 from driftline.engine.graph import Graph
@@ -281,17 +281,10 @@ class _Source:
             return empty(self.schema)
         self.time.advance(now)
         nothing = Times(np.empty(0, np.int8), *(np.empty(0, np.int64) for _ in range(3)))
-        promises = self._promises(self.time, np.empty(0, np.int64))
+        promises = promised(self.time, np.empty(0, np.int64), self.align)
         own = np.empty(0, np.int64)
         batch, _ = self.finalize.receive_part(nothing, own, empty(self.schema).payload, promises)
         return self.align.receive(0, batch)
-
-    def _promises(self, time: SourceTime, before: Int64s) -> Promises | None:
-        """What has come promises; a guess goes to Align."""
-        if time.is_guess:
-            self.align.guess = max(self.align.guess, time.cti)
-            return None
-        return Promises(before, time.cti)
 
     def take(self, parcels: Sequence[Parcel], times: Sequence[Parcel]) -> tuple[Batch, DeadLetters]:
         full = [(parcel.origin, unpack(parcel.data)) for parcel in parcels if parcel.data]
@@ -330,7 +323,7 @@ class _Source:
                 whole.column("source"),
                 None if clock == NO_CLOCK else clock,
             )
-        promises = self._promises(time, np.empty(0, np.int64))
+        promises = promised(time, np.empty(0, np.int64), self.align)
         return BEGINNING if promises is None else promises.after
 
     def _ordered(
@@ -380,4 +373,4 @@ class _Source:
             sources = whole.column("source").take(pa.array(chosen)) if "source" in have else None
             clock = times_of(whole, "clock")[chosen] if "clock" in have else None
             before[inserts] = time.take(times.vs[inserts], sources, clock)
-        return self._promises(time, before)
+        return promised(time, before, self.align)

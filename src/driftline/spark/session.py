@@ -45,7 +45,7 @@ STREAMING = {
 
 UNCHECKED = {"fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
 """A checkpoint on a local disk without Hadoop's checksum files: it starts a process for each, which
-takes a third of a small micro-batch. Spark's own checksums stay."""
+takes much of a small micro-batch. Spark's own checksums stay."""
 
 
 def session(
