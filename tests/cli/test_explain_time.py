@@ -50,12 +50,6 @@ def test_what_was_guessed(folder: Path) -> None:
     assert row(told, "all")[1] == "6"
 
 
-def test_a_word_about_guesses_that_ended_the_waiting(folder: Path) -> None:
-    assert "was guessed" in said(folder, "", "--block", "inf")
-    assert said(folder, "") == ""
-    assert said(folder, ", heartbeats = 'none'", "--block", "inf") == ""
-
-
 def test_bounds_that_need_a_clock_say_so(folder: Path) -> None:
     assert "no arrival clock" in said(folder, ", disorder = 4, latency = 2", "--explain-time")
     told = said(folder, ", disorder = 4, latency = 2, arrival = 'got'", "--explain-time")

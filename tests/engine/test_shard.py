@@ -8,6 +8,7 @@ whole history once the streams are closed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,9 +19,10 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.engine.batch import Batch
+from driftline.engine.holding import Heartbeat
 from driftline.engine.inputs import RawEvents, events_from
 from driftline.engine.local import Options, history_table, run
-from driftline.engine.parcels import OUTPUT, Parcel, unpacked_batch
+from driftline.engine.parcels import CLOCK_PORT, OUTPUT, Parcel, unpacked_batch
 from driftline.engine.shard import Shard
 from driftline.engine.source_parcels import (
     CLOCK,
@@ -36,8 +38,12 @@ from driftline.engine.source_parcels import (
 from driftline.engine.stages import Reading, stages
 from driftline.model.event import CLOSE, Event
 from driftline.model.reference import Level
+from driftline.model.time import BEGINNING
+from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT, cut
 from driftline.plan.nodes import Node, Source
+from tests.engine.test_holding import LAG, rows
+from tests.engine.test_holding import PLAN as THREE_STREAMS
 from tests.engine.test_plans import ARRIVALS, PLANS, S, T
 
 
@@ -53,10 +59,20 @@ class Cluster:
             [Shard(stage, number) for number in range(shards)] for stage in self.stages.levels
         ]
         self.dead = 0
+        self.final = BEGINNING
 
-    def step(self, events: Mapping[str, RawEvents], tasks: int) -> list[Batch]:
-        """What a micro-batch of events leads to, if so many tasks read each source."""
+    def step(
+        self, events: Mapping[str, RawEvents], tasks: int, clock: int | None = None
+    ) -> list[Batch]:
+        """What a micro-batch of events leads to, if so many tasks read each source; with a tick if
+        the arrival clock shows something."""
         sent: list[Parcel] = []
+        if clock is not None:
+            sent += [
+                Parcel(stage.level, CLOCK_PORT, shard, 0, high=clock)
+                for stage in self.stages.levels
+                for shard in range(self.count)
+            ]
         options = self.stages.levels[0].options
         for name, source in self.plan.sources().items():
             reading = self.readings[name]
@@ -78,6 +94,9 @@ class Cluster:
                 sent += answer.parcels
                 self.dead += sum(map(len, answer.dead.values()))
         assert all(parcel.level == OUTPUT for parcel in sent)
+        self.final = min(
+            (parcel.cti for parcel in sent if parcel.port == RESULT), default=BEGINNING
+        )
         schema = self.plan.schema.arrow
         return [unpacked_batch(parcel.data, schema) for parcel in sent if parcel.data]
 
@@ -181,6 +200,93 @@ def test_random_plans(
             assert snapshots(said, schema) == snapshots(told, schema)
     assert snapshots(said, schema) == snapshots(told, schema)
     assert cluster.dead == sum(sum(map(len, output.dead.values())) for output in expected)
+
+
+@pytest.mark.parametrize("heartbeat", ["source", "operator", "query"])
+@pytest.mark.parametrize("shards", [1, 3])
+def test_rows_wait_for_other_streams(heartbeat: Heartbeat, shards: int) -> None:
+    """S1 and S2 are joined, then S3, which is far behind: after every micro-batch shards have said
+    what the local runner has, and as many rows wait."""
+    plan = THREE_STREAMS.plan
+    options = Options(block=dl.INFINITY, batch=30, keep_open=True, heartbeat=heartbeat)
+    behind = {"s1": 0, "s2": 1, "s3": LAG}
+    inputs = {name: [row for part in rows(lag) for row in part] for name, lag in behind.items()}
+    raw = {name: events_from(source, inputs[name]) for name, source in plan.sources().items()}
+    cluster = Cluster(
+        plan, dict.fromkeys(inputs, Reading(plain=True, ordered=True)), options, shards
+    )
+    said, told = 0, 0
+    for number, output in enumerate(run(plan, inputs, options)):
+        if number == 7:
+            cluster.move()
+        first, last = number * 30, (number + 1) * 30
+        parts = {
+            name: events.slice(*np.searchsorted(events.position, [first, last]).tolist())
+            for name, events in raw.items()
+        }
+        said += sum(map(len, cluster.step(parts, 2)))
+        told += len(output.batch)
+        assert said == told
+        waiting = [
+            source.align.counters.state_rows
+            for shard in cluster.shards[0]
+            for source in shard.sources.values()
+        ]
+        aligned = [c["state_rows"] for name, c in output.counters.items() if "align" in name]
+        assert sum(waiting) == sum(aligned)
+    assert said
+
+
+@pytest.mark.parametrize(
+    ("query", "heartbeat", "reason"),
+    [
+        (S.join(T, on="k"), "memory", "choose 'operator' or 'query'"),
+        (S.group_by("k").agg("sum(x) AS x").agg("max(x) AS k").join(T, on="k"), "operator", "t is"),
+        (S.group_by("k").agg("sum(x) AS x").agg("max(x) AS k").join(T, on="k"), "query", "s and t"),
+    ],
+)
+def test_what_cannot_wait_is_refused(query: dl.Query, heartbeat: Heartbeat, reason: str) -> None:
+    options = Options(heartbeat=heartbeat)
+    reading = dict.fromkeys(query.plan.sources(), Reading(plain=False, ordered=True))
+    with pytest.raises(PlanError, match=reason):
+        stages(cut(query.plan), [RESULT], reading, options, 2)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_tick_lets_a_timeout_pass(ordered: bool) -> None:
+    """First that of the source that is silent for longer, unless all came at one moment."""
+    columns = {"k": "STRING", "x": "BIGINT", "t": "BIGINT", "got": "BIGINT"}
+    bounds = {"source": "k", "disorder": 3, "timeout": 5, "arrival": "got"}
+    stream = dl.stream("s", columns, time="t", **bounds)  # type: ignore[arg-type]
+    query = stream.group_by("k").agg("sum(x) AS x").agg("sum(x) AS x").plan
+    source = query.sources()["s"]
+    rows = [("a", 1, 10, 100), ("b", 2, 40, 101)]
+    events = events_from(source, [dict(zip(columns, row, strict=True)) for row in rows])
+    nothing = {"s": events.slice(0, 0)}
+    reading = {"s": Reading(plain=True, ordered=ordered)}
+    cluster = Cluster(query, reading, Options(), 2)
+    cluster.step({"s": events}, 2)
+    assert cluster.final == 7  # of a, the least
+    alone = 37 if ordered else 7
+    for clock, final in [(105, 7), (106, alone), (107, 41), (106, 41), (200, 41)]:
+        cluster.step(nothing, 1, clock)
+        cluster.move()
+        assert (clock, cluster.final) == (clock, final)
+
+
+def test_a_tick_ends_the_waiting_for_a_guess() -> None:
+    stream = dl.stream("s", {"k": "STRING", "t": "BIGINT"}, time="t", timeout=5)
+    source = stream.plan.sources()["s"]
+    events = events_from(source, [{"k": "a", "t": 10}, {"k": "b", "t": 40}])
+    events = replace(events, clock=np.full(2, 100))
+    reading = {"s": Reading(plain=True, ordered=False)}
+    cluster = Cluster(stream.plan, reading, Options(block=dl.INFINITY), 2)
+    assert not cluster.step({"s": events}, 1)
+    nothing = {"s": events.slice(0, 0)}
+    assert not cluster.step(nothing, 1, 105)
+    cluster.move()
+    assert sum(map(len, cluster.step(nothing, 1, 106))) == 2
+    assert cluster.final == BEGINNING  # a guess promises nothing
 
 
 def snapshots(batches: list[Batch], schema: pa.Schema) -> dict[object, list[tuple[int, int]]]:

@@ -82,6 +82,21 @@ def test_when_all_pause_the_timeout_says_that_all_has_come() -> None:
     assert told(rows, **bounds).ctis == [42, 43]
 
 
+def guessed(rows: list[dict[str, object]], **bounds: Any) -> list[int]:
+    """How many rows have been let go after each record, by guesses alone."""
+    stream = dl.stream("s", COLUMNS, time="ts", **bounds)
+    options = Options(block=INFINITY, batch=1, keep_open=True)
+    counts = [len(output.batch) for output in run(stream.plan, {"s": rows}, options)]
+    return [sum(counts[: n + 1]) for n in range(len(counts))]
+
+
+def test_a_timeout_ends_the_waiting_of_guesses_if_there_is_a_clock() -> None:
+    rows = records(("a", 100, 0), ("a", 90, 1), ("a", 120, 40))
+    assert guessed(rows, timeout=30, arrival="at") == [0, 0, 2]
+    assert guessed(rows, timeout=50, arrival="at") == [0, 0, 0]
+    assert guessed(rows, timeout=1) == [0, 0, 0]  # the order of arrival has no milliseconds
+
+
 def test_what_breaks_a_promise_is_a_dead_letter() -> None:
     rows = records(("a", 100, 0), ("b", 98, 1), ("a", 91, 2), ("b", 120, 3), ("a", 99, 4))
     found = told(rows, source="id", disorder=4, sources=2)
@@ -109,6 +124,8 @@ BOUNDS = st.fixed_dictionaries(
     },
 )
 
+GUESSES = {"source": "id", "timeout": 6, "arrival": "at"}
+
 
 @settings(max_examples=100)
 @given(rows=ROWS, bounds=BOUNDS, batch=st.integers(2, 50))
@@ -123,7 +140,7 @@ def test_promises_do_not_depend_on_how_input_is_cut(
 @settings(max_examples=60)
 @given(
     rows=ROWS,
-    bounds=BOUNDS | st.just({"source": "id"}),
+    bounds=BOUNDS | st.sampled_from([{"source": "id"}, {"timeout": 6}, GUESSES]),
     batch=st.integers(1, 15),
     shards=st.integers(1, 3),
     tasks=st.integers(1, 2),

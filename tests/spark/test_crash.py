@@ -3,6 +3,10 @@
 The command is killed with SIGKILL after a given micro-batch has been said: the driver alone, a
 Python worker, or everything at once. It is then started again on the same checkpoint, until it
 comes to its end.
+
+    events    late events, retractions and ctis of two streams, in an event log
+    bounds    plain records of several sources, with all bounds there are: heartbeats are promises
+    guesses   the same records without bounds: heartbeats are guessed, and end the waiting
 """
 
 from __future__ import annotations
@@ -19,19 +23,52 @@ from typing import Any
 
 import pytest
 
-QUERY = """
+EVENTS = """
 CREATE STREAM orders (k STRING, x INT);
 CREATE STREAM prices (k STRING, p INT);
 SET block = '3'; SET remember = '40';
 SELECT o.k, count(*) AS n, sum(o.x * p.p) AS total
 FROM orders [RANGE 20] AS o JOIN prices AS p ON o.k = p.k GROUP BY o.k;
 """
+BOUNDS = """
+CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
+  WITH (time = 'ts', source = 'sensor', sources = 3, disorder = 6, skew = 9, latency = 4,
+        timeout = 25, arrival = 'got');
+SELECT sensor, count(*) AS n, sum(value) AS total FROM readings [RANGE 20] GROUP BY sensor;
+"""
+GUESSES = """
+CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
+  WITH (time = 'ts', source = 'sensor', heartbeats = 'estimate', late = '1%', timeout = 25,
+        arrival = 'got');
+SET block = '30'; SET remember = '60';
+SELECT sensor, count(*) AS n, sum(value) AS total FROM readings [RANGE 20] GROUP BY sensor;
+"""
+QUERIES = {"events": EVENTS, "bounds": BOUNDS, "guesses": GUESSES}
 BATCH = 40
 MICRO_BATCHES = 10
 PATIENCE = 240  # seconds
 
 
-def write_input(path: Path, seed: int) -> None:
+def write_records(path: Path, seed: int) -> None:
+    """Sensors whose clocks differ, on a network that delays, with pauses of one and of all; some
+    come later than they may."""
+    draw = random.Random(seed)
+    now = 0
+    paused = ""
+    with path.open("w") as file:
+        for number in range(BATCH * (MICRO_BATCHES - 1)):
+            now += draw.randrange(3)
+            if number % 50 == 49:
+                paused = draw.choice(["a", "b", "c", ""])
+                now += draw.choice([0, 30, 60])
+            sensor = draw.choice([each for each in "abc" if each != paused])
+            late = 40 if draw.random() < 0.01 else draw.randrange(7)
+            ts = max(0, now + "abc".index(sensor) * 4 - late)
+            row = {"sensor": sensor, "value": draw.randrange(5), "ts": ts, "got": now}
+            file.write(json.dumps(row) + "\n")
+
+
+def write_events(path: Path, seed: int) -> None:
     """Late events, retractions and ctis, of two streams."""
     draw = random.Random(seed)
     now = 0
@@ -56,8 +93,10 @@ def write_input(path: Path, seed: int) -> None:
 
 
 def command(folder: Path, runner: str, output: str) -> list[str]:
+    (given,) = folder.glob("*.input.jsonl")
+    stream = "readings=" if given.name.startswith("records") else ""
     base = [sys.executable, "-m", "driftline.cli.main", "run", str(folder / "query.sql")]
-    base += ["--input", str(folder / "events.jsonl"), "--output", str(folder / output), "--table"]
+    base += ["--input", f"{stream}{given}", "--output", str(folder / output), "--table"]
     base += ["--batch", str(BATCH), "--runner", runner]
     return base + (["--checkpoint", str(folder / "checkpoint")] if runner == "spark" else [])
 
@@ -122,10 +161,13 @@ def run_until_killed(folder: Path, after: int, what: str, draw: random.Random) -
     return None if process.returncode else process.returncode
 
 
-def check(folder: Path, kills: list[str], seed: int) -> None:
+def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> None:
     draw = random.Random(seed)
-    (folder / "query.sql").write_text(QUERY)
-    write_input(folder / "events.jsonl", seed)
+    (folder / "query.sql").write_text(QUERIES[case])
+    if case == "events":
+        write_events(folder / "events.input.jsonl", seed)
+    else:
+        write_records(folder / "records.input.jsonl", seed)
     subprocess.run(command(folder, "local", "expected.jsonl"), check=True)
     for number, what in enumerate(kills):
         run_until_killed(folder, 1 + number * MICRO_BATCHES // (len(kills) + 1), what, draw)
@@ -141,8 +183,16 @@ def test_killed_once_in_each_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("case", ["bounds", "guesses"])
+def test_heartbeats_after_a_crash(tmp_path: Path, case: str) -> None:
+    check(tmp_path, ["everything"], seed=3, case=case)
+
+
+@pytest.mark.spark
 @pytest.mark.long
+@pytest.mark.parametrize("case", QUERIES)
 @pytest.mark.parametrize("seed", range(2, 8))
-def test_killed_again_and_again(tmp_path: Path, seed: int) -> None:
+def test_killed_again_and_again(tmp_path: Path, seed: int, case: str) -> None:
     draw = random.Random(seed)
-    check(tmp_path, [draw.choice(["driver", "worker", "everything"]) for _ in range(5)], seed)
+    kills = [draw.choice(["driver", "worker", "everything"]) for _ in range(5)]
+    check(tmp_path, kills, seed, case)

@@ -16,7 +16,8 @@ import pytest
 from tests.cli.run import driftline_on_a_terminal
 
 QUERY = """
-CREATE STREAM trades (symbol STRING, qty INT, ts BIGINT) WITH (time = 'ts');
+CREATE STREAM trades (symbol STRING, qty INT, ts BIGINT)
+  WITH (time = 'ts', disorder = 20, timeout = '2s');
 SELECT symbol, sum(qty) AS qty FROM trades WHERE qty > 0 GROUP BY symbol;
 """
 PATIENCE = 200  # seconds
@@ -73,6 +74,7 @@ def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
         )
         add(trades, "2.csv", "symbol,qty,ts\nC,4,9\n")
         wait_for(lambda: running.poll() is not None or '"qty":4' in out.read_text())
+        wait_for(lambda: running.poll() is not None or '"t":10' in out.read_text())  # all is final
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
         said, complained = running.communicate(timeout=PATIENCE)
     finally:

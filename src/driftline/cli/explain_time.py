@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftline.cli.errors import Problem
+from driftline.cli.learned import Learned, span
 from driftline.cli.streams import Streamed
-from driftline.model.time import BEGINNING, TICKS_PER_SECOND, show
+from driftline.model.time import BEGINNING, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,20 +57,6 @@ def explain_time(
         _draw(found, Path(chart))
 
 
-def learned(sources: Mapping[str, Source], streams: Mapping[str, Any]) -> None:
-    """A word about the guesses that have ended somebody's waiting."""
-    for name, source in sources.items():
-        if source.timing.heartbeats != "estimate":
-            continue
-        told = watched(source, streams[name])
-        if not isinstance(told, str) and told.time.came:
-            print(
-                f"driftline: the time of {name} was guessed: {_bounds(told)}. Declare disorder to "
-                "be sure, or heartbeats = 'none' to wait",
-                file=sys.stderr,
-            )
-
-
 def watched(source: Source, data: Any) -> Told | str:
     """What the arrival of a stream's records tells; or why nothing can be told."""
     import numpy as np
@@ -103,22 +90,14 @@ def _bounds(told: Told) -> str:
     timing, stamps = told.source.timing, told.source.timestamps
     if timing.disorder is None:
         guessed = told.time.heartbeats
-        return (
-            f"records are about {_span(guessed.disorder or 0, stamps)} out of order, and "
-            f"{_span(guessed.skew or 0, stamps)} behind the latest, learned from "
-            f"{told.time.came:,}"
-        )
-    parts = [f"disorder {_span(timing.disorder, stamps)}"]
-    parts += [] if timing.skew is None else [f"skew {_span(timing.skew, stamps)}"]
+        return str(Learned(guessed.disorder or 0, guessed.skew or 0, told.time.came, stamps))
+    parts = [f"disorder {span(timing.disorder, stamps)}"]
+    parts += [] if timing.skew is None else [f"skew {span(timing.skew, stamps)}"]
     parts += [f"latency {timing.latency} ms"] if timing.latency else []
     parts += [] if timing.timeout is None else [f"timeout {timing.timeout} ms"]
     if timing.needs_clock and timing.arrival is None:
         parts.append("but no arrival clock: in a file time stands still (say arrival = 'column')")
     return ", ".join(parts)
-
-
-def _span(ticks: int, stamps: bool) -> str:
-    return f"{ticks / TICKS_PER_SECOND:g} s" if stamps else str(ticks)
 
 
 def _print(told: Told) -> None:
@@ -131,7 +110,7 @@ def _print(told: Told) -> None:
     table = Table("source", "records", "latest time", "heartbeat", "behind", "too late")
     reports = sorted(described.rows(), key=lambda each: -(each.lag or 0))
     for each in reports[:MOST_SOURCES]:
-        lag = "–" if each.lag is None else _span(each.lag, stamps)
+        lag = "–" if each.lag is None else span(each.lag, stamps)
         table.add_row(
             names[each.source], f"{each.arrivals:,}", show(each.greatest, stamps),
             show(each.heartbeat, stamps), lag, f"{each.violations:,}",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from driftline.cli.errors import Problem
+from driftline.cli.explain_time import explain_time
 from driftline.cli.inputs import STANDARD_INPUT, Inputs, read_inputs
+from driftline.cli.learned import Learned, say_learned
 from driftline.cli.outputs import STANDARD_OUTPUT, Writer, check_types, writer
 from driftline.cli.progress import drawn
 from driftline.cli.runners import (
-    DEFAULT_BLOCK,
     Consistency,
     Query,
     RunOptions,
@@ -67,6 +68,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     letters = _Letters(inputs, sources, wishes.dead_letters)
     follow = wishes.options.follow
     stopped = None
+    learned: Mapping[str, Learned] = {}
     with writer(wishes.output, plans, table=wishes.table, growing=follow) as output:
         try:
             with (
@@ -76,6 +78,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
                 for each in spoken:
                     _write(each, output)
                     letters.add(each)
+                    learned = each.learned or learned
                     if each.progress is not None:
                         progress(each.progress)
         except KeyboardInterrupt as interrupt:
@@ -83,21 +86,12 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
                 raise
             stopped = interrupt  # that is how it ends: what has been said is written
     letters.finish()
-    _tell_time(sources, inputs, queries, wishes)
-    if stopped is not None:
-        raise stopped
-
-
-def _tell_time(
-    sources: dict[str, Source], inputs: Inputs, queries: Sequence[Query], wishes: Wishes
-) -> None:
-    """When records came, if that was asked; what was guessed of it, if somebody waited for it."""
-    from driftline.cli.explain_time import explain_time, learned
-
     if wishes.explain_time or wishes.time_chart is not None:
         explain_time(sources, inputs.streams, wishes.time_chart)
-    elif any(query.consistency.block != DEFAULT_BLOCK for query in queries):
-        learned(sources, inputs.streams)
+    else:
+        say_learned(sources, learned)
+    if stopped is not None:
+        raise stopped
 
 
 def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions) -> None:
@@ -105,18 +99,6 @@ def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions)
     endless = [each.shown for each in streamed if each.is_endless]
     if endless and not options.follow:
         raise Problem(f"{endless[0]} has no end: add --follow, and stop it with Ctrl-C")
-    waiting = sorted(
-        name
-        for query in queries
-        for name, source in query.plan.sources().items()
-        if source.timing.needs_timeout
-    )
-    if options.follow and waiting:
-        print(
-            f"driftline: when all sources of {waiting[0]} pause, its last records are not final: "
-            "declare a timeout if that may be",
-            file=sys.stderr,
-        )
     if options.follow and not streamed:
         raise Problem("--follow needs an input that goes on: a directory, kafka:// or rate://")
     if options.follow and len({query.consistency for query in queries}) > 1:

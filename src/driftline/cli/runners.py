@@ -14,6 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from driftline.cli.errors import Problem
+from driftline.cli.learned import Learned, learned
 from driftline.cli.progress import Progress, Tally
 from driftline.cli.streams import Streamed, read_here
 
@@ -62,12 +63,13 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Spoken:
-    """What one step of a run leads to: what each query says, the dead events by stream, and how
-    far the run has come, if its runner says so."""
+    """What one step of a run leads to: what each query says, the dead events by stream, how far the
+    run has come, if its runner says so, and what has been learned of the time of streams."""
 
     batches: Mapping[str, Batch]
     dead: Mapping[str, DeadLetters]
     progress: Progress | None = None
+    learned: Mapping[str, Learned] = field(default_factory=dict)
 
 
 class Runner(Protocol):
@@ -112,7 +114,7 @@ def run_locally(
         ]
         together = _together([step for step in steps if step is not None])
         progress = tally.add(together.batches, _events(held), _state_rows(held))
-        yield replace(together, progress=progress)
+        yield replace(together, progress=progress, learned=learned(held))
 
 
 def _events(runs: Sequence[Mapping[str, Mapping[str, int]]]) -> int:
@@ -154,6 +156,7 @@ def engine_options(
         ticks(consistency.remember, stamps),
         options.batch or DEFAULT_BATCH,
         keep_open=options.keep_open,
+        curious=True,
     )
 
 

@@ -40,7 +40,8 @@ DEFAULT_BATCH = 50_000
 
 @dataclass(frozen=True)
 class Options:
-    """How a query is run: see `Query.run`. Durations are in ticks."""
+    """How a query is run: see `Query.run`. Durations are in ticks. `curious`: what is guessed of
+    the time of streams is wanted, although nobody waits for it (see `SourceTime.learned`)."""
 
     level: Level = Level.ORDERED
     block: int = 0
@@ -49,6 +50,7 @@ class Options:
     scheduler: Scheduler = "drain"
     keep_open: bool = False
     heartbeat: Heartbeat = "source"
+    curious: bool = False
 
 
 class _Feed:
@@ -145,9 +147,10 @@ class _Feed:
     def counters(self) -> dict[str, dict[str, int]]:
         if self.finalize is None:
             return {}
-        dead = {"dead_letters": int(self.finalize.dead.sum())}
+        more = {"dead_letters": int(self.finalize.dead.sum())}
+        more |= {} if self.time is None else self.time.learned()
         return {
-            "finalize": self.finalize.counters.as_dict() | dead,
+            "finalize": self.finalize.counters.as_dict() | more,
             "align": self.align.counters.as_dict(),
         }
 
@@ -155,7 +158,8 @@ class _Feed:
         timing, remember = self.source.timing, self.options.remember
         if timing.disorder is not None and plain and not timing.by_source:
             remember = min(remember, timing.disorder)
-        if (plain or timing.by_source) and is_watched(timing, self.options.block):
+        watched = is_watched(timing, self.options.block, curious=self.options.curious)
+        if (plain or timing.by_source) and watched:
             self.time = SourceTime(timing)
         self.finalize, self.align = consistency(
             self.schema, self.options.block, remember, inserts_only=plain

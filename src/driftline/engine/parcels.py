@@ -30,6 +30,9 @@ Int64s = NDArray[np.int64]
 TIMES = " times"
 """What follows the name of a source's port for the times of all its events."""
 
+CLOCK_PORT = "$clock"
+"""The port of a parcel that says only what the arrival clock shows, as its `high`."""
+
 OUTPUT = 0
 """The level of what leaves the plan."""
 

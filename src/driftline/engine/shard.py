@@ -28,9 +28,11 @@ from driftline.engine.consistency import consistency, promised
 from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.finalize import Promises
 from driftline.engine.graph import Graph
+from driftline.engine.holding import Holding
 from driftline.engine.local import Options
 from driftline.engine.operator import Arrays, Operator
 from driftline.engine.parcels import (
+    CLOCK_PORT,
     OUTPUT,
     TIMES,
     Parcel,
@@ -43,7 +45,7 @@ from driftline.engine.parcels import (
 )
 from driftline.engine.source_time import NO_CLOCK, SourceTime
 from driftline.model.columns import INSERT
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan import nodes
 from driftline.plan.closing import Delays
 from driftline.plan.fragments import Fragment, Input
@@ -135,6 +137,7 @@ class Shard:
                 [port.leaf.name for port in stage.sources if port.plain],
                 stage.closing,
             )
+        self.holding = [Holding(graph, stage.options.heartbeat) for graph in self.graphs.values()]
         self.final = dict.fromkeys(self.graphs, BEGINNING)
         self.sources = {port.leaf.name: _Source(port, stage.options) for port in stage.sources}
         self.ctis = {name: np.full(stage.shards, BEGINNING, np.int64) for name in stage.exchanges}
@@ -145,17 +148,31 @@ class Shard:
         for parcel in sorted(parcels, key=lambda parcel: (parcel.port, parcel.origin)):
             by_port.setdefault(parcel.port, []).append(parcel)
         dead: dict[str, DeadLetters] = {}
+        came: dict[str, Batch] = {}
         for name, source in self.sources.items():
-            came, letters = source.take(by_port.get(name, []), by_port.get(name + TIMES, []))
+            came[name], letters = source.take(by_port.get(name, []), by_port.get(name + TIMES, []))
             if len(letters) and source.port.primary:
                 dead[name] = letters
-            self._push(name, came)
-        now = max((source.now for source in self.sources.values()), default=NO_CLOCK)
+        clocks = [source.now for source in self.sources.values()]
+        clocks += [parcel.high for parcel in by_port.get(CLOCK_PORT, [])]
+        now = max(clocks, default=NO_CLOCK)
+        came = {name: source.advanced(came[name], now) for name, source in self.sources.items()}
+        limits = self._limits(
+            {name: source.complete(came[name]) for name, source in self.sources.items()}
+        )
         for name, source in self.sources.items():
-            self._push(name, source.advance(now))
+            self._push(name, source.aligned(came[name], limits[name]))
         for name, each in self.stage.exchanges.items():
             self._push(name, self._exchanged(name, each, by_port.get(name, [])))
         return Answer([parcel for name in self.said for parcel in self._out(name)], dead)
+
+    def _limits(self, complete: dict[str, int]) -> dict[str, int]:
+        """How far each source is let through, if so much is complete of each: of those that its
+        readers wait for, and these may be in several fragments."""
+        if self.stage.options.heartbeat == "query":  # all of them are here: see `stages`
+            return dict.fromkeys(complete, min(complete.values(), default=INFINITY))
+        found = [holding.limits(complete) for holding in self.holding]
+        return {name: min(limits[name] for limits in found) for name in complete}
 
     def _push(self, port: str, batch: Batch) -> None:
         if batch.is_empty:
@@ -193,10 +210,10 @@ class Shard:
         found: dict[str, dict[str, int]] = {}
         spans = self._spans()
         for name, source in self.sources.items():
-            dead = int(source.finalize.dead.sum())
             found[f"{name}: finalize"] = {
                 **source.finalize.counters.as_dict(),
-                "dead_letters": dead,
+                "dead_letters": int(source.finalize.dead.sum()),
+                **({} if source.time is None else source.time.learned()),
             }
             found[f"{name}: align"] = source.align.counters.as_dict()
         for fragment, graph in self.graphs.items():
@@ -246,7 +263,7 @@ class Shard:
         for name, source in self.sources.items():
             source.finalize.restore(state[f"finalize {name}"])
             source.align.restore(state[f"align {name}"])
-            if source.time is not None:
+            if source.time is not None and f"time {name}" in state:  # a guess may start anew
                 source.time.restore(state[f"time {name}"])
         for fragment, graph in self.graphs.items():
             first = f"{fragment}/"
@@ -275,33 +292,40 @@ class _Source:
         """What the arrival clock shows, as far as this source knows."""
         return NO_CLOCK if self.time is None else self.time.now
 
-    def advance(self, now: int) -> Batch:
-        """The arrival clock, which all sources share, has come to `now`."""
+    def complete(self, batch: Batch) -> int:
+        """How far all has come, or probably has, with a batch."""
+        return max(self.align.complete, batch.cti)
+
+    def aligned(self, batch: Batch, limit: int) -> Batch:
+        """What goes on when a batch has come, and others have come as far as the limit."""
+        self.align.limit = limit
+        return self.align.receive(0, batch)
+
+    def advanced(self, batch: Batch, now: int) -> Batch:
+        """A batch, and what more is known now that the clock, which all share, has come so far."""
         if self.time is None or now <= self.time.now:
-            return empty(self.schema)
+            return batch
         self.time.advance(now)
         nothing = Times(np.empty(0, np.int8), *(np.empty(0, np.int64) for _ in range(3)))
         promises = promised(self.time, np.empty(0, np.int64), self.align)
         own = np.empty(0, np.int64)
-        batch, _ = self.finalize.receive_part(nothing, own, empty(self.schema).payload, promises)
-        return self.align.receive(0, batch)
+        more, _ = self.finalize.receive_part(nothing, own, empty(self.schema).payload, promises)
+        return joined([batch, more])
 
     def take(self, parcels: Sequence[Parcel], times: Sequence[Parcel]) -> tuple[Batch, DeadLetters]:
         full = [(parcel.origin, unpack(parcel.data)) for parcel in parcels if parcel.data]
         rows = [payload_of(part, self.schema) for _, part in full]
         payload = pa.concat_batches(rows) if rows else empty(self.schema).payload
         if self.port.ordered:
-            batch, dead = self._ordered(full, payload, times)
-        else:
-            nothing = np.empty(0, np.int64)
-            vs = np.concatenate([times_of(part, "vs") for _, part in full]) if full else nothing
-            payload = self._with_time(payload, vs)
-            high = max((parcel.high for parcel in parcels), default=BEGINNING)
-            cti = max((parcel.cti for parcel in parcels), default=BEGINNING)
-            if self.time is not None:
-                cti = max(cti, self._moment(self.time, times))
-            batch, dead = self.finalize.receive_moment(vs, payload, high, cti)
-        return self.align.receive(0, batch), dead
+            return self._ordered(full, payload, times)
+        nothing = np.empty(0, np.int64)
+        vs = np.concatenate([times_of(part, "vs") for _, part in full]) if full else nothing
+        payload = self._with_time(payload, vs)
+        high = max((parcel.high for parcel in parcels), default=BEGINNING)
+        cti = max((parcel.cti for parcel in parcels), default=BEGINNING)
+        if self.time is not None:
+            cti = max(cti, self._moment(self.time, times))
+        return self.finalize.receive_moment(vs, payload, high, cti)
 
     def _with_time(self, payload: pa.RecordBatch, vs: Int64s) -> pa.RecordBatch:
         place = self.port.time_place

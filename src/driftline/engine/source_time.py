@@ -5,9 +5,9 @@
     guess        of a source without bounds: nothing before it is still to come, as far as can be
                  told. It ends the waiting in Align, and promises nothing.
 
-The arrival clock is that of the events (in milliseconds), if they have one. Else, bounds that need
-no clock go by the order of arrival, and for those that do time stands still: a file that is read
-tells nothing of when its records came.
+The arrival clock is that of the events (in milliseconds), if they have one. Else, guesses and bounds
+that need no clock go by the order of arrival (and there is no timeout), and for bounds that do time
+stands still: a file that is read tells nothing of when its records came.
 
 State: see `driftline.time`; and the sources by their names.
 """
@@ -37,7 +37,7 @@ NO_CLOCK = -(2**63)
 class SourceTime:
     """`came`: how many events; `names`: a row for every source, in the order they were first heard.
 
-    `is_guess`: heartbeats are guessed, not promised.
+    `is_guess`: heartbeats are guessed, not promised; `has_clock`: events had an arrival clock.
     """
 
     def __init__(self, timing: Timing) -> None:
@@ -48,6 +48,7 @@ class SourceTime:
         self.names: list[pa.Array] = []
         self.came = 0
         self.now = NO_CLOCK
+        self.has_clock = False
 
     def take(self, times: Int64s, sources: pa.Array | None, clock: Int64s | None = None) -> Int64s:
         """Inserts in order of arrival, with their sources and the arrival clock if these have any.
@@ -63,28 +64,41 @@ class SourceTime:
     ) -> None:
         """Inserts that came at one moment, after which there is another: times, and how many had
         each (see `time.estimate.summary`)."""
-        if clock is None:
-            clock = 0 if self.timing.needs_clock else self.came
-        self.now = max(self.now, clock)
+        self.has_clock |= clock is not None
+        self.now = max(self.now, self._ordinals(1)[0] if clock is None else clock)
         self.heartbeats.arrive(self.now, self._numbers(sources, len(times)), times, counts)
         self.came += int(counts.sum())
         self.heartbeats.heartbeat(self.now)
 
     def advance(self, now: int) -> None:
         """The arrival clock has come to `now`: all that came before has come."""
-        if self.timing.needs_clock and now > self.now:
+        counts = self.is_guess and not self.has_clock  # it knows only the order of arrival
+        if self.timing.needs_clock and not counts and now > self.now:
             self.now = now
             self.heartbeats.heartbeat(now - 1)
 
     @property
     def cti(self) -> int:
         """What is promised, or guessed, of all that comes from now on."""
-        if not self.timing.needs_clock and self.came and self.timing.arrival is None:
+        by_order = not self.timing.needs_clock or (self.is_guess and not self.has_clock)
+        if by_order and self.came and self.timing.arrival is None:
             return _cti(self.heartbeats.heartbeat(self.now))  # the next one comes later
         return _cti(self.heartbeats.told)
 
     def describe(self) -> Description:
         return self.heartbeats.describe(max(self.now, 0))
+
+    def learned(self) -> dict[str, int]:
+        """What is guessed, if anything is: how far records are out of order and behind the latest,
+        and from how many that was learned."""
+        guesses = self.heartbeats
+        if not isinstance(guesses, Estimated) or guesses.told == BEGINNING:
+            return {}
+        return {
+            "guessed_disorder": guesses.disorder,
+            "guessed_skew": guesses.skew,
+            "learned_from": self.came,
+        }
 
     def source_names(self) -> list[str]:
         """What the sources are called, by number."""
@@ -94,10 +108,17 @@ class SourceTime:
         return ["null" if value is None else str(value) for value in values]
 
     def _clocks(self, count: int, clock: Int64s | None) -> Int64s:
-        if clock is not None:
-            known = np.maximum.accumulate(np.concatenate([[self.now], clock]))[1:]
-            return np.maximum(known, 0)
-        if self.timing.needs_clock:
+        if clock is None:
+            return self._ordinals(count)
+        self.has_clock = True
+        known = np.maximum.accumulate(np.concatenate([[self.now], clock]))[1:]
+        return np.maximum(known, 0)
+
+    def _ordinals(self, count: int) -> Int64s:
+        """What goes for a clock of events that have none."""
+        if self.is_guess:
+            self.heartbeats.timeout = None  # an order has no milliseconds
+        elif self.timing.needs_clock:
             return np.zeros(count, np.int64)
         return np.arange(self.came, self.came + count)
 
@@ -112,7 +133,8 @@ class SourceTime:
         return numbers
 
     def snapshot(self) -> Arrays:
-        arrays: Arrays = {"came": np.array([self.came, self.now]), **self.slots.snapshot()}
+        known = np.array([self.came, self.now, self.has_clock])
+        arrays: Arrays = {"came": known, **self.slots.snapshot()}
         arrays |= {f"time.{name}": each for name, each in self.heartbeats.snapshot().items()}
         if self.names:
             names = pa.concat_arrays(self.names)
@@ -120,7 +142,8 @@ class SourceTime:
         return arrays
 
     def restore(self, arrays: Arrays) -> None:
-        self.came, self.now = map(int, arrays["came"].tolist())
+        self.came, self.now, has_clock = map(int, arrays["came"].tolist())
+        self.has_clock = bool(has_clock)
         self.slots.restore(arrays)
         first = "time."
         self.heartbeats.restore(
@@ -133,17 +156,15 @@ class SourceTime:
         self.names = [rows_from_bytes(arrays["names"]).column(0)] if "names" in arrays else []
 
 
-def is_watched(timing: Timing, block: int) -> bool:
+def is_watched(timing: Timing, block: int, *, curious: bool = False) -> bool:
     """Whether somebody has to watch when events come: there are bounds that are more than a
-    disorder, or a guess ends somebody's waiting."""
-    return timing.by_source or (timing.heartbeats == "estimate" and block > 0)
+    disorder, a guess ends somebody's waiting, or somebody wants to know what the guess is."""
+    return timing.by_source or (timing.heartbeats == "estimate" and (block > 0 or curious))
 
 
 def _heartbeats(timing: Timing) -> UniformHeartbeats | Estimated:
     if timing.disorder is None:
-        # Without a clock of its own the order of arrival is one, which has no milliseconds.
-        timeout = timing.timeout if timing.arrival is not None else None
-        return Estimated(target=timing.late, timeout=timeout)
+        return Estimated(target=timing.late, timeout=timing.timeout)
     return UniformHeartbeats(
         disorder=timing.disorder,
         skew=timing.skew,

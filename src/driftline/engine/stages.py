@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from driftline.engine.holding import Heartbeat
 from driftline.engine.local import Options
 from driftline.engine.parcels import OUTPUT, Target
 from driftline.engine.shard import SourcePort, Stage
 from driftline.engine.source_time import is_watched
 from driftline.model.time import INFINITY
 from driftline.plan.closing import Delays, delays
+from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Fragment, Input, Prefix
 from driftline.plan.needed import needed
 from driftline.plan.nodes import Source
@@ -32,8 +34,9 @@ class Reading:
 
     def watched(self, source: Source, options: Options) -> bool:
         """Whether its heartbeats take more than the greatest time so far."""
-        timing = source.timing
-        return (self.plain or timing.by_source) and is_watched(timing, options.block)
+        timing, curious = source.timing, options.curious
+        watched = is_watched(timing, options.block, curious=curious)
+        return (self.plain or timing.by_source) and watched
 
     def has_dead_letters(self, source: Source, options: Options) -> bool:
         """Whether an event of the source can be set aside: then it is needed whole."""
@@ -45,7 +48,10 @@ class Reading:
         """Whether what is in time depends on the order in which events have come."""
         return not self.plain or (
             self.ordered
-            and (self.remember(source, options) < INFINITY or self.watched(source, options))
+            and (
+                self.remember(source, options) < INFINITY
+                or self.watched(source, replace(options, curious=False))
+            )
         )
 
 
@@ -67,6 +73,7 @@ def stages(
     shards: int,
 ) -> Stages:
     """What has to be run; `outputs`: the fragments whose answer is wanted."""
+    _check_heartbeat(fragments, options.heartbeat)
     targets: dict[str, dict[tuple[int, str], Target]] = {each.name: {} for each in fragments}
     for name in outputs:
         targets[name][OUTPUT, name] = Target(OUTPUT, name)
@@ -120,6 +127,33 @@ def stages(
     )
     targets_of = {name: tuple(of.values()) for name, of in from_sources.items()}
     return Stages(made, targets_of, prefixes)
+
+
+def _check_heartbeat(fragments: Sequence[Fragment], heartbeat: Heartbeat) -> None:
+    """Refuse waiting for what a shard does not know: how far the sources of other levels are, and
+    what operators have given so far, which is counted anew after a restart."""
+    instead = "choose heartbeat='source', or the local runner"
+    if heartbeat == "memory":
+        raise PlanError(
+            "heartbeat='memory' goes by what operators have counted, which Spark's shards do not "
+            "keep: choose 'operator' or 'query'"
+        )
+    levels: dict[int, str] = {}
+    for fragment in fragments:
+        read = [e.origin.source.name for e in fragment.inputs if isinstance(e.origin, Prefix)]
+        if read:
+            levels[fragment.level] = read[0]
+        if heartbeat == "operator" and read and len(read) < len(fragment.inputs):
+            raise PlanError(
+                f"heartbeat='operator': {read[0]} is read together with the answer of another "
+                f"stage, for whose streams it cannot wait on Spark: {instead}"
+            )
+    if heartbeat == "query" and len(levels) > 1:
+        one, other, *_ = levels.values()
+        raise PlanError(
+            f"heartbeat='query': {one} and {other} are read by different stages, which cannot "
+            f"wait for each other on Spark: {instead}"
+        )
 
 
 def _closing(fragments: Sequence[Fragment], readings: Mapping[str, Reading]) -> dict[str, Delays]:

@@ -52,7 +52,8 @@ class Timing:
 
     @property
     def needs_clock(self) -> bool:
-        return self.disorder is not None and (self.latency > 0 or self.timeout is not None)
+        """Whether it matters when records come, and not only in which order."""
+        return self.latency > 0 or self.timeout is not None
 
     @property
     def needs_timeout(self) -> bool:

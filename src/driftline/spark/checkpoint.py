@@ -90,6 +90,7 @@ def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[s
         "emit": options.level.value,
         "block": _shown(options.block),
         "remember": _shown(options.remember),
+        **({} if options.heartbeat == "source" else {"heartbeat": options.heartbeat}),
         "plans": {name: plan.tree().split("\n") for name, plan in plans.items()},
     }
 
@@ -103,6 +104,9 @@ def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
     for key in ("format", "emit", "block", "remember", "shards"):
         if known.get(key) != mine[key]:
             return f"its {key} was {known.get(key)} and is {mine[key]} now"
+    before, now = known.get("heartbeat", "source"), mine.get("heartbeat", "source")
+    if before != now:
+        return f"its heartbeat was {before} and is {now} now"
     before, now = known["plans"], mine["plans"]
     if before.keys() != now.keys():
         return f"its results were {', '.join(before)} and are {', '.join(now)} now"

@@ -25,7 +25,8 @@ import pyarrow.parquet as pq
 from driftline.cli.errors import Problem
 from driftline.cli.streams import Streamed
 from driftline.engine.inputs import typed
-from driftline.engine.source_parcels import KIND, VE, VN, VS
+from driftline.engine.source_parcels import CLOCK, KIND, VE, VN, VS
+from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT, StreamColumns
 from driftline.model.log.reader import scan_log
 from driftline.model.time import INFINITY
@@ -56,13 +57,20 @@ def streamed_events(
     spark: SparkSession, given: Streamed, source: Source, control: Path
 ) -> DataFrame:
     """The raw events of an input, and of `control`, the directory with what closes it."""
+    from pyspark.sql import functions as f
+
     if given.form == "log":
         raw = log_events(_lines(spark, given), source, given.stream or source.name)
+        if source.timing.needs_clock:
+            # As of other streams, the time of the micro-batch: "at" is for logs that are files.
+            raw = raw.withColumn(CLOCK, f.unix_millis(f.current_timestamp()))
     else:
         raw = _record_events(_records(spark, given, source), source)
     control.mkdir(parents=True, exist_ok=True)
     closing = spark.readStream.schema(_CONTROL).parquet(str(control))
-    names = [quoted(each) for each in (KIND, VS, VE, VN) if each in raw.columns]
+    names = [f.col(quoted(each)) for each in (KIND, VS, VE, VN) if each in raw.columns]
+    if CLOCK in raw.columns:
+        names.append(f.lit(NO_CLOCK).alias(CLOCK))
     return raw.unionByName(closing.select(*names), allowMissingColumns=True)
 
 
@@ -175,7 +183,8 @@ def _record_events(records: DataFrame, source: Source) -> DataFrame:
         f.col(quoted(name)).alias(payload_name(place))
         for place, name in enumerate(source.columns.names)
     ]
-    return events.select(quoted(KIND), quoted(VS), *payload)
+    times = [quoted(each) for each in (KIND, VS, CLOCK) if each in events.columns]
+    return events.select(*times, *payload)
 
 
 # Event logs

@@ -32,6 +32,7 @@ from driftline.spark.letters import DEAD, letters_to_bytes
 from driftline.spark.places import Place
 from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of
 from driftline.spark.tables import are_written, write_tables
+from driftline.spark.ticks import Heard, ticking, ticks
 from driftline.spark.wire import WIRE, to_arrow
 
 if TYPE_CHECKING:
@@ -47,9 +48,11 @@ def pipeline(
     options: Options,
     shards: int,
     place: str,
+    heard: Heard | None = None,
 ) -> DataFrame:
     """Compile plans, which share one cut, over the DataFrames of their sources: the parcels that
-    leave the last stage. `place`: a directory for the tables among these, which workers reach."""
+    leave the last stage. `place`: a directory for the tables among these, which workers reach;
+    `heard`: when rows came last, for those who tick (see `ticks`)."""
     sources = _sources(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
     native = _native(frames, readings, options)
@@ -62,7 +65,9 @@ def pipeline(
             made.sources[name],
             shards,
             ordered=readings[name].by_times(source, options),
-            watch=_watch(source) if readings[name].watched(source, options) else None,
+            watch=_watch(source, made.prefixes[name])
+            if readings[name].watched(source, options)
+            else None,
         )
         for name, source in sources.items()
     }
@@ -71,6 +76,8 @@ def pipeline(
         raise PlanError("none of the DataFrames is a stream: make one with spark.readStream")
     still = [packed[name] for name, frame in frames.items() if not frame.isStreaming]
     tables = _tables(still, place) if still else None
+    if silent := ticking(frames, sources, options.block):
+        moving.append(ticks(moving[0].sparkSession, silent, made.levels, heard))
     flow = reduce(lambda one, other: one.union(other), moving)
     for stage in made.levels:
         flow = _staged(flow, stage, tables)
@@ -169,9 +176,12 @@ def _conformed(
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _watch(source: Source) -> Watch:
+def _watch(source: Source, prefix: Prefix) -> Watch:
+    """Where the column is that tells sources apart, unless Spark's own steps may have moved it."""
     name = source.timing.source
-    return Watch(None if name is None else source.columns.names.index(name))
+    if name is None or any(isinstance(step, Project) for step in prefix.steps):
+        return Watch(None)
+    return Watch(source.columns.names.index(name))
 
 
 def _columns(targets: Sequence[Target]) -> frozenset[int] | None:

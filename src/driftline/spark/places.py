@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
+
 from pyarrow import fs
+
+
+def folder_for_now() -> str:
+    """A directory that is there as long as this process."""
+    folder = tempfile.mkdtemp(prefix="driftline-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 class Place:
@@ -17,6 +28,11 @@ class Place:
 
     def __str__(self) -> str:
         return self.place
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether it is a directory of this machine."""
+        return isinstance(self.files, fs.LocalFileSystem)
 
     def write(self, name: str, data: bytes) -> None:
         path = f"{self.root}/{name}"

@@ -9,17 +9,18 @@
 from __future__ import annotations
 
 import json
-import tempfile
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
 from driftline.engine.batch import Batch, empty, joined
 from driftline.engine.dead_letters import DeadLetters
-from driftline.engine.local import Options
+from driftline.engine.holding import Heartbeat
+from driftline.engine.local import Options, sources_of
 from driftline.engine.parcels import unpacked_batch
 from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING
@@ -33,8 +34,10 @@ from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
 from driftline.spark.letters import DEAD, letters_from_bytes
 from driftline.spark.pipeline import pipeline
+from driftline.spark.places import folder_for_now
 from driftline.spark.processor import COUNTERS
-from driftline.spark.session import STREAMING, UNCHECKED, configured
+from driftline.spark.session import STREAMING, UNCHECKED, configured, on_disk
+from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.views import TIMES, Moment, change_rows
 
 if TYPE_CHECKING:
@@ -79,6 +82,7 @@ def on_spark(
     remember: Duration = "inf",
     final: bool = False,
     shards: int | None = None,
+    heartbeat: Heartbeat = "source",
 ) -> SparkQuery:
     """A query on Spark, over a streaming DataFrame for each stream that it reads.
 
@@ -86,7 +90,8 @@ def on_spark(
     or a plan. A DataFrame has plain records, which get their time from the stream's time column, or
     events: columns kind, vs, ve, vn and the stream's own, as `SparkQuery.changes` gives them.
 
-    `emit`, `block`, `remember`: as `Query.run` takes them. `final`: say every row once, when it can
+    `emit`, `block`, `remember`, `heartbeat`: as `Query.run` takes them (but not "memory", and a row
+    cannot wait for streams that another stage reads). `final`: say every row once, when it can
     not change any more. `shards`: how many; as many as Spark has cores if not said.
 
     >>> import driftline as dl                                                   # doctest: +SKIP
@@ -109,8 +114,12 @@ def on_spark(
         raise PlanError(f"a result cannot be called {own[0]}: names that begin with $ are taken")
     if emit not in (level.value for level in Level):
         raise PlanError(f"emit is perfect, ordered or eager, not {emit!r}")
+    if heartbeat not in get_args(Heartbeat):
+        raise PlanError(f"heartbeat is source, operator or query, not {heartbeat!r}")
     stamps = all(plan.timestamps for plan in plans.values())
-    options = Options(Level(emit), ticks(block, stamps), ticks(remember, stamps))
+    options = Options(
+        Level(emit), ticks(block, stamps), ticks(remember, stamps), heartbeat=heartbeat
+    )
     if final:
         plans = {name: only_final(plan) for name, plan in plans.items()}
     return SparkQuery(plans, frames, options, shards)
@@ -139,8 +148,8 @@ class SparkQuery:
         self.spark = next(iter(frames.values())).sparkSession
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
 
-    def _pipeline(self, shards: int, place: str) -> DataFrame:
-        return pipeline(self.plans, self.frames, self.options, shards, place)
+    def _pipeline(self, shards: int, place: str, heard: Heard | None = None) -> DataFrame:
+        return pipeline(self.plans, self.frames, self.options, shards, place, heard)
 
     def changes(self, output: str = RESULT) -> DataFrame:
         """The changes of a result as a streaming DataFrame: kind (insert or retract), vs, ve (null:
@@ -166,7 +175,7 @@ class SparkQuery:
         time = "TIMESTAMP" if stamps else "BIGINT"
         columns = [f"kind STRING, vs {time}, ve {time}, vn {time}"]
         columns += [f"`{each.name}` {type_name(each.type)}" for each in schema]
-        folder = tempfile.mkdtemp(prefix="driftline-")  # for tables: workers read it later
+        folder = folder_for_now()  # for tables: workers read it later
         parcels = self._pipeline(self.shards, folder)
         mine = parcels.where(parcels["port"] == output).select("data")
         return mine.mapInArrow(unpack, ", ".join(columns))
@@ -187,15 +196,19 @@ class SparkQuery:
         """Run it, and give every micro-batch to a sink.
 
         `trigger`: as `DataStreamWriter.trigger` takes it, such as {"availableNow": True}."""
+        if not {"availableNow", "once"} & set(trigger or ()):
+            self._warn()
         kept = Checkpoint(str(checkpoint))
         shards = kept.shards(self.shards)
-        made = self._pipeline(shards, str(kept.place))
+        heard = Heard()
+        made = self._pipeline(shards, str(kept.place), heard)
         kept.claim(self.plans, self.options, shards)
 
         def each(frame: DataFrame, batch_id: int) -> None:
             said = self._said(frame, batch_id, shards)
             sink(replace(said, time=began_at(kept, batch_id), run=run_id(kept)))
             kept.report(said.heads)
+            heard.take(said.heads)
 
         writer = made.writeStream.foreachBatch(each)
         writer = writer.option("checkpointLocation", kept.spark)
@@ -204,8 +217,21 @@ class SparkQuery:
         if trigger:
             writer = writer.trigger(**trigger)
         settings = {**self.settings, "spark.sql.shuffle.partitions": str(shards)}
+        if kept.place.is_on_disk:
+            settings |= on_disk(self.spark)
         with configured(self.spark, settings):
             return writer.start()
+
+    def _warn(self) -> None:
+        """Say what will wait for ever, of input that has no end."""
+        waiting = without_timeout(self.frames, sources_of(self.plans.values()))
+        if waiting:
+            names = " and ".join(waiting)
+            logging.getLogger("driftline").warning(
+                "driftline: when all sources of %s pause, the last records are not final: declare "
+                "a timeout if that may be",
+                names,
+            )
 
     def _said(self, frame: DataFrame, batch_id: int, shards: int) -> SparkSaid:
         changes: dict[str, list[Batch]] = {name: [] for name in self.plans}

@@ -18,6 +18,7 @@ from queue import Queue
 from typing import TYPE_CHECKING, Any
 
 from driftline.cli.errors import Problem
+from driftline.cli.learned import learned
 from driftline.cli.progress import Tally
 from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, engine_options
 from driftline.cli.streams import Streamed
@@ -52,7 +53,8 @@ def run_queries(
                 held.add(number, said.heads)
                 progress = tally.add(said.batches, held.events, held.rows)
                 # An event that several groups set aside is one dead letter.
-                yield Spoken(said.batches, said.dead if number == 0 else {}, progress)
+                dead = said.dead if number == 0 else {}
+                yield Spoken(said.batches, dead, progress, learned(held.counters.values()))
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)

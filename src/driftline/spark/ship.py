@@ -8,8 +8,9 @@ in the workers' Python already.
 from __future__ import annotations
 
 import tarfile
-import tempfile
 from pathlib import Path
+
+from driftline.spark.places import folder_for_now
 
 NAME = "driftline_package"
 _LEFT_OUT = (".pyc", ".half", ".lock")
@@ -25,7 +26,7 @@ def shipped() -> dict[str, str]:
     import driftline
 
     package = Path(driftline.__file__).parent
-    path = Path(tempfile.mkdtemp(prefix="driftline-")) / f"{NAME}.tar.gz"
+    path = Path(folder_for_now()) / f"{NAME}.tar.gz"
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:  # keeps times to the fraction
         for file in sorted(package.rglob("*")):
             if file.is_file() and file.suffix not in _LEFT_OUT:

@@ -1,0 +1,139 @@
+"""Ticks: micro-batches while no row comes, so that a timeout passes when everybody is silent.
+
+The arrival clock of a stream without one of its own is the time at which a micro-batch began. When
+nothing comes there is no micro-batch, and the clock stands still: so a stream of ticks is read
+along with the others. A tick says nothing but what the clock shows, to every shard that has to
+know.
+
+    period   a quarter of the shortest timeout, but at least a second and at most half a minute
+
+There are ticks only until the silence has lasted for the longest timeout: an idle query is idle.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from driftline.engine.parcels import CLOCK_PORT
+from driftline.engine.shard import Stage
+from driftline.engine.source_parcels import POSITION
+from driftline.engine.source_time import is_watched
+from driftline.model.time import BEGINNING
+from driftline.plan.nodes import Source
+from driftline.spark.labels import labels
+from driftline.spark.tick_source import FORMAT, TickSource
+from driftline.spark.wire import WIRE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PARTS = 4
+SHORTEST, LONGEST = 1_000, 30_000
+"""Of a period, in milliseconds."""
+
+
+def ticking(
+    frames: Mapping[str, DataFrame], sources: Mapping[str, Source], block: int = 0
+) -> list[Source]:
+    """The streams whose timeout would not pass without ticks: those that the time of micro-batches
+    is the arrival clock of, if somebody waits. Files that were put in order have no clock, or one
+    of their own."""
+    return [
+        source
+        for source in _open(frames, sources)
+        if is_watched(source.timing, block)
+        and source.timing.timeout is not None
+        and source.timing.arrival is None
+    ]
+
+
+def without_timeout(frames: Mapping[str, DataFrame], sources: Mapping[str, Source]) -> list[str]:
+    """The streams whose last records wait for ever when all their sources pause."""
+    return [source.name for source in _open(frames, sources) if source.timing.needs_timeout]
+
+
+def _open(frames: Mapping[str, DataFrame], sources: Mapping[str, Source]) -> Iterator[Source]:
+    """The streams that go on: not tables, nor files that were put in order, which are closed."""
+    for name, source in sources.items():
+        if (frame := frames.get(name)) is None:
+            continue  # which is refused elsewhere
+        if frame.isStreaming and POSITION not in frame.columns:
+            yield source
+
+
+def period(sources: Iterable[Source]) -> int:
+    """How often to tick, in milliseconds."""
+    shortest = min(source.timing.timeout or 0 for source in sources)
+    return min(max(shortest // PARTS, SHORTEST), LONGEST)
+
+
+def patience(sources: Iterable[Source]) -> int:
+    """For how long a silence changes anything, in milliseconds."""
+    return max(source.timing.latency + (source.timing.timeout or 0) for source in sources)
+
+
+def ticks(
+    spark: SparkSession,
+    sources: Sequence[Source],
+    levels: Iterable[Stage],
+    heard: Heard | None = None,
+) -> DataFrame:
+    """A parcel for every shard whose clock is to go on, as the stages take them. `heard`: when a
+    row was heard last, if somebody writes that down."""
+    from pyspark.sql import functions as f
+
+    spark.dataSource.register(TickSource)
+    reader = spark.readStream.format(FORMAT).option("period", period(sources))
+    if heard is not None:
+        reader = reader.option("heard", heard.path).option("patience", patience(sources))
+    parcels = [
+        f.struct(
+            f.lit(label).alias("label"),
+            f.lit(stage.level).alias("level"),
+            f.lit(shard).alias("shard"),
+        )
+        for stage in levels
+        if any(port.timing is not None and port.timing.needs_clock for port in stage.sources)
+        for shard, label in enumerate(labels(stage.shards))
+    ]
+    each = reader.load().select(f.explode(f.array(*parcels)).alias("to"))
+    columns = {
+        "label": f.col("to.label"),
+        "level": f.col("to.level"),
+        "port": f.lit(CLOCK_PORT),
+        "shard": f.col("to.shard"),
+        "origin": f.lit(0),
+        "cti": f.lit(BEGINNING),
+        "high": f.unix_millis(f.current_timestamp()),
+        "data": f.lit(b""),
+    }
+    kinds = (column.split() for column in WIRE.split(", "))
+    return each.select(*(columns[name].cast(kind).alias(name) for name, kind in kinds))
+
+
+class Heard:
+    """When a row was heard last, as the time of a file: the process that ticks has no other way to
+    know. `rows`: how many each shard has received."""
+
+    def __init__(self) -> None:
+        file, self.path = tempfile.mkstemp(prefix="driftline-heard-")
+        os.close(file)
+        weakref.finalize(self, Path(self.path).unlink, missing_ok=True)
+        self.rows: dict[tuple[int, int], int] = {}
+
+    def take(self, heads: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
+        """What shards say after a micro-batch."""
+        before = dict(self.rows)
+        for place, head in heads.items():
+            self.rows[place] = sum(
+                counted["changes_in"]
+                for counted in head["counters"].values()
+                if "dead_letters" in counted  # it stands at a source
+            )
+        if self.rows != before:
+            os.utime(self.path)

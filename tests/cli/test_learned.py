@@ -1,0 +1,75 @@
+"""A word about what was learned of the time of streams that nobody has declared bounds for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from driftline.cli.learned import Learned, learned
+from tests.cli.run import driftline
+
+
+def records(count: int) -> Iterator[dict[str, object]]:
+    """Every tenth is four late, of two sources that are one apart."""
+    for n in range(count):
+        yield {"id": "ab"[n % 2], "t": n - (4 if n % 10 == 9 else 0), "got": n}
+
+
+def said(folder: Path, bounds: str, *options: str | Path, count: int = 300) -> str:
+    lines = "\n".join(json.dumps(each) for each in records(count))
+    (folder / "s.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "q.sql").write_text(
+        f"CREATE STREAM s (id STRING, t BIGINT, got BIGINT) WITH (time = 't'{bounds});"
+        "SELECT id, count(*) AS n FROM s WHERE got >= 0 GROUP BY id;",
+        encoding="utf-8",
+    )
+    done = driftline("run", folder / "q.sql", "--input", f"s={folder / 's.jsonl'}", *options)
+    assert done.code == 0, done.err
+    return done.err
+
+
+WORD = (
+    "driftline: the time of s was guessed: records are about 4 out of order, and 4 behind the "
+    "latest, learned from 300. Declare disorder to be sure, or heartbeats = 'none' to wait\n"
+)
+
+
+@pytest.mark.parametrize("block", ["0", "20", "inf"])
+def test_on_every_run_with_guesses(tmp_path: Path, block: str) -> None:
+    assert said(tmp_path, "", "--block", block) == WORD
+    assert said(tmp_path, ", heartbeats = 'estimate'", "--batch", "7", "--block", block) == WORD
+
+
+@pytest.mark.parametrize("bounds", [", heartbeats = 'none'", ", disorder = 9"])
+def test_where_nothing_is_guessed_nothing_is_said(tmp_path: Path, bounds: str) -> None:
+    assert said(tmp_path, bounds) == ""
+
+
+def test_too_few_records_tell_nothing(tmp_path: Path) -> None:
+    assert said(tmp_path, "", count=50) == ""
+
+
+@pytest.mark.spark
+def test_on_spark(tmp_path: Path) -> None:
+    """In a micro-batch all comes at one moment, which hides some of the disorder."""
+    told = said(tmp_path, "", "--runner", "spark", "--batch", "30")
+    assert told.startswith("driftline: the time of s was guessed: records are about ")
+    assert "learned from 300." in told
+
+
+def test_who_has_seen_most_is_asked() -> None:
+    def seen(disorder: int, records: int) -> dict[str, int]:
+        return {"guessed_disorder": disorder, "guessed_skew": 1, "learned_from": records}
+
+    shards = [
+        {"s: finalize": seen(3, 10), "s: align": {"changes_in": 4}},
+        {"s (2): finalize": seen(5, 20), "t: finalize": {"changes_in": 4}},
+    ]
+    assert learned(shards) == {"s": Learned(5, 1, 20)}
+
+
+def test_in_the_units_of_the_stream() -> None:
+    assert "1.5 s out of order, and 2 s behind" in str(Learned(1_500_000, 2_000_000, 9, True))

@@ -1,0 +1,168 @@
+"""A timeout passes on Spark although no row comes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import driftline as dl
+from driftline.plan.nodes import Source
+from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.session import configured
+from driftline.spark.ticks import Heard, patience, period, ticking, without_timeout
+
+COLUMNS = {"k": "STRING", "ts": "BIGINT", "got": "BIGINT"}
+WAIT = 200  # seconds
+
+
+def readings(**bounds: Any) -> dl.Query:
+    return dl.stream("r", COLUMNS, time="ts", **bounds)
+
+
+def source(**bounds: Any) -> Source:
+    return readings(**bounds).plan.sources()["r"]
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + WAIT
+    while not what():
+        assert time.monotonic() < until, "it takes too long"
+        time.sleep(0.1)
+
+
+def test_how_often_and_for_how_long() -> None:
+    def of(*timeouts: str) -> int:
+        return period([source(disorder=0, timeout=timeout) for timeout in timeouts])
+
+    assert [of("2s"), of("20s"), of("1h"), of("1h", "8s")] == [1_000, 5_000, 30_000, 2_000]
+    both = [source(disorder=0, timeout="5s", latency="2s"), source(disorder=0, timeout="6s")]
+    assert patience(both) == 7_000
+
+
+class Frame:
+    """As much of a DataFrame as is asked."""
+
+    def __init__(self, *columns: str, moving: bool = True) -> None:
+        self.columns, self.isStreaming = columns, moving
+        self.sparkSession = None
+
+
+@pytest.mark.parametrize(
+    ("bounds", "frame", "ticks"),
+    [
+        ({"disorder": 5, "timeout": "5s"}, Frame(), True),
+        ({"disorder": 5, "timeout": "5s"}, Frame(moving=False), False),
+        ({"disorder": 5, "timeout": "5s"}, Frame("$position"), False),  # a file
+        ({"disorder": 5, "timeout": "5s", "arrival": "got"}, Frame(), False),
+        ({"disorder": 5, "latency": "5s"}, Frame(), False),
+        ({"disorder": 5}, Frame(), False),
+        ({}, Frame(), False),
+        ({"timeout": "5s"}, Frame(), True),  # it ends the waiting
+        ({"timeout": "5s", "heartbeats": "none"}, Frame(), False),
+    ],
+)
+def test_who_needs_ticks(bounds: dict[str, Any], frame: Any, ticks: bool) -> None:
+    assert bool(ticking({"r": frame}, {"r": source(**bounds)}, block=9)) == ticks
+
+
+def test_where_nobody_waits_a_guess_needs_no_ticks() -> None:
+    assert not ticking({"r": Frame()}, {"r": source(timeout="5s")})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "frame", "warned"),
+    [
+        ({"disorder": 5}, Frame(), True),
+        ({"disorder": 5, "source": "k", "skew": 2}, Frame(), True),
+        ({"disorder": 5}, Frame(moving=False), False),
+        ({"disorder": 5}, Frame("$position"), False),
+        ({"disorder": 5, "timeout": "5s"}, Frame(), False),
+        ({}, Frame(), False),  # a guess makes nothing final
+    ],
+)
+def test_whose_last_records_wait(bounds: dict[str, Any], frame: Any, warned: bool) -> None:
+    assert without_timeout({"r": frame}, {"r": source(**bounds)}) == (["r"] if warned else [])
+
+
+class Reached(Exception):
+    """The query would be started now."""
+
+
+@pytest.mark.parametrize(
+    ("trigger", "warned"),
+    [(None, True), ({"processingTime": "1 second"}, True), ({"availableNow": True}, False)],
+)
+def test_it_is_said_when_a_query_starts_that_has_no_end(
+    trigger: dict[str, Any] | None,
+    warned: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def reached(*_: object) -> None:
+        raise Reached
+
+    monkeypatch.setattr(SparkQuery, "_pipeline", reached)
+    plans = {"result": readings(disorder=5).plan}
+    query = SparkQuery(plans, {"r": Frame()}, shards=1)  # type: ignore[dict-item]
+    with pytest.raises(Reached):
+        query.start(print, checkpoint=tmp_path, trigger=trigger)
+    said = "when all sources of r pause, the last records are not final: declare a timeout"
+    assert (said in caplog.text) == warned
+
+
+def test_rows_are_heard() -> None:
+    heard = Heard()
+    path = Path(heard.path)
+    changes = []
+    for rows in (3, 3, 5):  # the second is a tick
+        counters = {"r: finalize": {"changes_in": rows, "dead_letters": 0}}
+        os.utime(path, (1, 1))
+        heard.take({(1, 0): {"counters": {**counters, "sum": {"changes_in": 9}}}})
+        changes.append(path.stat().st_mtime > 1)
+    assert changes == [True, False, True]
+    del heard
+    assert not path.exists()
+
+
+@pytest.mark.spark
+def test_when_all_are_silent_answers_become_final(spark: Any, tmp_path: Path) -> None:
+    """Two levels; a followed directory that nobody adds to, by a sink and as a DataFrame."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"k":"a","ts":3,"got":0}\n{"k":"b","ts":5,"got":0}\n')
+    frame = spark.readStream.schema("k STRING, ts BIGINT, got BIGINT").json(str(folder))
+    stream = readings(disorder=10, source="k", timeout="2s")
+    counted = stream.group_by("k").agg("count(*) AS n").agg("sum(n) AS n")
+    query = dl.on_spark(counted, {"r": frame}, final=True, shards=2)
+
+    said: list[SparkSaid] = []
+
+    def totals() -> list[int]:
+        assert started.exception() is None
+        rows = [row for each in said for row in each.batches["result"].payload.to_pylist()]
+        return [row["n"] for row in rows]
+
+    started = query.start(said.append, checkpoint=tmp_path / "one")
+    try:
+        wait_for(lambda: totals() == [1])  # from 3 to 5; what goes on from there is not over
+    finally:
+        started.stop()
+    with configured(spark, query.settings):
+        changes = query.changes().writeStream.format("memory").queryName("silent_changes")
+        other = changes.option("checkpointLocation", str(tmp_path / "other")).start()
+    try:
+        wait_for(lambda: [tuple(row)[-1] for row in spark.table("silent_changes").collect()] == [1])
+    finally:
+        other.stop()
+    last = said[-1].batch_id
+    (folder / "2.json").write_text('{"k":"a","ts":4,"got":0}\n{"k":"a","ts":9,"got":0}\n')
+    again = query.start(said.append, checkpoint=tmp_path / "one", trigger={"availableNow": True})
+    assert again.awaitTermination(WAIT)
+    assert sum(len(letters) for each in said for letters in each.dead.values()) == 1
+    assert 1 <= said[-1].batch_id - last <= 2  # it came to an end
