@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import polars as pl
@@ -32,7 +33,7 @@ from driftline.engine.batch import Batch
 from driftline.engine.local import Options, history_table
 from driftline.model.time import BEGINNING
 from driftline.spark.query import SparkQuery, SparkSaid
-from driftline.spark.session import session
+from driftline.spark.session import UNCHECKED, configured, on_disk, session
 from driftline.spark.views import change_rows
 
 MASTER = "local[2]"
@@ -310,13 +311,25 @@ def _frames(spark: Any, inputs: dict[str, pa.Table], folder: Path, size: int) ->
 
 
 def _fixed_costs(spark: Any, found: Findings) -> None:
-    """The first micro-batch of a query, and one that has almost nothing to do."""
+    """The first micro-batch of a query, one that has almost nothing to do, and a small one beside
+    Spark's own with the same settings."""
     table = events(20, late=False)
     case = CASES["Q1"]
     truth = case.polars(pl.DataFrame(pl.from_arrow(table)))
     run = _driftline(spark, "Q1", case, table, False, 2, truth)
     found.startup["first micro-batch, workers warm"] = round(run.seconds[0], 2)
     found.startup["an almost empty micro-batch"] = round(min(run.seconds[1:]), 2)
+    size = SIZES[-1]
+    table = events(size * BATCHES, late=False)
+    truth = case.polars(pl.DataFrame(pl.from_arrow(table)))
+    ours = _driftline(spark, "Q1", case, table, False, size, truth)
+    with configured(spark, {**UNCHECKED, **on_disk(spark)}):
+        theirs = _native(spark, "Q1", case, table, size, truth)
+    name = f"Q1 in micro-batches of {size:,} rows"
+    found.startup[name] = round(median(ours.seconds[COLD:]), 2)
+    found.startup[f"{name}, Spark's own with Driftline's checkpoint settings"] = round(
+        median(theirs.seconds[COLD:]), 2
+    )
 
 
 @contextmanager

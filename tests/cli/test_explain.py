@@ -95,3 +95,23 @@ def test_windows_that_a_cti_closes(tmp_path: Path, query: str, emit: str, said: 
     ran = driftline("explain", tmp_path / "q.sql", "--emit", emit)
     assert "windows of 1 min every 1 min" in ran.out
     assert ("groups whose window is over" in ran.out) is said, ran.err
+
+
+@pytest.mark.parametrize(
+    ("how", "dropped"),
+    [
+        ("JOIN", "; of plain records, those 5 min old on the left and 1 min old on the right\n"),
+        (
+            "LEFT JOIN",
+            "; of plain records, those 6 min old on the left and 6 min old on the right\n",
+        ),
+    ],
+)
+def test_for_how_long_a_join_holds_plain_records(tmp_path: Path, how: str, dropped: str) -> None:
+    path = tmp_path / "q.sql"
+    path.write_text(
+        "CREATE STREAM s (k INT, ts TIMESTAMP) WITH (time = 'ts', disorder = '5s');"
+        f"SELECT a.k FROM s a {how} s b ON a.ts BETWEEN b.ts - INTERVAL 5 MINUTES"
+        " AND b.ts + INTERVAL 1 MINUTE"
+    )
+    assert dropped in driftline("explain", path).out

@@ -19,6 +19,7 @@ from driftline.model.event import Cti, Insert
 from driftline.model.reference.latency import Level
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
+from driftline.plan.bands import Spans
 from tests.engine.test_shard import Cluster
 
 DISORDER = 6
@@ -40,6 +41,31 @@ QUERIES = {
         FROM ({SUMS})) WHERE place = 1""",
     "over": f"SELECT *, sum(s) OVER (PARTITION BY window_end) AS total FROM ({SUMS})",
 }
+NEAR = "a.k = b.k AND a.at BETWEEN b.at - 2 AND b.at + 3"
+COUNTS = SUMS.replace("TUMBLE(trades, 5)", "TUMBLE(trades, 5) WHERE x > 2")
+JOINS = {
+    "near": f"SELECT a.at, a.x, b.x AS y FROM trades a JOIN trades b ON {NEAR}",
+    "at once": "SELECT a.at, a.x, b.x AS y FROM trades a JOIN trades b ON a.at = b.at",
+    "windows": """SELECT a.window_end, a.x, b.x AS y FROM TUMBLE(trades, 5) a
+        JOIN HOP(trades, 5, 10) b ON a.window_end = b.window_start AND a.k = b.k""",
+    "of groups": f"SELECT a.window_end, a.k, a.s, b.m FROM ({SUMS}) a JOIN ({COUNTS}) b "
+    "ON a.window_end = b.window_end AND a.k = b.k",
+    "grouped": f"""SELECT window_end, count(*) AS n FROM (
+        SELECT a.window_end, a.s FROM ({SUMS}) a JOIN ({COUNTS}) b ON a.window_end = b.window_end)
+        GROUP BY window_end""",
+}
+JOINS |= {
+    f"{how} {name}": JOINS[name].replace("JOIN", f"{how} JOIN")
+    for how in ("LEFT", "FULL")
+    for name in ("near", "windows", "of groups")
+}
+JOINS |= {
+    f"{how} {name}": f"""SELECT a.at, a.x FROM trades a
+        WHERE {how} (SELECT 1 FROM trades b WHERE {on} AND b.x > a.x)"""
+    for how in ("EXISTS", "NOT EXISTS")
+    for name, on in {"near": NEAR, "at once": "a.at = b.at"}.items()
+}
+QUERIES |= JOINS
 LEVELS = [Level.ORDERED, Level.EAGER]
 
 
@@ -100,6 +126,7 @@ def test_the_answers_are_those_that_would_be_given_if_nothing_were_let_go(
     said = [each.batch for each in answers(asked, records, level, batch)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("driftline.engine.compile.closing_key", lambda *given: None)
+        patch.setattr("driftline.engine.compile.spans", lambda *_, **__: Spans())
         kept = [each.batch for each in answers(asked, records, level, batch)]
     assert [each.cti for each in said] == [each.cti for each in kept]
     for end in range(1, len(said) + 1):

@@ -22,6 +22,11 @@ CASES = {
     f"SELECT window_start FROM {WINDOWS} UNION ALL SELECT window_start FROM TUMBLE(trades, 9)": {
         "window_start": 9
     },
+    f"""SELECT a.window_end, b.window_start, b.window_end AS e FROM {WINDOWS} a
+        JOIN TUMBLE(trades, 5) b ON a.window_end = b.window_end AND a.k < b.k""": {
+        "window_end": 0,
+        "e": 0,
+    },
     # by another column, of rows that end, computed, or grouped by something else
     "SELECT window_end FROM TUMBLE(TABLE trades, DESCRIPTOR(x), 5)": {},
     "SELECT window_end FROM TUMBLE(trades [RANGE 5], 5)": {},
@@ -35,7 +40,7 @@ CASES = {
 def test_which_columns_close(query: str) -> None:
     plan = dl.sql(query, trades=TRADES).plan
     names = plan.schema.names
-    found = {names[place]: delay for place, delay in delays(plan, {"trades"}, {}).items()}
+    found = {names[place]: each.delay for place, each in delays(plan, {"trades"}, {}).items()}
     assert found == CASES[query]
 
 
@@ -53,5 +58,6 @@ def test_partitions_close_by_what_they_are_made_of(partition: str, closes: dict[
     over = f"SELECT *, lag(x) {by} AS before FROM {WINDOWS}"
     for query in (ranked, over):
         plan = dl.sql(query, trades=TRADES).plan
-        found = {place: d for place, d in delays(plan, {"trades"}, {}).items() if d == 0}
+        closed = delays(plan, {"trades"}, {}).items()
+        found = {place: each.delay for place, each in closed if each.delay == 0}
         assert found == {place + 1: delay for place, delay in closes.items()}

@@ -138,7 +138,7 @@ def remarks_on(node: Node, emit: str) -> Remarks:
                 else "the parts in which rows have, or lack, a partner",
                 _join_keys(node),
                 "the lifetimes of both sides, by key",
-                "lifetimes that ended before it",
+                "lifetimes that ended before it" + _bounded(node, emit),
             )
         case nodes.Union():
             return Remarks("those of both inputs")
@@ -169,6 +169,25 @@ def remarks_on(node: Node, emit: str) -> Remarks:
                 timeline,
             )
     return Remarks()  # select, project and alias: rows of the same lifetimes, and no state
+
+
+def _bounded(node: Join, emit: str) -> str:
+    """Which rows of plain records a join lets go although they never end."""
+    from driftline.model.time import INFINITY
+    from driftline.plan.bands import spans
+    from driftline.plan.durations import span
+
+    plain = [source.name for source in node.sources().values() if source.time is not None]
+    found = spans(node, plain, {}, closing=emit != "perfect")
+    left, right = found[:2] if node.how == "inner" else (found.both, found.both)
+    sides = {"left": left, "right": right}
+    exactly = 1_000 if node.timestamps else 1  # a tick more or less is nothing to read
+    lasting = [
+        f"{span(max(each, 0) // exactly * exactly, node.timestamps)} old on the {side}"
+        for side, each in sides.items()
+        if each < INFINITY
+    ]
+    return f"; of plain records, those {' and '.join(lasting)}" if lasting else ""
 
 
 def _is_closed(node: Node) -> bool:

@@ -29,6 +29,7 @@ from driftline.engine.graph import Graph, Scheduler, Step
 from driftline.engine.group_by import distinct
 from driftline.engine.join import Join
 from driftline.engine.linear import Linear
+from driftline.engine.netting import net_where_needed
 from driftline.engine.operator import Operator
 from driftline.engine.project import Project
 from driftline.engine.rank import OrderBy, Rank
@@ -41,6 +42,7 @@ from driftline.engine.window_columns import Hop
 from driftline.model.reference.latency import Level
 from driftline.model.time import INFINITY
 from driftline.plan import nodes
+from driftline.plan.bands import spans
 from driftline.plan.closing import Delays, closing_key
 from driftline.plan.conditions import conjuncts, equality, linear_form, together
 from driftline.plan.errors import PlanError
@@ -104,6 +106,7 @@ def compile_plans(
     compiler = _Compiler(level, scheduler, inserts_only, closing or {})
     for plan, sink in plans:
         compiler.graph.end_with(compiler.step(compiler.lifetimes.of(plan)), sink)
+    net_where_needed(compiler.graph)
     return compiler.graph
 
 
@@ -276,6 +279,7 @@ class _Compiler:
             left_keys,
             right_keys,
             residual if condition is not None else None,
+            spans(node, self.inserts_only, self.closing, closing=self.level is not Level.PERFECT),
         )
         joined = self._after(f"{node.how} join", operator, left_step, right_step)
         kept = left if node.how in ("semi", "anti") else both

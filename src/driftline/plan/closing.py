@@ -12,14 +12,24 @@ brackets ends, which changes an answer after its window is over: these groups st
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from driftline.plan import nodes
+from driftline.plan.conditions import conjuncts, equality
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.lifetimes import only_grows
 from driftline.plan.over import Over
 
-Delays = Mapping[int, int]
-"""The columns that close, by place, and their delays."""
+
+class Closes(NamedTuple):
+    """A column that closes, and its delay; `reach`: no value is above its row's vs by more."""
+
+    delay: int
+    reach: int
+
+
+Delays = Mapping[int, Closes]
+"""The columns that close, by place."""
 
 
 def closing_key(
@@ -34,15 +44,15 @@ def closing_key(
     names = given.schema.names
     for number, key in enumerate(keys):
         if isinstance(key, Column) and key.name in names:
-            delay = columns.get(names.index(key.name))
-            if delay is not None:
-                return number, delay
+            closes = columns.get(names.index(key.name))
+            if closes is not None:
+                return number, closes.delay
     return None
 
 
 def delays(
     node: nodes.Node, inserts_only: Collection[str], known: Mapping[str, Delays]
-) -> dict[int, int]:
+) -> dict[int, Closes]:
     """The columns of an answer that close."""
     match node:
         case nodes.Leaf():
@@ -59,22 +69,55 @@ def delays(
             own = {each.name for each in partition if isinstance(each, Column)}
             names = given.schema.names
             found = delays(given, inserts_only, known)
-            return {place: delay for place, delay in found.items() if names[place] in own}
+            return {place: closes for place, closes in found.items() if names[place] in own}
         case nodes.Union(left=left, right=right):
             one, other = delays(left, inserts_only, known), delays(right, inserts_only, known)
-            return {place: max(one[place], other[place]) for place in one.keys() & other.keys()}
+            both = one.keys() & other.keys()
+            return {place: later(one[place], other[place]) for place in both}
+        case nodes.Join(how="inner"):
+            width, found = len(node.left.schema), {}
+            for (place, closes), (match, others) in closing_pairs(node, inserts_only, known):
+                found |= dict.fromkeys((place, width + match), later(closes, others))
+            return found
     return {}
 
 
+def later(one: Closes, other: Closes) -> Closes:
+    """What holds of the values of two columns."""
+    return Closes(max(one.delay, other.delay), max(one.reach, other.reach))
+
+
+def closing_pairs(
+    node: nodes.Join, inserts_only: Collection[str], known: Mapping[str, Delays]
+) -> list[tuple[tuple[int, Closes], tuple[int, Closes]]]:
+    """The columns of the left and of the right that a join wants to be equal and that both close,
+    by place."""
+    names = (node.left.schema + node.right.schema).names
+    width = len(node.left.schema)
+    left, right = names[:width], names[width:]
+    found = []
+    for part in conjuncts(node.condition):
+        pair = equality(part, frozenset(left), frozenset(right))
+        if pair is None or not all(isinstance(each, Column) for each in pair):
+            continue
+        one, other = (each.name for each in pair if isinstance(each, Column))
+        places = left.index(one), right.index(other)
+        first = delays(node.left, inserts_only, known).get(places[0])
+        second = delays(node.right, inserts_only, known).get(places[1])
+        if first is not None and second is not None:
+            found.append(((places[0], first), (places[1], second)))
+    return found
+
+
 def _of_windows(
-    node: nodes.WindowColumns, before: dict[int, int], inserts_only: Collection[str]
-) -> dict[int, int]:
+    node: nodes.WindowColumns, before: dict[int, Closes], inserts_only: Collection[str]
+) -> dict[int, Closes]:
     given, width = node.input, len(node.input.schema)
     if any(each.name in ("window_start", "window_end") for each in given.schema):
         return {}  # the new ones take their place
-    by_vs = node.time is None or _is_time(given, given.schema.names.index(node.time), inserts_only)
+    by_vs = node.time is None or is_time(given, given.schema.names.index(node.time), inserts_only)
     if by_vs and only_grows(given, inserts_only) and _endless(given, inserts_only):
-        return {**before, width: node.size, width + 1: 0}
+        return {**before, width: Closes(node.size, 0), width + 1: Closes(0, node.size)}
     return before
 
 
@@ -83,7 +126,7 @@ def _renamed(
     given: nodes.Node,
     inserts_only: Collection[str],
     known: Mapping[str, Delays],
-) -> dict[int, int]:
+) -> dict[int, Closes]:
     """What closes among columns computed from an input, those that it has itself."""
     found, names = delays(given, inserts_only, known), given.schema.names
     return {
@@ -110,17 +153,17 @@ def _endless(node: nodes.Node, inserts_only: Collection[str]) -> bool:
     return False
 
 
-def _is_time(node: nodes.Node, place: int, inserts_only: Collection[str]) -> bool:
+def is_time(node: nodes.Node, place: int, inserts_only: Collection[str]) -> bool:
     """Whether a column is where plain records have their vs from."""
     match node:
         case nodes.Source() | nodes.Leaf():
             return node.name in inserts_only and node.schema.names[place] == node.time
         case nodes.Select(input=given) | nodes.Alias(input=given):
-            return _is_time(given, place, inserts_only)
+            return is_time(given, place, inserts_only)
         case nodes.WindowColumns(input=given):
-            return place < len(given.schema) and _is_time(given, place, inserts_only)
+            return place < len(given.schema) and is_time(given, place, inserts_only)
         case nodes.Project(input=given, columns=columns):
             value, names = columns[place].value, given.schema.names
             if isinstance(value, Column) and value.name in names:
-                return _is_time(given, names.index(value.name), inserts_only)
+                return is_time(given, names.index(value.name), inserts_only)
     return False

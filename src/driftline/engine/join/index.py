@@ -8,8 +8,10 @@ vs. A directory over the first bits of the hash leads to a key; above the ends o
 a tree of maxima, so stretches of entries that end too early are leapt over: a search costs
 O(log n) for a run and for an entry found, however many entries its key has.
 
-An entry is taken out by setting its end to BEGINNING. `worn` names the runs in which half of the
-entries have ended before a time; dropping these is up to the caller.
+`lasting`: how long after its vs an entry is of use at most; one that is of no use any more counts
+as ended when it comes to dropping. An entry is taken out by setting its end to BEGINNING. `worn`
+names the runs in which half of the entries have ended before a time; dropping these is up to the
+caller.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from driftline.engine.fingerprint import UInt64s
 from driftline.model.compiled import njit
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
 
@@ -73,7 +75,8 @@ class Run:
 class Index:
     """`runs`: by number, the longest first. `run_of`, `position`: where each place's entry is."""
 
-    def __init__(self) -> None:
+    def __init__(self, lasting: int = INFINITY) -> None:
+        self.lasting = lasting
         self.runs: dict[int, Run] = {}
         self.run_of = np.zeros(0, np.int64)
         self.position = np.zeros(0, np.int64)
@@ -114,7 +117,8 @@ class Index:
         self._make_room(int(place.max()) + 1)
         self.run_of[place] = self.made
         self.position[place] = np.arange(len(place))
-        sample = np.sort(ends[:: max(1, len(ends) // _SAMPLES)])
+        some = slice(None, None, max(1, len(ends) // _SAMPLES))
+        sample = np.sort(at_most(vs[some], ends[some], self.lasting))
         self.runs[self.made] = Run(
             low[order], vs[order], place, _with_maxima(ends[order]), first, sample
         )
@@ -158,14 +162,18 @@ class Index:
     def ended(self, numbers: list[int], bound: int) -> Int64s:
         """The places in some runs whose entries end at or before a time."""
         runs = [self.runs[number] for number in numbers]
-        return _concatenated([run.place[run.ends <= bound] for run in runs])
+        return _concatenated([run.place[self._over(run) <= bound] for run in runs])
+
+    def _over(self, run: Run) -> Int64s:
+        """From when on the entries of a run are of no use."""
+        return at_most(run.vs, run.ends, self.lasting)
 
     def drop(self, numbers: list[int], bound: int) -> None:
         """Let the entries go that `ended` names."""
         if not numbers:
             return
         runs = [self.runs.pop(number) for number in numbers]
-        kept = [run.ends > bound for run in runs]
+        kept = [self._over(run) > bound for run in runs]
         self.add(
             np.concatenate([run.low[some] for run, some in zip(runs, kept, strict=True)]),
             np.concatenate([run.vs[some] for run, some in zip(runs, kept, strict=True)]),
@@ -177,6 +185,14 @@ class Index:
     def nbytes(self) -> int:
         runs = sum(run.nbytes for run in self.runs.values())
         return runs + self.run_of.nbytes + self.position.nbytes
+
+
+def at_most(vs: Int64s, ve: Int64s, span: int) -> Int64s:
+    """The ends of lifetimes, but so long after their starts at most."""
+    if span == INFINITY:
+        return ve
+    latest = np.where(vs < INFINITY - max(span, 0), vs + span, INFINITY)
+    return np.minimum(ve, latest)
 
 
 def _concatenated(parts: list[Int64s]) -> Int64s:

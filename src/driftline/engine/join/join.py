@@ -12,12 +12,15 @@ differs comes out.
 State: both sides' lifetimes, by key. Let C be the cti of a lifetime's own side, D the other's, F
 the lesser of the two, and [vs, ve) the lifetime. What the other side changes it changes at or
 after D, and what is taken back of the own side is cut at or after C.
-- Inner: it may go when ve ≤ D. Nothing new can match it. It may itself still be taken back, if
+- Inner: it may go when ve ≤ D, or vs + s ≤ D, if the condition lets it match nothing that starts
+  later (`spans`, see `plan.bands`). Nothing new can match it. It may itself still be taken back, if
   C < ve; but a removal brings its row and lifetime along and needs only what is held of the other
   side; pairs with what has gone there, ended by C, would come and go in the same batch.
 - On a preserved side it is needed longer, until ve ≤ F: a removal has to know its past.
 - Opposite a preserved side it may go when ve ≤ F: until then it may be taken back, and those it
   matches be cut anew. When it goes, they note their past.
+- On both sides of such a join it may go when vs + s ≤ F, if after that neither it nor any that it
+  matches can change.
 When both sides are closed, everything goes. Rows with a null key match nothing and are never held.
 Lifetimes are dropped when they are half of a run of the index, so at most about twice as many are
 held as are needed.
@@ -36,13 +39,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.batch import Batch, empty
+from driftline.engine.batch import Batch, empty, has_removals, latest_start
 from driftline.engine.join.coverage import Matches
 from driftline.engine.join.memory import Memory
 from driftline.engine.join.preserved import MatchesWithin, Preserved
 from driftline.engine.join.side import Keyed, Side
 from driftline.engine.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.model.time import BEGINNING, INFINITY
+from driftline.plan.bands import Spans
 
 Int64s = NDArray[np.int64]
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -83,7 +87,8 @@ class _Part:
 
 class Join(Operator):
     """Joins port 0 (left) with port 1 (right) on equal keys, and on `residual`: a function that
-    says which of some joined rows fulfil the rest of the condition."""
+    says which of some joined rows fulfil the rest of the condition. `spans`: how long
+    after its vs a lifetime of either side can match, see `plan.bands`."""
 
     ports = 2
 
@@ -95,18 +100,20 @@ class Join(Operator):
         left_keys: list[str],
         right_keys: list[str],
         residual: Residual | None = None,
+        spans: Spans = Spans(),  # noqa: B008
     ) -> None:
         if len(left_keys) != len(right_keys):
             raise ValueError(f"{left_keys} and {right_keys} are not equally many keys")
         preserved = _PRESERVED[how]
         self.both = pa.schema([*left, *right])  # what a residual condition sees
         super().__init__(_output_schema(left, right, how))
+        self.nets = True  # not needed before an operator that adds up what it gets
         self.pairs_come_out = how not in ("semi", "anti")
         self.residual = residual
         self.sides = tuple(
-            Side(schema, keys, Memory.empty(how == "semi") if kept else None)
-            for schema, keys, kept in zip(
-                (left, right), (left_keys, right_keys), preserved, strict=True
+            Side(schema, keys, Memory.empty(how == "semi") if kept else None, *lasts)
+            for schema, keys, kept, lasts in zip(
+                (left, right), (left_keys, right_keys), preserved, _lasting(how, spans), strict=True
             )
         )
         self.latest_cti = BEGINNING  # the output's
@@ -131,9 +138,8 @@ class Join(Operator):
             return empty(self.schema, cti)
         output = _gathered(parts, cti)
         # Without removals in the input, what goes and what comes are different lifetimes.
-        output = output.netted() if batch.weight.min() < 0 else output
-        added = output.vs[output.weight > 0]
-        return replace(output, high=int(added.max())) if len(added) else output
+        output = output.netted() if self.nets and has_removals(batch.weight) else output
+        return replace(output, high=latest_start(output.vs, output.weight))
 
     def _changed(self, port: int, batch: Batch) -> list[_Part]:
         """What the changes of one side change; they become part of the state."""
@@ -178,7 +184,7 @@ class Join(Operator):
         side all are, as what goes has to be noted. Returns which of the batch's lifetimes are new,
         and their places."""
         bound = self._bound(port) if self.preserved[1 - port] is None else BEGINNING
-        needed = np.flatnonzero(keyed.ve > bound)
+        needed = np.flatnonzero(self.sides[port].ends(keyed.vs, keyed.ve) > bound)
         if len(needed) < len(rows):
             keyed = Keyed(keyed.low[needed], keyed.high[needed], keyed.vs[needed], keyed.ve[needed])
             rows = rows[needed]
@@ -274,6 +280,13 @@ class Join(Operator):
                     if part.startswith(prefix)
                 }
             )
+
+
+def _lasting(how: How, spans: Spans) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Of either side, how long its lifetimes can match, and how long anything can change."""
+    if how == "inner":
+        return (spans.left, INFINITY), (spans.right, INFINITY)
+    return (INFINITY, spans.both), (INFINITY, spans.both)
 
 
 def _output_schema(left: pa.Schema, right: pa.Schema, how: How) -> pa.Schema:

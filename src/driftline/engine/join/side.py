@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from driftline.engine.batch import Batch
 from driftline.engine.fingerprint import Fingerprints, UInt64s, fingerprints
-from driftline.engine.join.index import Index
+from driftline.engine.join.index import Index, at_most
 from driftline.engine.join.memory import Memory
 from driftline.engine.operator import Arrays
 from driftline.engine.rowstore import RowStore
 from driftline.engine.slots import NO_SLOT, Slots
 from driftline.model.compiled import njit
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
 _T = TypeVar("_T", bound=np.generic)
@@ -49,11 +49,21 @@ class Keyed:
 
 
 class Side:
-    """`cti`: the input's latest promise. `vs`, `ve`, `weight`, `low`, `high`: by place, weight 0
-    where nothing is. `slot_of`: a place's slot in `identities`, whose place is in `place_at`."""
+    """`cti`: the input's latest promise. `span`: how long after its vs a lifetime can find partners
+    at most, so that the index has it end then; `lasting`: how long after it anything can change.
+    `vs`, `ve`, `weight`, `low`, `high`: by place, weight 0 where nothing is. `slot_of`: a place's
+    slot in `identities`, whose place is in `place_at`."""
 
-    def __init__(self, schema: pa.Schema, keys: list[str], memory: Memory | None) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        keys: list[str],
+        memory: Memory | None,
+        span: int = INFINITY,
+        lasting: int = INFINITY,
+    ) -> None:
         self.schema = schema
+        self.span, self.lasting = span, lasting
         self.keys = [schema.get_field_index(name) for name in keys]
         self.memory = memory
         self.cti = BEGINNING
@@ -65,7 +75,7 @@ class Side:
         self.slot_of = np.full(_SMALLEST, NO_SLOT, np.int64)
         self.free = np.arange(_SMALLEST)
         self.rows = RowStore(self.schema)
-        self.index = Index()
+        self.index = Index(self.lasting)
         self.identities: Slots | None = None
         self.place_at = np.zeros(0, np.int64)
         if self.memory is not None:
@@ -84,6 +94,10 @@ class Side:
             rows = np.flatnonzero(valid)
             prints = Fingerprints(prints.low[rows], prints.high[rows])
         return rows, Keyed(prints.low, prints.high, batch.vs[rows], batch.ve[rows])
+
+    def ends(self, vs: Int64s, ve: Int64s) -> Int64s:
+        """From when on lifetimes find no partners any more."""
+        return at_most(vs, ve, self.span)
 
     def held(self, places: Int64s) -> Keyed:
         return Keyed(self.low[places], self.high[places], self.vs[places], self.ve[places])
@@ -111,7 +125,8 @@ class Side:
         self.low[new_places], self.high[new_places] = keyed.low[new], keyed.high[new]
         self.vs[new_places], self.ve[new_places] = keyed.vs[new], keyed.ve[new]
         self.rows.put(new_places, rows)
-        self.index.add(keyed.low[new], keyed.vs[new], keyed.ve[new], new_places)
+        ends = self.ends(keyed.vs[new], keyed.ve[new])
+        self.index.add(keyed.low[new], keyed.vs[new], ends, new_places)
         if self.identities is None:
             self.weight[places] = weight
         else:
@@ -175,7 +190,8 @@ class Side:
 
     def _show(self, places: Int64s) -> None:
         """Make the index find what has a weight, and nothing else."""
-        self.index.set_ends(places, np.where(self.weight[places] != 0, self.ve[places], BEGINNING))
+        ends = self.ends(self.vs[places], self.ve[places])
+        self.index.set_ends(places, np.where(self.weight[places] != 0, ends, BEGINNING))
 
     def _allot(self, count: int) -> Int64s:
         capacity = len(self.vs)
