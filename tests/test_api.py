@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,9 @@ TABLE = pa.table(
 )
 TOTALS = TRADES.group_by("symbol").agg("sum(qty) AS shares", "count(*) AS n")
 NUMBERS = dl.stream("s", {"k": "STRING", "x": "INT"})
+
+
+ONE = dl.Row(k="a", x=1)
 
 
 def final(result: dl.Result) -> list[dict[str, Any]]:
@@ -238,7 +244,25 @@ def test_consistency_blocks_until_it_is_sure() -> None:
         (TRADES.window, "a window needs range"),
         (lambda: TRADES.window(range="5 parsecs"), "is not a duration"),
         (lambda: NUMBERS.window(range="5 minutes"), "time is a plain number"),
-        (lambda: NUMBERS.union(TRADES), "one side has 2 columns, the other 4"),
+        (lambda: NUMBERS.union(TRADES), "one side has integer time, the other TIMESTAMP"),
+        (
+            lambda: NUMBERS.union(NUMBERS.select("x")),
+            "2 columns, the right side 1",
+        ),
+        (
+            lambda: NUMBERS.select("array(x)").minus(NUMBERS.select("x")),
+            "minus: column 1 is ARRAY<INT> on the left and INT on the right",
+        ),
+        (lambda: NUMBERS.join(NUMBERS, "k", "sideways"), "a join is one of inner, left"),
+        (lambda: NUMBERS.join(TRADES.select("qty"), "k"), "one side has integer time"),
+        (lambda: NUMBERS.join(NUMBERS.select("x"), "k"), "the right side has no column k"),
+        (lambda: NUMBERS.join(5, "k"), "join takes another query"),  # type: ignore[arg-type]
+        (lambda: NUMBERS.alias("a").join(NUMBERS, "a.x + s.x"), "is not a condition"),
+        (lambda: NUMBERS.alias("a").join(NUMBERS, "max(a.x) = s.x"), "an aggregate belongs"),
+        (lambda: NUMBERS.select(["k"]), "is written as text"),  # type: ignore[arg-type]
+        (lambda: NUMBERS.rank("x", method="places"), "dense_rank, not "),  # type: ignore[arg-type]
+        (lambda: NUMBERS.rank("x", name="K"), "there is a column K already"),
+        (lambda: NUMBERS.over("sum(x) AS x"), "there is a column x already"),
         (lambda: dl.stream("s", {"x": "INT"}, time="t"), "no such column"),
         (TOTALS.run, "no input for it was given"),
         (lambda: TOTALS.run(trades=ROWS, other=ROWS), "reads only trades"),
@@ -326,8 +350,26 @@ def test_counts_of_several_values_and_sets() -> None:
     ("run", "message"),
     [
         (lambda: NUMBERS.run(s=[], batch=0), "batch is how many"),
+        (lambda: NUMBERS.run(s=[], batch="7"), "batch is how many"),
+        (lambda: NUMBERS.run(s=[], scheduler="chaos"), "drain or round-robin, not 'chaos'"),
+        (lambda: NUMBERS.run(s=[], block=1.5), "1.5 is not a duration"),
+        (lambda: NUMBERS.run(s=[], remember=None), "None is not a duration"),
         (lambda: NUMBERS.run(s=[], emit="never"), "emit is one of perfect"),
+        (lambda: NUMBERS.top(1.5, by="x"), "a number of rows"),  # type: ignore[arg-type]
         (lambda: NUMBERS.top(-1, by="x"), "a number of rows"),
+        (lambda: NUMBERS.agg(total=5), "an expression is written as text"),  # type: ignore[arg-type]
+        (lambda: NUMBERS.run(s=[dl.Insert(1.5, 2, ONE)]), "event 1 of s: vs is 1.5"),  # type: ignore[arg-type]
+        (lambda: NUMBERS.run(s=[dl.Insert(1, None, ONE)]), "ve is None: give a whole"),  # type: ignore[arg-type]
+        (
+            lambda: NUMBERS.run(s=[dl.Insert(1, 2**63, ONE)]),
+            "event 1 of s: ve is 9223372036854775808",
+        ),
+        (lambda: dl.stream("", {"x": "INT"}), "a stream needs a name"),
+        (lambda: dl.stream("s", ["x"]), "give the columns with their types"),  # type: ignore[arg-type]
+        (lambda: dl.stream("s", {"x": int}), "the type of x is the name of an SQL type"),
+        (lambda: dl.stream("s", {"x": "INT", "X": "INT"}), "has two columns X"),
+        (lambda: dl.stream("s", {"$0": "INT"}), "names with . are our own"),
+        (lambda: dl.sql("SELECT sum(x) AS s FROM s", s=NUMBERS).run(r=[]), "no input for it"),
         (lambda: NUMBERS.agg("percentile(x, 2)").run(s=[]), "a share from 0 to 1, not 2.0"),
         (
             lambda: NUMBERS.run(s=[dl.Insert(1, 2, dl.Row(k="a", x=2**70))]),
@@ -344,3 +386,97 @@ def test_counts_of_several_values_and_sets() -> None:
 def test_odd_inputs_are_explained(run: Any, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         run()
+
+
+TIMED = dl.stream("s", {"k": "STRING", "x": "INT", "t": "BIGINT"}, time="t")
+
+
+def test_rows_whose_names_are_in_another_case() -> None:
+    rows = [{"K": "a", "T": 1, "x": 2}, {"k": "b", "t": 2, "X ": 3}]
+    found = TIMED.run(s=rows).history().to_pylist()
+    assert [(row["k"], row["x"], row["t"]) for row in found] == [("a", 2, 1), ("b", 3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([{"x": 1.5, "t": 1}], "1.5 in the column x of s is no INT"),
+        ([{"x": 1, "t": 1.5}], "1.5 in the column t of s is no BIGINT"),
+        ([{"x": Decimal("2.50"), "t": 1}], "2.50 in the column x of s is no INT"),
+        (pa.table({"k": ["a"], "x": [0.5], "t": [1]}), "0.5 in the column x of s is no INT"),
+        ([{"x": 2**64, "t": 1}], "18446744073709551616 in the column x of s is beyond 64 bits"),
+        ([{"x": 1, "t": -(2**70)}], "in the column t of s is beyond 64 bits"),
+        (pd.Series([1, 2]), "cannot be read from a Series"),
+        (
+            pd.DataFrame([["a", 1, 2, 3]], columns=["k", "x", "t", "x"]),
+            "the input of s has two columns x",
+        ),
+        (
+            pa.table([["a"], [1], [2], [3]], names=["k", "x", "t", "X"]),
+            "the input of s has two columns X",
+        ),
+    ],
+)
+def test_data_that_would_be_read_as_something_else(data: Any, message: str) -> None:
+    with pytest.raises(PlanError, match=re.escape(message)):
+        TIMED.run(s=data)
+
+
+def test_whole_floats_are_integers() -> None:
+    frame = pd.DataFrame({"k": ["a", None], "x": [1, None], "t": [1.0, 2.0]})  # x is float64
+    found = TIMED.run(s=frame).history().to_pylist()
+    assert [(row["k"], row["x"], row["t"]) for row in found] == [("a", 1, 1), (None, None, 2)]
+
+
+@pytest.mark.parametrize(
+    ("spark", "ours"),
+    [("outer", "full"), ("left_outer", "left"), ("LeftSemi", "semi"), ("left_anti", "anti")],
+)
+def test_joins_as_pyspark_calls_them(spark: str, ours: str) -> None:
+    one, other = NUMBERS.alias("a"), NUMBERS.alias("b")
+    assert one.join(other, "a.k = b.k", spark) == one.join(other, "a.k = b.k", ours)
+
+
+def test_a_join_on_a_constant() -> None:
+    one, other = NUMBERS.alias("a").select("x AS a"), NUMBERS.alias("b").select("x AS b")
+    events = [dl.Insert(1, 2, dl.Row(k="a", x=1))]
+    assert one.join(other, "false").run(s=events).history().num_rows == 0
+    assert one.join(other, "true").run(s=events).history().num_rows == 1
+    assert one.join(other, how="cross").run(s=events).history().num_rows == 1
+
+
+def test_set_operations_find_a_type_that_holds_both() -> None:
+    whole, half = NUMBERS.select("x"), NUMBERS.select("x + 0.5D AS x")
+    events = [dl.Insert(1, 2, dl.Row(k="a", x=1))]
+    found = whole.union(half).run(s=events).history().column("x").to_pylist()
+    assert sorted(found) == [1.0, 1.5]
+    assert half.minus(whole).run(s=events).history().column("x").to_pylist() == [1.5]
+    assert whole.intersect(half).run(s=events).history().num_rows == 0
+
+
+def test_with_columns_takes_the_place_of_a_column_in_any_case() -> None:
+    assert NUMBERS.with_columns("x + 1 AS X").schema.names == ("k", "X")
+
+
+def test_a_duration_may_be_a_timedelta() -> None:
+    five = datetime.timedelta(minutes=5)
+    assert TRADES.window(range=five) == TRADES.window(range="5 minutes")
+    with pytest.raises(PlanError, match="is a time span"):
+        NUMBERS.window(range=five)
+
+
+def test_events_whose_columns_are_in_another_case() -> None:
+    events = [dl.Insert(1, 2, dl.Row(K="a", X=1)), dl.Insert(1, 3, dl.Row(k="b", x=2))]
+    found = NUMBERS.run(s=events).history().to_pylist()
+    assert [(row["k"], row["x"]) for row in found] == [("a", 1), ("b", 2)]
+
+
+def test_columns_that_are_called_as_times_are_not_taken_for_these() -> None:
+    stream = dl.stream("s", {"vs": "INT", "kind": "STRING"})
+    result = stream.run(s=[dl.Insert(1, 2, dl.Row(vs=7, kind="x"))])
+    with pytest.raises(PlanError, match="the result has a column vs, and so has the table"):
+        result.history()
+    with pytest.raises(PlanError, match="the result has a column vs, and so has the table"):
+        result.changes()
+    renamed = stream.select("vs AS v", "kind").run(s=[dl.Insert(1, 2, dl.Row(vs=7, kind="x"))])
+    assert renamed.history().to_pylist() == [{"vs": 1, "ve": 2, "v": 7, "kind": "x"}]

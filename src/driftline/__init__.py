@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftline.api import Grouped, Query, Result, Said, UserDefined, stream
+    from driftline.api import Grouped, Query, UserDefined, stream
     from driftline.model.event import Cti, ExternalCti, Insert, Retract
     from driftline.model.row import Row
     from driftline.model.time import INFINITY
+    from driftline.results import Result, Said
     from driftline.spark.query import on_spark
     from driftline.sql import sql
 
@@ -32,7 +33,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Grouped", "Query", "Result", "Said", "UserDefined", "stream"), "api"),
+    **dict.fromkeys(("Grouped", "Query", "UserDefined", "stream"), "api"),
+    **dict.fromkeys(("Result", "Said"), "results"),
     **dict.fromkeys(("Cti", "ExternalCti", "Insert", "Retract"), "model.event"),
     "Row": "model.row",
     "INFINITY": "model.time",

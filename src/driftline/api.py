@@ -22,39 +22,42 @@ Expressions are Spark SQL in strings. A query is a value; nothing runs until `ru
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from driftline.model.time import BEGINNING
 from driftline.plan import nodes
-from driftline.plan.durations import ticks
+from driftline.plan.combining import need_same_time, with_common_types
+from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
-from driftline.plan.expressions import AggregateCall, Call, Column, Expression
+from driftline.plan.expressions import AggregateCall, Call, Cast, Column, Expression
 from driftline.plan.lifetimes import is_loose
-from driftline.plan.naming import parse_aliased, parse_ordered
+from driftline.plan.naming import check_names, parse_aliased, parse_ordered
 from driftline.plan.resolver import parse_expression, resolve
 from driftline.plan.timing import timing
 from driftline.plan.types import (
     BIGINT,
     BOOLEAN,
+    VOID,
     Schema,
     is_orderable,
     is_timestamp,
     parse_type,
     type_name,
 )
+from driftline.results import Result, Said
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from driftline.engine.batch import Batch
-    from driftline.engine.dead_letters import DeadLetters
-
-Duration = int | str
 Emit = Literal["perfect", "ordered", "eager"]
 
 USER_DEFINED = "user-defined "
+
+JOIN_KINDS: dict[str, nodes.JoinKind] = {
+    **{kind: kind for kind in get_args(nodes.JoinKind)},
+    "cross": "inner",
+    "outer": "full", "fullouter": "full", "leftouter": "left", "rightouter": "right",
+    "leftsemi": "semi", "leftanti": "anti",
+}  # fmt: skip
+"""The kinds of joins, also as PySpark calls them."""
 
 
 def stream(
@@ -88,7 +91,7 @@ def stream(
     has come (`heartbeats="estimate"`), such that a share of at most `late` comes after its guess,
     which ends the waiting of a query with a `block`.
     """
-    schema = Schema.of(columns)
+    schema = _declared(name, columns)
     if time is not None:
         found = schema.find(time)
         if not found:
@@ -159,20 +162,17 @@ class Query:
 
     def with_columns(self, *columns: str, **named: str) -> Query:
         """All columns and these; one of the same name takes the place of the old one."""
-        new = {column.name: column for column in self._named(columns, named)}
+        new = {column.name.lower(): column for column in self._named(columns, named)}
         old = (
             nodes.Named(key, Column(key, item.type, item.qualifier))
             for key, item in zip(self.schema.names, self.schema, strict=True)
         )
-        kept = [new.pop(column.name, column) for column in old]
+        kept = [new.pop(column.name.lower(), column) for column in old]
         return Query(nodes.Project(self.plan, (*kept, *new.values())))
 
     def where(self, predicate: str) -> Query:
         """The rows for which a predicate is true."""
-        value = self._expression(predicate)
-        if value.type != BOOLEAN:
-            raise PlanError(f"{predicate} is not a condition")
-        return Query(nodes.Select(self.plan, value))
+        return Query(nodes.Select(self.plan, _condition(predicate, self.schema)))
 
     def alias(self, name: str) -> Query:
         """The same rows under another name, for joins: `t.alias("u")` gives `u.price`."""
@@ -244,17 +244,29 @@ class Query:
         return Query(nodes.Distinct(self.plan))
 
     def join(
-        self, other: Query, on: str | Sequence[str] | None = None, how: nodes.JoinKind = "inner"
+        self, other: Query, on: str | Sequence[str] | None = None, how: str = "inner"
     ) -> Query:
         """Pairs of rows that are alive together. `on` is a condition (`"t.id = u.id AND …"`), or
         the names of columns that both sides have; these come once in the result."""
-        if isinstance(on, str) and not on.isidentifier():
-            both = self.schema + other.schema
-            return Query(nodes.Join(self.plan, other.plan, how, parse_expression(on, both)))
+        kind = JOIN_KINDS.get(str(how).lower().replace("_", ""))
+        if kind is None:
+            known = ", ".join(get_args(nodes.JoinKind))
+            raise PlanError(f"a join is one of {known}, not {how!r}")
+        self._meets(other, "join")
+        if isinstance(on, str) and (not on.isidentifier() or on.lower() in ("true", "false")):
+            condition = _condition(on, self.schema + other.schema)
+            return Query(nodes.Join(self.plan, other.plan, kind, condition))
         names = [on] if isinstance(on, str) else list(on or ())
         if not names:
-            return Query(nodes.Join(self.plan, other.plan, how, None))
-        return self._join_using(other, names, how)
+            return Query(nodes.Join(self.plan, other.plan, kind, None))
+        for name in names:
+            for side, schema in (("left", self.schema), ("right", other.schema)):
+                if not schema.find(name):
+                    raise PlanError(
+                        f"join: the {side} side has no column {name}; it has "
+                        f"{', '.join(schema.names)}"
+                    )
+        return self._join_using(other, names, kind)
 
     def _join_using(self, other: Query, names: list[str], how: nodes.JoinKind) -> Query:
         left, right = self.alias("left"), other.alias("right")
@@ -279,29 +291,29 @@ class Query:
 
     def union(self, other: Query, *, distinct: bool = False) -> Query:
         """The rows of both; columns correspond by position."""
-        self._same_width(other, "union")
-        both = Query(nodes.Union(self.plan, other.plan))
+        both = Query(nodes.Union(*self._alike(other, "union")))
         return both.distinct() if distinct else both
 
     def intersect(self, other: Query, *, all: bool = False) -> Query:
         """The rows that are in both; with `all` as often as in both."""
-        self._same_width(other, "intersect")
-        return Query(nodes.SetOperation(self.plan, other.plan, "intersect", not all))
+        return Query(nodes.SetOperation(*self._alike(other, "intersect"), "intersect", not all))
 
     def minus(self, other: Query, *, all: bool = False) -> Query:
         """The rows that are not in the other; with `all` as often as they are left over."""
-        self._same_width(other, "minus")
-        return Query(nodes.SetOperation(self.plan, other.plan, "minus", not all))
+        return Query(nodes.SetOperation(*self._alike(other, "minus"), "minus", not all))
 
-    def _same_width(self, other: Query, what: str) -> None:
-        if len(self.schema) != len(other.schema):
-            raise PlanError(
-                f"{what}: one side has {len(self.schema)} columns, the other {len(other.schema)}"
-            )
+    def _alike(self, other: Query, what: str) -> tuple[nodes.Node, nodes.Node]:
+        self._meets(other, what)
+        return with_common_types(self.plan, other.plan, what)
+
+    def _meets(self, other: Query, what: str) -> None:
+        if not isinstance(other, Query):
+            raise PlanError(f"{what} takes another query, not a {type(other).__name__}")
+        need_same_time(self.plan, other.plan)
 
     def top(self, k: int, by: str | Sequence[str], per: str | Sequence[str] = ()) -> Query:
         """The first k rows by an order (`"price DESC"`), of all rows or per partition."""
-        if k < 0:
+        if not _is_whole(k) or k < 0:
             raise PlanError(f"top needs a number of rows, not {k}")
         return Query(nodes.Rank(self.plan, self._columns(per), self._order(by), name=None, limit=k))
 
@@ -314,6 +326,10 @@ class Query:
         name: str = "rank",
     ) -> Query:
         """Every row with its place in an order, of all rows or per partition."""
+        if method not in get_args(nodes.RankMethod):
+            known = ", ".join(get_args(nodes.RankMethod))
+            raise PlanError(f"the method of a rank is one of {known}, not {method!r}")
+        self._new_name(name)
         return Query(nodes.Rank(self.plan, self._columns(per), self._order(by), method, name))
 
     def over(
@@ -333,9 +349,15 @@ class Query:
         partition, order = self._columns(per), self._order(by)
         texts = [*functions, *(f"{text} AS `{name}`" for name, text in named.items())]
         columns = [window_function(text, frame, order, self.schema) for text in texts]
+        for column in columns:
+            self._new_name(column.name)
         if not columns:
             raise PlanError("over needs window functions, such as sum(price) AS total")
         return Query(with_functions(self.plan, partition, order, *columns))
+
+    def _new_name(self, name: str) -> None:
+        if self.schema.find(name):
+            raise PlanError(f"there is a column {name} already: give the new one another name")
 
     def _columns(self, texts: str | Sequence[str]) -> tuple[Expression, ...]:
         return tuple(self._expression(text) for text in _several(texts))
@@ -365,11 +387,14 @@ class Query:
     ) -> Iterator[Said]:
         """Run the query in this process, and give what it says after every batch of input."""
         from driftline.engine import local
+        from driftline.engine.graph import Scheduler
         from driftline.engine.holding import Heartbeat
         from driftline.model.reference.latency import Level
 
-        if batch is not None and batch < 1:
-            raise PlanError(f"batch is how many events are taken in at once, not {batch}")
+        if batch is not None and (not _is_whole(batch) or batch < 1):
+            raise PlanError(f"batch is how many events are taken in at once, not {batch!r}")
+        if scheduler not in get_args(Scheduler):
+            raise PlanError(f"scheduler is drain or round-robin, not {scheduler!r}")
         if emit not in get_args(Emit):
             raise PlanError(f"emit is one of {', '.join(get_args(Emit))}, not {emit!r}")
         if heartbeat not in get_args(Heartbeat):
@@ -417,7 +442,7 @@ class Grouped:
         An item may compute with aggregates and keys: `"sum(a) / sum(b) AS share"`.
         """
         own = {name: item for name, item in named.items() if isinstance(item, UserDefined)}
-        texts = {name: item for name, item in named.items() if isinstance(item, str)}
+        texts = {name: item for name, item in named.items() if not isinstance(item, UserDefined)}
         schema = self.query.schema
         calls: dict[AggregateCall, str] = {}
         wanted: list[tuple[str, Expression]] = []
@@ -429,6 +454,10 @@ class Grouped:
             wanted.append((name, value))
         definitions = []
         for name, item in own.items():
+            if isinstance(item.definition, type):
+                raise PlanError(
+                    f"{name}: give an object, {item.definition.__name__}(), not its class"
+                )
             argument = parse_expression(item.argument, schema)
             kind = parse_type(item.type) if isinstance(item.type, str) else item.type
             call = AggregateCall(f"{USER_DEFINED}{name}", (argument,), kind)
@@ -463,75 +492,24 @@ class Grouped:
         return Query(nodes.Project(grouped, tuple(columns)))
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a query says after one batch of input.
-
-    `dead_letters`: by stream, the events of this batch that are no part of it, with reasons.
-    `counters`: by operator, what it has done so far and what it holds: changes and ctis in,
-    inserts, retracts and ctis out, rows and bytes of state, its output watermark. Every stream has
-    two more, Finalize (with its `dead_letters`) and Align.
-    """
-
-    batch: Batch
-    dead_letters: dict[str, DeadLetters]
-    counters: dict[str, dict[str, int]]
-
-    @property
-    def final_up_to(self) -> int | None:
-        """How far the answers have become final with this batch; None if no further than before."""
-        return None if self.batch.cti == BEGINNING else self.batch.cti
-
-    def table(self) -> pa.Table:
-        """Inserts and retracts: kind, vs, ve, vn (null: ∞, none), and the columns."""
-        from driftline.engine.local import changes_table
-
-        return changes_table(self.batch.changes())
-
-
-@dataclass
-class Result:
-    """What a query said in all. `loose`: only the snapshots of its answer have a meaning."""
-
-    schema: Schema
-    loose: bool = False
-    said: list[Said] = field(default_factory=list)
-
-    def add(self, said: Said) -> None:
-        self.said.append(said)
-
-    def history(self) -> pa.Table:
-        """The canonical history of the answer: vs, ve (null: ∞), and the columns, in order."""
-        from driftline.engine.local import history_table
-
-        batches = [said.batch for said in self.said]
-        return history_table(batches, self.schema.arrow, loose=self.loose)
-
-    def changes(self) -> pa.Table:
-        """All inserts and retracts, batch after batch."""
-        import pyarrow as pa
-
-        return pa.concat_tables([said.table() for said in self.said])
-
-    @property
-    def final_up_to(self) -> int | None:
-        """How far the answers are final; None if they are not at all."""
-        reached = [said.final_up_to for said in self.said if said.final_up_to is not None]
-        return max(reached, default=None)
-
-    @property
-    def dead_letters(self) -> dict[str, int]:
-        """How many events of each stream were no part of it; `said` holds them with reasons."""
-        counts: dict[str, int] = {}
-        for said in self.said:
-            for name, letters in said.dead_letters.items():
-                counts[name] = counts.get(name, 0) + len(letters)
-        return counts
-
-    @property
-    def counters(self) -> dict[str, dict[str, int]]:
-        """What every operator did, and what it holds at the end."""
-        return self.said[-1].counters if self.said else {}
+def _declared(name: object, columns: Mapping[str, Any]) -> Schema:
+    """The columns of a stream, checked."""
+    if not isinstance(name, str) or not name:
+        raise PlanError(f"a stream needs a name, not {name!r}")
+    if not hasattr(columns, "items"):
+        raise PlanError(f"{name}: give the columns with their types, {{'price': 'DOUBLE', …}}")
+    seen: set[str] = set()
+    for column, kind in columns.items():
+        if column.lower() in seen:
+            raise PlanError(f"{name} has two columns {column}: upper and lower case are the same")
+        seen.add(column.lower())
+        if isinstance(kind, type) or not hasattr(kind, "__str__"):
+            raise PlanError(
+                f"the type of {column} is the name of an SQL type, such as 'DOUBLE', or an Arrow "
+                f"type, not {kind!r}"
+            )
+    check_names(columns)
+    return Schema.of(columns)
 
 
 def _several(texts: str | Sequence[str]) -> Sequence[str]:
@@ -543,10 +521,29 @@ def _resolved(
 ) -> Iterator[tuple[str, Expression, str]]:
     """Name, expression and text of each; a text may say its name with AS."""
     for text in texts:
+        _need_text(text)
         node, name = parse_aliased(text)
         value = resolve(node, schema)
         if name is None:
             name = value.name.split(".")[-1] if isinstance(value, Column) else text
         yield name, value, text
     for name, text in named.items():
+        _need_text(text)
         yield name, parse_expression(text, schema), text
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int)
+
+
+def _need_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise PlanError(f"an expression is written as text, 'price * qty AS value', not {text!r}")
+
+
+def _condition(text: str, schema: Schema) -> Expression:
+    _need_text(text)
+    value = Query._checked(parse_expression(text, schema), text)
+    if value.type not in (BOOLEAN, VOID):
+        raise PlanError(f"{text} is not a condition")
+    return value if value.type == BOOLEAN else Cast(value, BOOLEAN)

@@ -1,7 +1,7 @@
 import pytest
 
 from driftline.cli.errors import Problem, guarded
-from driftline.model.log.bad import BadEvent, BadInput
+from driftline.model.log.bad import BadEvent, BadInput, Unsayable
 
 
 def raising(error: BaseException) -> object:
@@ -16,6 +16,8 @@ def raising(error: BaseException) -> object:
         (PermissionError(13, "Permission denied", "f"), 2, "driftline: f: Permission denied\n"),
         (OSError(28, "No space left on device"), 2, "driftline: No space left on device\n"),
         (MemoryError(), 2, "driftline: not enough memory for this log\n"),
+        (Unsayable("a holds NaN"), 2, "driftline: a holds NaN\n"),
+        (OverflowError("a sum does not fit"), 2, "driftline: a sum does not fit\n"),
         (KeyError("x"), 2, "driftline: unexpected KeyError: 'x' (--debug shows where)\n"),
         (KeyboardInterrupt(), 130, ""),
     ],

@@ -73,3 +73,11 @@ def test_who_has_seen_most_is_asked() -> None:
 
 def test_in_the_units_of_the_stream() -> None:
     assert "1.5 s out of order, and 2 s behind" in str(Learned(1_500_000, 2_000_000, 9, True))
+
+
+def test_curiosity_is_satisfied_at_some_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("driftline.engine.local.ENOUGH", 150)
+    assert "learned from 200." in said(tmp_path, "", "--batch", "100")
+    assert "learned from 300." in said(tmp_path, "", "--batch", "100", "--block", "9")

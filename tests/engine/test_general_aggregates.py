@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import driftline as dl
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.aggregation import group_by
 from driftline.engine.general_aggregates import GeneralGroupBy
@@ -317,3 +318,23 @@ def test_floats_are_rounded_once(values: list[float]) -> None:
     said = canonical_history(said_by(operator, events, schema, size=len(events)))
     expected = {name: function(lambda row: row["f"]) for name, function in functions.items()}
     assert said == reference.group_by(canonical_history(events), {}, expected)
+
+
+def test_structs_are_ordered_by_their_first_field() -> None:
+    stream = dl.stream("s", {"k": "STRING", "x": "INT"})
+    events = [
+        dl.Insert(1, 9, dl.Row(k="b", x=1)),
+        dl.Insert(2, 5, dl.Row(k="a", x=2)),
+        dl.Insert(3, 4, dl.Row(k="c", x=None)),
+    ]
+    query = stream.agg("min(struct(x, k)).k AS low", "max(struct(x, k)).k AS high")
+    found = query.run(s=events).history().to_pylist()
+    assert [(row["vs"], row["low"], row["high"]) for row in found] == [
+        (1, "b", "b"),
+        (2, "b", "a"),
+        (3, "c", "a"),
+        (4, "b", "a"),
+        (5, "b", "b"),
+    ]
+    first = stream.top(1, "struct(x, k)").select("k").run(s=events).history().to_pylist()
+    assert [(row["vs"], row["k"]) for row in first] == [(1, "b"), (3, "c"), (4, "b")]

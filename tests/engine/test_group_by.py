@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import driftline as dl
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.group_by import GroupBy
 from driftline.model.event import CLOSE, Cti, Event, Insert, Retract
@@ -159,3 +160,23 @@ def test_a_null_that_becomes_zero_is_a_change() -> None:
         said += events_of(one.receive(0, batch_of(zero, KX)))
         [answer] = canonical_history(said)
         assert answer.row[name] == 0
+
+
+@pytest.mark.parametrize("batch", [1, 2, 100])
+@pytest.mark.parametrize("first", [0.0, -0.0])
+def test_a_group_of_zeros_is_shown_by_0_whichever_came_first(first: float, batch: int) -> None:
+    stream = dl.stream("s", {"k": "STRING", "d": "DOUBLE"})
+    events = [
+        dl.Insert(1, 9, dl.Row(k="a", d=first)),
+        dl.Insert(2, 8, dl.Row(k="a", d=-first)),
+        dl.Retract(1, 9, 1, dl.Row(k="a", d=first)),
+    ]
+    numbers = stream.select("d")
+    for query in (
+        stream.group_by("d").agg("count(*) AS n"),
+        numbers.distinct(),
+        numbers.minus(numbers.where("false")),
+        numbers.intersect(numbers, all=True),
+    ):
+        found = query.select("CAST(d AS STRING) AS d").run(s=events, batch=batch)
+        assert found.history().to_pylist() == [{"vs": 2, "ve": 8, "d": "0.0"}]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import driftline as dl
 from driftline.engine import snapshots
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.batch import Batch
@@ -17,6 +18,7 @@ from driftline.engine.rank import OrderBy, Rank
 from driftline.model import reference
 from driftline.model.event import Event
 from driftline.model.reference import Level, Order
+from driftline.plan.errors import PlanError
 from driftline.testing import streams
 from tests.engine.held_snapshots import BATCH_SIZES, hold
 from tests.engine.test_general_aggregates import CASES, COLUMNS, DOUBLE, SCHEMA, answer, general
@@ -135,3 +137,42 @@ def test_remove_makes_a_long_window_cost_what_changes(monkeypatch: pytest.Monkey
     answers = said.payload.column(0).to_pylist()
     found = dict(zip(said.vs.tolist(), answers, strict=True))
     assert [found[time] for time in range(rows)] == expected
+
+
+class Collected:
+    """A list that grows and shrinks, and is given out as it is."""
+
+    def initial(self) -> list[int]:
+        return []
+
+    def add(self, state: list[int], value: int) -> list[int]:
+        state.append(value)
+        return state
+
+    def remove(self, state: list[int], value: int) -> list[int]:
+        state.remove(value)
+        return state
+
+    def result(self, state: list[int]) -> list[int]:
+        return state
+
+
+def test_a_result_that_is_the_state_does_not_change_with_it() -> None:
+    stream = dl.stream("s", {"x": "INT"})
+    events = [
+        dl.Insert(1, 5, dl.Row(x=1)),
+        dl.Insert(2, 3, dl.Row(x=2)),
+        dl.Insert(4, 6, dl.Row(x=3)),
+    ]
+    query = stream.agg(all=dl.UserDefined(Collected(), "x", "ARRAY<INT>"))
+    found = [(row["vs"], row["all"]) for row in query.run(s=events).history().to_pylist()]
+    assert found == [(1, [1]), (2, [1, 2]), (3, [1]), (4, [1, 3]), (5, [3])]
+
+
+def test_a_result_of_another_type_is_named() -> None:
+    stream = dl.stream("s", {"x": "INT"})
+    query = stream.agg(all=dl.UserDefined(Collected(), "x", "BIGINT"))
+    with pytest.raises(PlanError, match=r"aggregate gave \[1\], which is no BIGINT"):
+        query.run(s=[dl.Insert(1, 5, dl.Row(x=1))])
+    with pytest.raises(PlanError, match=r"give an object, Collected\(\), not its class"):
+        stream.agg(all=dl.UserDefined(Collected, "x", "BIGINT"))

@@ -7,6 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+from numpy.typing import NDArray
+
+from driftline.model.compiled import in_place
+
 KERNEL = """
 import sys
 import numpy as np
@@ -43,3 +50,19 @@ def test_the_cache_is_filled_in_turn(tmp_path: Path) -> None:
     run(["ints", "floats", "bytes"])
     after = [run([kind])[0] for kind in ("ints", "floats", "bytes")]
     assert after == ["[2, 4] 0", "[2.0, 4.0] 0", "[2, 4] 0"]
+
+
+def test_what_works_in_place_makes_no_arrays() -> None:
+    @in_place
+    def first(numbers: NDArray[np.int64]) -> None:
+        numbers[0] += 1
+
+    @in_place
+    def copied(numbers: NDArray[np.int64]) -> None:
+        numbers[0] += numbers.copy()[0]
+
+    numbers = np.zeros(2, np.int64)
+    first(numbers)
+    assert numbers.tolist() == [1, 0]
+    with pytest.raises(TypingError):
+        copied(numbers)

@@ -46,3 +46,11 @@ def test_a_row_is_a_mapping_in_the_order_it_was_given() -> None:
 def test_values_have_a_total_order() -> None:
     values = [(1,), b"x", "b", "a", NAN, 2.5, -1, True, False, None]
     assert sorted(values, key=sort_key) == [None, False, True, -1, 2.5, NAN, "a", "b", b"x", (1,)]
+
+
+def test_the_first_field_of_a_struct_decides_most() -> None:
+    low, high = {"x": 1, "k": "b"}, {"x": 2, "k": "a"}
+    assert sort_key(low) < sort_key(high)
+    assert Row(s=low) < Row(s=high)
+    assert sort_key([low]) < sort_key([high])
+    assert Row(s=low) == Row(s={"k": "b", "x": 1})

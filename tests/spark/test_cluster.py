@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.spark.test_crash import QUERY, command, write_input
+from tests.spark.test_crash import EVENTS, command, write_events
 
 pytestmark = pytest.mark.spark
 
@@ -67,8 +67,8 @@ def _wait_for(port: int) -> None:
 
 def test_a_query_on_a_cluster(master: str, tmp_path: Path) -> None:
     """Two executors of one core each; the answer is the local runner's."""
-    (tmp_path / "query.sql").write_text(QUERY)
-    write_input(tmp_path / "events.jsonl", seed=3)
+    (tmp_path / "query.sql").write_text(EVENTS)
+    write_events(tmp_path / "events.input.jsonl", seed=3)
     subprocess.run(command(tmp_path, "local", "expected.jsonl"), check=True)
     on_cluster = [*command(tmp_path, "spark", "out.jsonl"), "--master", master, "--batch", "200"]
     done = subprocess.run(on_cluster, timeout=400, capture_output=True, text=True, check=False)

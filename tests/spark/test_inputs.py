@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 import driftline as dl
 from driftline.cli.errors import Problem
 from driftline.cli.streams import Streamed, streamed
-from driftline.engine.source_parcels import KIND, VS
+from driftline.engine.source_parcels import CLOCK, KIND, VS
+from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT
 from driftline.model.time import INFINITY
 from driftline.plan.nodes import Source
@@ -116,6 +118,35 @@ def test_the_rate_source(spark: Any, tmp_path: Path) -> None:
     assert frame.isStreaming
     assert frame.columns == [KIND, VS, payload_name(0), payload_name(1)]
     assert raw_events(frame, STAMPED).columns == [KIND, VS, "timestamp", "value"]
+
+
+@pytest.mark.parametrize("form", ["json", "log"])
+def test_what_is_followed_has_a_clock_if_it_needs_one(
+    spark: Any, tmp_path: Path, form: str
+) -> None:
+    folder, control = tmp_path / "in", tmp_path / "control"
+    folder.mkdir()
+    line = '{"stream":"trades","kind":"insert","vs":7,"ve":null,"row":{"symbol":"A","qty":3}}'
+    (folder / "1.jsonl").write_text(line if form == "log" else '{"symbol":"A","qty":3,"ts":7}')
+    columns = {"symbol": "STRING", "qty": "INT", "ts": "BIGINT"}
+    stream = dl.stream("trades", columns, time="ts", disorder=1, timeout="5s")
+    timed = stream.plan.sources()["trades"]
+    inside = given(f"{folder}?format={form}")
+    assert CLOCK not in streamed_events(spark, inside, TRADES, control).columns
+    frame = streamed_events(spark, inside, timed, control)
+    close(control)
+    before = time.time_ns() // 1_000_000
+    started = (
+        frame.writeStream.format("memory")
+        .queryName(f"clock_{form}")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert started.awaitTermination(150)
+    rows = {row[VS]: row[CLOCK] for row in spark.table(f"clock_{form}").collect()}
+    assert before <= rows[7] <= time.time_ns() // 1_000_000
+    assert rows[INFINITY] == NO_CLOCK
 
 
 LOG = """\

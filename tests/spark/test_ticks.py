@@ -130,39 +130,69 @@ def test_rows_are_heard() -> None:
     assert not path.exists()
 
 
-@pytest.mark.spark
-def test_when_all_are_silent_answers_become_final(spark: Any, tmp_path: Path) -> None:
-    """Two levels; a followed directory that nobody adds to, by a sink and as a DataFrame."""
+@pytest.fixture
+def silent(spark: Any, tmp_path: Path) -> Any:
+    """A followed directory that nobody adds to."""
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "1.json").write_text('{"k":"a","ts":3,"got":0}\n{"k":"b","ts":5,"got":0}\n')
-    frame = spark.readStream.schema("k STRING, ts BIGINT, got BIGINT").json(str(folder))
-    stream = readings(disorder=10, source="k", timeout="2s")
-    counted = stream.group_by("k").agg("count(*) AS n").agg("sum(n) AS n")
-    query = dl.on_spark(counted, {"r": frame}, final=True, shards=2)
+    return spark.readStream.schema("k STRING, ts BIGINT, got BIGINT").json(str(folder))
 
+
+STREAM = readings(disorder=10, source="k", timeout="2s")
+TOTAL = STREAM.group_by("k").agg("count(*) AS n").agg("sum(n) AS n")  # in two stages
+
+
+@pytest.mark.spark
+def test_when_all_are_silent_answers_become_final(silent: Any, tmp_path: Path) -> None:
+    """And after a crash a tick comes again as it was."""
+    query = dl.on_spark(TOTAL, {"r": silent}, final=True, shards=2)
     said: list[SparkSaid] = []
 
-    def totals() -> list[int]:
-        assert started.exception() is None
-        rows = [row for each in said for row in each.batches["result"].payload.to_pylist()]
-        return [row["n"] for row in rows]
+    def crash(each: SparkSaid) -> None:
+        said.append(each)
+        if each.batch_id == 1:
+            raise RuntimeError
+
+    started = query.start(crash, checkpoint=tmp_path / "one")
+    try:
+        wait_for(lambda: not started.isActive)
+    finally:
+        started.stop()
+    assert [each.batch_id for each in said] == [0, 1]
 
     started = query.start(said.append, checkpoint=tmp_path / "one")
     try:
-        wait_for(lambda: totals() == [1])  # from 3 to 5; what goes on from there is not over
+        wait_for(lambda: not started.isActive or totals(said[2:]) == [1])
     finally:
         started.stop()
-    with configured(spark, query.settings):
-        changes = query.changes().writeStream.format("memory").queryName("silent_changes")
-        other = changes.option("checkpointLocation", str(tmp_path / "other")).start()
-    try:
-        wait_for(lambda: [tuple(row)[-1] for row in spark.table("silent_changes").collect()] == [1])
-    finally:
-        other.stop()
+    before, again = said[1:3]
+    assert (again.batch_id, again.time) == (before.batch_id, before.time)
+    assert totals([again]) == totals([before])
+    assert again.batches["result"].cti == before.batches["result"].cti
+
     last = said[-1].batch_id
-    (folder / "2.json").write_text('{"k":"a","ts":4,"got":0}\n{"k":"a","ts":9,"got":0}\n')
-    again = query.start(said.append, checkpoint=tmp_path / "one", trigger={"availableNow": True})
-    assert again.awaitTermination(WAIT)
+    more = '{"k":"a","ts":4,"got":0}\n{"k":"a","ts":9,"got":0}\n'
+    (tmp_path / "in" / "2.json").write_text(more)
+    ending = query.start(said.append, checkpoint=tmp_path / "one", trigger={"availableNow": True})
+    assert ending.awaitTermination(WAIT)
     assert sum(len(letters) for each in said for letters in each.dead.values()) == 1
     assert 1 <= said[-1].batch_id - last <= 2  # it came to an end
+
+
+def totals(said: list[SparkSaid]) -> list[int]:
+    """From 3 to 5 there is one; what goes on from there is not over."""
+    rows = [row for each in said for row in each.batches["result"].payload.to_pylist()]
+    return [row["n"] for row in rows]
+
+
+@pytest.mark.spark
+def test_as_a_dataframe(spark: Any, silent: Any, tmp_path: Path) -> None:
+    query = dl.on_spark(TOTAL, {"r": silent}, final=True, shards=2)
+    with configured(spark, query.settings):
+        changes = query.changes().writeStream.format("memory").queryName("silent_changes")
+        started = changes.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        wait_for(lambda: [row.n for row in spark.table("silent_changes").collect()] == [1])
+    finally:
+        started.stop()

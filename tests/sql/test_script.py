@@ -1,6 +1,7 @@
 import pytest
 
 from driftline.plan import nodes
+from driftline.plan.durations import ticks as ticks_of
 from driftline.sql import read_script
 from tests.sql.declared import RELATIONS, T, U, pointed_at, refused
 
@@ -139,6 +140,33 @@ def test_disorder_of_timestamps_has_a_unit() -> None:
     assert refused(stream.format("TIMESTAMP", 5)).message.startswith("5 has no unit")
     for kind, disorder in (("TIMESTAMP", 0), ("TIMESTAMP", "'5s'"), ("INT", 5)):
         read_script(stream.format(kind, disorder))
+
+
+@pytest.mark.parametrize(
+    ("option", "ticks"),
+    [
+        ("disorder = 5s", 5_000_000),
+        ("'disorder' = '5s'", 5_000_000),
+        ("`disorder` = 1d", 86_400_000_000),
+        ("disorder = INTERVAL 5 SECONDS", 5_000_000),
+        ("disorder = INTERVAL '5' SECOND", 5_000_000),
+        ("DISORDER = 1h 30m", 5_400_000_000),
+    ],
+)
+def test_spellings_of_an_option(option: str, ticks: int) -> None:
+    script = read_script(f"CREATE STREAM s (t TIMESTAMP) WITH ('time' = 't', {option})")
+    assert script.streams["s"].disorder == ticks
+
+
+@pytest.mark.parametrize("said", ["5s", "'5s'", "5 SECONDS", "INTERVAL 5 SECONDS"])
+def test_spellings_of_a_setting(said: str) -> None:
+    script = read_script(f"SET block = {said}; SELECT k FROM t", RELATIONS)
+    assert ticks_of(script.outputs[0].settings["block"], timestamps=True) == 5_000_000
+
+
+def test_a_negative_duration() -> None:
+    refusal = refused("CREATE STREAM s (t INT) WITH (time = 't', disorder = -1)").message
+    assert refusal == "a duration cannot be negative, as '-1' is"
 
 
 def test_a_query_cannot_fill_what_it_reads() -> None:

@@ -37,6 +37,10 @@ def test_brackets(bracket: str, window: nodes.Node) -> None:
         ("INTERVAL 2 MINUTES", 2 * MINUTE),
         ("INTERVAL '2' MINUTE", 2 * MINUTE),
         ("7 MICROSECONDS", 7),
+        ("5s", 5_000_000),  # no SMALLINT
+        ("1D", 1440 * MINUTE),  # no DOUBLE
+        ("1.5s", 1_500_000),
+        ("1h30m", 90 * MINUTE),
     ],
 )
 def test_durations(written: str, ticks: int) -> None:
@@ -111,7 +115,12 @@ def test_what_is_refused_and_where(text: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     "table",
-    ["trades [RANGE 5]", "trades [RANGE 5 MINUTES SLIDE 30]", "TUMBLE(trades, 5)"],
+    [
+        "trades [RANGE 5]",
+        "trades [RANGE 5L]",
+        "trades [RANGE 5 MINUTES SLIDE 30]",
+        "TUMBLE(trades, 5)",
+    ],
 )
 def test_a_number_is_no_duration_of_a_timestamp_stream(table: str) -> None:
     assert "has no unit: write" in pointed_at(f"SELECT symbol FROM {table}")

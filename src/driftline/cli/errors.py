@@ -90,9 +90,11 @@ def _one_line(error: Exception) -> str:
 
 def is_about_the_query(error: Exception) -> bool:
     """Is it an error that a query or its data gave, rather than a fault of the program?"""
+    from driftline.model.log.bad import Unsayable
     from driftline.plan.errors import ExpressionError, PlanError
 
-    if isinstance(error, (ExpressionError, PlanError)):
+    # An OverflowError is a sum, or a time of a window, that 64 bits do not hold.
+    if isinstance(error, (ExpressionError, PlanError, Unsayable, OverflowError)):
         return True
     from driftline.engine.expressions.errors import EvaluationError
 

@@ -12,9 +12,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from driftline.cli.errors import Problem
 from driftline.cli.progress import reading
-from driftline.cli.streams import Streamed, files_of, is_log, streamed
+from driftline.cli.streams import Streamed, files_of, streamed
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from driftline.engine.json_records import JsonRecords
     from driftline.model.columns import StreamColumns
     from driftline.model.log.bad import BadEvent
     from driftline.plan.nodes import Source
@@ -37,10 +41,12 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the events of a stream stood: files, and of a log the columns with the lines."""
+    """Where the events of a stream stood: files, of a log the columns with the lines, of records in
+    JSON the lines."""
 
     files: tuple[str, ...]
     columns: StreamColumns | None = None
+    lines: NDArray[np.int64] | None = None
     is_streamed: bool = False
 
     def of(self, number: int) -> tuple[str, int]:
@@ -48,6 +54,8 @@ class Place:
         that is not known."""
         if self.is_streamed:
             return self.files[0], 0
+        if self.lines is not None:
+            return self.files[0], int(self.lines[number])
         if self.columns is None:
             return self.files[0], number + 1
         return self.files[int(self.columns.source[number])], int(self.columns.line[number])
@@ -99,7 +107,7 @@ def read_inputs(
     _read_logs(logs, sources, inputs, collect_bad=collect_bad)
     for each in given:
         if each not in logs:
-            _read_records(each, sources, inputs)
+            _read_records(each, sources, inputs, collect_bad=collect_bad)
     for name, stream in left:
         _leave(name, stream, sources, inputs)
     return _complete(inputs, sources, logs)
@@ -165,6 +173,8 @@ def _is_log(given: _Given) -> bool:
             return False
         if not any(each in suffixes for each in JSON_SUFFIXES):
             raise Problem(f"--input: {given.path}: its format is told by .jsonl, .csv or .parquet")
+    from driftline.engine.json_records import is_log
+
     return is_log(given.data)
 
 
@@ -243,11 +253,11 @@ def _with_all_columns(columns: StreamColumns, source: Source) -> StreamColumns:
         if each.name.lower() in have:
             continue
         if each.name != source.time:
-            print(
-                f"driftline: no row of {source.name} has a column {each.name}: it is null",
-                file=sys.stderr,
-            )
-        payload = payload.append_column(each.name, pa.nulls(len(columns), each.type))
+            _say_missing(source, each.name)
+        nulls = pa.nulls(len(columns), each.type)
+        # A table without columns has lost its number of rows.
+        payload = payload.append_column(each.name, nulls) if have else pa.table({each.name: nulls})
+        have.add(each.name.lower())
     return replace(columns, payload=payload)
 
 
@@ -271,13 +281,23 @@ def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[_Giv
 # Plain records
 
 
-def _read_records(given: _Given, sources: Mapping[str, Source], inputs: Inputs) -> None:
+def _read_records(
+    given: _Given, sources: Mapping[str, Source], inputs: Inputs, *, collect_bad: bool
+) -> None:
+    from driftline.engine.inputs import events_from
+
     name = given.name or _guessed(given.path, sources)
     if name in inputs.streams:
         raise Problem(f"the stream {name} is in two inputs")
-    _need_time(given.shown, sources[name])
-    inputs.streams[name] = _records(given, sources[name])
-    inputs.places[name] = Place((given.shown,))
+    source = sources[name]
+    _need_time(given.shown, source)
+    if any(each in _suffixes(given.path) for each in PLAIN_SUFFIXES):
+        inputs.streams[name], lines = _table(given, source), None
+    else:
+        records = _json_records(given, source, collect_bad=collect_bad)
+        inputs.streams[name], lines = events_from(source, records.table), records.lines
+        inputs.bad += records.bad
+    inputs.places[name] = Place((given.shown,), lines=lines)
 
 
 def _need_time(shown: str, source: Source) -> None:
@@ -301,18 +321,25 @@ def _guessed(path: str, sources: Mapping[str, Source]) -> str:
     )
 
 
-def _records(given: _Given, source: Source) -> Any:
+def _table(given: _Given, source: Source) -> Any:
     import pyarrow as pa
-    from pyarrow import json
 
     from driftline.engine.inputs import events_from
 
     try:
-        if any(each in _suffixes(given.path) for each in PLAIN_SUFFIXES):
-            return events_from(source, given.data)
-        if isinstance(given.data, Path):
-            with pa.input_stream(str(given.data), compression="detect") as stream:
-                return events_from(source, json.read_json(stream))
-        return events_from(source, json.read_json(io.BytesIO(given.data)))
+        return events_from(source, given.data)
     except pa.ArrowInvalid as error:
         raise Problem(f"{given.shown}: {error}") from None
+
+
+def _json_records(given: _Given, source: Source, *, collect_bad: bool) -> JsonRecords:
+    from driftline.engine.inputs import json_records
+
+    records = json_records(source, given.opened(), collect_bad=collect_bad)
+    for name in records.missing if len(records.lines) else ():
+        _say_missing(source, name)
+    return records
+
+
+def _say_missing(source: Source, column: str) -> None:
+    print(f"driftline: no row of {source.name} has a column {column}: it is null", file=sys.stderr)

@@ -88,8 +88,11 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     letters.finish()
     if wishes.explain_time or wishes.time_chart is not None:
         explain_time(sources, inputs.streams, wishes.time_chart)
-    else:
-        say_learned(sources, learned)
+        # What was read as it came is not read again to explain it.
+        learned = {
+            n: each for n, each in learned.items() if isinstance(inputs.streams[n], Streamed)
+        }
+    say_learned(sources, learned)
     if stopped is not None:
         raise stopped
 

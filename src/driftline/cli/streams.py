@@ -14,7 +14,7 @@ log for event logs), where it cannot be seen from the files that are there; and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -127,47 +127,21 @@ def _form_of(folder: Path) -> Form:
         one, other, *_ = found.values()
         raise Problem(f"--input: {folder} holds {one.name} and {other.name}: one format is needed")
     ((form, path),) = found.items()
+    from driftline.engine.json_records import is_log
+
     return "log" if form == "json" and is_log(path) else form
-
-
-def is_log(data: Path | bytes) -> bool:
-    """Is it an event log, rather than plain records in JSON? Its first line tells."""
-    import orjson
-    import pyarrow as pa
-
-    if isinstance(data, Path):
-        with pa.input_stream(str(data), compression="detect") as stream:
-            beginning: bytes = stream.read(1 << 16)
-    else:
-        beginning = data
-    first = next((line for line in beginning.split(b"\n") if line.strip()), b"")
-    try:
-        record = orjson.loads(first.removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError:
-        return True  # the reader of logs says what is wrong with it
-    return not isinstance(record, dict) or ("kind" in record and "stream" in record)
 
 
 def read_here(source: Source, given: Streamed) -> Iterator[Any]:
     """The records of a directory as Arrow batches, file after file: for the local runner."""
     from driftline.engine.chunks import LARGEST_CHUNK, parts
+    from driftline.engine.inputs import json_records
 
     if given.kind != "files" or "://" in given.place:
         raise Problem(f"--input {source.name}={given.shown} is for --runner spark")
     return itertools.chain.from_iterable(
-        _tables(path) if given.form == "json" else parts(source, path, LARGEST_CHUNK)
+        [json_records(source, path).table]
+        if given.form == "json"
+        else parts(source, path, LARGEST_CHUNK)
         for path in files_of(Path(given.place))
     )
-
-
-def _tables(path: Path) -> Iterable[Any]:
-    import pyarrow as pa
-    from pyarrow import json
-
-    if path.stat().st_size == 0:
-        return
-    try:
-        with pa.input_stream(str(path), compression="detect") as stream:
-            yield json.read_json(stream)
-    except pa.ArrowInvalid as error:
-        raise Problem(f"{path}: {error}") from None

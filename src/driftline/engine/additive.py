@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine import layout, timeline
-from driftline.engine.batch import Batch, empty
+from driftline.engine.batch import Batch, empty, latest_start
 from driftline.engine.cells import Contribution, gathered
 from driftline.engine.closing import Closing
 from driftline.engine.due import Due
@@ -31,6 +31,7 @@ from driftline.engine.rowstore import RowStore
 from driftline.engine.runs import RunArrays, Runs
 from driftline.engine.slots import Slots
 from driftline.engine.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.engine.timeline_entries import take_in
 from driftline.model.compiled import njit
 from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING, INFINITY
@@ -127,13 +128,15 @@ class AdditiveOperator(Operator):
             self.key_rows.put(slots[new], _as_batch(rows, self.key_schema, len(new)))
             self.closing.opened(slots[new], rows)
         brought = self.contribution(port, batch.payload, batch.weight)
-        cells = gathered(slots, batch.vs, batch.ve, batch.weight, brought, self.values)
+        cells = gathered(
+            slots, batch.vs, batch.ve, batch.weight, brought, self.values, self.extremes.only_grows
+        )
         touched, counts, order = by_slot(cells.slot, self.slots.used)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         changes = Changes(bounds, order, cells.vs, cells.ve, cells.marks, cells.ints, cells.floats)
         self._make_room(touched, counts)
         earliest = np.full(len(touched), INFINITY, np.int64)
-        timeline.take_in(touched, changes, self.timelines.arrays, self.cursors, earliest)
+        take_in(touched, changes, self.timelines.arrays, self.cursors, earliest)
         self.extremes.take(touched, bounds, order, cells, brought, batch.weight)
         return touched, earliest
 
@@ -230,9 +233,7 @@ class AdditiveOperator(Operator):
         if len(said.slot) == 0:
             return empty(self.schema, cti)
         rows, weight = self.output(self.key_rows.take(said.slot).columns, said)
-        added = weight > 0
-        high = int(said.vs[added].max()) if added.any() else BEGINNING
-        return Batch(said.vs, said.ve, weight, rows, cti, high)
+        return Batch(said.vs, said.ve, weight, rows, cti, latest_start(said.vs, weight))
 
     def _final(self, watermark: int) -> int:
         """Before this nothing is said any more: at `perfect`, what is alive at the watermark is

@@ -33,7 +33,7 @@ from driftline.engine.dead_letters import (
 )
 from driftline.engine.operator import Arrays
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place, njit
 from driftline.model.reference.finalize import ORIGIN
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -99,7 +99,7 @@ class Admission:
         had put in force when each came."""
         self._make_room(len(kind))
         held = self.promises.shape[1]
-        external = int((kind == EXTERNAL_CTI).sum())
+        external = int(np.count_nonzero(kind == EXTERNAL_CTI))
         promises = np.concatenate([self.promises, np.empty((_FIELDS, external), np.int64)], axis=1)
         code = np.zeros(len(kind), np.int8)
         detail = np.zeros(len(kind), np.int64)
@@ -160,16 +160,13 @@ class Admission:
     def _make_room(self, more: int) -> None:
         if self.kept + more <= len(self.received):
             return
-        here = self.received[: self.kept]
-        keep = here >= self.latest_cti
-        keep[max(0, self.kept - COUNTS_KEPT) :] = True
-        forgotten = here[~keep]
-        if len(forgotten):
-            self.horizon = max(self.horizon, int(forgotten.max()) + 1)
-        self.kept = int(keep.sum())
-        received = np.empty(2 * (self.kept + more), np.int64)
-        received[: self.kept] = here[keep]
-        self.received = received
+        self.kept, self.horizon = _forget(
+            self.received, self.kept, self.latest_cti, self.horizon, COUNTS_KEPT
+        )
+        if 2 * (self.kept + more) > len(self.received):
+            received = np.empty(2 * (self.kept + more), np.int64)
+            received[: self.kept] = self.received[: self.kept]
+            self.received = received
 
     def snapshot(self) -> Arrays:
         return {
@@ -183,6 +180,20 @@ class Admission:
         self.promises = np.ascontiguousarray(arrays["promises"].astype(np.int64))
         self.received = arrays["received"].astype(np.int64)
         self.kept = len(self.received)
+
+
+@in_place
+def _forget(received: Int64s, kept: int, latest: int, horizon: int, always: int) -> tuple[int, int]:
+    """Keep the sync times from the latest cti on, and always so many of the last; returns how many
+    that leaves, and the horizon."""
+    left = 0
+    for place in range(kept):
+        if received[place] >= latest or place >= kept - always:
+            received[left] = received[place]
+            left += 1
+        else:
+            horizon = max(horizon, received[place] + 1)
+    return left, horizon
 
 
 @njit(cache=True, nogil=True)

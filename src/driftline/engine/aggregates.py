@@ -23,6 +23,8 @@ from driftline.engine import layout
 from driftline.engine.fingerprint import words
 from driftline.engine.layout import Values
 from driftline.engine.order_keys import order_keys, valid, values_of_keys
+from driftline.model.arrays import to_arrow
+from driftline.model.compiled import in_place
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -159,39 +161,33 @@ class State:
 
     def fill(self, rows: pa.RecordBatch, weight: Int64s) -> tuple[Int64s, Floats]:
         """What each row of a batch adds to the state (see `cells.Contribution`)."""
-        ints = np.zeros((self.ints - bool(self.extremes), len(weight)), np.int64)
+        ints = np.empty((self.ints - bool(self.extremes), len(weight)), np.int64)
         ints[0] = weight
         arguments = self.float_arguments
-        floats = np.zeros((len(arguments), len(weight)), np.float64)
+        floats = np.empty((len(arguments), len(weight)), np.float64)
         for name, column in self.counts.items():
             array = rows.column(name)
-            there = valid(array)
-            np.multiply(weight, there, out=ints[column])
-            if name in self.odd and self._is_float(name):
-                numbers = _numbers(array)
-                for place, odd in enumerate(_odd(numbers), 1):
-                    ints[column + place] = weight * (odd & there)
+            ints[column] = weight if array.null_count == 0 else weight * valid(array)
         for name, column in self.sums.items():
             array = rows.column(name)
             whole = words(array).view(np.int64)
             if array.null_count:
                 whole = np.where(valid(array), whole, 0)
-            np.multiply(whole & 0xFFFFFFFF, weight, out=ints[column])
-            np.multiply(whole >> 32, weight, out=ints[column + 1])
+            _split(whole, weight, ints[column], ints[column + 1])
         for place, name in enumerate(arguments):
-            numbers = _numbers(rows.column(name))
-            floats[place] = np.where(np.isfinite(numbers) & valid(rows.column(name)), numbers, 0)
+            odd = self.counts[name] + 1
+            _sort_out(_numbers(rows.column(name)), weight, floats[place], ints[odd : odd + 3])
         return ints, floats
 
     def extreme_keys(self, rows: pa.RecordBatch) -> tuple[Int64s, NDArray[np.bool_]]:
         """For each extreme and row a key that is greater the nearer it is to the extreme, and
         whether there is a value."""
-        keys = np.zeros((len(self.extremes), len(rows)), np.int64)
-        there = np.zeros((len(self.extremes), len(rows)), np.bool_)
+        keys = np.empty((len(self.extremes), len(rows)), np.int64)
+        there = np.empty((len(self.extremes), len(rows)), np.bool_)
         for place, (name, kind) in enumerate(self.extremes):
             array = rows.column(name)
             keys[place] = order_keys(array) if kind == layout.GREATEST else ~order_keys(array)
-            there[place] = valid(array)
+            there[place] = True if array.null_count == 0 else valid(array)
         return keys, there
 
 
@@ -201,18 +197,23 @@ def in_floats(aggregate: Aggregate) -> bool:
 
 
 def column_of(
-    aggregate: Aggregate, values: NDArray[np.generic], nulls: NDArray[np.bool_]
+    aggregate: Aggregate, values: NDArray[np.generic], nulls: NDArray[np.bool_] | None
 ) -> pa.Array:
-    """The values of one aggregate as an Arrow column of its type."""
+    """The values of one aggregate as an Arrow column of its type; `nulls`: where there is none."""
     if aggregate.function in EXTREMES:
         keys = values.astype(np.int64)
         values = values_of_keys(keys if aggregate.function == "max" else ~keys, aggregate.type)
     if pa.types.is_boolean(aggregate.type):
-        return pa.array(values.astype(np.bool_), mask=nulls)
+        return _array(values.astype(np.bool_), nulls)
     if pa.types.is_integer(aggregate.type) or pa.types.is_floating(aggregate.type):
-        return pa.array(values, mask=nulls).cast(aggregate.type)
+        column = _array(values, nulls)
+        return column if column.type == aggregate.type else column.cast(aggregate.type)
     narrow = values if aggregate.type.bit_width == 64 else values.astype(np.int32)  # noqa: PLR2004
-    return pa.array(narrow, mask=nulls).view(aggregate.type)
+    return _array(narrow, nulls).view(aggregate.type)
+
+
+def _array(values: NDArray[np.generic], nulls: NDArray[np.bool_] | None) -> pa.Array:
+    return to_arrow(values) if nulls is None else pa.array(values, mask=nulls)
 
 
 def _is_whole(kind: pa.DataType) -> bool:
@@ -229,8 +230,23 @@ def _fits_a_word(kind: pa.DataType) -> bool:
 
 def _numbers(array: pa.Array) -> Floats:
     filled = pc.fill_null(array, 0) if array.null_count else array
-    return filled.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) + 0.0  # type: ignore[no-any-return]
+    return filled.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _odd(numbers: Floats) -> tuple[NDArray[np.bool_], ...]:
-    return np.isnan(numbers), numbers == np.inf, numbers == -np.inf
+@in_place
+def _split(whole: Int64s, weight: Int64s, low: Int64s, high: Int64s) -> None:
+    """The lower and the upper halves of whole numbers, times their weights."""
+    for row in range(len(whole)):
+        low[row] = (whole[row] & 0xFFFFFFFF) * weight[row]
+        high[row] = (whole[row] >> 32) * weight[row]
+
+
+@in_place
+def _sort_out(numbers: Floats, weight: Int64s, finite: Floats, odd: Int64s) -> None:
+    """Tell finite numbers from NaN, ∞ and -∞, of which only the weights count; -0.0 is 0.0."""
+    for row in range(len(numbers)):
+        number = numbers[row]
+        finite[row] = number + 0.0 if np.isfinite(number) else 0.0
+        odd[0, row] = weight[row] if np.isnan(number) else 0
+        odd[1, row] = weight[row] if number == np.inf else 0
+        odd[2, row] = weight[row] if number == -np.inf else 0

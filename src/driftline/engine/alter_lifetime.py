@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.batch import Batch
+from driftline.engine.batch import Batch, latest_start
 from driftline.engine.linear import Linear, greatest_cti
 from driftline.engine.operator import Arrays, Operator
 from driftline.model.compiled import njit
@@ -95,9 +95,10 @@ class AlterLifetime(Operator):
 
     def process(self, port: int, batch: Batch) -> Batch:
         start, end = self._altered(batch.vs, batch.ve)
-        there = start < end
-        output = batch if there.all() else batch.take(there)
-        start, end = (start, end) if output is batch else (start[there], end[there])
+        there = np.flatnonzero(start < end)
+        output = batch
+        if len(there) < len(batch):
+            output, start, end = batch.take(there), start[there], end[there]
         altered = replace(output, vs=start, ve=end, cti=self._advanced(batch.cti), high=BEGINNING)
         return replace(altered, high=self._high(altered, batch.high)).netted()
 
@@ -118,8 +119,7 @@ class AlterLifetime(Operator):
     def _high(self, altered: Batch, high: int) -> int:
         """The greatest start among the additions; also of the last insert that was netted away
         before it came here, as far as its vs alone says where it would start."""
-        starts = altered.vs[altered.weight > 0]
-        reached = int(starts.max()) if len(starts) else BEGINNING
+        reached: int = latest_start(altered.vs, altered.weight)
         if self.by_vs_alone and high != BEGINNING:
             start, end = self._altered(np.array([high]), np.array([INFINITY]))
             if start[0] < end[0]:
@@ -149,8 +149,9 @@ class _Hopping(AlterLifetime):
         return multiples_after(vs, self.slide)
 
     def _altered(self, vs: Int64s, ve: Int64s) -> tuple[Int64s, Int64s]:
-        last = plus(vs, np.full(len(vs), self.size, np.int64))
-        return multiples_after(vs, self.slide), multiples_after(last, self.slide)
+        if self.size == INFINITY:
+            return multiples_after(vs, self.slide), np.full(len(vs), INFINITY, np.int64)
+        return _hops(vs, max(self.size, 0), self.slide)
 
 
 @njit(cache=True, nogil=True)
@@ -170,11 +171,30 @@ def plus(times: Int64s, durations: Int64s) -> Int64s:
 
 
 @njit(cache=True, nogil=True)
+def _hops(vs: Int64s, size: int, slide: int) -> tuple[Int64s, Int64s]:
+    """The least multiples of `slide` after each time, and after each time plus `size`."""
+    start, end = multiples_after(vs, slide), np.empty(len(vs), np.int64)
+    if size % slide:
+        for row in range(len(vs)):
+            end[row] = INFINITY if vs[row] > INFINITY - size else vs[row] + size
+        return start, multiples_after(end, slide)
+    for row in range(len(vs)):
+        end[row] = INFINITY if start[row] > INFINITY - size else start[row] + size
+    return start, end
+
+
+@njit(cache=True, nogil=True)
 def multiples_after(times: Int64s, step: int) -> Int64s:
     """The least multiple of `step` after each time; infinity past the last one."""
     result = np.empty(len(times), np.int64)
     last = INFINITY // step
+    before, after = 0, 0  # neighbouring multiples: times often have the same, and dividing is slow
     for row in range(len(times)):
-        number = times[row] // step
-        result[row] = INFINITY if number >= last else (number + 1) * step
+        if not before <= times[row] < after:
+            number = times[row] // step
+            if number >= last:
+                result[row] = INFINITY
+                continue
+            before, after = number * step, (number + 1) * step
+        result[row] = after
     return result

@@ -72,7 +72,7 @@ class Batch:
 
     def netted(self) -> Batch:
         """The same sum of changes, in which no lifetime is there twice or with weight zero."""
-        if len(self) == 0 or self.weight.min() > 0:
+        if not has_removals(self.weight):
             return self
         keys = self.row_fingerprints().with_numbers(self.vs, self.ve)
         rows, sums = _added_up(keys.low, keys.high, self.weight)
@@ -85,7 +85,7 @@ class Batch:
         (vs, vn, r) with vn < ve are one retract; what is left over is inserted, or fully
         retracted. In order of sync time."""
         batch = self.netted()
-        if len(batch) == 0 or batch.weight.min() > 0:
+        if not has_removals(batch.weight):
             rows = np.repeat(np.arange(len(batch)), batch.weight)
             kind = np.full(len(rows), INSERT, np.int8)
             end = batch.ve[rows]
@@ -130,6 +130,35 @@ class Changes:
     def rows(self) -> pa.RecordBatch:
         """The payload of every change."""
         return self.payload.take(pa.array(self.row))
+
+
+@njit(cache=True)
+def has_removals(weight: Int64s) -> bool:
+    """Whether not all weights are additions."""
+    least = 1
+    for row in range(len(weight)):
+        least = min(least, weight[row])
+    return least <= 0
+
+
+@njit(cache=True)
+def added_and_removed(weight: Int64s) -> tuple[int, int]:
+    """How much is added, and how much is removed."""
+    total, removed = 0, 0
+    for row in range(len(weight)):
+        total += weight[row]
+        removed -= min(weight[row], 0)
+    return total + removed, removed
+
+
+@njit(cache=True)
+def latest_start(vs: Int64s, weight: Int64s) -> int:
+    """The greatest vs of the additions; BEGINNING if there is none."""
+    latest = BEGINNING
+    for row in range(len(vs)):
+        if weight[row] > 0:
+            latest = max(latest, vs[row])
+    return latest
 
 
 @njit(cache=True, nogil=True)

@@ -48,10 +48,12 @@ class Cells(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def gathered(
-    slots: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, brought: Contribution, values: Values
-) -> Cells:
+    slots: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, brought: Contribution, values: Values,
+    only_grows: bool,
+) -> Cells:  # fmt: skip
     """The cells of a batch, in order of appearance. Where there are extremes, a last column of the
-    state holds a checksum of their keys, which tells whether changes cancel."""
+    state holds a checksum of their keys, which tells whether changes cancel; if nothing is ever
+    taken back, it stays 0."""
     number, first = _numbered(slots, vs, ve)
     columns, extremes = len(brought.ints), len(brought.keys)
     ints = np.zeros((len(first), columns + (extremes > 0)), np.int64)
@@ -59,10 +61,11 @@ def gathered(
     marks = np.zeros(len(first), np.int64)
     for change in range(len(slots)):
         marks[number[change]] += weight[change]
-    for change in range(len(slots)):
-        for column in range(columns):
-            ints[number[change], column] += brought.ints[column, change]
-    for extreme in range(extremes):
+    for column in range(columns):
+        column_ints = brought.ints[column]
+        for change in range(len(slots)):
+            ints[number[change], column] += column_ints[change]
+    for extreme in range(0 if only_grows else extremes):
         for change in range(len(slots)):
             if brought.there[extreme, change]:
                 key = _mixed(brought.keys[extreme, change] + extreme)
@@ -84,8 +87,15 @@ def _numbered(slots: Int64s, vs: Int64s, ve: Int64s) -> tuple[Int64s, Int64s]:
     table = np.full(1 << bits, -1, np.int32)
     mask, shift = (1 << bits) - 1, np.uint64(64 - bits)
     number, first = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
-    made = 0
+    made, most = 0, -1
+    for slot in slots:
+        most = max(most, slot)
+    latest = np.full(most + 1, -1, np.int32)  # the cell of each slot's latest change
     for change in range(len(slots)):
+        cell = latest[slots[change]]
+        if cell >= 0 and vs[first[cell]] == vs[change] and ve[first[cell]] == ve[change]:
+            number[change] = cell
+            continue
         word = np.uint64(slots[change]) * np.uint64(0x9E3779B97F4A7C15)
         word = (word ^ np.uint64(vs[change])) * np.uint64(0xD6E8FEB86659FD93)
         word = (word ^ np.uint64(ve[change])) * np.uint64(0xFF51AFD7ED558CCD)
@@ -95,7 +105,7 @@ def _numbered(slots: Int64s, vs: Int64s, ve: Int64s) -> tuple[Int64s, Int64s]:
             if cell < 0:
                 table[place] = made
                 first[made] = change
-                number[change] = made
+                cell = made
                 made += 1
                 break
             there = first[cell]
@@ -104,9 +114,9 @@ def _numbered(slots: Int64s, vs: Int64s, ve: Int64s) -> tuple[Int64s, Int64s]:
                 and vs[there] == vs[change]
                 and ve[there] == ve[change]
             ):
-                number[change] = cell
                 break
             place = (place + 1) & mask
+        number[change] = latest[slots[change]] = cell
     return number, first[:made].copy()
 
 

@@ -48,10 +48,10 @@ from driftline.plan.conditions import conjuncts, equality, linear_form, together
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Case, Cast, Column, Expression, Literal
 from driftline.plan.functions.collections import struct
-from driftline.plan.functions.operators import is_not_null
+from driftline.plan.functions.operators import arithmetic, is_not_null
 from driftline.plan.lifetimes import Coalescing, is_stretches, only_grows
 from driftline.plan.over import Over, OverColumn
-from driftline.plan.types import BOOLEAN
+from driftline.plan.types import BOOLEAN, is_float
 
 Int64s = NDArray[np.int64]
 
@@ -309,7 +309,7 @@ class _Compiler:
 
     def _setoperation(self, node: nodes.SetOperation) -> Step:
         schema = node.schema.arrow
-        inputs = [self._renamed(self.step(each), schema) for each in node.inputs]
+        inputs = [self._as_groups(self._renamed(self.step(each), schema)) for each in node.inputs]
         operator = SetOperator(schema, node.kind, node.distinct, self.level)
         return self._after(node.kind, operator, *inputs)
 
@@ -317,11 +317,20 @@ class _Compiler:
         operator = distinct(node.schema.arrow, self.level)
         columns = [Column(each.name, each.type) for each in node.schema.arrow]
         self._closed(operator, columns, node.input)
-        return self._after("distinct", operator, self.step(node.input))
+        return self._after("distinct", operator, self._as_groups(self.step(node.input)))
+
+    def _as_groups(self, source: Step) -> Step:
+        """The rows as what a group of equal ones is shown by, in whichever order these came."""
+        schema = source.operator.schema
+        if not any(map(is_float, schema.types)):
+            return source
+        return self._computed(
+            source, {each.name: _shown_by(Column(each.name, each.type)) for each in schema}
+        )
 
     def _aggregate(self, node: nodes.Aggregate) -> Step:
         definitions = dict(node.definitions)
-        columns = {key.name: key.value for key in node.keys}
+        columns = {key.name: _shown_by(key.value) for key in node.keys}
         aggregates: list[Aggregate] = []
         for number, named in enumerate(node.aggregates):
             call = cast("AggregateCall", named.value)
@@ -485,6 +494,11 @@ def _aggregate(
         name, FUNCTIONS[call.function], argument, call.type,
         distinct=call.distinct or call.function == "collect_set", parameter=parameter,
     )  # fmt: skip
+
+
+def _shown_by(key: Expression) -> Expression:
+    """What a group is shown by: 0.0 and -0.0 are one key, and as in Spark it is 0.0."""
+    return arithmetic("add", key, Literal(0.0, key.type)) if is_float(key.type) else key
 
 
 def _times(value: Expression) -> Linear | Callable[[Int64s, Int64s], Int64s]:

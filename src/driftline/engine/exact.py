@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place, njit
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ def two_product(a: float, b: float) -> tuple[float, float]:
     return product, rest
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def add(sums: Floats, row: int, place: int, value: float) -> None:
     """Add a value to the sum in the three columns of a row from `place` on."""
     sums[row, place], rest = two_sum(sums[row, place], value)
@@ -42,21 +42,22 @@ def add(sums: Floats, row: int, place: int, value: float) -> None:
     sums[row, place + 2] += rest
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def add_sums(sums: Floats, row: int, others: Floats, other: int, sign: float) -> None:
     """Add (sign 1) or take away (sign -1) all sums of a row of other sums."""
     for part in range(sums.shape[1]):
-        add(sums, row, part - part % 3, sign * others[other, part])
+        if others[other, part] != 0.0:
+            add(sums, row, part - part % 3, sign * others[other, part])
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def total(sums: Floats, row: int, place: int) -> float:
     """The sum, rounded."""
     high, low = two_sum(sums[row, place], sums[row, place + 1])
     return float(high + (low + sums[row, place + 2]))
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def variance(sums: Floats, row: int, place: int, squares: int, count: int, degrees: int) -> float:
     """The variance of `count` values with their sum at `place` and the sum of their squares at
     `squares`, divided by `degrees`; in twice the precision of a float throughout."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from driftline.engine.layout import CELL_NUMBER, CELL_VE, CELL_VS
 from driftline.engine.runs import RunArrays
-from driftline.engine.sorting import sorted_by
-from driftline.model.compiled import njit
+from driftline.engine.sorting import sort_by
+from driftline.model.compiled import in_place, njit
 from driftline.model.time import BEGINNING
 
 Int64s = NDArray[np.int64]
@@ -38,17 +38,18 @@ def found(
     are now in use, and whether cells of the batch share numbers. What has begun by `upto` of a
     slot is told apart by its end alone."""
     numbers, taken, shared = np.empty(len(vs), np.int64), 0, False
-    vs = vs.copy()
+    vs, order, spare = vs.copy(), order.copy(), np.empty(len(order), np.int64)
     most = 1
     for slot in slots:
         most = max(most, cells.size[slot])
     old = np.empty((most, 3), np.int64)
     for place in range(len(slots)):
         slot = slots[place]
-        for row in order[bounds[place] : bounds[place + 1]]:
+        mine = order[bounds[place] : bounds[place + 1]]
+        for row in mine:
             if vs[row] <= upto[slot]:
                 vs[row] = BEGINNING
-        mine = _by_lifetime(order[bounds[place] : bounds[place + 1]], vs, ve)
+        _sort_by_lifetime(mine, vs, ve, spare)
         base, size = cells.first[slot], cells.size[slot]
         begin = base + size
         while begin > base and cells.ints[begin - 1, CELL_VS] >= vs[mine[0]]:
@@ -96,21 +97,20 @@ def found(
     return numbers, taken, used, shared
 
 
-@njit(cache=True, nogil=True)
-def _by_lifetime(rows: Int64s, vs: Int64s, ve: Int64s) -> Int64s:
-    rows = sorted_by(vs, rows)
+@in_place
+def _sort_by_lifetime(rows: Int64s, vs: Int64s, ve: Int64s, spare: Int64s) -> None:
+    sort_by(vs, rows, spare)
     first = 0
     while first < len(rows):
         last = first + 1
         while last < len(rows) and vs[rows[last]] == vs[rows[first]]:
             last += 1
         if last - first > 1:
-            rows[first:last] = sorted_by(ve, rows[first:last])
+            sort_by(ve, rows[first:last], spare)
         first = last
-    return rows
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def _compared(cell_vs: int, cell_ve: int, vs: int, ve: int) -> int:
     """-1 if a cell comes before a lifetime, 1 if after it, 0 if it has that lifetime."""
     if cell_vs != vs:
@@ -188,7 +188,7 @@ def settled(held: RunArrays, gone: RunArrays, cells: Int64s, top: Int64s, there:
                 top[cell, extreme] = held_keys[held.first[heap], 0]
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def _push(keys: Int64s, base: int, size: int, key: int) -> None:
     place = size
     while place > 0:
@@ -200,7 +200,7 @@ def _push(keys: Int64s, base: int, size: int, key: int) -> None:
     keys[base + place, 0] = key
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def _pop(keys: Int64s, base: int, size: int) -> None:
     """Take the top off; `size` is the size without it."""
     key, place = keys[base + size, 0], 0
@@ -266,7 +266,8 @@ def aged(cells: RunArrays, slots: Int64s, cti: int, sizes: Int64s, count: int, r
         if last == base or ints[last - 1, CELL_VS] == BEGINNING:
             continue
         old = ints[base:last].copy()
-        order = sorted_by(old[:, CELL_VE].copy(), np.arange(len(old)))
+        order = np.arange(len(old))
+        sort_by(old[:, CELL_VE].copy(), order, np.empty(len(old), np.int64))
         written = base
         for entry in order:
             number = old[entry, CELL_NUMBER]
@@ -281,9 +282,9 @@ def aged(cells: RunArrays, slots: Int64s, cti: int, sizes: Int64s, count: int, r
                 ints[written, CELL_VS], ints[written, CELL_VE] = BEGINNING, old[entry, CELL_VE]
                 ints[written, CELL_NUMBER] = number
                 written += 1
-        for entry in range(last, base + size):
+        for later in range(last, base + size):
             for column in range(3):
-                ints[written, column] = ints[entry, column]
+                ints[written, column] = ints[later, column]
             written += 1
         cells.size[slot] = written - base
     return pours[:made].copy()
@@ -314,7 +315,7 @@ def sizes_after(sizes: Int64s, pours: Int64s, count: int) -> Int64s:
     return sizes
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def enter(
     cells: Int64s,
     entered: int,
@@ -325,27 +326,30 @@ def enter(
     heaps: Int64s,
     heap_sizes: Int64s,
     best: Int64s,
+    is_there: Masks,
+    piece: int,
 ) -> int:
     """Put the cells that have begun by `start` on the heaps of their extremes, and take those that
-    have ended off their tops; `best` gets the extremes. The cells from `entered` up to `last` are
-    still to come; returns where these begin now."""
+    have ended off their tops; `best` and `is_there` get the extremes for a piece. The cells from
+    `entered` up to `last` are still to come; returns where these begin now."""
     while entered < last and cells[entered, CELL_VS] <= start:
         if cells[entered, CELL_VE] > start:
-            for extreme in range(len(best)):
+            for extreme in range(len(heap_sizes)):
                 if there[cells[entered, CELL_NUMBER], extreme]:
                     _push_cell(heaps, heap_sizes[extreme], entered, cells, top, extreme)
                     heap_sizes[extreme] += 1
         entered += 1
-    for extreme in range(len(best)):
+    for extreme in range(len(heap_sizes)):
         while heap_sizes[extreme] and cells[heaps[extreme, 0], CELL_VE] <= start:
             heap_sizes[extreme] -= 1
             _pop_cell(heaps, heap_sizes[extreme], cells, top, extreme)
+        is_there[piece, extreme] = heap_sizes[extreme] > 0
         if heap_sizes[extreme]:
-            best[extreme] = top[cells[heaps[extreme, 0], CELL_NUMBER], extreme]
+            best[piece, extreme] = top[cells[heaps[extreme, 0], CELL_NUMBER], extreme]
     return entered
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def _push_cell(
     heaps: Int64s, size: int, cell: int, cells: Int64s, top: Int64s, extreme: int
 ) -> None:
@@ -359,7 +363,7 @@ def _push_cell(
     heaps[extreme, place] = cell
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def _pop_cell(heaps: Int64s, size: int, cells: Int64s, top: Int64s, extreme: int) -> None:
     """Take the top off; `size` is the size without it."""
     last, place = heaps[extreme, size], 0

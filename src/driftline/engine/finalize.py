@@ -33,7 +33,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.admission import Admission, Verdicts
-from driftline.engine.batch import Batch, from_changes
+from driftline.engine.batch import Batch, added_and_removed, from_changes
 from driftline.engine.chains import Chains
 from driftline.engine.dead_letters import FINE, NEVER_FOUND, REASONS, DeadLetters
 from driftline.engine.operator import Arrays, Operator
@@ -119,7 +119,7 @@ class Finalize(Operator):
         rows = _one_batch(events.payload, self.schema)
         raw = _Raw(events.kind, events.vs, events.ve, events.vn, rows)
         output, dead = self._finalized(raw, promises)
-        ctis = int((events.kind == CTI).sum())
+        ctis = int(np.count_nonzero(events.kind == CTI))
         return self._counted(output, len(events.kind) - ctis, ctis), dead
 
     def _counted(self, output: Batch, changes: int, ctis: int) -> Batch:
@@ -127,8 +127,9 @@ class Finalize(Operator):
         counters = self.counters
         counters.ctis_in += ctis
         counters.changes_in += changes
-        counters.inserts_out += max(0, int(output.weight.sum()))
-        counters.retracts_out -= int(output.weight[output.weight < 0].sum())
+        added, removed = added_and_removed(output.weight)
+        counters.inserts_out += max(0, added - removed)
+        counters.retracts_out += removed
         counters.ctis_out += output.cti != BEGINNING
         counters.watermark = max(counters.watermark, output.high, output.cti)
         counters.state_rows, counters.state_bytes = self.state_size()
@@ -296,6 +297,8 @@ class Finalize(Operator):
 
 def take_rows(rows: pa.RecordBatch, indices: Int64s) -> pa.RecordBatch:
     """The rows at these indices; rows without columns are all the same, however many there are."""
+    if rows.num_columns and len(indices) == 0:
+        return rows.slice(0, 0)
     if rows.num_columns:
         return rows.take(to_arrow(indices))
     return pa.RecordBatch.from_struct_array(
@@ -308,11 +311,12 @@ def _one_batch(payload: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Reco
         return payload
     if payload.num_columns == 0:
         return pa.RecordBatch.from_arrays([], schema=schema)
-    columns = [column.combine_chunks() for column in payload.columns]
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-            for column in columns
-        ],
-        schema=schema,
-    )
+    columns = [_one_array(column) for column in payload.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from driftline.engine import exact_numbers, incremental_aggregates, piece_kernels
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.exact_numbers import Numbers
-from driftline.engine.incremental_aggregates import MEDIAN, is_true
+from driftline.engine.incremental_aggregates import MEDIAN, is_true, results_of
 from driftline.engine.order_keys import order_keys, valid
 from driftline.engine.snapshots import ChangedPieces, Pieces, SnapshotOperator
 from driftline.model.reference.aggregates import UserDefinedAggregate
@@ -227,7 +227,7 @@ def _user_defined(values: Values, aggregate: Aggregate) -> pa.Array:
         for member in arranged[offsets[piece] : offsets[piece + 1]]:
             state = definition.add(state, items[member])
         results.append(definition.result(state))
-    return pa.array(results, aggregate.type)
+    return results_of(results, aggregate)
 
 
 FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array]] = {

@@ -58,10 +58,10 @@ class GroupBy(AdditiveOperator):
         return Contribution(ints, floats, keys, there)
 
     def output(self, keys: list[pa.Array], said: Said) -> tuple[pa.RecordBatch, Int64s]:
-        columns = list(keys)
+        columns, any_nulls = list(keys), bool(said.nulls.any())
         for number, aggregate in enumerate(self.aggregates):
             place = self.values.how[number, layout.PLACE]
-            is_null = ((said.nulls >> number) & 1).astype(np.bool_)
+            is_null = ((said.nulls >> number) & 1).astype(np.bool_) if any_nulls else None
             values = said.floats if self.values.how[number, layout.IS_FLOAT] else said.ints
             columns.append(column_of(aggregate, values[:, place], is_null))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema), said.weight

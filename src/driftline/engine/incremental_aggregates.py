@@ -13,6 +13,7 @@ sums of different values, a user's own aggregate without `remove`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ from driftline.engine.aggregates import Aggregate
 from driftline.engine.exact_numbers import Numbers, nearest
 from driftline.engine.order_keys import order_keys, valid
 from driftline.model.row import Row
+from driftline.plan.errors import PlanError
+from driftline.plan.types import is_nested, type_name
 
 if TYPE_CHECKING:
     from driftline.engine.snapshots import ChangedPieces
@@ -219,8 +222,26 @@ def _user_defined(values: Values, aggregate: Aggregate) -> pa.Array:
         for number in come[come_bounds[piece] : come_bounds[piece + 1]]:
             for _ in range(copies[number]):
                 state = definition.add(state, items[number])
-        results.append(definition.result(state))
-    return pa.array(results, aggregate.type)
+        # A result that is the state itself must not change with it.
+        result = definition.result(state)
+        results.append(deepcopy(result) if is_nested(aggregate.type) else result)
+    return results_of(results, aggregate)
+
+
+def results_of(results: list[Any], aggregate: Aggregate) -> pa.Array:
+    """What a user's aggregate gave, as a column of the type it is said to have."""
+    try:
+        return pa.array(results, aggregate.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        for value in results:
+            try:
+                pa.array([value], aggregate.type)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+                raise PlanError(
+                    f"a user-defined aggregate gave {value!r}, which is no "
+                    f"{type_name(aggregate.type)}"
+                ) from None
+        raise
 
 
 _FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array | None]] = {

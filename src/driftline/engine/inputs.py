@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +21,23 @@ from numpy.typing import NDArray
 
 from driftline.engine.expressions import evaluate
 from driftline.engine.expressions.errors import EvaluationError
+from driftline.engine.json_records import JsonRecords, is_log, read_records
+from driftline.engine.shapes import shaped
 from driftline.model.columns import INSERT, StreamColumns
 from driftline.model.event import Cti, ExternalCti, Insert, Retract
-from driftline.model.time import INFINITY
+from driftline.model.row import Row
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.nodes import Source
-from driftline.plan.types import canonical, is_integer, is_timestamp, type_name
+from driftline.plan.types import (
+    canonical,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_timestamp,
+    type_name,
+)
 
 Int64s = NDArray[np.int64]
 
@@ -109,14 +121,23 @@ def _events_from(source: Source, data: Any, before: int) -> RawEvents:
         return _from_records(source, data, before)
     if hasattr(data, "to_arrow"):  # Polars
         return _from_records(source, data.to_arrow())
-    if type(data).__module__.startswith("pandas"):
-        return _from_records(source, pa.Table.from_pandas(data, preserve_index=False))
-    if isinstance(data, Iterable) and not isinstance(data, Mapping):
+    if type(data).__module__.startswith("pandas") and hasattr(data, "columns"):
+        return _from_records(source, _of_pandas(source, data))
+    if isinstance(data, Iterable) and not isinstance(data, Mapping) and not hasattr(data, "dtype"):
         return _from_python(source, data, before)
     raise PlanError(
         f"the stream {source.name} cannot be read from a {type(data).__name__}: give a path, a "
         "table (Arrow, pandas, Polars), rows as dicts, or events"
     )
+
+
+def _of_pandas(source: Source, frame: Any) -> pa.Table:
+    for name in frame.columns[frame.columns.duplicated()]:
+        raise PlanError(f"the input of {source.name} has two columns {name}: rename one")
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except CANNOT_CONVERT as error:
+        raise PlanError(f"the input of {source.name}: {error.args[0]}") from None
 
 
 def _from_python(source: Source, items: Iterable[Any], before: int) -> RawEvents:
@@ -125,10 +146,11 @@ def _from_python(source: Source, items: Iterable[Any], before: int) -> RawEvents
     everything = itertools.chain([] if first is None else [first], items)
     nothing = first is None and source.time is None
     if nothing or isinstance(first, EVENTS):
-        events = list(everything)
-        for number, event in enumerate(events, before + 1):
-            if not isinstance(event, EVENTS):
-                raise PlanError(f"item {number} of {source.name} is no event, as the first one is")
+        own = {name.lower(): name for name in source.columns.names}
+        events = [
+            _as_event(source, own, event, number)
+            for number, event in enumerate(everything, before + 1)
+        ]
         try:
             columns = StreamColumns.from_events(source.name, events, schema=source.columns.arrow)
         except CANNOT_CONVERT as error:
@@ -138,12 +160,42 @@ def _from_python(source: Source, items: Iterable[Any], before: int) -> RawEvents
     rows = [_as_row(source, item, number) for number, item in enumerate(everything, before + 1)]
     arrays = {}
     for name in source.columns.names:
-        values = [row.get(name) for row in rows]
+        values = [row.get(name.lower()) for row in rows]
         try:
             arrays[name] = pa.array(values)
+        except OverflowError:
+            largest = next(each for each in values if isinstance(each, int) and _is_beyond(each))
+            raise PlanError(
+                f"{largest} in the column {name} of {source.name} is beyond 64 bits: give it as a "
+                "Decimal or as text"
+            ) from None
         except CANNOT_CONVERT as error:
             raise PlanError(f"the column {name} of {source.name}: {error}") from None
     return _from_records(source, pa.table(arrays), before)
+
+
+def _as_event(source: Source, own: Mapping[str, str], event: Any, number: int) -> Any:
+    """An event whose times are whole numbers, and whose columns are called as the stream's own,
+    which `own` has by their names in lower case."""
+    if not isinstance(event, EVENTS):
+        raise PlanError(f"item {number} of {source.name} is no event, as the first one is")
+    for each in fields(event):
+        name, value = each.name, getattr(event, each.name)
+        if name != "row" and not _is_time(value):
+            raise PlanError(
+                f"event {number} of {source.name}: {name} is {value!r}: give a whole number of "
+                "64 bits, INFINITY for ever"
+            )
+    if not isinstance(event, (Insert, Retract)):
+        return event
+    if all(own.get(named(name), name) == name for name in event.row):
+        return event
+    row = Row({own.get(named(name), name): event.row[name] for name in event.row})
+    return replace(event, row=row)
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, Integral) and BEGINNING <= int(value) <= INFINITY
 
 
 def _as_row(source: Source, item: Any, number: int) -> dict[str, Any]:
@@ -152,7 +204,11 @@ def _as_row(source: Source, item: Any, number: int) -> dict[str, Any]:
             f"item {number} of {source.name} is a {type(item).__name__}: give rows as dicts, or "
             "events"
         )
-    return dict(item)
+    return {named(str(name)): value for name, value in item.items()}
+
+
+def _is_beyond(value: int) -> bool:
+    return not -(2**63) <= value < 2**64
 
 
 def _misfit(source: Source, rows: list[Mapping[str, Any]], before: int) -> PlanError | None:
@@ -213,20 +269,24 @@ def named(column: str) -> str:
 
 
 def _from_json(source: Source, path: Path) -> RawEvents:
-    from pyarrow import json
-
     from driftline.model.log.reader import read_log
 
-    with pa.input_stream(str(path), compression="detect") as stream:
-        beginning = stream.read(1 << 16)
-    if b'"kind"' in beginning.split(b"\n", 1)[0]:
+    if is_log(path):
         log = read_log([str(path)])
         if source.name not in log.streams:
             known = ", ".join(log.streams) or "no stream"
             raise PlanError(f"{path} has {known}, but not {source.name}")
         return _from_log(source, log.streams[source.name])
-    with pa.input_stream(str(path), compression="detect") as stream:
-        return _from_records(source, json.read_json(stream))
+    return _from_records(source, json_records(source, path).table)
+
+
+def json_records(
+    source: Source, what: str | Path | bytes | IO[bytes], *, collect_bad: bool = False
+) -> JsonRecords:
+    """The records of a file in JSON Lines, with the types of the stream."""
+    return read_records(
+        source.columns, what, lambda part: typed(source, part), collect_bad=collect_bad
+    )
 
 
 def _from_log(source: Source, columns: StreamColumns) -> RawEvents:
@@ -284,7 +344,12 @@ def arrival_clock(source: Source, rows: pa.Table, before: int = 0) -> Int64s | N
 
 def typed(source: Source, table: pa.Table) -> pa.Table:
     """The columns of the stream's schema, cast as Spark casts."""
-    have = {named(name): name for name in table.column_names}
+    have: dict[str, str] = {}
+    wanted = {name.lower() for name in source.columns.names}
+    for name in table.column_names:
+        if named(name) in have and named(name) in wanted:
+            raise PlanError(f"the input of {source.name} has two columns {name}: rename one")
+        have[named(name)] = name
     missing = [name for name in source.columns.names if name.lower() not in have]
     if missing and table.num_rows:
         raise PlanError(
@@ -296,7 +361,7 @@ def typed(source: Source, table: pa.Table) -> pa.Table:
         return schema.empty_table()
     columns = []
     for field in schema:
-        column = table.column(have[field.name.lower()])
+        column = shaped(table.column(have[field.name.lower()]), field.type)
         if column.type != field.type:
             whole = pa.table({field.name: column.combine_chunks()})
             kind = canonical(column.type)
@@ -306,7 +371,13 @@ def typed(source: Source, table: pa.Table) -> pa.Table:
 
 
 def _cast(source: Source, rows: pa.Table, column: Column, kind: Any) -> pa.Array:
-    """A column as the type that the stream declares."""
+    """A column as the type that the stream declares. Spark's cast would cut a fraction off, which
+    nobody asked for: 1.5 is no integer."""
+    if is_integer(kind) and (is_float(column.type) or is_decimal(column.type)):
+        values = rows.column(0)
+        cut = values.filter(pc.not_equal(values, pc.trunc(values)))
+        if len(cut) and cut[0].as_py() == cut[0].as_py():  # a NaN is the cast's business
+            raise _no_value_of(source, column, kind, cut[0])
     try:
         return evaluate(Cast(column, kind), rows)
     except EvaluationError:
@@ -314,10 +385,16 @@ def _cast(source: Source, rows: pa.Table, column: Column, kind: Any) -> pa.Array
         misfits = rows.column(0).filter(pc.invert(there)).drop_null()
         if not len(misfits):
             raise
-        raise PlanError(
-            f"{misfits[0].as_py()!r} in the column {column.name} of {source.name} is no "
-            f"{type_name(kind)}: declare another type, or STRING and use try_cast"
-        ) from None
+        raise _no_value_of(source, column, kind, misfits[0]) from None
+
+
+def _no_value_of(source: Source, column: Column, kind: Any, misfit: pa.Scalar) -> PlanError:
+    value = misfit.as_py()
+    shown = str(value) if isinstance(value, Decimal) else repr(value)
+    return PlanError(
+        f"{shown} in the column {column.name} of {source.name} is no {type_name(kind)}: declare "
+        "another type, or STRING and use try_cast"
+    )
 
 
 def _canonical(table: pa.Table, kind: Any) -> pa.Table:

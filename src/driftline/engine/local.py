@@ -37,6 +37,9 @@ from driftline.plan.nodes import Node, Source
 
 DEFAULT_BATCH = 50_000
 
+ENOUGH = 1_000_000
+"""So many records at least satisfy the curiosity about guesses that nobody waits for."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -62,6 +65,7 @@ class _Feed:
         self.read: deque[RawEvents] = deque()  # and not yet taken
         self.finalize: Finalize | None = None
         self.time: SourceTime | None = None
+        self.is_needed = False  # its time, by somebody who waits or is promised something
 
     def is_exhausted(self) -> bool:
         """Whether nothing more comes; an iterator is asked for its next rows to find out."""
@@ -105,7 +109,7 @@ class _Feed:
             self._start(plain=not events.is_log)
         assert self.finalize is not None
         promises = None
-        if self.time is not None:
+        if self.time is not None and (self.is_needed or self.time.came < ENOUGH):
             promises = self._watched(self.time, events)
         return self.finalize.receive_events(events, promises)
 
@@ -158,8 +162,9 @@ class _Feed:
         timing, remember = self.source.timing, self.options.remember
         if timing.disorder is not None and plain and not timing.by_source:
             remember = min(remember, timing.disorder)
-        watched = is_watched(timing, self.options.block, curious=self.options.curious)
-        if (plain or timing.by_source) and watched:
+        self.is_needed = is_watched(timing, self.options.block)
+        curious = is_watched(timing, self.options.block, curious=self.options.curious)
+        if (plain or timing.by_source) and curious:
             self.time = SourceTime(timing)
         self.finalize, self.align = consistency(
             self.schema, self.options.block, remember, inserts_only=plain

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.batch import Batch
+from driftline.engine.batch import Batch, added_and_removed
 from driftline.model.time import BEGINNING, INFINITY
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -77,8 +77,7 @@ class Operator(ABC):
         counters.changes_in += len(batch)
         counters.ctis_in += batch.cti != BEGINNING
         output = self.process(port, batch)
-        removed = -int(np.minimum(output.weight, 0).sum())
-        added = int(output.weight.sum()) + removed
+        added, removed = added_and_removed(output.weight)
         counters.inserts_out += max(0, added - removed)
         counters.retracts_out += removed
         counters.ctis_out += output.cti != BEGINNING

@@ -42,7 +42,7 @@ def order_keys(array: pa.Array) -> Int64s:
         return np.zeros(len(array), np.int64)
     if pa.types.is_floating(kind):
         bits = words(array).view(np.int64)
-        return np.where(bits < 0, bits ^ _ALL_BUT_THE_SIGN, bits)
+        return bits ^ ((bits >> 63) & _ALL_BUT_THE_SIGN)
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
         whole = words(array).view(np.int64)
         return whole ^ _SIGN if kind == pa.uint64() else whole

@@ -30,14 +30,14 @@ from driftline.engine.layout import (
 )
 from driftline.engine.runs import copy_entry
 from driftline.engine.segments import same
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def say(
     piece_ints: Int64s,
     piece_floats: Floats,
@@ -115,7 +115,7 @@ def say(
     return overflows
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def joined_pieces(piece_ints: Int64s, piece_floats: Floats, pieces: int, copies: bool) -> int:
     """Join neighbours with the same values, and leave out pieces of no copies; returns how many
     pieces are left."""

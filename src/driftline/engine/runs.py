@@ -143,7 +143,7 @@ class Runs:
         self.arrays.floats[places] = saved[f"{prefix}.floats"]
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def copy_entry(
     to_ints: Int64s, to_floats: Floats, to: int, ints: Int64s, floats: Floats, of: int
 ) -> None:

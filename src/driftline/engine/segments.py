@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from driftline.engine.layout import END, NULLS, START, VALUES, Said
 from driftline.engine.runs import RunArrays, copy_entry
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place, njit
 
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _equal(a: float, b: float) -> bool:
     return a == b or (a != a and b != b)
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def same(
     ints: Int64s, floats: Floats, one: int, other_ints: Int64s, other_floats: Floats, other: int
 ) -> bool:
@@ -36,7 +36,7 @@ def same(
     return equal
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def correct(
     segments: RunArrays,
     slot: int,
@@ -119,7 +119,7 @@ def correct(
     return said
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def _put(
     times: tuple[Int64s, Int64s, Int64s, Int64s, Int64s],
     out_ints: Int64s,

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.batch import Batch
+from driftline.engine.batch import Batch, latest_start
 from driftline.engine.operator import Operator
 from driftline.model.time import BEGINNING
 
@@ -43,5 +43,4 @@ def with_own_high(batch: Batch) -> Batch:
     inserts. (An addition that shortens a lifetime has the vs of an insert that came before. Of an
     insert that was netted away nobody knows whether it would have been left out, so it does not
     count: the watermark may stay behind for a while, and is never ahead.)"""
-    added = batch.vs[batch.weight > 0]
-    return replace(batch, high=int(added.max()) if len(added) else BEGINNING)
+    return replace(batch, high=latest_start(batch.vs, batch.weight))

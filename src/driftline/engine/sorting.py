@@ -5,32 +5,47 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place
 
 Int64s = NDArray[np.int64]
 
 _SHORT = 32
-"""Up to so many rows are sorted by insertion."""
+"""Stretches of so many rows are sorted by insertion, and then merged."""
 
 
-@njit(cache=True, nogil=True)
-def sorted_by(times: Int64s, rows: Int64s) -> Int64s:
-    """The rows in order of their times; those with the same time stay in their order."""
-    result = rows.copy()
-    if len(rows) > _SHORT and not _is_sorted(times, rows):
-        return result[np.argsort(times[result], kind="mergesort")]
-    for place in range(1, len(result)):
-        row, to = result[place], place
-        while to > 0 and times[result[to - 1]] > times[row]:
-            result[to] = result[to - 1]
-            to -= 1
-        result[to] = row
-    return result
+@in_place
+def sort_by(times: Int64s, rows: Int64s, spare: Int64s) -> None:
+    """Put rows in order of their times; those with the same time stay in their order. `spare` has
+    room for as many rows."""
+    size = len(rows)
+    for begin in range(0, size, _SHORT):
+        for place in range(begin + 1, min(begin + _SHORT, size)):
+            row, to = rows[place], place
+            while to > begin and times[rows[to - 1]] > times[row]:
+                rows[to] = rows[to - 1]
+                to -= 1
+            rows[to] = row
+    width = _SHORT
+    while width < size:
+        for begin in range(0, size - width, 2 * width):
+            middle, stop = begin + width, min(begin + 2 * width, size)
+            if times[rows[middle - 1]] > times[rows[middle]]:
+                _merge(times, rows, begin, middle, stop, spare)
+        width *= 2
 
 
-@njit(cache=True, nogil=True)
-def _is_sorted(times: Int64s, rows: Int64s) -> bool:
-    place = 1
-    while place < len(rows) and times[rows[place - 1]] <= times[rows[place]]:
-        place += 1
-    return place >= len(rows)
+@in_place
+def _merge(times: Int64s, rows: Int64s, begin: int, middle: int, stop: int, spare: Int64s) -> None:
+    """Merge two neighbouring stretches that are in order."""
+    front = middle - begin
+    for place in range(front):
+        spare[place] = rows[begin + place]
+    left, right, write = 0, middle, begin
+    while left < front:
+        if right < stop and times[rows[right]] < times[spare[left]]:
+            rows[write] = rows[right]
+            right += 1
+        else:
+            rows[write] = spare[left]
+            left += 1
+        write += 1

@@ -5,9 +5,9 @@
     guess        of a source without bounds: nothing before it is still to come, as far as can be
                  told. It ends the waiting in Align, and promises nothing.
 
-The arrival clock is that of the events (in milliseconds), if they have one. Else, guesses and bounds
-that need no clock go by the order of arrival (and there is no timeout), and for bounds that do time
-stands still: a file that is read tells nothing of when its records came.
+The arrival clock is that of the events (in milliseconds), if they have one. Else, guesses and
+bounds that need no clock go by the order of arrival (and there is no timeout), and for bounds that
+do time stands still: a file that is read tells nothing of when its records came.
 
 State: see `driftline.time`; and the sources by their names.
 """

@@ -2,7 +2,7 @@
 
 Equality is that of `driftline.model.row`: null is null, NaN is NaN, 0.0 is -0.0. With
 `ordered=True` the codes also sort as the rows do: column by column in the order of the columns'
-names, null first, NaN after every number, arrays item by item.
+names, null first, NaN after every number, arrays item by item, structs field by field.
 
 No Python runs per row. A flat column is coded by its dictionary; a struct by the codes of its
 fields; a list by viewing the codes of its items as one binary value. Codes of several columns are
@@ -92,11 +92,8 @@ def _dictionary_codes(array: pa.Array, ordered: bool) -> Int64s:
 
 
 def _struct_codes(array: pa.Array, ordered: bool) -> Int64s:
-    fields = [array.type.field(i).name for i in range(array.type.num_fields)]
-    order = sorted(range(len(fields)), key=lambda i: fields[i]) if ordered else range(len(fields))
     # flatten() hands the struct's own nulls down to its fields
-    flat = array.flatten()
-    codes = _joined([_codes(flat[i], ordered) for i in order], len(array), ordered)
+    codes = _joined([_codes(part, ordered) for part in array.flatten()], len(array), ordered)
     return _with_nulls(codes, array)
 
 

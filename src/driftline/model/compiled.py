@@ -8,8 +8,9 @@ under a lock.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from numba import njit
 from numba.core.caching import IndexDataCacheFile
@@ -19,7 +20,9 @@ try:
 except ImportError:  # not on this system: processes have to take turns by themselves
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["njit"]
+__all__ = ["in_place", "njit"]
+
+_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 _cache: Any = IndexDataCacheFile
 _save: Any = _cache.save
@@ -36,3 +39,11 @@ def _save_in_turn(self: Any, key: Any, data: Any) -> None:
 
 if _save.__name__ != _save_in_turn.__name__:
     _cache.save = _save_in_turn
+
+
+def in_place(function: _Kernel) -> _Kernel:
+    """`njit` for a kernel that makes no arrays, but works on those it is given. It does not count
+    references to them, which can cost a short kernel more than its work."""
+    options: Any = {"cache": True, "nogil": True, "_nrt": False}
+    compiled: _Kernel = njit(**options)(function)
+    return compiled

@@ -52,7 +52,10 @@ class Row(Mapping[str, Value]):
         return self._identity == other._identity
 
     def __lt__(self, other: Row) -> bool:
-        return self._identity < other._identity
+        return self._by_name() < other._by_name()
+
+    def _by_name(self) -> list[tuple[str, tuple[Any, ...]]]:
+        return [(name, sort_key(self._values[name])) for name in sorted(self._values)]
 
     def __repr__(self) -> str:
         return f"Row({', '.join(f'{name}={value!r}' for name, value in self.items())})"
@@ -60,12 +63,19 @@ class Row(Mapping[str, Value]):
 
 def sort_key(value: Value) -> tuple[Any, ...]:
     """A total order on values: null, then false, true, numbers (NaN last), text, bytes, arrays,
-    structs. It is the order of Spark SQL within each type, and breaks ties deterministically.
+    structs. It is the order of Spark SQL within each type, and breaks ties deterministically. The
+    first field of a struct decides most.
 
     >>> sorted([3, None, float("nan"), -1.5], key=sort_key)
     [None, -1.5, 3, nan]
+    >>> sorted([{"b": 2, "a": 1}, {"b": 1, "a": 2}], key=sort_key)
+    [{'b': 1, 'a': 2}, {'b': 2, 'a': 1}]
     """
-    return _identity(_frozen(value))
+    if isinstance(value, Mapping):
+        return (7, tuple((name, sort_key(item)) for name, item in value.items()))
+    if isinstance(value, (list, tuple)):
+        return (6, tuple(map(sort_key, value)))
+    return _identity(value)
 
 
 def _frozen(value: Value) -> Value:

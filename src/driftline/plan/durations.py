@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 from driftline.model.time import INFINITY, TICKS_PER_SECOND
 from driftline.plan.errors import PlanError
+
+Duration = int | str | timedelta
+"""Ticks, a text, or Python's own."""
 
 _MILLISECOND = TICKS_PER_SECOND // 1000
 _UNITS = {
@@ -29,7 +33,7 @@ _UNITS = {
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
 
 
-def ticks(duration: int | str, timestamps: bool) -> int:
+def ticks(duration: Duration, timestamps: bool) -> int:
     """A duration in ticks of a stream.
 
     >>> ticks("5 minutes", timestamps=True), ticks("1h 30m", timestamps=True), ticks(7, False)
@@ -37,14 +41,22 @@ def ticks(duration: int | str, timestamps: bool) -> int:
     >>> ticks("inf", timestamps=True) == INFINITY
     True
     """
-    if isinstance(duration, int):
+    if isinstance(duration, timedelta):
+        duration = f"{duration // timedelta(microseconds=1)} us"
+    if isinstance(duration, int) and not isinstance(duration, bool):
         return _checked(duration, duration)
+    if not isinstance(duration, str):
+        raise PlanError(f"{duration!r} is not a duration such as 5, '5 minutes', '250ms' or 'inf'")
     text = duration.strip().lower()
+    if text.startswith("interval"):  # INTERVAL '5' SECOND, as SQL has it
+        text = text.removeprefix("interval").replace("'", "").strip()
     if text in ("inf", "infinite", "unbounded", "∞"):
         return INFINITY
     if text.lstrip("+-").isdigit():
         return _checked(int(text), duration)
     if not timestamps:
+        if re.fullmatch(r"[+-]?[\d.]+", text):
+            raise PlanError(f"{duration!r} is not a whole number of ticks")
         raise PlanError(
             f"{duration!r} is a time span, but the stream's time is a plain number: write a number"
         )

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from driftline.plan.dialect import parse_sql
+from driftline.plan.errors import PlanError
+
+OWN = "$"
+"""How the names of columns begin that plans make for themselves."""
 
 
 def parse_aliased(text: str) -> tuple[exp.Expr, str | None]:
@@ -31,3 +37,10 @@ def parse_ordered(text: str) -> tuple[exp.Expr, bool, bool | None]:
     tree = parse_sql(text, exp.Ordered)
     descending, nulls_first = bool(tree.args.get("desc")), bool(tree.args.get("nulls_first"))
     return tree.this, descending, None if nulls_first != descending else nulls_first
+
+
+def check_names(columns: Iterable[str]) -> None:
+    """Refuse names of a stream's columns that are kept for columns which plans make themselves."""
+    for name in columns:
+        if name.startswith(OWN):
+            raise PlanError(f"a column cannot be called {name}: names with {OWN} are our own")

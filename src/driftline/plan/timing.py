@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from driftline.model.time import TICKS_PER_SECOND
-from driftline.plan.durations import ticks
+from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name
 
@@ -70,12 +70,12 @@ def timing(
     schema: Schema,
     timestamps: bool,
     *,
-    disorder: int | str | None = None,
+    disorder: Duration | None = None,
     source: str | None = None,
     sources: int | str | None = None,
-    skew: int | str | None = None,
-    latency: int | str | None = None,
-    timeout: int | str | None = None,
+    skew: Duration | None = None,
+    latency: Duration | None = None,
+    timeout: Duration | None = None,
     arrival: str | None = None,
     heartbeats: str | None = None,
     late: float | str | None = None,
@@ -140,13 +140,13 @@ def _share(late: float | str) -> float:
     return share
 
 
-def milliseconds(duration: int | str) -> int:
+def milliseconds(duration: Duration) -> int:
     """A duration of the arrival clock; a bare number is milliseconds.
 
     >>> milliseconds("2s"), milliseconds("250ms"), milliseconds(7)
     (2000, 250, 7)
     """
-    if isinstance(duration, int) or duration.strip().isdigit():
+    if isinstance(duration, int) or (isinstance(duration, str) and duration.strip().isdigit()):
         return ticks(duration, False)
     return -(-ticks(duration, True) // _PER_MILLISECOND)
 

@@ -15,12 +15,14 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
-from driftline.engine.local import Options
+from driftline.engine.local import Options, sources_of
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Node
+from driftline.plan.timing import NOTHING_KNOWN
 from driftline.spark.places import Place
 
 FORMAT = 1
@@ -91,12 +93,27 @@ def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[s
         "block": _shown(options.block),
         "remember": _shown(options.remember),
         **({} if options.heartbeat == "source" else {"heartbeat": options.heartbeat}),
+        **({"bounds": bounds} if (bounds := _bounds(plans)) else {}),
         "plans": {name: plan.tree().split("\n") for name, plan in plans.items()},
     }
 
 
+def _bounds(plans: Mapping[str, Node]) -> dict[str, dict[str, Any]]:
+    """What is said of the time of streams, as far as something is."""
+    nothing = asdict(NOTHING_KNOWN)
+    found = {
+        name: {key: each for key, each in asdict(source.timing).items() if each != nothing[key]}
+        for name, source in sources_of(plans.values()).items()
+    }
+    return {name: said for name, said in found.items() if said}
+
+
 def _shown(duration: int) -> int | str:
     return "inf" if duration == INFINITY else duration
+
+
+def _listed(bounds: Mapping[str, Any] | None) -> str:
+    return ", ".join(f"{key} {value}" for key, value in (bounds or {}).items()) or "not known"
 
 
 def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
@@ -107,6 +124,13 @@ def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
     before, now = known.get("heartbeat", "source"), mine.get("heartbeat", "source")
     if before != now:
         return f"its heartbeat was {before} and is {now} now"
+    bounds, said = known.get("bounds", {}), mine.get("bounds", {})
+    for name in bounds | said:
+        if bounds.get(name) != said.get(name):
+            return (
+                f"the bounds of {name} were {_listed(bounds.get(name))} and are "
+                f"{_listed(said.get(name))} now"
+            )
     before, now = known["plans"], mine["plans"]
     if before.keys() != now.keys():
         return f"its results were {', '.join(before)} and are {', '.join(now)} now"

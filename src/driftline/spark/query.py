@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from driftline.api import Duration, Emit, Query
+    from driftline.api import Emit, Query
+    from driftline.plan.durations import Duration
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,7 @@ class SparkQuery:
         """The changes of a result as a streaming DataFrame: kind (insert or retract), vs, ve (null:
         without end), vn (of a retract), and the columns of the rows.
 
+        While a stream with a timeout is silent it ticks: that is a micro-batch without changes.
         Start it with the settings of `driftline.spark.session.STREAMING` and as many shuffle
         partitions as shards: `settings` has them."""
         if output not in self.plans:

@@ -16,6 +16,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,10 +122,15 @@ class Heard:
     know. `rows`: how many each shard has received."""
 
     def __init__(self) -> None:
-        file, self.path = tempfile.mkstemp(prefix="driftline-heard-")
-        os.close(file)
-        weakref.finalize(self, Path(self.path).unlink, missing_ok=True)
         self.rows: dict[tuple[int, int], int] = {}
+
+    @cached_property
+    def path(self) -> str:
+        """The file, which is there as soon as somebody asks for it."""
+        file, path = tempfile.mkstemp(prefix="driftline-heard-")
+        os.close(file)
+        weakref.finalize(self, Path(path).unlink, missing_ok=True)
+        return path
 
     def take(self, heads: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
         """What shards say after a micro-batch."""
@@ -135,5 +141,5 @@ class Heard:
                 for counted in head["counters"].values()
                 if "dead_letters" in counted  # it stands at a source
             )
-        if self.rows != before:
+        if self.rows != before and "path" in self.__dict__:
             os.utime(self.path)

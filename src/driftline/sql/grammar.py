@@ -184,7 +184,10 @@ class DriftlineSql(DriftlineSpark):
                 self.refuse(f"{name.name} needs a value")
             if any(word.token_type == TokenType.EQ for word in words):
                 self.refuse("is there a ; missing?", words[1])
-            text = " ".join(word.text for word in words)
+            # As it is written: 5s is a number of a type to the tokenizer, and -1 two words.
+            text = words[0].text
+            if len(words) > 1:
+                text = self.sql[words[0].start : words[-1].end + 1]
             literal = exp.Literal(
                 this=text, is_string=words[0].token_type in (TokenType.STRING, TokenType.VAR)
             )
@@ -212,11 +215,14 @@ class DriftlineSql(DriftlineSpark):
 
         def _name(self, what: str) -> exp.Expr:
             token = self._curr
+            if what == "option" and self._match(TokenType.STRING):  # as in Flink
+                return exp.to_identifier(self._prev.text, quoted=True).update_positions(token)
             name = self._parse_id_var(any_token=False)
             if name is None:
                 word = token.text if token else ""
                 hint = f": {word} is a word of SQL, write `{word}`" if word.isalpha() else ""
-                self.refuse(f"the name of a {what} is expected{hint}", token or self._prev)
+                article = "an" if what.startswith("o") else "a"
+                self.refuse(f"the name of {article} {what} is expected{hint}", token or self._prev)
             if self._at(TokenType.DOT) and what not in ("option", "setting"):
                 self.refuse("names have one part here: there are no databases", token)
             return name
@@ -332,6 +338,16 @@ class DriftlineSql(DriftlineSpark):
                 self.refuse("a ] is expected after the window", self._curr or self._prev)
             return made.update_positions(start)
 
+        def _is_type_sign(self) -> bool:
+            """Whether it is the :: that the tokenizer puts into 5s and 5d, to say that these are a
+            SMALLINT and a DOUBLE: here they are seconds and days."""
+            unit = self._next and self._next.text.lower()
+            return (
+                self._curr.token_type == TokenType.DCOLON
+                and self._curr.start == self._prev.start
+                and unit in ("s", "d")
+            )
+
         def _duration(self, *ends: TokenType, words: Collection[str] = ()) -> exp.Expr:
             """`5 MINUTES`, `1 HOUR 30 MINUTES`, `10`, `INF`, or else an expression."""
             start = self._curr
@@ -342,7 +358,8 @@ class DriftlineSql(DriftlineSpark):
             while self._curr and self._curr.token_type not in ends:
                 if self._curr.text.upper() in words:
                     break
-                spoken.append(self._curr.text)
+                if not self._is_type_sign():
+                    spoken.append(self._curr.text)
                 self._advance()
             said = " ".join(spoken)
             if start.token_type == TokenType.STRING and len(spoken) == 1:

@@ -7,9 +7,10 @@ from typing import Any
 from sqlglot import exp
 
 from driftline.plan import nodes
-from driftline.plan.coercion import common_type
-from driftline.plan.expressions import Cast, Column
-from driftline.plan.types import DataType, Schema, type_name
+from driftline.plan.combining import with_common_types
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import Column
+from driftline.plan.types import Schema
 from driftline.sql.errors import refuse
 from driftline.sql.order import (
     limit_of,
@@ -61,13 +62,10 @@ def _set_operation(node: exp.SetOperation, names: Relations) -> nodes.Node:
     same_time(left, right, node.expression)
     if node.args.get("by_name"):
         right = _by_name(left, right, word, node)
-    if len(left.schema) != len(right.schema):
-        raise refuse(
-            f"{word}: the left side has {len(left.schema)} columns, the right side "
-            f"{len(right.schema)}",
-            node.expression,
-        )
-    left, right = _same_types(left, right, word, node)
+    try:
+        left, right = with_common_types(left, right, word)
+    except PlanError as error:
+        raise refuse(str(error), node.expression) from None
     distinct = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
         both = nodes.Union(left, right)
@@ -89,33 +87,6 @@ def _by_name(left: nodes.Node, right: nodes.Node, word: str, node: exp.SetOperat
     if len(columns) != len(right.schema):
         raise refuse(f"{word} BY NAME: the right side has further columns", node.expression)
     return nodes.Project(right, tuple(columns))
-
-
-def _same_types(
-    left: nodes.Node, right: nodes.Node, word: str, node: exp.SetOperation
-) -> tuple[nodes.Node, nodes.Node]:
-    kinds: list[DataType] = []
-    for place, (one, other) in enumerate(zip(left.schema, right.schema, strict=True), start=1):
-        kind = one.type if one.type == other.type else common_type(one.type, other.type)
-        if kind is None:
-            raise refuse(
-                f"{word}: column {place} is {type_name(one.type)} on the left and "
-                f"{type_name(other.type)} on the right",
-                node.expression,
-            )
-        kinds.append(kind)
-    return _cast(left, kinds), _cast(right, kinds)
-
-
-def _cast(plan: nodes.Node, kinds: list[DataType]) -> nodes.Node:
-    schema = plan.schema
-    if [each.type for each in schema] == kinds:
-        return plan
-    columns = []
-    for name, each, kind in zip(schema.names, schema, kinds, strict=True):
-        value = Column(name, each.type, each.qualifier)
-        columns.append(nodes.Named(name, value if each.type == kind else Cast(value, kind)))
-    return nodes.Project(plan, tuple(columns))
 
 
 def _ordered(plan: nodes.Node, node: Any) -> nodes.Node:

@@ -26,6 +26,7 @@ from driftline.plan import nodes
 from driftline.plan.coercion import can_cast
 from driftline.plan.durations import ticks
 from driftline.plan.expressions import Cast, Column
+from driftline.plan.naming import check_names
 from driftline.plan.resolver import place_of
 from driftline.plan.timing import timing
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
@@ -165,6 +166,7 @@ class _Reader:
             if each.name.lower() in {known.lower() for known in columns}:
                 raise refuse(f"there are two columns {each.name}", each)
             with at(each):
+                check_names([each.name])
                 columns[each.name] = type_of(each.args["kind"])
         if not columns:
             raise refuse("a stream needs at least one column", node)

@@ -8,6 +8,8 @@ from functools import reduce
 from sqlglot import exp
 
 from driftline.plan import nodes
+from driftline.plan.combining import need_same_time
+from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Call, Expression, Literal
 from driftline.plan.resolver import resolve
 from driftline.plan.types import BOOLEAN
@@ -216,13 +218,10 @@ class _Tables:
 
 def same_time(left: nodes.Node, right: nodes.Node, node: exp.Expr) -> None:
     """An error if one side counts microseconds and the other numbers of its own."""
-    if left.timestamps != right.timestamps:
-        words = {True: "TIMESTAMP", False: "integer"}
-        raise refuse(
-            f"one side has {words[left.timestamps]} time, the other {words[right.timestamps]} "
-            "time: declare both streams alike (WITH (time = …) or timestamps = true)",
-            node,
-        )
+    try:
+        need_same_time(left, right)
+    except PlanError as error:
+        raise refuse(str(error), node) from None
 
 
 def _refuse_same_names(left: Scope, right: Scope, node: exp.Expr) -> None:

@@ -85,6 +85,8 @@ def duration(node: exp.Expr, stamps: bool) -> int:
             return ticks(value.value if stamps else str(node.sql("spark")), stamps)
         if not is_integer(value.type):
             raise refuse("a duration is a number of ticks or an INTERVAL", node)
+        if stamps and value.value:
+            raise refuse(f"{value.value} has no unit: write {value.value} SECONDS", node)
         return ticks(int(value.value), stamps)
 
 

@@ -32,3 +32,7 @@ class BadInput(ValueError):
 
 class UnreadableLog(OSError):
     """A log that cannot be opened or read at all."""
+
+
+class Unsayable(ValueError):
+    """A value that an event log cannot hold."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from driftline.model.arrays import list_lengths, repeated, stored, text_scalar, to_arrow, to_numpy
 from driftline.model.columns import Int64s
+from driftline.model.log.bad import Unsayable
 from driftline.model.time import INFINITY, TICKS_PER_SECOND
 
 TEXT = pa.large_string()
@@ -105,7 +106,7 @@ def values_text(array: pa.Array, column: str) -> pa.Array:
     elif pa.types.is_decimal(kind):
         text = _strings_text(array.cast(TEXT))
     else:
-        raise ValueError(f'column "{column}" is of type {kind}, which an event log cannot hold')
+        raise Unsayable(f'column "{column}" is of type {kind}, which an event log cannot hold')
     return pc.fill_null(text, text_scalar("null")) if text.null_count else text
 
 
@@ -116,7 +117,10 @@ def _masked(text: pa.Array, array: pa.Array) -> pa.Array:
 
 def _floats_text(array: pa.Array, column: str) -> pa.Array:
     if not pc.all(pc.is_finite(array)).as_py() and pc.count(array).as_py():
-        raise ValueError(f'column "{column}" holds NaN or infinity, which JSON cannot say')
+        raise Unsayable(
+            f'column "{column}" holds NaN or infinity, which JSON cannot say: make it null in the '
+            "query, or cast it to STRING, or write Parquet or CSV"
+        )
     text = array.cast(TEXT)
     whole = pc.invert(pc.match_substring_regex(text, "[.e]"))  # 10 must stay a float: 10.0
     return pc.if_else(whole, joined([text, ".0"]), text) if pc.any(whole).as_py() else text

@@ -1,0 +1,328 @@
+"""Plain records in JSON Lines, as columns: one object a line, of which a field that is not there is
+null, whatever the case of its name.
+
+A value is what was written: a text stays a text though it looks like a time, a number keeps all its
+digits. So columns are read as text where the type of the stream wants more than JSON has, and
+Spark's casts decide what they mean, as for CSV.
+
+Arrow's reader takes a block of lines at once, told by the first one what to expect. Where it
+stumbles, the lines of the block are read one by one, which also tells what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.json
+from numpy.typing import NDArray
+
+from driftline.model.log.bad import BadEvent, BadInput
+from driftline.model.log.source import Source as Text
+from driftline.model.log.source import line_bounds
+from driftline.plan.errors import PlanError
+from driftline.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    STRING,
+    Schema,
+    is_array,
+    is_datetime,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_map,
+    is_nested,
+    is_struct,
+    type_name,
+)
+
+_ARROW_BLOCK = 1 << 20
+_MOST_DIGITS = 38
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass
+class JsonRecords:
+    """What was read: the columns that the stream has, the line of every record, the columns that no
+    record has (they are null), and the lines that are no records."""
+
+    table: pa.Table
+    lines: NDArray[np.int64]
+    missing: tuple[str, ...]
+    bad: list[BadEvent] = field(default_factory=list)
+
+
+def is_log(data: Path | bytes) -> bool:
+    """Is it an event log, rather than plain records in JSON? Its first line tells."""
+    beginning = data
+    if isinstance(data, Path):
+        beginning = next(Text(data, 1 << 16).blocks(), b"")
+    assert isinstance(beginning, bytes)
+    first = next((line for line in beginning.split(b"\n") if line.strip()), b"")
+    try:
+        record = orjson.loads(first.removeprefix(_BYTE_ORDER_MARK))
+    except orjson.JSONDecodeError:
+        return True  # the reader of logs says what is wrong with it
+    return not isinstance(record, dict) or ("kind" in record and "stream" in record)
+
+
+def read_records(
+    columns: Schema,
+    what: str | Path | bytes | IO[bytes],
+    typed: Callable[[pa.Table], pa.Table],
+    *,
+    collect_bad: bool = False,
+) -> JsonRecords:
+    """The records of a file; `typed` gives a part of them the types of the stream. The first bad
+    line raises `BadInput`, unless they are collected."""
+    text = Text(io.BytesIO(what) if isinstance(what, bytes) else what)
+    schema = columns.arrow
+    parts, lines = [schema.empty_table()], [np.zeros(0, np.int64)]
+    seen: set[str] = set()
+    bad: list[BadEvent] = []
+    before = 0
+    for block in text.blocks():
+        part = _Block(schema, text.name, block, before)
+        table = part.together()
+        if table is None:
+            table = part.one_by_one()
+        bad += part.bad
+        if bad and not collect_bad:
+            raise BadInput(bad[0])
+        parts.append(typed(table))
+        lines.append(part.lines)
+        seen |= part.seen
+        before += part.count
+    missing = tuple(name for name in schema.names if name.lower() not in seen)
+    return JsonRecords(pa.concat_tables(parts), np.concatenate(lines), missing, bad)
+
+
+class _Block:
+    """Some whole lines of a file, of which so many others came `before` these."""
+
+    def __init__(self, schema: pa.Schema, file: str, block: bytes, before: int) -> None:
+        self.schema, self.file, self.block = schema, file, block
+        self.starts, self.ends = line_bounds(block)
+        self.count = len(self.starts)
+        first = np.minimum(self.starts, len(block) - 1)
+        opens = (np.frombuffer(block, np.uint8)[first] == ord("{")) & (self.ends > self.starts)
+        others = [place for place in np.flatnonzero(~opens).tolist() if self._line(place)]
+        self.all_open = not others
+        opens[others] = True
+        self.places = np.flatnonzero(opens)
+        self.lines = self.places + before + 1
+        self.seen: set[str] = set()
+        self.bad: list[BadEvent] = []
+
+    def _line(self, place: int) -> bytes:
+        return self.block[self.starts[place] : self.ends[place]].strip()
+
+    def together(self) -> pa.Table | None:
+        """The records, if Arrow reads them all as they are."""
+        told = self._told()
+        table = None if told is None else self._parsed(told)
+        if told is None or table is None or table.num_rows != len(self.places):
+            return None
+        by_name: dict[str, str] = {}
+        if any(told[name] != table.column(name).type for name in told):
+            return None  # there are fields in another spelling
+        for name in table.column_names:
+            if name.lower() in by_name or (name not in told and name.lower() in self._wanted):
+                return None  # in two spellings, or in one that the first record does not have
+            by_name[name.lower()] = name
+        self.seen = {
+            name for name, spelled in by_name.items() if json.dumps(spelled).encode() in self.block
+        }
+        columns = [
+            table.column(by_name[each.name.lower()])
+            if each.name.lower() in by_name
+            else pa.chunked_array([pa.nulls(table.num_rows, each.type)])
+            for each in self.schema
+        ]
+        return pa.table(columns, names=self.schema.names)
+
+    @property
+    def _wanted(self) -> dict[str, pa.DataType]:
+        return {each.name.lower(): each.type for each in self.schema}
+
+    def _told(self) -> dict[str, pa.DataType] | None:
+        """The types to read the columns with, in the first record's spelling, by what it has."""
+        if not self.all_open:
+            return None
+        try:
+            first = orjson.loads(self._line(self.places[0])) if len(self.places) else {}
+        except orjson.JSONDecodeError:
+            return None
+        spelling = {name.lower(): name for name in first}
+        told = {}
+        for name, kind in ((each.name, each.type) for each in self.schema):
+            spelled = spelling.get(name.lower(), name)
+            raw = _raw_type(kind, first.get(spelled))
+            if raw is None:
+                return None
+            told[spelled] = raw
+        return told
+
+    def _parsed(self, told: dict[str, pa.DataType]) -> pa.Table | None:
+        longest = int((self.ends - self.starts).max(initial=0)) + 2
+        try:
+            return pyarrow.json.read_json(
+                pa.BufferReader(self.block),
+                read_options=pyarrow.json.ReadOptions(block_size=max(_ARROW_BLOCK, longest)),
+                parse_options=pyarrow.json.ParseOptions(
+                    explicit_schema=pa.schema(list(told.items())), unexpected_field_behavior="infer"
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+
+    def one_by_one(self) -> pa.Table:
+        """The records, each read by itself; what is no record is bad."""
+        rows: list[dict[str, Any]] = []
+        kept: list[bool] = []
+        for place, number in zip(self.places.tolist(), self.lines.tolist(), strict=True):
+            line = self._line(place)
+            row = _loads(line)
+            kept.append(isinstance(row, dict))
+            if isinstance(row, dict):
+                rows.append({name.lower(): value for name, value in row.items()})
+            else:
+                self.bad.append(BadEvent(self.file, number, row, line))
+        self.lines = self.lines[kept]
+        self.seen = set().union(*rows)
+        return pa.table(
+            [
+                _column(each.name, each.type, [row.get(each.name.lower()) for row in rows])
+                for each in self.schema
+            ],
+            names=self.schema.names,
+        )
+
+
+def _raw_type(kind: pa.DataType, example: Any) -> pa.DataType | None:
+    """How Arrow is to read a column; None if it would not give what was written."""
+    if isinstance(example, str):
+        return STRING if not is_nested(kind) else None
+    if is_array(kind):
+        item = _raw_type(kind.value_type, None)
+        return None if item is None else pa.list_(item)
+    if is_struct(kind):
+        raw = [(each.name, _raw_type(each.type, None)) for each in kind]
+        return None if any(each is None for _, each in raw) else pa.struct(raw)
+    if is_integer(kind):
+        return BIGINT
+    if is_float(kind):
+        return DOUBLE
+    if is_decimal(kind):
+        return kind
+    if is_datetime(kind) and isinstance(example, int):
+        return BIGINT
+    if kind == BOOLEAN:
+        return BOOLEAN
+    return None if is_map(kind) else STRING
+
+
+class _Number(str):
+    """A number as it was written."""
+
+
+def _loads(line: bytes) -> dict[str, Any] | str:
+    """The record of a line, or what is wrong with it."""
+    try:
+        orjson.loads(line)  # is strict, and its messages are good
+        row = json.loads(line, parse_int=_Number, parse_float=_Number)
+    except orjson.JSONDecodeError as error:
+        return f"malformed JSON: {error.msg} at column {error.colno}"
+    except RecursionError:
+        return "it is nested too deep"
+    if isinstance(row, dict):
+        return row
+    return "a record is a JSON object, but this is not"
+
+
+def _column(name: str, kind: pa.DataType, values: list[Any]) -> pa.Array:
+    """Values as they were read, in a column that can be cast to its type."""
+    there = [value for value in values if value is not None]
+    raw = _text_type(kind)
+    if is_datetime(kind) and there and all(map(_is_whole, there)):
+        raw, values = BIGINT, [None if value is None else int(value) for value in values]
+    elif kind == BOOLEAN and all(isinstance(value, bool) for value in there):
+        raw = BOOLEAN
+    else:
+        try:
+            values = [_as_text(kind, value) for value in values]
+        except _Misfit as misfit:
+            raise PlanError(
+                f"{misfit} in the column {name} does not fit {type_name(kind)}: declare another "
+                "type, or STRING"
+            ) from None
+    return pa.array(values, raw)
+
+
+class _Misfit(Exception):
+    """A value that has not the shape of its type."""
+
+
+def _text_type(kind: pa.DataType) -> pa.DataType:
+    """A type of the same shape, with text in it."""
+    if is_array(kind):
+        return pa.list_(_text_type(kind.value_type))
+    if is_struct(kind):
+        return pa.struct([(each.name, _text_type(each.type)) for each in kind])
+    if is_map(kind):
+        return pa.map_(_text_type(kind.key_type), _text_type(kind.item_type))
+    return STRING
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, _Number) and value.lstrip("-").isdigit()
+
+
+def _as_text(kind: pa.DataType, value: Any) -> Any:
+    """A value for a column of such a shape."""
+    if value is None:
+        return None
+    if is_array(kind) and isinstance(value, list):
+        return [_as_text(kind.value_type, item) for item in value]
+    if is_struct(kind) and isinstance(value, dict):
+        have = {name.lower(): item for name, item in value.items()}
+        return {each.name: _as_text(each.type, have.get(each.name.lower())) for each in kind}
+    if is_map(kind) and isinstance(value, dict):
+        return [
+            (_as_text(kind.key_type, key), _as_text(kind.item_type, item))
+            for key, item in value.items()
+        ]
+    if is_nested(kind):
+        raise _Misfit(_json(value))
+    if isinstance(value, _Number):
+        return _without_point(value) if is_integer(kind) else str(value)
+    return value if isinstance(value, str) else _json(value)
+
+
+def _without_point(number: str) -> str:
+    """A number as an integer is written, if it is one: 3.0 and 3e2 are."""
+    exact = Decimal(number)
+    if exact.adjusted() > _MOST_DIGITS or exact != exact.to_integral_value():
+        return str(number)
+    return str(int(exact))
+
+
+def _json(value: Any) -> str:
+    """JSON again, with numbers as they were written."""
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(_json, value))}]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_json(name)}:{_json(item)}" for name, item in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,63 @@
+"""A checkpoint belongs to one query."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import driftline as dl
+from driftline.engine.local import Options
+from driftline.plan.errors import PlanError
+from driftline.spark.checkpoint import Checkpoint
+
+S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
+PLANS = {"result": S.where("x > 0").plan}
+OPTIONS = Options(block=5)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"block": 6}, "its block was 5 and is 6 now"),
+        ({"remember": 7}, "its remember was inf and is 7 now"),
+        ({"heartbeat": "query"}, "its heartbeat was source and is query now"),
+    ],
+)
+def test_another_consistency_is_another_query(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.claim(PLANS, OPTIONS, 2)
+    checkpoint.claim(PLANS, OPTIONS, 2)
+    with pytest.raises(PlanError, match=said):
+        checkpoint.claim(PLANS, replace(OPTIONS, **change), 2)
+
+
+def test_who_is_curious_is_no_other(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.claim(PLANS, OPTIONS, 2)
+    checkpoint.claim(PLANS, replace(OPTIONS, curious=True), 2)
+
+
+def test_another_plan_is_shown(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.claim(PLANS, OPTIONS, 2)
+    with pytest.raises(PlanError, match="the plan of result had .*x > 0.* and has .*x > 1"):
+        checkpoint.claim({"result": S.where("x > 1").plan}, OPTIONS, 2)
+
+
+def test_other_bounds_are_another_query(tmp_path: Path) -> None:
+    def plans(**bounds: Any) -> dict[str, Any]:
+        return {"result": dl.stream("s", {"k": "STRING", "x": "BIGINT"}, time="x", **bounds).plan}
+
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.claim(plans(disorder=3), OPTIONS, 2)
+    checkpoint.claim(plans(disorder=3), OPTIONS, 2)
+    said = "the bounds of s were disorder 3, .* and are disorder 3, timeout 5000, .* now"
+    with pytest.raises(PlanError, match=said):
+        checkpoint.claim(plans(disorder=3, timeout="5s"), OPTIONS, 2)
+    with pytest.raises(PlanError, match="and are not known now"):
+        checkpoint.claim(plans(), OPTIONS, 2)
