@@ -244,6 +244,7 @@ def test_consistency_blocks_until_it_is_sure() -> None:
         (TRADES.window, "a window needs range"),
         (lambda: TRADES.window(range="5 parsecs"), "is not a duration"),
         (lambda: NUMBERS.window(range="5 minutes"), "time is a plain number"),
+        (lambda: TRADES.window(range="5"), "'5' has no unit"),
         (lambda: NUMBERS.union(TRADES), "one side has integer time, the other TIMESTAMP"),
         (
             lambda: NUMBERS.union(NUMBERS.select("x")),
@@ -261,6 +262,11 @@ def test_consistency_blocks_until_it_is_sure() -> None:
         (lambda: NUMBERS.alias("a").join(NUMBERS, "max(a.x) = s.x"), "an aggregate belongs"),
         (lambda: NUMBERS.select(["k"]), "is written as text"),  # type: ignore[arg-type]
         (lambda: NUMBERS.rank("x", method="places"), "dense_rank, not "),  # type: ignore[arg-type]
+        (lambda: NUMBERS.window(start="vs / 2", duration=1), "is a whole number of ticks"),
+        (lambda: NUMBERS.window(start="vs", duration="1.5"), "is a whole number of ticks"),
+        (lambda: NUMBERS.tumble(5, "k"), "by a TIMESTAMP or an integer column, and k is a STRING"),
+        (lambda: NUMBERS.tumble(5).tumble(5), "there is a column window_start already"),
+        (lambda: dl.sql("SELECT 1 FROM s", s=5), "is to be a stream or a query"),  # type: ignore[arg-type]
         (lambda: NUMBERS.rank("x", name="K"), "there is a column K already"),
         (lambda: NUMBERS.over("sum(x) AS x"), "there is a column x already"),
         (lambda: dl.stream("s", {"x": "INT"}, time="t"), "no such column"),
@@ -405,7 +411,20 @@ def test_rows_whose_names_are_in_another_case() -> None:
         ([{"x": Decimal("2.50"), "t": 1}], "2.50 in the column x of s is no INT"),
         (pa.table({"k": ["a"], "x": [0.5], "t": [1]}), "0.5 in the column x of s is no INT"),
         ([{"x": 2**64, "t": 1}], "18446744073709551616 in the column x of s is beyond 64 bits"),
+        ([{"x": 2**63, "t": 1}], "9223372036854775808 in the column x of s is beyond 64 bits"),
         ([{"x": 1, "t": -(2**70)}], "in the column t of s is beyond 64 bits"),
+        (
+            pa.table({"k": ["a"], "x": pa.array([2**63], pa.uint64()), "t": [1]}),
+            "9223372036854775808 in the column x of s is no INT",
+        ),
+        (
+            pa.table({"k": ["a"], "x": [[1]], "t": [1]}),
+            "the column x of s is a ARRAY<BIGINT>, which cannot be a INT",
+        ),
+        (
+            pa.table({"k": ["a"], "x": pa.array([1], pa.time32("s")), "t": [1]}),
+            "the column x of s: the Arrow type time32[s] has no SQL type",
+        ),
         (pd.Series([1, 2]), "cannot be read from a Series"),
         (
             pd.DataFrame([["a", 1, 2, 3]], columns=["k", "x", "t", "x"]),
@@ -473,10 +492,33 @@ def test_events_whose_columns_are_in_another_case() -> None:
 
 def test_columns_that_are_called_as_times_are_not_taken_for_these() -> None:
     stream = dl.stream("s", {"vs": "INT", "kind": "STRING"})
-    result = stream.run(s=[dl.Insert(1, 2, dl.Row(vs=7, kind="x"))])
-    with pytest.raises(PlanError, match="the result has a column vs, and so has the table"):
-        result.history()
-    with pytest.raises(PlanError, match="the result has a column vs, and so has the table"):
-        result.changes()
-    renamed = stream.select("vs AS v", "kind").run(s=[dl.Insert(1, 2, dl.Row(vs=7, kind="x"))])
-    assert renamed.history().to_pylist() == [{"vs": 1, "ve": 2, "v": 7, "kind": "x"}]
+    result = stream.run(s=[dl.Insert(1, 2, dl.Row(vs=7, kind="x"))], keep_open=True)
+    assert result.history().to_pylist() == [{"vs": 1, "ve": 2, "row.vs": 7, "kind": "x"}]
+    assert result.changes().to_pylist() == [
+        {"kind": "insert", "vs": 1, "ve": 2, "vn": None, "row.vs": 7, "row.kind": "x"}
+    ]
+
+
+def test_nanoseconds_are_cut_to_microseconds_as_by_spark() -> None:
+    stamps = pd.to_datetime(["2024-01-01 00:00:00.123456789"])
+    frame = pd.DataFrame({"symbol": ["A"], "price": [1.0], "qty": [1], "ts": stamps})
+    (row,) = TRADES.run(trades=frame).history().to_pylist()
+    assert row["vs"] == 1704067200123456
+
+
+def test_unsigned_integers() -> None:
+    table = pa.table({"k": ["a"], "x": pa.array([7], pa.uint64()), "t": pa.array([1], pa.uint8())})
+    (row,) = TIMED.run(s=table).history().to_pylist()
+    assert (row["x"], row["t"]) == (7, 1)
+
+
+@pytest.mark.parametrize("x", [1, None])
+@pytest.mark.parametrize("kind", ["SMALLINT", "BIGINT", "TIMESTAMP", "TIMESTAMP_NTZ"])
+def test_windows_by_a_column_have_the_type_that_the_plan_says(kind: str, x: int | None) -> None:
+    stream = dl.stream("s", {"x": kind})
+    size: Any = "5 us" if kind.startswith("TIMESTAMP") else 5
+    query = stream.tumble(size, "x").group_by("window_end").agg("count(*) AS n")
+    found = query.run(s=[dl.Insert(1, 2, dl.Row(x=x))]).history()
+    assert found.num_rows == (x is not None)
+    assert found.schema.field("window_end").type == query.schema.fields[0].type
+    assert stream.tumble(size, "x").run(s=[dl.Insert(1, 2, dl.Row(x=x))]).history() is not None

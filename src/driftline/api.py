@@ -29,7 +29,7 @@ from typing import Any, Literal, get_args
 from driftline.plan import nodes
 from driftline.plan.combining import need_same_time, with_common_types
 from driftline.plan.durations import Duration, ticks
-from driftline.plan.errors import PlanError
+from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import AggregateCall, Call, Cast, Column, Expression
 from driftline.plan.lifetimes import is_loose
 from driftline.plan.naming import check_names, parse_aliased, parse_ordered
@@ -40,6 +40,7 @@ from driftline.plan.types import (
     BOOLEAN,
     VOID,
     Schema,
+    is_integer,
     is_orderable,
     is_timestamp,
     parse_type,
@@ -183,8 +184,8 @@ class Query:
         *,
         range: Duration | None = None,
         slide: Duration | None = None,
-        start: str | None = None,
-        duration: str | Duration | None = None,
+        start: str | int | None = None,
+        duration: Duration | None = None,
     ) -> Query:
         """Other lifetimes: `range` alone slides; with `slide` it hops; `start` and `duration` are
         expressions over vs and ve. `range="inf"` keeps every row for ever, `range=1` for a tick."""
@@ -192,23 +193,14 @@ class Query:
         if start is not None:
             if duration is None or range is not None or slide is not None:
                 raise PlanError("window(start=…) goes with duration=… alone")
-            lifetime = Schema.of({"vs": BIGINT, "ve": BIGINT})
-            text = duration if isinstance(duration, str) else str(duration)
-            try:
-                lasts = parse_expression(text, lifetime)
-            except ValueError:
-                lasts = parse_expression(str(ticks(text, stamps)), lifetime)
-            return Query(
-                nodes.Window(
-                    self.plan, "general", start=parse_expression(start, lifetime), duration=lasts
-                )
-            )
+            begins, lasts = _time(start), _lasting(duration, stamps)
+            return Query(nodes.Window(self.plan, "general", start=begins, duration=lasts))
         if range is None:
             raise PlanError("a window needs range=…, or start=… and duration=…")
-        size = ticks(range, stamps)
+        size = _ticks(range, stamps)
         if slide is None:
             return Query(nodes.Window(self.plan, "sliding", size))
-        step = ticks(slide, stamps)
+        step = _ticks(slide, stamps)
         if step == 0:
             raise PlanError("a hopping window needs a slide of at least one tick")
         return Query(nodes.Window(self.plan, "hopping", size, step))
@@ -221,8 +213,15 @@ class Query:
             if len(found) != 1:
                 raise PlanError(f"there is no column {time} to take windows by")
             stamps = is_timestamp(found[0].type)
+            if not stamps and not is_integer(found[0].type):
+                raise PlanError(
+                    f"windows go by a TIMESTAMP or an integer column, and {time} is a "
+                    f"{type_name(found[0].type)}"
+                )
             time = self.schema.key(found[0])
-        every, whole = ticks(slide, stamps), ticks(size, stamps)
+        for name in ("window_start", "window_end"):
+            self._new_name(name)
+        every, whole = _ticks(slide, stamps), _ticks(size, stamps)
         if every == 0 or whole == 0:
             raise PlanError("a window needs a slide and a size of at least one tick")
         return Query(nodes.WindowColumns(self.plan, every, whole, time))
@@ -403,8 +402,8 @@ class Query:
         stamps = self.plan.timestamps
         options = local.Options(
             Level(emit),
-            ticks(block, stamps),
-            ticks(remember, stamps),
+            _ticks(block, stamps),
+            _ticks(remember, stamps),
             batch or local.DEFAULT_BATCH,
             scheduler,
             keep_open,
@@ -530,6 +529,38 @@ def _resolved(
     for name, text in named.items():
         _need_text(text)
         yield name, parse_expression(text, schema), text
+
+
+LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
+"""What the expressions of window(start=…, duration=…) are about."""
+
+
+def _time(text: str | int) -> Expression:
+    value = parse_expression(str(text), LIFETIME)
+    if not is_integer(value.type):
+        raise PlanError(f"{text}: a time or a duration is a whole number of ticks")
+    return value
+
+
+def _lasting(duration: Duration, stamps: bool) -> Expression:
+    """A duration, or an expression for one."""
+    if isinstance(duration, str):
+        try:
+            return _time(duration)
+        except ExpressionError:
+            pass  # it is no expression, but perhaps 5 minutes
+    return _time(ticks(duration, stamps) if _is_span(duration) else str(duration))
+
+
+def _is_span(duration: Duration) -> bool:
+    return not isinstance(duration, int)
+
+
+def _ticks(duration: Duration, stamps: bool) -> int:
+    """A duration in ticks; a text without a unit would be microseconds, which nobody means."""
+    if stamps and isinstance(duration, str) and duration.strip().strip("0").isdigit():
+        raise PlanError(f"{duration!r} has no unit: write '5s', '2 min' or '1h'")
+    return ticks(duration, stamps)
 
 
 def _is_whole(number: object) -> bool:

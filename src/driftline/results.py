@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from driftline.model.time import BEGINNING
-from driftline.plan.errors import PlanError
 from driftline.plan.types import Schema
 
 if TYPE_CHECKING:
@@ -37,11 +35,11 @@ class Said:
         return None if self.batch.cti == BEGINNING else self.batch.cti
 
     def table(self) -> pa.Table:
-        """Inserts and retracts: kind, vs, ve, vn (null: ∞, none), and the columns."""
+        """Inserts and retracts: kind, vs, ve, vn (null: ∞, none), and the columns; one that is
+        called as these are has `row.` before its name."""
         from driftline.engine.local import changes_table
 
-        _refuse_names(self.batch.payload.schema.names, "kind", "vs", "ve", "vn")
-        return changes_table(self.batch.changes())
+        return changes_table(_beside(self.batch, "kind", "vs", "ve", "vn").changes())
 
 
 @dataclass
@@ -56,11 +54,11 @@ class Result:
         self.said.append(said)
 
     def history(self) -> pa.Table:
-        """The canonical history of the answer: vs, ve (null: ∞), and the columns, in order."""
+        """The canonical history of the answer: vs, ve (null: ∞), and the columns, in order; a
+        column vs is here called `row.vs`."""
         from driftline.engine.local import history_table
 
-        _refuse_names(self.schema.names, "vs", "ve")
-        batches = [said.batch for said in self.said]
+        batches = [_beside(said.batch, "vs", "ve") for said in self.said]
         return history_table(batches, self.schema.arrow, loose=self.loose)
 
     def changes(self) -> pa.Table:
@@ -90,11 +88,11 @@ class Result:
         return self.said[-1].counters if self.said else {}
 
 
-def _refuse_names(have: Sequence[str], *taken: str) -> None:
-    """The columns of a table that holds times must not be called as these are."""
-    for name in have:
-        if name in taken:
-            raise PlanError(
-                f"the result has a column {name}, and so has the table of its lifetimes: rename "
-                f"it, .select('{name} AS {name}_', …)"
-            )
+def _beside(batch: Batch, *times: str) -> Batch:
+    """A batch as it stands beside columns with times: one that is called as these are has `row.`
+    before its name."""
+    names = batch.payload.schema.names
+    if not set(names) & set(times):
+        return batch
+    others = [f"row.{name}" if name in times else name for name in names]
+    return replace(batch, payload=batch.payload.rename_columns(others))

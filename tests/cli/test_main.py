@@ -93,3 +93,9 @@ def test_dead_letters_that_cannot_be_written(tmp_path: Path) -> None:
     assert ran.code == 2
     [line] = ran.err.splitlines()
     assert "No such file or directory" in line
+
+
+def test_without_a_command_there_is_help_alone() -> None:
+    ran = driftline()
+    assert "Usage: driftline" in ran.out
+    assert ran.err == ""

@@ -439,3 +439,61 @@ def test_a_header_with_the_same_column_twice(folder: Path) -> None:
     ran = driftline("run", folder / "timed.sql", "-i", f"trades={folder / 'in.csv'}")
     assert ran.code == 2
     assert "there are two columns symbol" in ran.err
+
+
+def test_a_query_whose_name_is_no_name_of_a_file(folder: Path) -> None:
+    (folder / "q.sql").write_text(TRADES + "CREATE STREAM `../x` AS SELECT symbol FROM trades")
+    ran = run(folder, "-i", folder / "in.jsonl", "-o", f"{folder}/out/")
+    assert ran.code == 2
+    assert (
+        ran.err == "driftline: --output: the query ../x cannot be the name of a file: rename it\n"
+    )
+    assert not (folder / "x.parquet").exists()
+
+
+def test_timestamps_are_not_taken_for_numbers(folder: Path) -> None:
+    event = {**insert(1, "A", 2), "vs": "2026-01-01T00:00:00Z"}
+    (folder / "in.jsonl").write_text(lines(event))
+    ran = run(folder, "-i", folder / "in.jsonl")
+    assert ran.code == 2
+    assert "the times of trades are timestamps, and the query takes them for numbers" in ran.err
+    declared = "CREATE STREAM trades (symbol STRING, qty INT) WITH (timestamps = true);\n"
+    (folder / "q.sql").write_text(declared + TOTALS)
+    assert run(folder, "-i", folder / "in.jsonl").code == 0
+
+
+def test_plain_records_in_json_that_are_hard_to_read(folder: Path) -> None:
+    script = "CREATE STREAM s (k STRING, note STRING, t INT) WITH (time = 't', disorder = 0);\n"
+    (folder / "q.sql").write_text(script + "SELECT k FROM s")
+    (folder / "s.jsonl").write_text(
+        '{"k":"2024-01-01","t":1}\n\n{"k":\n{"K":5,"t":9}\n{"k":"late","t":3}\n'
+    )
+    ran = run(folder, "-i", folder / "s.jsonl", "--table")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"{folder}/s.jsonl:3: malformed JSON")
+    dead = folder / "dead.jsonl"
+    ran = run(folder, "-i", folder / "s.jsonl", "--table", "--dead-letters", dead)
+    assert [event["row"] for event in read(ran.out)] == [{"k": "2024-01-01"}, {"k": "5"}]
+    assert "no row of s has a column note: it is null" in ran.err
+    assert [letter["line"] for letter in read(dead.read_text())] == [3, 5]
+
+
+def test_a_row_without_columns(folder: Path) -> None:
+    event = {"stream": "trades", "kind": "insert", "vs": 1, "ve": None, "row": {}}
+    (folder / "in.jsonl").write_text(lines(event))
+    (folder / "q.sql").write_text(TRADES + "SELECT symbol FROM trades")
+    ran = run(folder, "-i", folder / "in.jsonl", "--table")
+    assert read(ran.out) == [{"vs": 1, "ve": None, "row": {"symbol": None}}]
+
+
+def test_what_an_event_log_cannot_say(folder: Path) -> None:
+    (folder / "q.sql").write_text(TRADES + "SELECT CAST('NaN' AS DOUBLE) AS d FROM trades")
+    ran = run(folder, "-i", folder / "in.jsonl")
+    assert ran.code == 2
+    assert ran.err.startswith('driftline: column "d" holds NaN or infinity, which JSON cannot say:')
+
+
+def test_dates_are_written_as_dates(folder: Path) -> None:
+    (folder / "q.sql").write_text(TRADES + "SELECT DATE '2024-05-01' AS d FROM trades")
+    ran = run(folder, "-i", folder / "in.jsonl", "--table")
+    assert read(ran.out)[0]["row"] == {"d": "2024-05-01"}

@@ -339,7 +339,8 @@ def _run(arguments: list[str]) -> int:
         if not hasattr(error, "format_message"):
             raise
         usage = getattr(getattr(error, "ctx", None), "command_path", "driftline")
-        print(f"driftline: {error.format_message()} (see {usage} --help)", file=sys.stderr)
+        if error.format_message():  # else the help has been shown, for want of a command
+            print(f"driftline: {error.format_message()} (see {usage} --help)", file=sys.stderr)
         return EXIT_BAD
     return result if isinstance(result, int) else 0
 

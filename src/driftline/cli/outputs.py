@@ -57,6 +57,9 @@ def _writer(
         return (_Tables if table else _Log)(answers, sys.stdout.buffer)
     path = Path(target)
     if target.endswith(os.sep) or path.is_dir():
+        for name in answers:
+            if Path(name).name != name:
+                raise Problem(f"--output: the query {name} cannot be the name of a file: rename it")
         path.mkdir(parents=True, exist_ok=True)
         return _Files(answers, {name: path / f"{name}.parquet" for name in answers}, table)
     if not path.parent.is_dir():

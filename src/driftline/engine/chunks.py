@@ -1,8 +1,8 @@
 """Inputs that are read part by part, so that only what is being worked on is in memory.
 
 Iterators (of rows as dicts, of events, of Arrow batches or tables), Parquet and CSV files, and
-Arrow's readers and datasets are read as they are needed; an iterator may be endless. All else is
-taken as a whole: tables and lists, which are in memory already, and JSON Lines and event logs.
+Arrow's tables, readers and datasets are read as they are needed; an iterator may be endless. All
+else is taken as a whole: lists, which are in memory already, and JSON Lines and event logs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from driftline.engine.inputs import RawEvents, batches_of_csv, events_from
 from driftline.plan.nodes import Source
 
 LARGEST_CHUNK = 1 << 16
+
+TABLE_CHUNK = 1 << 18
+"""A table is in memory, but what is made of its rows need not be there for all at once."""
 
 
 def chunks(source: Source, data: Any, size: int) -> Iterator[RawEvents]:
@@ -40,6 +43,9 @@ def parts(source: Source, data: Any, size: int) -> Iterator[Any]:
             return batches_of_csv(source, Path(data))
     elif isinstance(data, pa.RecordBatchReader):
         return iter(data)
+    elif isinstance(data, (pa.Table, pa.RecordBatch)):
+        starts = range(0, len(data), TABLE_CHUNK)
+        return (data.slice(start, TABLE_CHUNK) for start in starts) if starts else iter([data])
     elif isinstance(data, Iterator):
         return _of_iterator(data, size)
     return iter([data])

@@ -245,7 +245,8 @@ class _Compiler:
             node.time,
             timestamps=pa.types.is_timestamp(node.schema.fields[-1].type),
         )
-        return self._retold(node, self._after("windows", operator, self.step(node.input)))
+        step = self._retold(node, self._after("windows", operator, self.step(node.input)))
+        return self._renamed(step, node.schema.arrow)  # windows by a TIMESTAMP_NTZ are of this type
 
     def _join(self, node: nodes.Join) -> Step:
         both = (node.left.schema + node.right.schema).arrow

@@ -27,7 +27,8 @@ from driftline.model.columns import INSERT, StreamColumns
 from driftline.model.event import Cti, ExternalCti, Insert, Retract
 from driftline.model.row import Row
 from driftline.model.time import BEGINNING, INFINITY
-from driftline.plan.errors import PlanError
+from driftline.plan.coercion import can_cast
+from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.nodes import Source
 from driftline.plan.types import (
@@ -51,6 +52,9 @@ NULLS_IN_CSV: dict[str, Any] = {
 
 MICROSECONDS = 1000
 """In a millisecond."""
+
+_UNSIGNED = pa.decimal128(20)
+"""Holds every unsigned integer of 64 bits."""
 
 CANNOT_CONVERT = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
 
@@ -208,7 +212,7 @@ def _as_row(source: Source, item: Any, number: int) -> dict[str, Any]:
 
 
 def _is_beyond(value: int) -> bool:
-    return not -(2**63) <= value < 2**64
+    return not -(2**63) <= value < 2**63
 
 
 def _misfit(source: Source, rows: list[Mapping[str, Any]], before: int) -> PlanError | None:
@@ -290,6 +294,12 @@ def json_records(
 
 
 def _from_log(source: Source, columns: StreamColumns) -> RawEvents:
+    if columns.timestamps and not source.timestamps:
+        # The numbers of the query would be taken for microseconds.
+        raise PlanError(
+            f"the times of {source.name} are timestamps, and the query takes them for numbers: "
+            f"declare it with timestamps, CREATE STREAM {source.name} (…) WITH (timestamps = true)"
+        )
     return RawEvents(
         columns.kind,
         columns.vs,
@@ -363,9 +373,13 @@ def typed(source: Source, table: pa.Table) -> pa.Table:
     for field in schema:
         column = shaped(table.column(have[field.name.lower()]), field.type)
         if column.type != field.type:
-            whole = pa.table({field.name: column.combine_chunks()})
-            kind = canonical(column.type)
-            column = _cast(source, _canonical(whole, kind), Column(field.name, kind), field.type)
+            kind, whole = _canonical(source, field.name, column)
+            if not can_cast(kind, field.type):
+                raise PlanError(
+                    f"the column {field.name} of {source.name} is a {type_name(kind)}, which "
+                    f"cannot be a {type_name(field.type)}: declare another type"
+                )
+            column = _cast(source, whole, Column(field.name, kind), field.type)
         columns.append(column)
     return pa.table(columns, schema=schema)
 
@@ -397,5 +411,14 @@ def _no_value_of(source: Source, column: Column, kind: Any, misfit: pa.Scalar) -
     )
 
 
-def _canonical(table: pa.Table, kind: Any) -> pa.Table:
-    return table.cast(pa.schema([(table.column_names[0], kind)]))
+def _canonical(source: Source, name: str, column: pa.ChunkedArray) -> tuple[Any, pa.Table]:
+    """A column by the Arrow type that carries such values, and that type. Of nanoseconds only the
+    microseconds are kept, as by Spark; unsigned integers of 64 bits are decimals."""
+    if pa.types.is_uint64(column.type):
+        column = column.cast(_UNSIGNED)
+    try:
+        kind = canonical(column.type)
+        exact = not (pa.types.is_timestamp(column.type) and column.type.unit == "ns")
+        return kind, pa.table({name: column.combine_chunks().cast(kind, safe=exact)})
+    except (pa.ArrowInvalid, ExpressionError) as error:
+        raise PlanError(f"the column {name} of {source.name}: {error}") from None

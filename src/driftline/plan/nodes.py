@@ -275,7 +275,8 @@ class WindowColumns(_OneInput):
     def schema(self) -> Schema:
         kind = TIMESTAMP if self.timestamps else BIGINT
         if self.time is not None:
-            kind = self.input.schema.find(self.time)[0].type
+            own = self.input.schema.find(self.time)[0].type
+            kind = own if is_timestamp(own) else BIGINT
         return self.input.schema + Schema((Field("window_start", kind), Field("window_end", kind)))
 
     def label(self) -> str:

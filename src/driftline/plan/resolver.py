@@ -391,7 +391,7 @@ def refuse_if_not_deterministic(name: str, arguments: int) -> None:
     if name in NOT_DETERMINISTIC or reads_clock:
         raise ExpressionError(
             f"{name}() has another value each time, and a continuous query must give the same "
-            "answer whenever it is run again; put the value in a column, or use vs for event time"
+            "answer whenever it is run again: put the value in a column"
         )
 
 

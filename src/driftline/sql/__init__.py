@@ -31,6 +31,9 @@ def sql(script: str, /, **streams: Query) -> Query:
     """
     from driftline.api import Query
 
+    for name, query in streams.items():
+        if not hasattr(query, "plan"):
+            raise PlanError(f"{name} is to be a stream or a query, not a {type(query).__name__}")
     read = read_script(script, {name: query.plan for name, query in streams.items()})
     if not read.outputs:
         raise PlanError("the script has no query: end it with SELECT … FROM …")

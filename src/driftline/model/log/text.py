@@ -98,6 +98,8 @@ def values_text(array: pa.Array, column: str) -> pa.Array:
     elif pa.types.is_struct(kind):
         fields = {field.name: part for field, part in zip(kind, array.flatten(), strict=True)}
         text = _masked(_object_text(fields, len(array)), array)
+    elif pa.types.is_date32(kind):
+        text = _strings_text(array.cast(TEXT))
     elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         micros = array.cast(pa.timestamp("us")).cast(pa.int64())
         text = _masked(
