@@ -7,9 +7,11 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from driftline.engine.expressions import EvaluationError
+from driftline.engine.expressions import EvaluationError, evaluate
+from driftline.plan.expressions import Cast, Column
 from tests.engine.of_rows import value, values
 
 
@@ -112,3 +114,14 @@ def test_columns_in_plain_and_in_other_forms() -> None:
         Decimal("2.00"),
         None,
     ]
+
+
+def test_a_map_that_is_null_stays_null() -> None:
+    maps = pa.array(
+        [[("a", 1)], None, [], [("b", None), ("c", 3)]], pa.map_(pa.string(), pa.int32())
+    )
+    target = pa.map_(pa.string(), pa.int64())
+    found = evaluate(Cast(Column("m", maps.type), target), pa.table({"m": maps}))
+    assert found.to_pylist() == [[("a", 1)], None, [], [("b", None), ("c", 3)]]
+    part = evaluate(Cast(Column("m", maps.type), target), pa.table({"m": maps.slice(1)}))
+    assert part.to_pylist() == [None, [], [("b", None), ("c", 3)]]

@@ -62,6 +62,7 @@ def values(text: str, kind: str) -> list[Any]:
             datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC),
         ),
         ("3", "TIMESTAMP", datetime.datetime(1970, 1, 1, 0, 0, 3, tzinfo=datetime.UTC)),
+        ("3.5", "TIMESTAMP", datetime.datetime(1970, 1, 1, 0, 0, 3, 500000, datetime.UTC)),
         # What has parts.
         ('["2024-01-01",null]', "ARRAY<DATE>", [datetime.date(2024, 1, 1), None]),
         ('{"A":1}', "STRUCT<a: INT, b: STRING>", {"a": 1, "b": None}),
@@ -101,7 +102,10 @@ def test_values_of_several_kinds(first: str, second: str, kind: str, expected: l
         ("1e300", "INT", "'1e300' in the column x of s is no INT"),
         ("true", "INT", "'true' in the column x of s is no INT"),
         ('"soon"', "TIMESTAMP", "'soon' in the column x of s is no TIMESTAMP"),
+        ("5", "DATE", "the column x of s is a BIGINT, which cannot be a DATE"),
+        ("10000000000000000000", "DATE", "cannot be a DATE"),
         ("5", "ARRAY<INT>", "5 in the column x does not fit ARRAY<INT>"),
+        ('["a"]', "ARRAY<INT>", "the column x of s: .*the value 'a' of type STRING cannot be cast"),
         ("[5]", "MAP<STRING, INT>", r"\[5\] in the column x does not fit MAP<STRING, INT>"),
     ],
 )

@@ -3,12 +3,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import driftline as dl
 from driftline.engine.rank import Method, OrderBy, Rank
 from driftline.model import reference
 from driftline.model.history import History, canonical_history
@@ -144,3 +146,14 @@ def test_rank_is_its_reference_after_every_batch(
         data.draw(st.sampled_from(BATCH_SIZES)),
         data.draw(st.one_of(st.none(), st.integers(0, 5))),
     )
+
+
+@pytest.mark.parametrize("emit", ["perfect", "ordered", "eager"])
+def test_a_batch_in_which_nothing_is_said_goes_with_the_others(emit: Any) -> None:
+    stream = dl.stream("s", {"x": "INT"})
+    row = dl.Row(x=1)
+    events = [dl.Insert(8, 20, row), dl.Retract(8, 20, 8, row), dl.Insert(9, 12, row)]
+    for batch in (1, 3):
+        found = stream.rank("x").run(s=events, batch=batch, emit=emit)
+        assert found.history().to_pylist() == [{"vs": 9, "ve": 12, "x": 1, "rank": 1}]
+        assert found.changes().num_rows > 0

@@ -1,9 +1,12 @@
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 
 from driftline.model.columns import EXTERNAL_CTI, StreamColumns
-from driftline.model.event import Event
+from driftline.model.event import Event, Insert
+from driftline.model.row import Row
 from driftline.model.time import INFINITY
 from tests.build import cti, external_cti, insert, retract
 from tests.disorder import any_events
@@ -54,3 +57,14 @@ def test_given_types() -> None:
 @given(any_events)
 def test_events_go_there_and_back(events: list[Event]) -> None:
     assert StreamColumns.from_events("s", events).to_events() == events
+
+
+def test_a_map_is_given_as_a_dict_or_as_pairs() -> None:
+    kind = pa.map_(pa.string(), pa.list_(pa.int64()))
+    schema = pa.schema([("m", kind), ("s", pa.struct([("n", kind)]))])
+    maps: list[Any] = [{"a": [1]}, [("a", [1])], (), None]
+    events: list[Event] = [Insert(1, 2, Row(m=each, s={"n": each})) for each in maps]
+    found = StreamColumns.from_events("s", events, schema=schema).payload
+    one = [("a", [1])]
+    assert found.column("m").to_pylist() == [one, one, [], None]
+    assert [row["n"] for row in found.column("s").to_pylist()] == [one, one, [], None]

@@ -394,11 +394,11 @@ def _cast(source: Source, rows: pa.Table, column: Column, kind: Any) -> pa.Array
             raise _no_value_of(source, column, kind, cut[0])
     try:
         return evaluate(Cast(column, kind), rows)
-    except EvaluationError:
+    except EvaluationError as error:
         there = evaluate(Cast(column, kind, lenient=True), rows).is_valid()
         misfits = rows.column(0).filter(pc.invert(there)).drop_null()
-        if not len(misfits):
-            raise
+        if not len(misfits):  # it is a part of a value
+            raise PlanError(f"the column {column.name} of {source.name}: {error}") from None
         raise _no_value_of(source, column, kind, misfits[0]) from None
 
 

@@ -48,6 +48,9 @@ from driftline.plan.types import (
 
 _ARROW_BLOCK = 1 << 20
 _MOST_DIGITS = 38
+_LONG = 19
+"""So long an integer may not fit 64 bits."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -225,8 +228,8 @@ def _raw_type(kind: pa.DataType, example: Any) -> pa.DataType | None:
         return DOUBLE
     if is_decimal(kind):
         return kind
-    if is_datetime(kind) and isinstance(example, int):
-        return BIGINT
+    if is_datetime(kind) and isinstance(example, (int, float)):
+        return BIGINT if isinstance(example, int) else DOUBLE
     if kind == BOOLEAN:
         return BOOLEAN
     return None if is_map(kind) else STRING
@@ -254,8 +257,10 @@ def _column(name: str, kind: pa.DataType, values: list[Any]) -> pa.Array:
     """Values as they were read, in a column that can be cast to its type."""
     there = [value for value in values if value is not None]
     raw = _text_type(kind)
-    if is_datetime(kind) and there and all(map(_is_whole, there)):
-        raw, values = BIGINT, [None if value is None else int(value) for value in values]
+    if is_datetime(kind) and there and all(isinstance(value, _Number) for value in there):
+        number = int if all(map(_is_whole, there)) else float
+        values = [None if value is None else number(value) for value in values]
+        raw = BIGINT if number is int else DOUBLE
     elif kind == BOOLEAN and all(isinstance(value, bool) for value in there):
         raw = BOOLEAN
     else:
@@ -285,7 +290,7 @@ def _text_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, _Number) and value.lstrip("-").isdigit()
+    return isinstance(value, _Number) and value.lstrip("-").isdigit() and len(value) < _LONG
 
 
 def _as_text(kind: pa.DataType, value: Any) -> Any:

@@ -64,7 +64,7 @@ class Rank(SnapshotOperator):
         self.order, self.method, self.limit = order, METHODS[method], limit
         self.keep_rank = keep_rank
         self.goes_by_changes = limit is not None and method == "row_number"
-        fields = [*schema, pa.field(name, pa.int32(), nullable=False)] if keep_rank else [*schema]
+        fields = [*schema, pa.field(name, pa.int32())] if keep_rank else [*schema]
         super().__init__(schema, partition, schema.names, pa.schema(fields), level, with_keys=False)
 
     def evaluate(self, pieces: Pieces) -> tuple[Int64s, pa.RecordBatch]:

@@ -331,9 +331,12 @@ def _cast_struct(array: Array, target: Any, lenient: bool) -> Array:
 
 
 def _cast_map(array: Array, target: Any, lenient: bool) -> Array:
-    keys = cast(array.keys, array.type.key_type, target.key_type, lenient)
-    items = cast(array.items, array.type.item_type, target.item_type, lenient)
-    return pa.MapArray.from_arrays(array.offsets, keys, items, target)
+    offsets = array.offsets.to_numpy()
+    first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
+    keys = cast(array.keys.slice(first, count), array.type.key_type, target.key_type, lenient)
+    items = cast(array.items.slice(first, count), array.type.item_type, target.item_type, lenient)
+    mask = None if array.null_count == 0 else pa.array(~valid_mask(array))
+    return pa.MapArray.from_arrays(pa.array(offsets - first), keys, items, target, mask=mask)
 
 
 def _datetime(kind: Any) -> bool:
