@@ -318,6 +318,8 @@ def test_an_expression_that_fails_on_the_data(folder: Path) -> None:
         (["--input", "in.txt"], "in.txt"),
         (["--input", "in.jsonl", "--output", "out.txt"], "the format is told by"),
         (["--input", "in.jsonl", "--output", "no/out.jsonl"], "there is no directory no"),
+        (["--input", "in.jsonl", "--dead-letters", "no/d.jsonl"], "there is no directory no"),
+        (["--input", "in.jsonl", "--time-chart", "no/c.svg"], "there is no directory no"),
         (["--input", "in.jsonl", "--block", "2s"], "block: '2s' is a time span"),
         (["--input", "in.jsonl", "--remember", "x"], "remember: "),
         (["--input", "in.jsonl", "--batch", "0"], "Invalid value"),

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftline.cli.errors import Problem
@@ -52,6 +53,8 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     """Runs all queries of a script."""
     if path == STANDARD_INPUT and any(each.endswith(STANDARD_INPUT) for each in wishes.inputs):
         raise Problem("the script and an input cannot both be standard input")
+    _check_folder("--dead-letters", wishes.dead_letters)
+    _check_folder("--time-chart", wishes.time_chart)
     script = load(path)
     run_queries = runner(runner_name)
     queries = [Query(each.name, each.plan, _consistency(each, wishes)) for each in script.outputs]
@@ -95,6 +98,12 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     say_learned(sources, learned)
     if stopped is not None:
         raise stopped
+
+
+def _check_folder(option: str, path: str | None) -> None:
+    """Refuses at the beginning what could not be written in the end."""
+    if path is not None and not Path(path).parent.is_dir():
+        raise Problem(f"{option}: there is no directory {Path(path).parent}")
 
 
 def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions) -> None:
