@@ -26,19 +26,27 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, get_args
 
+from driftline.arguments import (
+    condition_of,
+    declared,
+    is_whole,
+    lasting,
+    resolved,
+    row_value,
+    several,
+    time_of,
+)
 from driftline.plan import nodes
 from driftline.plan.combining import need_same_time, with_common_types
 from driftline.plan.durations import Duration, ticks
-from driftline.plan.errors import ExpressionError, PlanError
-from driftline.plan.expressions import AggregateCall, Call, Cast, Column, Expression
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import AggregateCall, Call, Column, Expression
 from driftline.plan.lifetimes import is_loose
-from driftline.plan.naming import check_names, parse_aliased, parse_ordered
+from driftline.plan.naming import parse_ordered
 from driftline.plan.resolver import parse_expression, resolve
 from driftline.plan.timing import timing
 from driftline.plan.types import (
-    BIGINT,
     BOOLEAN,
-    VOID,
     Schema,
     is_integer,
     is_orderable,
@@ -92,7 +100,7 @@ def stream(
     has come (`heartbeats="estimate"`), such that a share of at most `late` comes after its guess,
     which ends the waiting of a query with a `block`.
     """
-    schema = _declared(name, columns)
+    schema = declared(name, columns)
     if time is not None:
         found = schema.find(time)
         if not found:
@@ -143,19 +151,13 @@ class Query:
         return self.plan.tree()
 
     def _expression(self, text: str) -> Expression:
-        return self._checked(parse_expression(text, self.schema), text)
+        return row_value(parse_expression(text, self.schema), text)
 
     def _named(self, texts: Sequence[str], named: Mapping[str, str]) -> tuple[nodes.Named, ...]:
         return tuple(
-            nodes.Named(name, self._checked(value, text))
-            for name, value, text in _resolved(texts, named, self.schema)
+            nodes.Named(name, row_value(value, text))
+            for name, value, text in resolved(texts, named, self.schema)
         )
-
-    @staticmethod
-    def _checked(value: Expression, text: str) -> Expression:
-        if value.aggregates():
-            raise PlanError(f"{text}: an aggregate belongs into group_by(…).agg(…)")
-        return value
 
     def select(self, *columns: str, **named: str) -> Query:
         """These columns: `select("symbol", "price * qty AS value", double="2 * price")`."""
@@ -173,7 +175,7 @@ class Query:
 
     def where(self, predicate: str) -> Query:
         """The rows for which a predicate is true."""
-        return Query(nodes.Select(self.plan, _condition(predicate, self.schema)))
+        return Query(nodes.Select(self.plan, condition_of(predicate, self.schema)))
 
     def alias(self, name: str) -> Query:
         """The same rows under another name, for joins: `t.alias("u")` gives `u.price`."""
@@ -193,14 +195,14 @@ class Query:
         if start is not None:
             if duration is None or range is not None or slide is not None:
                 raise PlanError("window(start=…) goes with duration=… alone")
-            begins, lasts = _time(start), _lasting(duration, stamps)
+            begins, lasts = time_of(start), lasting(duration, stamps)
             return Query(nodes.Window(self.plan, "general", start=begins, duration=lasts))
         if range is None:
             raise PlanError("a window needs range=…, or start=… and duration=…")
-        size = _ticks(range, stamps)
+        size = ticks(range, stamps)
         if slide is None:
             return Query(nodes.Window(self.plan, "sliding", size))
-        step = _ticks(slide, stamps)
+        step = ticks(slide, stamps)
         if step == 0:
             raise PlanError("a hopping window needs a slide of at least one tick")
         return Query(nodes.Window(self.plan, "hopping", size, step))
@@ -221,7 +223,7 @@ class Query:
             time = self.schema.key(found[0])
         for name in ("window_start", "window_end"):
             self._new_name(name)
-        every, whole = _ticks(slide, stamps), _ticks(size, stamps)
+        every, whole = ticks(slide, stamps), ticks(size, stamps)
         if every == 0 or whole == 0:
             raise PlanError("a window needs a slide and a size of at least one tick")
         return Query(nodes.WindowColumns(self.plan, every, whole, time))
@@ -253,7 +255,7 @@ class Query:
             raise PlanError(f"a join is one of {known}, not {how!r}")
         self._meets(other, "join")
         if isinstance(on, str) and (not on.isidentifier() or on.lower() in ("true", "false")):
-            condition = _condition(on, self.schema + other.schema)
+            condition = condition_of(on, self.schema + other.schema)
             return Query(nodes.Join(self.plan, other.plan, kind, condition))
         names = [on] if isinstance(on, str) else list(on or ())
         if not names:
@@ -312,7 +314,7 @@ class Query:
 
     def top(self, k: int, by: str | Sequence[str], per: str | Sequence[str] = ()) -> Query:
         """The first k rows by an order (`"price DESC"`), of all rows or per partition."""
-        if not _is_whole(k) or k < 0:
+        if not is_whole(k) or k < 0:
             raise PlanError(f"top needs a number of rows, not {k}")
         return Query(nodes.Rank(self.plan, self._columns(per), self._order(by), name=None, limit=k))
 
@@ -359,14 +361,14 @@ class Query:
             raise PlanError(f"there is a column {name} already: give the new one another name")
 
     def _columns(self, texts: str | Sequence[str]) -> tuple[Expression, ...]:
-        return tuple(self._expression(text) for text in _several(texts))
+        return tuple(self._expression(text) for text in several(texts))
 
     def _order(self, texts: str | Sequence[str]) -> tuple[nodes.OrderItem, ...]:
-        return tuple(self._order_item(text) for text in _several(texts))
+        return tuple(self._order_item(text) for text in several(texts))
 
     def _order_item(self, text: str) -> nodes.OrderItem:
         node, descending, nulls_first = parse_ordered(text)
-        value = self._checked(resolve(node, self.schema), text)
+        value = row_value(resolve(node, self.schema), text)
         if not is_orderable(value.type):
             raise PlanError(f"{text}: one cannot order by a {type_name(value.type)}")
         return nodes.OrderItem(value, descending, nulls_first)
@@ -390,7 +392,7 @@ class Query:
         from driftline.engine.holding import Heartbeat
         from driftline.model.reference.latency import Level
 
-        if batch is not None and (not _is_whole(batch) or batch < 1):
+        if batch is not None and (not is_whole(batch) or batch < 1):
             raise PlanError(f"batch is how many events are taken in at once, not {batch!r}")
         if scheduler not in get_args(Scheduler):
             raise PlanError(f"scheduler is drain or round-robin, not {scheduler!r}")
@@ -402,8 +404,8 @@ class Query:
         stamps = self.plan.timestamps
         options = local.Options(
             Level(emit),
-            _ticks(block, stamps),
-            _ticks(remember, stamps),
+            ticks(block, stamps),
+            ticks(remember, stamps),
             batch or local.DEFAULT_BATCH,
             scheduler,
             keep_open,
@@ -445,7 +447,7 @@ class Grouped:
         schema = self.query.schema
         calls: dict[AggregateCall, str] = {}
         wanted: list[tuple[str, Expression]] = []
-        for name, value, text in _resolved(aggregates, texts, schema):
+        for name, value, text in resolved(aggregates, texts, schema):
             if not value.aggregates():
                 raise PlanError(f"{text} has no aggregate in it")
             for call in value.aggregates():
@@ -489,92 +491,3 @@ class Grouped:
                     f"{column}: {min(stray)} is neither a key of the groups nor in an aggregate"
                 )
         return Query(nodes.Project(grouped, tuple(columns)))
-
-
-def _declared(name: object, columns: Mapping[str, Any]) -> Schema:
-    """The columns of a stream, checked."""
-    if not isinstance(name, str) or not name:
-        raise PlanError(f"a stream needs a name, not {name!r}")
-    if not hasattr(columns, "items"):
-        raise PlanError(f"{name}: give the columns with their types, {{'price': 'DOUBLE', …}}")
-    seen: set[str] = set()
-    for column, kind in columns.items():
-        if column.lower() in seen:
-            raise PlanError(f"{name} has two columns {column}: upper and lower case are the same")
-        seen.add(column.lower())
-        if isinstance(kind, type) or not hasattr(kind, "__str__"):
-            raise PlanError(
-                f"the type of {column} is the name of an SQL type, such as 'DOUBLE', or an Arrow "
-                f"type, not {kind!r}"
-            )
-    check_names(columns)
-    return Schema.of(columns)
-
-
-def _several(texts: str | Sequence[str]) -> Sequence[str]:
-    return [texts] if isinstance(texts, str) else texts
-
-
-def _resolved(
-    texts: Sequence[str], named: Mapping[str, str], schema: Schema
-) -> Iterator[tuple[str, Expression, str]]:
-    """Name, expression and text of each; a text may say its name with AS."""
-    for text in texts:
-        _need_text(text)
-        node, name = parse_aliased(text)
-        value = resolve(node, schema)
-        if name is None:
-            name = value.name.split(".")[-1] if isinstance(value, Column) else text
-        yield name, value, text
-    for name, text in named.items():
-        _need_text(text)
-        yield name, parse_expression(text, schema), text
-
-
-LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
-"""What the expressions of window(start=…, duration=…) are about."""
-
-
-def _time(text: str | int) -> Expression:
-    value = parse_expression(str(text), LIFETIME)
-    if not is_integer(value.type):
-        raise PlanError(f"{text}: a time or a duration is a whole number of ticks")
-    return value
-
-
-def _lasting(duration: Duration, stamps: bool) -> Expression:
-    """A duration, or an expression for one."""
-    if isinstance(duration, str):
-        try:
-            return _time(duration)
-        except ExpressionError:
-            pass  # it is no expression, but perhaps 5 minutes
-    return _time(ticks(duration, stamps) if _is_span(duration) else str(duration))
-
-
-def _is_span(duration: Duration) -> bool:
-    return not isinstance(duration, int)
-
-
-def _ticks(duration: Duration, stamps: bool) -> int:
-    """A duration in ticks; a text without a unit would be microseconds, which nobody means."""
-    if stamps and isinstance(duration, str) and duration.strip().strip("0").isdigit():
-        raise PlanError(f"{duration!r} has no unit: write '5s', '2 min' or '1h'")
-    return ticks(duration, stamps)
-
-
-def _is_whole(number: object) -> bool:
-    return isinstance(number, int)
-
-
-def _need_text(text: object) -> None:
-    if not isinstance(text, str):
-        raise PlanError(f"an expression is written as text, 'price * qty AS value', not {text!r}")
-
-
-def _condition(text: str, schema: Schema) -> Expression:
-    _need_text(text)
-    value = Query._checked(parse_expression(text, schema), text)
-    if value.type not in (BOOLEAN, VOID):
-        raise PlanError(f"{text} is not a condition")
-    return value if value.type == BOOLEAN else Cast(value, BOOLEAN)

@@ -95,17 +95,14 @@ def closing_pairs(
     names = (node.left.schema + node.right.schema).names
     width = len(node.left.schema)
     left, right = names[:width], names[width:]
+    here, there = (delays(each, inserts_only, known) for each in (node.left, node.right))
     found = []
     for part in conjuncts(node.condition):
-        pair = equality(part, frozenset(left), frozenset(right))
-        if pair is None or not all(isinstance(each, Column) for each in pair):
-            continue
-        one, other = (each.name for each in pair if isinstance(each, Column))
-        places = left.index(one), right.index(other)
-        first = delays(node.left, inserts_only, known).get(places[0])
-        second = delays(node.right, inserts_only, known).get(places[1])
-        if first is not None and second is not None:
-            found.append(((places[0], first), (places[1], second)))
+        match equality(part, frozenset(left), frozenset(right)):
+            case Column(name=one), Column(name=other):
+                place, match = left.index(one), right.index(other)
+                if place in here and match in there:
+                    found.append(((place, here[place]), (match, there[match])))
     return found
 
 

@@ -53,6 +53,8 @@ def ticks(duration: Duration, timestamps: bool) -> int:
     if text in ("inf", "infinite", "unbounded", "∞"):
         return INFINITY
     if text.lstrip("+-").isdigit():
+        if timestamps and int(text):  # it would be microseconds, which nobody means
+            raise PlanError(f"{duration!r} has no unit: write '5s', '2 min' or '1h'")
         return _checked(int(text), duration)
     if not timestamps:
         if re.fullmatch(r"[+-]?[\d.]+", text):

@@ -1,0 +1,98 @@
+"""What people give to a query in Python, checked: columns, expressions, conditions, durations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from driftline.plan.durations import Duration, ticks
+from driftline.plan.errors import ExpressionError, PlanError
+from driftline.plan.expressions import Cast, Column, Expression
+from driftline.plan.naming import check_names, parse_aliased
+from driftline.plan.resolver import parse_expression, resolve
+from driftline.plan.types import BIGINT, BOOLEAN, VOID, Schema, is_integer
+
+LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
+"""What the expressions of window(start=…, duration=…) are about."""
+
+
+def declared(name: object, columns: Mapping[str, Any]) -> Schema:
+    """The columns of a stream."""
+    if not isinstance(name, str) or not name:
+        raise PlanError(f"a stream needs a name, not {name!r}")
+    if not hasattr(columns, "items"):
+        raise PlanError(f"{name}: give the columns with their types, {{'price': 'DOUBLE', …}}")
+    seen: set[str] = set()
+    for column, kind in columns.items():
+        if column.lower() in seen:
+            raise PlanError(f"{name} has two columns {column}: upper and lower case are the same")
+        seen.add(column.lower())
+        if isinstance(kind, type):
+            raise PlanError(
+                f"the type of {column} is the name of an SQL type, such as 'DOUBLE', or an Arrow "
+                f"type, not {kind!r}"
+            )
+    check_names(columns)
+    return Schema.of(columns)
+
+
+def several(texts: str | Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts
+
+
+def resolved(
+    texts: Sequence[str], named: Mapping[str, str], schema: Schema
+) -> Iterator[tuple[str, Expression, str]]:
+    """Name, expression and text of each; a text may say its name with AS."""
+    for text in texts:
+        _need_text(text)
+        node, name = parse_aliased(text)
+        value = resolve(node, schema)
+        if name is None:
+            name = value.name.split(".")[-1] if isinstance(value, Column) else text
+        yield name, value, text
+    for name, text in named.items():
+        _need_text(text)
+        yield name, parse_expression(text, schema), text
+
+
+def row_value(value: Expression, text: str) -> Expression:
+    """A value that one row has for itself."""
+    if value.aggregates():
+        raise PlanError(f"{text}: an aggregate belongs into group_by(…).agg(…)")
+    return value
+
+
+def condition_of(text: str, schema: Schema) -> Expression:
+    _need_text(text)
+    value = row_value(parse_expression(text, schema), text)
+    if value.type not in (BOOLEAN, VOID):
+        raise PlanError(f"{text} is not a condition")
+    return value if value.type == BOOLEAN else Cast(value, BOOLEAN)
+
+
+def time_of(text: str | int) -> Expression:
+    """A time, or a number of ticks, of a lifetime."""
+    value = parse_expression(str(text), LIFETIME)
+    if not is_integer(value.type):
+        raise PlanError(f"{text}: a time or a duration is a whole number of ticks")
+    return value
+
+
+def lasting(duration: Duration, stamps: bool) -> Expression:
+    """A duration, or an expression for one."""
+    if isinstance(duration, str):
+        try:
+            return time_of(duration)
+        except ExpressionError:
+            pass  # it is no expression, but perhaps 5 minutes
+    return time_of(duration if isinstance(duration, int) else ticks(duration, stamps))
+
+
+def _need_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise PlanError(f"an expression is written as text, 'price * qty AS value', not {text!r}")
+
+
+def is_whole(number: object) -> bool:
+    return isinstance(number, int)
