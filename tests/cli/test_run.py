@@ -419,7 +419,7 @@ def test_a_duration_without_a_unit_is_refused_where_time_is_a_timestamp(folder: 
     ran = driftline(*given, "--remember", "5")
     assert (ran.code, ran.err) == (
         2,
-        "driftline: remember: 5 has no unit: write 5s, 5min or 5ms\n",
+        "driftline: remember: '5' has no unit: write '5s', '2 min' or '1h'\n",
     )
     assert driftline(*given, "--remember", "0", "--block", "0").code == 0
     assert run(folder, "--input", folder / "in.jsonl", "--remember", "5").code == 0

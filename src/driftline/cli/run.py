@@ -143,8 +143,6 @@ def _check(consistency: Consistency, output: Output) -> None:
     from driftline.plan.errors import PlanError
 
     for name, value in (("block", consistency.block), ("remember", consistency.remember)):
-        if output.plan.timestamps and value.strip().isdigit() and int(value):
-            raise Problem(f"{name}: {value} has no unit: write {value}s, {value}min or {value}ms")
         try:
             ticks(value, output.plan.timestamps)
         except PlanError as error:

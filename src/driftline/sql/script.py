@@ -250,8 +250,8 @@ class _Reader:
             if said not in EMITS:
                 raise refuse(f"emit is {', '.join(EMITS[:-1])} or {EMITS[-1]}, not {said}", value)
         else:
-            with at(value):
-                ticks(said, timestamps=True)
+            with at(value):  # which time it is about is known when a query uses it
+                ticks(said, timestamps=not said.strip().isdigit())
         self.settings[key] = said
 
     def _remark_on_order(self, node: exp.Expr) -> None:
