@@ -33,7 +33,7 @@ from driftline.spark.places import Place
 from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of
 from driftline.spark.tables import are_written, write_tables
 from driftline.spark.ticks import Heard, ticking, ticks
-from driftline.spark.wire import WIRE, to_arrow
+from driftline.spark.wire import WIRE, from_rows, to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -101,13 +101,14 @@ def _native(
 ) -> Callable[[Source], bool]:
     """Of which sources Spark itself runs the stateless beginning: those of which nothing is ever
     set aside, held back or judged by what a filter leaves out. Spark computes in the session's time
-    zone, the engine in UTC."""
-    spark = next(iter(frames.values())).sparkSession
-    utc = spark.conf.get("spark.sql.session.timeZone", "") in UTC
+    zone and mode, the engine in UTC and in ANSI mode."""
+    conf = next(iter(frames.values())).sparkSession.conf
+    alike = conf.get("spark.sql.session.timeZone", "") in UTC
+    alike = alike and conf.get("spark.sql.ansi.enabled", "true") == "true"
 
     def native(source: Source) -> bool:
         reading = readings[source.name]
-        return utc and options.block == 0 and not reading.has_dead_letters(source, options)
+        return alike and options.block == 0 and not reading.has_dead_letters(source, options)
 
     return native
 
@@ -197,11 +198,8 @@ def _columns(targets: Sequence[Target]) -> frozenset[int] | None:
 def _tables(packed: Sequence[DataFrame], place: str) -> str:
     """Write down the parcels of tables that do not change, and that are closed therefore."""
     if not are_written(Place(place)):
-        rows = [row for frame in packed for row in frame.collect()]
-        parcels = [
-            Parcel(row.level, row.port, row.shard, row.origin, INFINITY, row.high, bytes(row.data))
-            for row in rows
-        ]
+        rows = (row for frame in packed for row in frame.drop("label").collect())
+        parcels = [replace(parcel, cti=INFINITY) for parcel in from_rows(rows)]
         write_tables(Place(place), parcels)
     return place
 

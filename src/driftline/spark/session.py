@@ -39,9 +39,12 @@ STREAMING = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
-"""What a query of ours is started with."""
+"""What a query of ours is started with. Rows go to Python so many at a time: with a limit of bytes
+Spark counts these after every row, which takes longer than to send it, and the largest limit says
+that there is none."""
 
 UNCHECKED = {"fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
 """A checkpoint on a local disk without Hadoop's checksum files: it starts a process for each, which

@@ -111,6 +111,7 @@ def ticks(
         "origin": f.lit(0),
         "cti": f.lit(BEGINNING),
         "high": f.unix_millis(f.current_timestamp()),
+        "part": f.lit(0),
         "data": f.lit(b""),
     }
     kinds = (column.split() for column in WIRE.split(", "))
