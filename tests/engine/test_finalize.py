@@ -125,14 +125,14 @@ def test_dead_letters_say_why_and_which_and_are_counted() -> None:
     assert operator.dead[TOO_LATE] == 1
 
 
-def test_a_stream_of_inserts_only_keeps_no_lifetimes() -> None:
+def test_a_stream_of_inserts_only_keeps_nothing() -> None:
     operator = Finalize(P, INFINITY, inserts_only=True)
     output, dead = operator.receive_events(
-        columns([insert(1, None, "a"), retract(1, None, 5, "a")], P)
+        columns([insert(1, None, "a"), retract(1, None, 5, "a"), external_cti(0, 9, 1)], P)
     )
     assert events_of(output) == [insert(1, None, "a")]
-    assert dead.code.tolist() == [NOT_DECLARED]
-    assert len(operator.chains) == 0
+    assert dead.code.tolist() == [NOT_DECLARED, NOT_DECLARED]
+    assert operator.state_size()[0] == 0
 
 
 def test_it_takes_batches_as_well() -> None:

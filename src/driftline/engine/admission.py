@@ -11,7 +11,8 @@ State: the clock, the latest cti, the external ctis, and the sync time of the ch
 which an external cti that comes after them counts. A cti lets external ctis go that are before it
 (only the time they cover is remembered, so that none is promised twice). Of the sync times before
 the latest cti the last COUNTS_KEPT to arrive are kept: an external cti that reaches farther back
-cannot be checked any more, and is a dead letter.
+cannot be checked any more, and is a dead letter. Plain records (`inserts_only`) are never counted,
+and none of their times is kept.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ class Admission:
         """Events in order of arrival; or, with what the clock shows after them, events that have
         come at one moment: all are judged by the cti before it. `promised`: the cti that a promise
         had put in force when each came."""
-        self._make_room(len(kind))
+        if not self.inserts_only:
+            self._make_room(len(kind))
         held = self.promises.shape[1]
         external = int(np.count_nonzero(kind == EXTERNAL_CTI))
         promises = np.concatenate([self.promises, np.empty((_FIELDS, external), np.int64)], axis=1)
@@ -228,6 +230,9 @@ def _admit(
             if vs[i] > latest:
                 latest = vs[i]
                 moved = True
+        elif inserts_only and kind[i] != INSERT:
+            code[i] = NOT_DECLARED
+            continue
         elif kind[i] == EXTERNAL_CTI:
             if vs[i] >= ve[i] or vn[i] < 0:
                 code[i] = MALFORMED
@@ -257,9 +262,6 @@ def _admit(
             if vs[i] >= ve[i] or (kind[i] == RETRACT and not vs[i] <= vn[i] < ve[i]):
                 code[i] = MALFORMED
                 continue
-            if kind[i] == RETRACT and inserts_only:
-                code[i] = NOT_DECLARED
-                continue
             sync = vs[i] if kind[i] == INSERT else vn[i]
             if sync < latest:
                 code[i], detail[i] = TOO_LATE, latest
@@ -273,8 +275,9 @@ def _admit(
                     promises[_RECEIVED, place] += 1
                     moved = moved or promises[_RECEIVED, place] == promises[_COUNT, place]
             code[i] = FINE
-            received[kept] = sync
-            kept += 1
+            if not inserts_only:
+                received[kept] = sync
+                kept += 1
             if kind[i] == INSERT:
                 clock = max(clock, vs[i])
         if moved:

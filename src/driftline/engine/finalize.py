@@ -20,7 +20,7 @@ all changes first and then the latest cti.
 State: what `admission` and `chains` say. The part that grows is 24 bytes for every lifetime that
 can still be retracted (about 100 once retracts come): a cti lets those go that end at or before
 it, but a lifetime [vs, ∞) can be retracted for ever. For a stream that is known to take nothing
-back, such as plain records, say `inserts_only`: then no lifetime is kept.
+back, and to count nothing, such as plain records, say `inserts_only`: then nothing is kept.
 """
 
 from __future__ import annotations
