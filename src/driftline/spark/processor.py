@@ -1,34 +1,26 @@
-"""The stateful stage: a shard inside Spark's transformWithStateInPandas.
+"""The stateful stage: what Spark's transformWithStateInPandas is given.
 
-Spark calls it once for every shard and micro-batch, with all parcels for that shard, and keeps its
-store: what is written there becomes true when the micro-batch is committed, and only then. Shards
-are kept from one micro-batch to the next in this process; which process gets a shard is up to
-Spark, so what is kept is checked against the store and brought up to date.
+Spark makes it in a process of its own first, only to hear which state it has. So the engine, which
+takes seconds to load, is not needed for that: the stage is packed until rows come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pyspark.serializers import CPickleSerializer
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
-
-from driftline.engine.parcels import OUTPUT, Parcel
-from driftline.engine.shard import Answer, Stage
-from driftline.engine.state_log import Kept, StateLog
-from driftline.spark.letters import DEAD, letters_to_bytes
-from driftline.spark.places import Place
-from driftline.spark.tables import read_tables
-from driftline.spark.wire import from_pandas, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COUNTERS = "$counters"
+    from driftline.engine.shard import Stage
 
-_kept: dict[str, Kept] = {}
-"""The shards that this process has, by lineage."""
+_PICKLER: Any = CPickleSerializer()
+"""What Spark itself packs functions with."""
 
 _NAME = StructType([StructField("name", StringType())])
 _VALUE = StructType([StructField("value", BinaryType())])
@@ -39,8 +31,13 @@ class StageProcessor(StatefulProcessor):
     takes its own parcels of these in with its first micro-batch."""
 
     def __init__(self, stage: Stage, tables: str | None = None) -> None:
-        self.stage = stage
+        self.packed = _PICKLER.dumps(stage)
         self.tables = tables
+
+    @cached_property
+    def stage(self) -> Stage:
+        stage: Stage = _PICKLER.loads(self.packed)
+        return stage
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.store = _Store(handle)
@@ -48,28 +45,12 @@ class StageProcessor(StatefulProcessor):
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
-        level = self.stage.level
-        parcels = from_pandas(rows)
-        mine = [parcel for parcel in parcels if parcel.level == level]
-        passing = [parcel for parcel in parcels if parcel.level != level]
-        if mine:
-            number = mine[0].shard
-            log = StateLog(self.stage, number, self.store, _kept)
-            if self.tables is not None and log.head.version == 0:
-                mine += read_tables(Place(self.tables), level, number)
-            answer = log.step(mine)
-            passing += answer.parcels
-            passing += _reports(answer, number, level, log.head.to_bytes())
-        yield to_pandas(passing, self.stage.shards)
+        from driftline.spark.stepping import stepped
+
+        yield stepped(self.stage, self.tables, self.store, rows)
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-def _reports(answer: Answer, number: int, level: int, head: bytes) -> Iterator[Parcel]:
-    for name, letters in answer.dead.items():
-        yield Parcel(OUTPUT, DEAD + name, 0, number, data=letters_to_bytes(letters))
-    yield Parcel(OUTPUT, f"{COUNTERS} {level}", 0, number, data=head)
 
 
 class _Store:

@@ -35,8 +35,8 @@ from driftline.spark.clock import began_at, run_id
 from driftline.spark.letters import DEAD, letters_from_bytes
 from driftline.spark.pipeline import pipeline
 from driftline.spark.places import folder_for_now
-from driftline.spark.processor import COUNTERS
 from driftline.spark.session import STREAMING, UNCHECKED, configured, on_disk
+from driftline.spark.stepping import COUNTERS
 from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.views import TIMES, Moment, change_rows
 

@@ -17,7 +17,7 @@ def run_a_small_query() -> None:
     import numpy as np
     import pyarrow as pa
 
-    import driftline.spark.processor  # noqa: F401
+    import driftline.spark.stepping  # noqa: F401
     from driftline.api import stream
     from driftline.engine.local import Options
     from driftline.engine.shard import Shard
