@@ -270,6 +270,7 @@ def test_consistency_blocks_until_it_is_sure() -> None:
         (lambda: NUMBERS.rank("x", name="K"), "there is a column K already"),
         (lambda: NUMBERS.over("sum(x) AS x"), "there is a column x already"),
         (lambda: dl.stream("s", {"x": "INT"}, time="t"), "no such column"),
+        (lambda: dl.stream("s", {"x": "INT"}, time=5), "no such column"),  # type: ignore[arg-type]
         (TOTALS.run, "no input for it was given"),
         (lambda: TOTALS.run(trades=ROWS, other=ROWS), "reads only trades"),
         (lambda: TOTALS.run(trades="nowhere.csv"), "there is no such file"),

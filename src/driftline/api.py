@@ -40,6 +40,7 @@ from driftline.plan import nodes
 from driftline.plan.combining import need_same_time, with_common_types
 from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
+from driftline.plan.explode import Explode
 from driftline.plan.expressions import AggregateCall, Call, Column, Expression
 from driftline.plan.lifetimes import is_loose
 from driftline.plan.naming import parse_ordered
@@ -102,7 +103,7 @@ def stream(
     """
     schema = declared(name, columns)
     if time is not None:
-        found = schema.find(time)
+        found = schema.find(str(time))
         if not found:
             raise PlanError(f"the time of {name} is to be {time}, but it has no such column")
         time = found[0].name
@@ -231,6 +232,23 @@ class Query:
     def tumble(self, size: Duration, time: str | None = None) -> Query:
         """The window of each row as columns window_start and window_end; lifetimes stay."""
         return self.hop(size, size, time)
+
+    def explode(
+        self, value: str, *names: str, outer: bool = False, position: bool = False
+    ) -> Query:
+        """Every row once for each item of an ARRAY, or entry of a MAP, with it as further columns,
+        called as Spark calls them (col; key, value; before them pos, if `position` is wanted) or
+        by the names given; with `outer` a row without items is there once, with nulls.
+
+        >>> posts = stream("posts", {"id": "INT", "tags": "ARRAY<STRING>"})
+        >>> print(posts.explode("tags", "tag").explain())
+        explode tags AS tag
+        └─ source posts (id INT, tags ARRAY<STRING>)
+        """
+        made = Explode(self.plan, self._expression(value), names, outer, position)
+        for each in made.added:
+            self._new_name(each.name)
+        return Query(made)
 
     def group_by(self, *keys: str, **named: str) -> Grouped:
         """Groups, for `agg`: `group_by("symbol", hour="date_trunc('HOUR', ts)")`."""

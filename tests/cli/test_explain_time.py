@@ -71,3 +71,4 @@ def test_a_chart_in_a_format_that_is_not_known(folder: Path) -> None:
     done = driftline("run", script, "-i", f"s={folder / 's.jsonl'}", "--time-chart", "x.gif")
     assert done.code == 2
     assert ".svg or .png" in done.err
+    assert not done.out  # before anything was read

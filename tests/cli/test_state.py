@@ -42,3 +42,39 @@ def test_a_table_on_a_terminal(checkpoint: Path) -> None:
 def test_what_is_no_checkpoint(tmp_path: Path) -> None:
     assert "it is no checkpoint of a query" in driftline("state", tmp_path).err
     assert "there is no such path" in driftline("state", tmp_path / "x").err
+
+
+def test_a_query_that_has_just_begun(tmp_path: Path) -> None:
+    Checkpoint(str(tmp_path)).claim({"result": QUERY.plan}, Options(), 2)
+    (tmp_path / "state.json.half").write_text("{")  # as a crash leaves it
+    done = driftline("state", tmp_path)
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"driftline: {tmp_path}: no micro-batch has been completed yet\n"
+
+
+def test_what_is_near_a_checkpoint(
+    checkpoint: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (checkpoint / "spark").mkdir()
+    foreign, several = tmp_path_factory.mktemp("foreign"), tmp_path_factory.mktemp("several")
+    (foreign / "offsets").mkdir()
+    (foreign / "metadata").write_text('{"id":"1"}')
+    for number in ("0", "1"):  # of queries with different settings
+        Checkpoint(str(several / number)).claim({"result": QUERY.plan}, Options(), 2)
+    for place, said in (
+        (checkpoint / "driftline.json", "it is a file: give the directory that --checkpoint was"),
+        (checkpoint / "spark", f"it is a part of a checkpoint: give {checkpoint}"),
+        (several, f"it holds several checkpoints: give one of {several}/0, {several}/1"),
+        (foreign, "it is the checkpoint of another query of Spark, not of Driftline"),
+    ):
+        done = driftline("state", place)
+        assert (done.code, done.out, done.err) == (2, "", f"driftline: {place}: {said}\n")
+
+
+@pytest.mark.parametrize("name", ["driftline.json", "state.json"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "\x00"])
+def test_a_damaged_checkpoint(checkpoint: Path, name: str, text: str) -> None:
+    (checkpoint / name).write_text(text)
+    done = driftline("state", checkpoint)
+    said = f"driftline: {checkpoint}/{name} is damaged: it is no JSON object\n"
+    assert (done.code, done.out, done.err) == (2, "", said)

@@ -113,6 +113,24 @@ def test_directories_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("form", "reason"),
+    [("parquet", "Parquet magic bytes not found"), ("csv", "Expected 3 columns, got 1")],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    query: Path, tmp_path: Path, form: str, reason: str
+) -> None:
+    write(tmp_path / "in", form)
+    empty, broken = (tmp_path / "in" / f"{name}.{form}" for name in ("empty", "broken"))
+    empty.touch()
+    assert driftline("run", query, "-i", f"trades={tmp_path / 'in'}").code == 0
+    broken.write_text("symbol,qty,ts\nbroken\n")
+    done = driftline("run", query, "-i", f"trades={tmp_path / 'in'}")
+    assert done.code == 2
+    assert done.err.startswith(f"driftline: {broken}: ")
+    assert reason in done.err
+
+
+@pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (["-i", "trades=kafka://h:1/t"], "kafka://h:1/t is for --runner spark"),

@@ -125,3 +125,8 @@ def test_a_map_that_is_null_stays_null() -> None:
     assert found.to_pylist() == [[("a", 1)], None, [], [("b", None), ("c", 3)]]
     part = evaluate(Cast(Column("m", maps.type), target), pa.table({"m": maps.slice(1)}))
     assert part.to_pylist() == [None, [], [("b", None), ("c", 3)]]
+
+
+def test_a_text_of_38_digits_is_a_decimal() -> None:
+    text = "9999999999999999999999999999.5000000000"
+    assert value(f"CAST('{text}' AS DECIMAL(38,10))") == Decimal(text)

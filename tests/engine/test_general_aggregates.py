@@ -27,7 +27,15 @@ from tests.engine.held_snapshots import BATCH_SIZES, hold, said_by
 LONG, DOUBLE, TEXT, BOOL = pa.int64(), pa.float64(), pa.string(), pa.bool_()
 MONEY, MONEY_SUM, MONEY_AVG = pa.decimal128(9, 2), pa.decimal128(19, 2), pa.decimal128(13, 6)
 SCHEMA = pa.schema(
-    [("k", TEXT), ("i", LONG), ("f", DOUBLE), ("m", MONEY), ("s", TEXT), ("b", BOOL)]
+    [
+        ("k", TEXT),
+        ("i", LONG),
+        ("f", DOUBLE),
+        ("m", MONEY),
+        ("s", TEXT),
+        ("b", BOOL),
+        ("p", pa.struct([("x", DOUBLE), ("y", DOUBLE)])),
+    ]
 )
 KX = pa.schema([("k", TEXT), ("x", LONG)])
 FLOATS = [0.1, 0.2, 0.3, -0.0, 0.0, 1e16, -1e16, 3.5, 1e308, math.inf, -math.inf, math.nan]
@@ -40,6 +48,15 @@ COLUMNS: dict[str, st.SearchStrategy[Value]] = {
     ),
     "s": st.sampled_from(["", "a", "ab", "é", "\U0001f600", None]),
     "b": st.sampled_from([True, False, None]),
+    "p": st.one_of(
+        st.none(),
+        st.fixed_dictionaries(
+            {"x": st.sampled_from([0.1, 0.2, 1e9, -3.5, 1e308]), "y": st.sampled_from(FLOATS)}
+        ).map(lambda pair: Row(x=pair["x"], y=pair["y"])),
+        st.fixed_dictionaries(
+            {"x": st.sampled_from([0.1, 0.2, 0.7, -3.5]), "y": st.floats(-2, 2)}
+        ).map(lambda pair: Row(x=pair["x"], y=pair["y"])),
+    ),
 }
 
 
@@ -120,6 +137,7 @@ def cases() -> dict[str, tuple[Aggregate, of.Aggregate]]:
         add("first", name, kind, of.first)
         add("last", name, kind, of.last)
         add("array_agg", name, pa.list_(kind), of.array_agg)
+        add("mode", name, kind, of.mode)
     sums, averages = {"m": MONEY_SUM, "i": LONG}, {"m": MONEY_AVG}
     for name in "ifm":
         add("sum", name, sums.get(name, DOUBLE), of.sum_)
@@ -130,6 +148,12 @@ def cases() -> dict[str, tuple[Aggregate, of.Aggregate]]:
         add("stddev_pop", name, DOUBLE, of.stddev_pop)
         add("median", name, DOUBLE, of.median)
         add("percentile", name, DOUBLE, lambda a: of.percentile(a, 0.3), parameter=0.3)
+        add(
+            "percentile_disc", name, SCHEMA.field(name).type,
+            lambda a: of.percentile_disc(a, 0.3), parameter=0.3,
+        )  # fmt: skip
+    add("covar_pop", "p", DOUBLE, of.covar_pop)
+    add("covar_samp", "p", DOUBLE, of.covar_samp)
     add("user_defined", "s", TEXT, lambda a: of.user_defined(Longest(), a), definition=Longest())
     for function, expected in (("first", of.first), ("last", of.last)):
         found[f"{function}_only"] = (
@@ -240,7 +264,8 @@ def test_a_sum_that_does_not_fit_is_an_error(
 @pytest.mark.parametrize(
     ("aggregate", "reason"),
     [
-        (Aggregate("a", "mode", "x", LONG), "there is no aggregate 'mode'"),
+        (Aggregate("a", "kurtosis", "x", LONG), "there is no aggregate 'kurtosis'"),
+        (Aggregate("a", "covar_pop", "x", LONG), "needs pairs of doubles"),
         (Aggregate("a", "sum", None, LONG), "sum needs an argument"),
         (Aggregate("a", "sum", "k", LONG), "sum needs numbers, and k is string"),
         (Aggregate("a", "percentile", "x", DOUBLE, parameter=2.0), "a share from 0 to 1, not 2.0"),

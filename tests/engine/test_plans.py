@@ -123,6 +123,21 @@ ONE: dict[str, Callable[[Both], Both]] = {
             lambda row: {"k": row["k"], "x": (1 if row["x"] is None else row["x"]) + 1},
         ),
     ),
+    "explode": lambda p: Both(
+        p.query.explode("array(x, 1)", "y").select("k", "y AS x"),
+        lambda s, t: ref.project(
+            ref.explode(p.meaning(s, t), lambda row: [{"y": row["x"]}, {"y": 1}]),
+            lambda row: {"k": row["k"], "x": row["y"]},
+        ),
+    ),
+    "mode": lambda p: Both(
+        p.query.group_by("k").agg("mode(x) AS x"),
+        lambda s, t: ref.group_by(p.meaning(s, t), {"k": k}, {"x": aggregates.mode(x)}),
+    ),
+    "min by": lambda p: Both(
+        p.query.group_by("k").agg("max_by(x, -x) AS x"),
+        lambda s, t: ref.group_by(p.meaning(s, t), {"k": k}, {"x": aggregates.min_(x)}),
+    ),
     "distinct": lambda p: Both(p.query.distinct(), lambda s, t: ref.distinct(p.meaning(s, t))),
     "sum": lambda p: Both(
         p.query.group_by("k").agg("sum(x) AS x"),

@@ -255,13 +255,13 @@ def test_what_cannot_wait_is_refused(query: dl.Query, heartbeat: Heartbeat, reas
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_tick_lets_a_timeout_pass(ordered: bool) -> None:
     """First that of the source that is silent for longer, unless all came at one moment."""
-    columns = {"k": "STRING", "x": "BIGINT", "t": "BIGINT", "got": "BIGINT"}
-    bounds = {"source": "k", "disorder": 3, "timeout": 5, "arrival": "got"}
-    stream = dl.stream("s", columns, time="t", **bounds)  # type: ignore[arg-type]
+    columns = {"k": "STRING", "x": "BIGINT", "t": "BIGINT"}
+    stream = dl.stream("s", columns, time="t", source="k", disorder=3, timeout=5)
     query = stream.group_by("k").agg("sum(x) AS x").agg("sum(x) AS x").plan
     source = query.sources()["s"]
-    rows = [("a", 1, 10, 100), ("b", 2, 40, 101)]
+    rows = [("a", 1, 10), ("b", 2, 40)]
     events = events_from(source, [dict(zip(columns, row, strict=True)) for row in rows])
+    events = replace(events, clock=np.array([100, 101]))
     nothing = {"s": events.slice(0, 0)}
     reading = {"s": Reading(plain=True, ordered=ordered)}
     cluster = Cluster(query, reading, Options(), 2)
@@ -272,6 +272,19 @@ def test_a_tick_lets_a_timeout_pass(ordered: bool) -> None:
         cluster.step(nothing, 1, clock)
         cluster.move()
         assert (clock, cluster.final) == (clock, final)
+
+
+def test_a_tick_is_none_for_rows_that_have_a_clock_of_their_own() -> None:
+    columns = {"k": "STRING", "t": "BIGINT", "got": "BIGINT"}
+    bounds = {"source": "k", "disorder": 3, "timeout": 5, "arrival": "got"}
+    stream = dl.stream("s", columns, time="t", **bounds)  # type: ignore[arg-type]
+    source = stream.plan.sources()["s"]
+    first, late = (events_from(source, [{"k": "a", "t": t, "got": t}]) for t in (10, 9))
+    cluster = Cluster(stream.plan, {"s": Reading(plain=True, ordered=True)}, Options(), 2)
+    cluster.step({"s": first}, 1)
+    cluster.step({"s": first.slice(0, 0)}, 1, 10**12)
+    assert sum(map(len, cluster.step({"s": late}, 1))) == 1
+    assert not cluster.dead
 
 
 def test_a_tick_ends_the_waiting_for_a_guess() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,6 +84,17 @@ def test_when_all_pause_the_timeout_says_that_all_has_come() -> None:
     assert told(rows, **bounds).ctis == [42, 43]
 
 
+def test_what_is_never_there_promises_nothing() -> None:
+    rows = records(("a", INFINITY, 0), ("a", 5, 1), ("a", 3, 2))
+    assert told(rows, source="id", disorder=4) == Told([1], [0])
+
+
+def test_clocks_from_before_1970_and_beyond_all_years() -> None:
+    rows = records(("a", 9, -500), ("a", 5, -499), ("a", 6, -400), ("a", 8, 2**63 - 1))
+    found = told(rows, source="id", disorder=4, timeout=50, arrival="at")
+    assert found.late == [2, 3]  # all was silent for the timeout
+
+
 def guessed(rows: list[dict[str, object]], **bounds: Any) -> list[int]:
     """How many rows have been let go after each record, by guesses alone."""
     stream = dl.stream("s", COLUMNS, time="ts", **bounds)
@@ -135,6 +148,62 @@ def test_promises_do_not_depend_on_how_input_is_cut(
     one, other = told(rows, 1, **bounds), told(rows, batch, **bounds)
     assert one.late == other.late
     assert one.ctis[-1:] == other.ctis[-1:]
+
+
+@settings(max_examples=60)
+@given(rows=st.tuples(ROWS, ROWS), bounds=st.tuples(BOUNDS, BOUNDS), batch=st.integers(1, 20))
+def test_what_comes_on_one_stream_makes_nothing_late_on_another(
+    rows: tuple[list[dict[str, object]], ...], bounds: tuple[dict[str, Any], ...], batch: int
+) -> None:
+    """One may be farther on in time at the same row, or have no clock at all."""
+    one, other = (dl.stream(name, COLUMNS, time="ts", **bound)
+                  for name, bound in zip("st", bounds, strict=True))  # fmt: skip
+    late: dict[str, list[int]] = {"s": [], "t": []}
+    inputs = dict(zip("st", rows, strict=True))
+    for output in run(one.union(other).plan, inputs, Options(batch=batch, keep_open=True)):
+        for name, letters in output.dead.items():
+            late[name] += letters.number.tolist()
+    assert late["s"] == told(rows[0], **bounds[0]).late
+    assert late["t"] == told(rows[1], **bounds[1]).late
+
+
+def test_the_arrival_column_is_the_clock_of_a_log_too(tmp_path: Path) -> None:
+    rows = records(("a", 10, 0), ("b", 5, 1), ("a", 11, 60), ("b", 6, 61))
+    bounds: dict[str, Any] = {"source": "id", "disorder": 5, "timeout": 50, "arrival": "at"}
+    events = [
+        *(
+            {"stream": "s", "kind": "insert", "vs": row["ts"], "ve": None, "row": row}
+            for row in rows
+        ),
+        {"stream": "s", "kind": "cti", "t": 3},
+    ]
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(map(json.dumps, events)), encoding="utf-8")
+    of_log = dl.stream("s", COLUMNS, **bounds).run({"s": path}, batch=1)
+    assert of_log.dead_letters == {"s": 1}
+    assert len(told(rows, **bounds).late) == 1
+
+
+def test_logs_share_a_clock_but_none_goes_beyond_its_own_next_event(tmp_path: Path) -> None:
+    def log(name: str, *events: tuple[int, int]) -> Path:
+        insert = {"stream": name, "kind": "insert", "ve": None, "row": {"id": "x"}}
+        lines = [json.dumps(insert | {"vs": vs, "at": at}) for vs, at in events]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("\n".join(lines))
+        return path
+
+    bounds: dict[str, Any] = {"source": "id", "disorder": 5, "timeout": 10}
+    slow, fast = (dl.stream(name, {"id": "STRING"}, **bounds) for name in ("slow", "fast"))
+    inputs = {
+        "slow": log("slow", (100, 0), (101, 100), (102, 200), (103, 300)),
+        "fast": log("fast", (100, 0), (98, 1), (99, 2)),
+    }
+    ctis, dead = [], []
+    for output in run(slow.union(fast).plan, inputs, Options(batch=1, keep_open=True)):
+        ctis.append(output.batch.cti)
+        dead += list(output.dead.values())
+    assert not dead
+    assert max(ctis) == 101  # nothing more of fast, for the timeout: all of it has come
 
 
 @settings(max_examples=60)

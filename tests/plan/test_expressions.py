@@ -185,17 +185,14 @@ def test_types_of_results(text: str, kind: str) -> None:
         ("var_pop(p)", "DOUBLE"),
         ("median(i)", "DOUBLE"),
         ("percentile(i, 0.5)", "DOUBLE"),
-        ("percentile(i, array(0.25, 0.75))", "ARRAY<DOUBLE>"),
         ("percentile_cont(0.5) WITHIN GROUP (ORDER BY i)", "DOUBLE"),
         ("approx_percentile(i, 0.5)", "INT"),
         ("first(s)", "STRING"),
         ("last(s) IGNORE NULLS", "STRING"),
         ("array_agg(i)", "ARRAY<INT>"),
         ("collect_set(s)", "ARRAY<STRING>"),
-        ("max_by(s, i)", "STRING"),
         ("bool_or(b)", "BOOLEAN"),
         ("any(b)", "BOOLEAN"),
-        ("string_agg(s, ',')", "STRING"),
         ("sum(i) FILTER (WHERE b)", "BIGINT"),
     ],
 )
@@ -204,6 +201,23 @@ def test_aggregates(text: str, kind: str) -> None:
     assert isinstance(found, AggregateCall)
     assert type_name(found.type) == kind
     assert parse(found.sql()) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "calls"),
+    [
+        ("percentile(i, array(0, 0.75))", "ARRAY<DOUBLE>", ["count", "percentile", "percentile"]),
+        ("max_by(s, i)", "STRING", ["max"]),
+        ("min_by(s, i) FILTER (WHERE b)", "STRING", ["min"]),
+        ("string_agg(s, ',')", "STRING", ["count", "array_agg"]),
+        ("corr(i, d)", "DOUBLE", ["covar_pop", "stddev_pop", "stddev_pop"]),
+        ("approx_count_distinct(s)", "BIGINT", ["count"]),
+    ],
+)
+def test_aggregates_that_are_written_with_others(text: str, kind: str, calls: list[str]) -> None:
+    found = parse(text)
+    assert type_name(found.type) == kind
+    assert [call.function for call in found.aggregates()] == calls
 
 
 def test_aggregates_inside_an_expression_are_listed_once() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from driftline.plan.errors import PlanError
-from driftline.plan.timing import LATE, Timing, timing
+from driftline.plan.timing import LATE, LONGEST, Timing, timing
 from driftline.plan.types import Schema
 
 SCHEMA = Schema.of({"id": "STRING", "ts": "TIMESTAMP", "got": "TIMESTAMP", "n": "INT"})
@@ -36,13 +36,26 @@ def test_the_share_that_may_be_late(said: Any, share: float) -> None:
     assert timing(SCHEMA, True, late=said).late == pytest.approx(share)
 
 
+def test_a_timeout_without_end_is_none() -> None:
+    assert timing(SCHEMA, True, disorder=0, timeout="inf").timeout is None
+    assert timing(SCHEMA, True, disorder=0, timeout=2**63 - 1).timeout is None
+    assert timing(SCHEMA, True, disorder=0, latency="inf").latency == LONGEST
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [
         ({"latency": "2s"}, "latency says nothing without disorder"),
         ({"skew": 1, "disorder": 1}, "skew is about several sources"),
         ({"sources": 2, "disorder": 1}, "sources is about several sources"),
-        ({"sources": 0, "source": "id", "disorder": 1}, "at least 1"),
+        ({"sources": 0, "source": "id", "disorder": 1}, "a whole number from 1 on"),
+        ({"sources": "-1", "source": "id", "disorder": 1}, "how many there are.*not '-1'"),
+        ({"sources": "many", "source": "id", "disorder": 1}, "how many there are"),
+        ({"source": ["id"], "disorder": 1}, "source is a text"),
+        ({"arrival": 7}, "arrival is a text"),
+        ({"heartbeats": True}, "heartbeats is a text"),
+        ({"late": 0.1, "disorder": 1}, "late is about heartbeats that are estimated"),
+        ({"timeout": "5s", "heartbeats": "none"}, "a timeout makes heartbeats"),
         ({"source": "sensor"}, "the source is to be sensor, but the columns are id, ts, got, n"),
         ({"arrival": "id"}, "the arrival clock is to be id, a STRING"),
         ({"heartbeats": "often"}, "estimate or none, not 'often'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 import driftline as dl
 from driftline.engine.local import Options
 from driftline.plan.errors import PlanError
-from driftline.spark.checkpoint import Checkpoint
+from driftline.spark.checkpoint import Checkpoint, describe
+from driftline.spark.pipeline import OWN_STEPS
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
 PLANS = {"result": S.where("x > 0").plan}
@@ -47,6 +49,11 @@ def test_another_plan_is_shown(tmp_path: Path) -> None:
     checkpoint.claim(PLANS, OPTIONS, 2)
     with pytest.raises(PlanError, match="the plan of result had .*x > 0.* and has .*x > 1"):
         checkpoint.claim({"result": S.where("x > 1").plan}, OPTIONS, 2)
+    # Only what is new is shown, not all that stands further to the right.
+    with pytest.raises(PlanError, match="the plan of result has “distinct” now"):
+        checkpoint.claim({"result": S.where("x > 0").distinct().plan}, OPTIONS, 2)
+    with pytest.raises(PlanError, match="the plan of result had “select .*” and has not now"):
+        checkpoint.claim({"result": S.plan}, OPTIONS, 2)
 
 
 def test_other_bounds_are_another_query(tmp_path: Path) -> None:
@@ -61,3 +68,28 @@ def test_other_bounds_are_another_query(tmp_path: Path) -> None:
         checkpoint.claim(plans(disorder=3, timeout="5s"), OPTIONS, 2)
     with pytest.raises(PlanError, match="and are not known now"):
         checkpoint.claim(plans(), OPTIONS, 2)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ("records", "events", "s was read as records and is read as events now"),
+        (f"records {OWN_STEPS}", "records", "Spark ran the first steps of s in UTC and in ANSI"),
+        (f"records {OWN_STEPS}", "a table", "s was read as records with .* as a table now"),
+    ],
+)
+def test_another_reading_is_another_query(tmp_path: Path, before: str, now: str, said: str) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    assert checkpoint.has_own_steps()
+    checkpoint.claim(PLANS, OPTIONS, 2, {"s": before})
+    assert checkpoint.has_own_steps() == (OWN_STEPS in before)
+    with pytest.raises(PlanError, match=said):
+        checkpoint.claim(PLANS, OPTIONS, 2, {"s": now})
+    with pytest.raises(PlanError, match="the plan of result had .*x > 0.* and has .*x > 1"):
+        checkpoint.claim({"result": S.where("x > 1").plan}, OPTIONS, 2, {"s": now})
+
+
+def test_what_other_versions_wrote_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "driftline.json").write_text(json.dumps(describe(PLANS, OPTIONS, 2)))
+    with pytest.raises(PlanError, match="it was written by another version of Driftline"):
+        Checkpoint(str(tmp_path)).claim(PLANS, OPTIONS, 2, {"s": "records"})

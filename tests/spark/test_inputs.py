@@ -14,10 +14,11 @@ import pytest
 import driftline as dl
 from driftline.cli.errors import Problem
 from driftline.cli.streams import Streamed, streamed
-from driftline.engine.source_parcels import CLOCK, KIND, VS
+from driftline.engine.source_parcels import CLOCK, KIND, TEXT, VS
 from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT
 from driftline.model.time import INFINITY
+from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
 from driftline.spark.inputs import (
     UNREADABLE,
@@ -86,6 +87,9 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
     assert good == [(INSERT, 1, "A", 3, 1), (INSERT, 7, None, 5, 7)]
     bad = [row[2:4] for row in found if row[0] == UNREADABLE]
     assert bad == ([] if form == "parquet" else [("B", None)])
+    if form != "parquet":  # what stood there is kept
+        texts = [row[TEXT] for row in spark.table(f"read_{form}").collect() if row[TEXT]]
+        assert texts == ["2,y,many,B" if form == "csv" else json.dumps(rows[1])]
 
     assert not is_closed(control)
     close(control)
@@ -166,6 +170,15 @@ def test_lines_of_a_log() -> None:
     assert log_batch(b'{"stream":"trades","kind":"cti","t":4}', TRADES, "trades").num_rows == 1
     assert log_batch(b"", TRADES, "trades").num_rows == 0
     assert log_batch(b"", TRADES, "trades").schema == found.schema
+    assert found[TEXT].to_pylist() == [None, None, "what?"]
+
+
+def test_times_of_a_log_that_the_stream_does_not_have() -> None:
+    line = LOG.splitlines()[0].replace('"vs":1', '"vs":"2026-01-01T00:00:00Z"').encode()
+    stamped = dl.stream("trades", {"symbol": "STRING", "qty": "INT"}, timestamps=True)
+    assert log_batch(line, stamped.plan.sources()["trades"], "trades").num_rows == 1
+    with pytest.raises(PlanError, match="the times of trades are timestamps, and the query takes"):
+        log_batch(line, TRADES, "trades")
 
 
 def test_a_directory_of_logs_is_a_stream_for_each_of_theirs(spark: Any, tmp_path: Path) -> None:

@@ -59,11 +59,11 @@ def alive(group: int) -> list[str]:
 @pytest.mark.slow
 def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
     (tmp_path / "query.sql").write_text(QUERY)
-    trades, out = tmp_path / "trades", tmp_path / "out.jsonl"
+    trades, out, dead = tmp_path / "trades", tmp_path / "out.jsonl", tmp_path / "dead.jsonl"
     trades.mkdir()
     add(trades, "1.csv", "symbol,qty,ts\nA,3,1\nB,-1,2\nA,5,7\n")
     running = subprocess.Popen(
-        command(tmp_path, "--follow", "--output", str(out)),
+        command(tmp_path, "--follow", "--output", str(out), "--dead-letters", str(dead)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -72,20 +72,25 @@ def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
         wait_for(
             lambda: running.poll() is not None or (out.exists() and '"qty":8' in out.read_text())
         )
-        add(trades, "2.csv", "symbol,qty,ts\nC,4,9\n")
+        add(trades, "2.csv", "symbol,qty,ts\nC,4,9\nD,many,9\n")
         wait_for(lambda: running.poll() is not None or '"qty":4' in out.read_text())
         wait_for(lambda: running.poll() is not None or '"t":10' in out.read_text())  # all is final
+        assert dead.read_text().count("\n") == 1  # while it runs
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
         said, complained = running.communicate(timeout=PATIENCE)
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
-    assert (running.returncode, said, complained) == (130, b"", b"")
+    assert (running.returncode, said) == (130, b"")
+    one = f"driftline: 1 event of trades came too late or cannot be: in {dead}\n"
+    assert complained.decode() == one
     wait_for(lambda: not alive(running.pid))
 
     add(trades, "3.csv", "symbol,qty,ts\nA,1,11\n")
     table = tmp_path / "table.jsonl"
-    shown = driftline_on_a_terminal(*command(tmp_path, "--table", "--output", str(table))[3:])
+    more = ("--table", "--output", str(table), "--dead-letters", str(dead))
+    shown = driftline_on_a_terminal(*command(tmp_path, *more)[3:])
+    assert dead.read_text().count("\n") == 1  # again, and not a second time
     for part in ("events ·", "taken back", "rows held"):
         assert part in shown, shown
     assert table.read_text().splitlines() == [

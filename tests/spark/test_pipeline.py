@@ -14,10 +14,12 @@ import pytest
 
 import driftline as dl
 from driftline.engine.batch import Batch
+from driftline.engine.holding import Heartbeat
 from driftline.engine.local import history_table
 from driftline.plan.errors import PlanError
 from driftline.plan.lifetimes import is_loose
 from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.session import configured
 
 pytestmark = pytest.mark.spark
 
@@ -140,6 +142,67 @@ def test_shards_that_get_no_rows_hold_nothing_up(spark: Any, tmp_path: Path) -> 
     assert [each.batches["result"].cti for each in said] == [5, 15, 25]
 
 
+@pytest.mark.parametrize("heartbeat", ["operator", "query"])
+def test_rows_wait_for_other_streams(spark: Any, tmp_path: Path, heartbeat: Heartbeat) -> None:
+    """The first and the second are joined, then the third, which is behind: for it the rows of the
+    first wait if there is one heartbeat for the query."""
+    columns = {"symbol": "STRING", "qty": "INT", "ts": "BIGINT"}
+    one, two, three = (
+        dl.stream(name, columns, time="ts", disorder=0).window(range=9)
+        for name in ("one", "two", "three")
+    )
+    first = one.alias("a").join(two.alias("b"), "a.symbol = b.symbol")
+    first = first.select("a.symbol AS symbol", "a.ts AS x", "b.ts AS y")
+    query = first.alias("o").join(three.alias("c"), "o.symbol = c.symbol").select("x", "y", "c.ts")
+    rows: dict[str, list[list[tuple[Any, ...]]]] = {
+        name: [[("A", n, n - behind) for n in range(m, m + 6)] for m in (0, 6)]
+        for name, behind in (("one", 0), ("two", 1), ("three", 5))
+    }
+    frames = {name: streamed(spark, tmp_path / name, parts) for name, parts in rows.items()}
+    asked = dl.on_spark(query, frames, block="inf", heartbeat=heartbeat, shards=2)
+    said = said_by(asked, tmp_path)
+    read = {
+        name: [dict(zip(columns, row, strict=True)) for part in parts for row in part]
+        for name, parts in rows.items()
+    }
+    local = query.run(read, block="inf", heartbeat=heartbeat, keep_open=True)
+    assert table(said, query, "result") == sorted(local.history().to_pylist(), key=repr)
+    waiting = sum(
+        counted["state_rows"]
+        for head in said[-1].heads.values()
+        for name, counted in head["counters"].items()
+        if name.startswith("one") and "align" in name
+    )
+    assert waiting == {"operator": 2, "query": 6}[heartbeat]
+
+
+@pytest.mark.parametrize("first", ["UTC", "Europe/Berlin"])
+def test_a_restart_in_another_session(spark: Any, tmp_path: Path, first: str) -> None:
+    """Spark runs the filter and the product itself in UTC only. State is made after that or before,
+    once for all."""
+    frame = streamed(spark, tmp_path / "trades", ROWS[:1])
+    twice = TRADES.where("qty > 2").select("symbol", "qty * 2 AS qty")
+    query = twice.group_by("symbol").agg("sum(qty) AS qty")
+    asked = dl.on_spark(query, {"trades": frame}, shards=2)
+    with configured(spark, {"spark.sql.session.timeZone": first}):
+        said = said_by(asked, tmp_path)
+    (tmp_path / "more").mkdir()
+    streamed(spark, tmp_path / "more" / "trades", ROWS[1:])
+    for number in range(2):
+        path = tmp_path / "more" / "trades" / f"{number}.parquet"
+        path.rename(tmp_path / "trades" / f"{number + 1}.parquet")
+    if first == "UTC":
+        with (
+            configured(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}),
+            pytest.raises(PlanError, match="Spark ran the first steps of trades in UTC"),
+        ):
+            said_by(asked, tmp_path)
+    said += said_by(asked, tmp_path)
+    rows = [dict(zip(("symbol", "qty", "ts"), row, strict=True)) for part in ROWS for row in part]
+    local = query.run(trades=rows, keep_open=True).history().to_pylist()
+    assert table(said, query, "result") == sorted(local, key=repr)
+
+
 def test_a_table_that_does_not_change(spark: Any, tmp_path: Path) -> None:
     frame = streamed(spark, tmp_path / "trades", ROWS)
     names = spark.createDataFrame([("A", "Alpha"), ("B", "Beta")], "symbol STRING, name STRING")
@@ -147,6 +210,18 @@ def test_a_table_that_does_not_change(spark: Any, tmp_path: Path) -> None:
     said = said_by(dl.on_spark(query, {"trades": frame, "names": names}, shards=2), tmp_path)
     last = [row for row in table(said, query, "result") if row["ve"] is None]
     assert [(row["name"], row["qty"]) for row in last] == [("Alpha", 15), ("Beta", 5)]
+
+
+def test_a_row_of_a_table_that_has_no_time_is_refused(spark: Any, tmp_path: Path) -> None:
+    frame = streamed(spark, tmp_path / "trades", ROWS[:1])
+    names = spark.createDataFrame(
+        [("A", "Alpha", 1), ("B", "Beta", None)], "symbol STRING, name STRING, since BIGINT"
+    )
+    columns = {"symbol": "STRING", "name": "STRING", "since": "BIGINT"}
+    query = TRADES.join(dl.stream("names", columns, time="since"), on="symbol")
+    asked = dl.on_spark(query, {"trades": frame, "names": names}, shards=2)
+    with pytest.raises(PlanError, match="a row of the table names has no time"):
+        said_by(asked, tmp_path)
 
 
 def test_a_row_without_a_time_is_a_dead_letter(spark: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -28,6 +29,21 @@ def test_every_source_has_a_file_for_every_micro_batch(tmp_path: Path) -> None:
     assert a[0][POSITION].to_pylist() == [0, 1]
     b = [pq.read_table(path) for path in sorted(folders["b"].glob("*.parquet"))]
     assert [len(table) for table in b] == [1, 0, 1]
+
+
+def test_logs_that_are_read_one_by_one_come_in_the_order_of_their_clock(tmp_path: Path) -> None:
+    inputs = {"slow": tmp_path / "slow.jsonl", "fast": tmp_path / "fast.jsonl"}
+    for (name, path), step in zip(inputs.items(), (100, 1), strict=True):
+        insert = {"stream": name, "kind": "insert", "ve": None, "row": {"k": 1}}
+        lines = [json.dumps(insert | {"vs": n, "at": step * n}) for n in range(4)]
+        path.write_text("\n".join(lines), encoding="utf-8")
+    sources = {name: dl.stream(name, {"k": "INT"}).plan.sources()[name] for name in inputs}
+    folders = spool(sources, inputs, tmp_path / "spool", 4, keep_open=True)
+    found = {
+        name: [pq.read_table(path)[VS].to_pylist() for path in sorted(folder.glob("*.parquet"))]
+        for name, folder in folders.items()
+    }
+    assert found == {"slow": [[0], [1, 2, 3]], "fast": [[0, 1, 2], [3]]}
 
 
 def test_a_spool_is_written_once(tmp_path: Path) -> None:

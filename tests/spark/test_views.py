@@ -88,6 +88,8 @@ def test_two_current_rows_with_one_key_are_refused() -> None:
         views.upserts(both, ["z"])
     with pytest.raises(PlanError, match=r"needs the names of its key columns"):
         views.upserts(both, [])
+    with pytest.raises(PlanError, match=r"keys is a list of names, such as \['key'\], not a text"):
+        views.upserts(both, "key")
 
 
 @given(

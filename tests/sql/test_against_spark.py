@@ -40,6 +40,10 @@ WINDOWED = [
     "lag(x, -1) IGNORE NULLS OVER (ORDER BY k, y, x)",
     "nth_value(x, 2) IGNORE NULLS OVER (ORDER BY k, y, x)",
     "x - sum(x) OVER (ORDER BY x RANGE BETWEEN CURRENT ROW AND 1 FOLLOWING)",
+    "ntile(3) OVER (ORDER BY k, y, x)",
+    "ntile(2) OVER (PARTITION BY k ORDER BY y, x) + 1",
+    "percent_rank() OVER (PARTITION BY k ORDER BY y)",
+    "cume_dist() OVER (ORDER BY x DESC, y)",
 ]
 """Window functions of t that have one answer, whatever the order of equal rows."""
 
@@ -61,6 +65,19 @@ GROUPED = [
     "FROM t GROUP BY GROUPING SETS ((k, x), (k))",
     "SELECT u.k, t.x, count(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY CUBE (u.k, t.x)",
     "SELECT k, sum(x) AS s FROM t GROUP BY ROLLUP (k) ORDER BY grouping(k) DESC, s, k LIMIT 3",
+    "SELECT k, max_by(y, struct(x, y)) AS a, min_by(x, struct(y, x)) AS b FROM t GROUP BY k",
+    "SELECT k, count_if(x > 0) AS a, bool_and(x > 0) AS b, some(y > 1) AS c FROM t GROUP BY k",
+    "SELECT k, round(covar_pop(x, y), 9) AS a, round(covar_samp(x, y), 9) AS b FROM t GROUP BY k",
+    "SELECT k, round(corr(x, y + x * 2), 6) AS a FROM t GROUP BY k HAVING var_pop(x) > 0",
+    "SELECT k, percentile_disc(0.3) WITHIN GROUP (ORDER BY x) AS a, "
+    "percentile_cont(0.3) WITHIN GROUP (ORDER BY x) AS b, "
+    "percentile(y, array(0.25, 0.9))[1] AS c FROM t GROUP BY k",
+    "SELECT k, approx_count_distinct(x) AS a, sum(DISTINCT x) AS b, avg(DISTINCT y) AS c "
+    "FROM t GROUP BY k",
+    "SELECT k, i FROM t LATERAL VIEW explode(array(x, y)) e AS i",
+    "SELECT k, p, i FROM t LATERAL VIEW OUTER posexplode(if(x > 0, array(x, y), NULL)) AS p, i",
+    "SELECT y, explode(map(k, x)) AS (a, b) FROM t WHERE k IS NOT NULL",
+    "SELECT i, count(*) AS n FROM t, LATERAL explode(array(x, y)) AS e (i) GROUP BY i",
 ]
 OFFSETS = [
     "SELECT * FROM t ORDER BY k, x, y LIMIT 3 OFFSET 2",

@@ -114,9 +114,15 @@ def test_names_of_columns_without_one_are_as_written() -> None:
         ("SELECT k FROM t ORDER BY map(k, x) LIMIT 1", "one cannot order by a MAP @ map("),
         ("SELECT DISTINCT ON (k) k FROM t", "DISTINCT ON is not supported @ SELECT"),
         ("SELECT * EXCEPT (k) FROM t", "* EXCEPT is not supported @ *"),
-        ("SELECT k FROM t QUALIFY k = 'a'", "QUALIFY is not supported @ k = 'a'"),
+        (
+            "SELECT k FROM t QUALIFY k = 'a'",
+            "QUALIFY is about window functions: use WHERE or HAVING @ k = 'a'",
+        ),
         ("SELECT (SELECT max(z) FROM u) FROM t", "a subquery can be in FROM @ SELECT max"),
-        ("SELECT k FROM t LATERAL VIEW explode(k) e AS f", "LATERAL VIEW is not supported @ exp"),
+        (
+            "SELECT k FROM t LATERAL VIEW explode(k) e AS f",
+            "explode takes an ARRAY or a MAP, and k is a STRING @ exp",
+        ),
     ],
 )
 def test_what_is_refused_and_where(text: str, said: str) -> None:

@@ -18,10 +18,11 @@ class Figure4:
     num: int = 0
     falls: int = 0
     tried: int = 0
-    raised: int = 0
+    late: int = 0
+    debt: float = 0.0
     period: float = 0.0
 
-    def observe(self, estimate: float) -> None:
+    def observe(self, estimate: float, too_late: bool = False) -> None:
         before = self.delta
         raised = estimate > self.delta
         self.num += 1
@@ -37,24 +38,30 @@ class Figure4:
         if raised:
             self.falls = 0
         if self.rate is not None:
-            self._adapt(raised, self.rate)
+            self._adapt(raised, raised or too_late, self.rate)
 
     def _fallen(self, lower: bool) -> None:
         self.falls = self.falls + 1 if lower else 0
         if self.falls == 8:
-            self.window = max(self.window // 2, 8)
+            self._halve()
             self.falls = 0
 
-    def _adapt(self, raised: bool, rate: float) -> None:
+    def _halve(self) -> None:
+        if self.debt == 0:
+            self.window = max(self.window // 2, 8)
+
+    def _adapt(self, raised: bool, late: bool, rate: float) -> None:
         if self.tried == 0:
             self.period = self.period or max(self.window, math.ceil(4 / rate))
         self.tried += 1
-        self.raised += raised
-        if raised and self.raised > rate * self.period:
-            self.window *= 2
-        elif self.tried < self.period:
+        self.late += late
+        too_many = self.late > rate * self.period
+        if self.tried < self.period and not (raised and too_many):
             return
-        elif 4 * self.raised < rate * self.period:
-            self.window = max(self.window // 2, 8)
-        self.tried = self.raised = 0
+        self.debt = max(self.debt + self.late - rate * self.tried, 0)
+        if too_many:
+            self.window *= 2
+        elif 4 * self.late < rate * self.period:
+            self._halve()
+        self.tried = self.late = 0
         self.period = max(self.window, math.ceil(4 / rate))

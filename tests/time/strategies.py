@@ -30,4 +30,5 @@ def emissions(draw: st.DrawFn, of: Bounds, tuples: int = 25, closed: bool = True
     random = Random(draw(st.integers(0, 2**32)))
     count = draw(st.integers(1, tuples) | st.just(tuples))
     adversarial = draw(st.booleans())
-    return simulate(of, random, count, closed=closed, adversarial=adversarial)
+    step, leap = draw(st.sampled_from([3, 0, 12])), draw(st.sampled_from([12, 0, 1_000]))
+    return simulate(of, random, count, closed=closed, adversarial=adversarial, step=step, leap=leap)

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftline.time.bounds import Bounds, SkewBound, counted, timed
+from driftline.time.bounds import LONGEST, Bounds, SkewBound, counted, timed
 from driftline.time.closure import closure, is_idempotent, needs_timeout, product, timeout_reason
 from tests.time.strategies import bounds
 
@@ -62,6 +62,12 @@ def test_what_is_counted_comes_last() -> None:
     closed = closure(b)
     assert closed[0, 2] == (SkewBound(2, 5, 3),)
     assert closed[1, 0] == ()  # 3 tuples of source 2, and then source 0: no pair can say it
+
+
+def test_compositions_that_are_beyond_all_numbers_say_nothing() -> None:
+    far = [timed(LONGEST, LONGEST)]
+    b = Bounds.of({(0, 1): far, (1, 0): far}, [LONGEST, 0])
+    assert closure(b) == b
 
 
 def test_timeouts_theorem_3_3() -> None:

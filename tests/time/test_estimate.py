@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from driftline.time.estimate import Estimated, summary
 from tests.time.test_estimated_bounds import arrival_lists, placed
 
 Int64s = NDArray[np.int64]
+Float64s = NDArray[np.float64]
 
 
 def stream(
@@ -46,6 +49,36 @@ def test_no_greater_share_than_the_target_is_late(sources: int, target: float, k
     lag = int(times.max()) - guesses.heartbeat(int(clocks[-1]))
     most = {"steady": 1_000, "spikes": 6_000, "shifts": 1_500, "micro-batches": 3_000}
     assert lag < most[kind]
+
+
+SHAPES: dict[str, Callable[[np.random.Generator, int], Float64s]] = {
+    "none": lambda rng, n: np.zeros(n),
+    "a tenth, after none": lambda rng, n: np.where(
+        (np.arange(n) < n // 4) | (rng.random(n) < 0.9), 0.0, 5_000.0
+    ),
+    "one in a thousand, after none": lambda rng, n: np.where(
+        (np.arange(n) < n // 4) | (rng.random(n) < 0.999), 0.0, 5_000.0
+    ),
+    "every other": lambda rng, n: np.where(rng.random(n) < 0.5, 5_000.0, 0.0),
+    "heavy tail": lambda rng, n: np.minimum(10 * rng.pareto(0.7, n), 1e7),
+    "sudden shift": lambda rng, n: np.where(np.arange(n) < n // 2, 10, 10_000) * rng.random(n),
+    "drift up": lambda rng, n: np.linspace(0, 2_000, n) * rng.random(n),
+    "drift down": lambda rng, n: np.linspace(2_000, 0, n) * rng.random(n),
+    "in bursts": lambda rng, n: np.where(np.arange(n) % 10_000 < 50, 3_000, 5) * rng.random(n),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("target", [0.05, 0.01, 0.001])
+def test_the_target_holds_whatever_the_delays(target: float, shape: str) -> None:
+    """But for what nobody could know: rows that are later than any before them."""
+    rng, events = np.random.default_rng(7), 200_000
+    arrivals = stream(rng, events, 1, SHAPES[shape](rng, events).astype(np.int64))
+    guesses, greatest_ever = Estimated(target=target), Estimated(target=None)
+    for each in (guesses, greatest_ever):
+        each.arrive(*arrivals)
+    unforeseen = int(greatest_ever.violations.sum())
+    assert guesses.violations.sum() <= max(target * events, unforeseen)
 
 
 def test_estimates_fall_when_a_bad_time_is_over() -> None:

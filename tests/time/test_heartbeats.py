@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.testing.sources import Emission
 from driftline.time.bounds import Bounds, counted, timed
 from driftline.time.closure import closure
@@ -67,6 +68,20 @@ def test_the_formula_at_every_clock(data: st.DataObject, closed: bool) -> None:
     for clock, heartbeats in enumerate(told):
         past = [each for each in seen if each.arrived <= clock]
         assert heartbeats == plain(kept, past, clock)
+
+
+@given(st.data(), st.sampled_from([-5_000, BEGINNING + 50_000, INFINITY - 100_000]))
+def test_the_same_wherever_times_lie(data: st.DataObject, moved: int) -> None:
+    b = data.draw(bounds(counted=True))
+    seen = data.draw(emissions(b))
+    there = [replace(each, time=each.time + moved) for each in seen]
+    here = run(HeartbeatGenerator(b, timeout=20), seen, end(seen))
+    told = run(HeartbeatGenerator(b, timeout=20), there, end(seen))
+    expected = [
+        [BEGINNING if each == BEGINNING else each + moved for each in heartbeats]
+        for heartbeats in here
+    ]
+    assert told == expected
 
 
 @settings(max_examples=80)

@@ -20,24 +20,12 @@ def test_the_least_after_every_step(drawn: list[tuple[int, int, int]], timeout: 
     clock = 0
     for source, time, later in drawn:
         clock += later
-        state.make_room(source, 1)
-        live.enqueue(
-            source, clock, time, state.scalars, state.tail, state.due, state.waiting,
-            state.waiting_source,
-        )  # fmt: skip
-        state.last[source] = last[source] = clock
+        state = state.with_room(source, 1)
+        live.hear(source, clock, time, 1, clock, state)
+        last[source] = clock
         greatest[source] = max(greatest.get(source, BEGINNING), time)
-        if state.place[source] == live.OUT:
-            live.join(
-                source, state.scalars, state.effective, state.key, state.place, state.heap
-            )  # fmt: skip
-        live.take_effect(
-            clock, state.scalars, state.effective, state.due, state.waiting, state.waiting_source
-        )
-        least = live.least_live(
-            clock, 1, -1 if timeout is None else timeout, state.scalars, state.effective,
-            state.last, state.key, state.place, state.heap,
-        )  # fmt: skip
+        live.take_effect(clock, state)
+        least = live.least_live(clock, 1, -1 if timeout is None else timeout, state)
         awake = [s for s in last if timeout is None or clock - last[s] < timeout]
         assert least == min((greatest[s] for s in awake), default=BEGINNING)
         state = Sources.restored(state.snapshot())
@@ -46,10 +34,9 @@ def test_the_least_after_every_step(drawn: list[tuple[int, int, int]], timeout: 
 def test_room_is_made_without_losing_what_waits() -> None:
     state = Sources.none()
     for at in range(100):
-        state.make_room(at, 1)
-        queue = state.tail, state.due, state.waiting, state.waiting_source
-        live.enqueue(at, at, 10 * at, state.scalars, *queue)
+        state = state.with_room(at, 1)
+        live.hear(at, at, 10 * at, 1, at, state)
         if at % 3 == 0:
-            live.take_effect(at // 2, state.scalars, state.effective, *queue[1:])
-    live.take_effect(100, state.scalars, state.effective, *queue[1:])
+            live.take_effect(at // 2, state)
+    live.take_effect(100, state)
     assert state.effective[:100].tolist() == [10 * at for at in range(100)]

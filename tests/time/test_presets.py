@@ -114,3 +114,9 @@ def test_mistakes() -> None:
         sensors([1], [0], rate=[0])
     with pytest.raises(ValueError, match="copies of 1"):
         few_duplicates(np.array([0]), [0])
+    with pytest.raises(ValueError, match="2 sources have 1 latencies"):
+        sensors([1, 2], [0])
+    with pytest.raises(ValueError, match="1 shortest times and 2 longest"):
+        global_counter([1], [5, 6], [0])
+    with pytest.raises(ValueError, match="the lag of a skew bound"):
+        uniform(2, 2**62, 2**62, 0)

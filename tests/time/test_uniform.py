@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.testing.sources import Emission, simulate
 from driftline.time.heartbeats import HeartbeatGenerator
 from driftline.time.presets import uniform
@@ -213,6 +213,21 @@ def test_many_sources_cost_little_each() -> None:
         heartbeats.heartbeat(clock)
     assert heartbeats.heartbeat(199) == -4  # source 0 still holds it
     assert heartbeats.heartbeat(1_000) == 100_000 - 3
+
+
+@pytest.mark.parametrize("skew", [None, 0, INFINITY])
+def test_bounds_and_times_at_the_ends_of_64_bits(skew: int | None) -> None:
+    """Nothing overflows: a promise is never above what it follows from."""
+    times = [INFINITY - 1, BEGINNING + 1, 0, INFINITY - 1]
+    for disorder in (0, 1, INFINITY - 1, INFINITY):
+        heartbeats = UniformHeartbeats(disorder=disorder, skew=skew, timeout=2**61, latency=2)
+        for clock, time in enumerate(times):
+            heartbeats.arrive(clock, [clock % 2], [time])
+            told = heartbeats.heartbeat(clock)
+            most = INFINITY - 1 - min(disorder + 1, INFINITY)
+            assert BEGINNING <= told <= most
+            assert (heartbeats.at(clock) <= most).all()
+        assert heartbeats.heartbeat(2**61 + 3) == INFINITY - 1
 
 
 def test_mistakes() -> None:

@@ -19,11 +19,10 @@ from driftline.cli.streams import Streamed
 from driftline.model.time import BEGINNING, show
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from driftline.engine.inputs import RawEvents
     from driftline.engine.source_time import SourceTime
     from driftline.plan.nodes import Source
+    from driftline.time.chart import Chart
 
 MOST_SOURCES = 20
 """So many rows of a table people read; those that are the farthest behind."""
@@ -31,14 +30,11 @@ MOST_SOURCES = 20
 
 @dataclass(frozen=True)
 class Told:
-    """A stream's time, and of each of its records the arrival clock, the time, and the heartbeat
-    that was in force."""
+    """A stream's time, and what a chart of it shows."""
 
     source: Source
     time: SourceTime
-    clocks: NDArray[np.int64]
-    times: NDArray[np.int64]
-    heartbeats: NDArray[np.int64]
+    chart: Chart
 
 
 def explain_time(
@@ -58,31 +54,42 @@ def explain_time(
 
 
 def watched(source: Source, data: Any) -> Told | str:
-    """What the arrival of a stream's records tells; or why nothing can be told."""
-    import numpy as np
-
-    from driftline.engine.inputs import events_from
+    """What the arrival of a stream's records tells; or why nothing can be told. They are read part
+    by part, so that it takes no more memory than the run."""
+    from driftline.engine.chunks import LARGEST_CHUNK, chunks
     from driftline.engine.source_time import SourceTime
     from driftline.model.columns import INSERT
+    from driftline.time.chart import Chart
 
     timing = source.timing
     if isinstance(data, Streamed):
         return "it is read as it comes, which is told for files only"
     if timing.heartbeats == "none":
         return "no heartbeats, as its declaration says"
-    events = events_from(source, data)
-    if events.is_log and not timing.by_source:
-        ctis = int((events.kind != INSERT).sum())
-        return f"that of its event log, which has {ctis:,} events beside inserts"
-    inserts = np.flatnonzero(events.kind == INSERT)
+    time, chart = SourceTime(timing), Chart()
+    for events in chunks(source, data, LARGEST_CHUNK):
+        if events.is_log and not timing.by_source:  # the whole of it
+            others = int((events.kind != INSERT).sum())
+            return f"that of its event log, which has {others:,} events beside inserts"
+        _take(events, time, chart)
+    return Told(source, time, chart)
+
+
+def _take(events: RawEvents, time: SourceTime, chart: Chart) -> None:
+    """What the records of a part, which come after those before it, tell."""
+    import numpy as np
+
+    from driftline.model.columns import INSERT
+
+    first, name = time.came, time.timing.source
+    inserts = np.flatnonzero((events.kind == INSERT) & (events.vs < events.ve))
     rows = events.payload.take(inserts) if events.payload.num_rows else events.payload
-    column = None if timing.source is None else rows.column(timing.source)
+    column = None if name is None else rows.column(name)
     clock = None if events.clock is None else events.clock[inserts]
-    time = SourceTime(timing)
     ctis_before = time.take(events.vs[inserts], column, clock)
     heartbeats = np.where(ctis_before == BEGINNING, BEGINNING, ctis_before - 1)
-    shown = np.arange(len(inserts)) if clock is None else clock
-    return Told(source, time, shown, events.vs[inserts], heartbeats)
+    shown = np.arange(first, time.came) if clock is None else clock
+    chart.take(shown, events.vs[inserts], heartbeats)
 
 
 def _bounds(told: Told) -> str:
@@ -93,8 +100,8 @@ def _bounds(told: Told) -> str:
         return str(Learned(guessed.disorder or 0, guessed.skew or 0, told.time.came, stamps))
     parts = [f"disorder {span(timing.disorder, stamps)}"]
     parts += [] if timing.skew is None else [f"skew {span(timing.skew, stamps)}"]
-    parts += [f"latency {timing.latency} ms"] if timing.latency else []
-    parts += [] if timing.timeout is None else [f"timeout {timing.timeout} ms"]
+    parts += [f"latency {span(1_000 * timing.latency, True)}"] if timing.latency else []
+    parts += [] if timing.timeout is None else [f"timeout {span(1_000 * timing.timeout, True)}"]
     if timing.needs_clock and timing.arrival is None:
         parts.append("but no arrival clock: in a file time stands still (say arrival = 'column')")
     return ", ".join(parts)
@@ -123,19 +130,34 @@ def _print(told: Told) -> None:
         console.print(f"and {len(reports) - MOST_SOURCES:,} sources that are less far behind")
 
 
-def _draw(found: list[Told], path: Path) -> None:
-    from driftline.time.chart import draw
+def check_chart(path: str | None) -> None:
+    """Refuse at the beginning what could not be drawn in the end."""
+    from driftline.time.chart import check
 
+    try:
+        if path is not None:
+            check(Path(path))
+    except ValueError as error:
+        raise Problem(f"--time-chart: {error}") from None
+
+
+def _is_dated(source: Source) -> bool:
+    """Whether the arrival clock is a column of timestamps."""
+    from driftline.plan.types import is_timestamp
+
+    name = source.timing.arrival
+    return name is not None and is_timestamp(source.columns.find(name)[0].type)
+
+
+def _draw(found: list[Told], path: Path) -> None:
     for told in found:
         name = told.source.name
         to = path if len(found) == 1 else path.with_stem(f"{path.stem}-{name}")
         try:
-            draw(
+            told.chart.draw(
                 to,
-                told.clocks,
-                told.times,
-                told.heartbeats,
                 timestamps=told.source.timestamps,
+                dated=_is_dated(told.source),
                 title=f"{name}: {_bounds(told)}",
             )
         except (ValueError, OSError) as error:

@@ -186,19 +186,23 @@ def _read_logs(
 ) -> None:
     unnamed = [each for each in logs if each.name is None]
     parts = [[each] for each in unnamed]
-    found = [_read_log(part, inputs, collect_bad=collect_bad) for part in parts]
+    known = list(sources.items())
+    found = [_read_log(part, known, inputs, collect_bad=collect_bad) for part in parts]
     names = [name for streams in found for name in streams]
     if len(names) > len(set(names)):  # a stream goes on from file to file
         inputs.bad.clear()
-        parts, found = [unnamed], [_read_log(unnamed, inputs, collect_bad=collect_bad)]
+        parts, found = [unnamed], [_read_log(unnamed, known, inputs, collect_bad=collect_bad)]
     for part, streams in zip(parts, found, strict=True):
         _take(streams, part, sources, inputs)
     for name in dict.fromkeys(each.name for each in logs if each.name is not None):
         part = [each for each in logs if each.name == name]
-        streams = _read_log(part, inputs, collect_bad=collect_bad)
         called = next((each.stream for each in part if each.stream), name)
+        read_before = len(inputs.bad)
+        streams = _read_log(part, [(called, sources[name])], inputs, collect_bad=collect_bad)
         if called not in streams and len(streams) == 1:
             (called,) = streams
+            del inputs.bad[read_before:]  # it is read again, with its types
+            streams = _read_log(part, [(called, sources[name])], inputs, collect_bad=collect_bad)
         if streams and called not in streams:
             raise Problem(f"{part[0].shown} has {', '.join(streams)}, but not {called}")
         if called in streams:
@@ -206,8 +210,14 @@ def _read_logs(
 
 
 def _read_log(
-    files: Sequence[_Given], inputs: Inputs, *, collect_bad: bool
+    files: Sequence[_Given],
+    sources: Sequence[tuple[str, Source]],
+    inputs: Inputs,
+    *,
+    collect_bad: bool,
 ) -> dict[str, StreamColumns]:
+    """The streams of logs; those that have such names have columns of the sources' types."""
+    from driftline.engine.log_columns import exact_columns
     from driftline.model.log.bad import BadInput
     from driftline.model.log.reader import scan_log
 
@@ -217,6 +227,7 @@ def _read_log(
             progress=progress,
             only_the_first_bad=not collect_bad,
             valid_streams=False,
+            exact=exact_columns(sources),
         )
     if log.bad and not collect_bad:
         raise BadInput(log.bad[0])

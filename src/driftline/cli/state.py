@@ -21,19 +21,37 @@ def state(place: str) -> None:
     checkpoint = Checkpoint(place)
     known = checkpoint.read()
     if known is None:
-        there = (
-            "it is no checkpoint of a query" if Path(place).exists() else "there is no such path"
-        )
-        raise Problem(f"{place}: {there}")
+        raise Problem(f"{place}: {_what_else(Path(place))}")
+    heads = checkpoint.reported()
     rows = [
         (level, shard, operator, counters)
-        for (level, shard), head in sorted(checkpoint.reported().items())
+        for (level, shard), head in sorted(heads.items())
         for operator, counters in head["counters"].items()
     ]
-    if not sys.stdout.isatty():
+    if not heads:
+        print(f"driftline: {place}: no micro-batch has been completed yet", file=sys.stderr)
+    elif sys.stdout.isatty():
+        _draw(known, heads, rows)
+    else:
         _print_lines(rows)
-        return
-    _draw(known, checkpoint.reported(), rows)
+
+
+def _what_else(place: Path) -> str:
+    """What a path is that is no checkpoint of ours, and what to give instead."""
+    from driftline.spark.checkpoint import FILE
+
+    if not place.exists():
+        return "there is no such path"
+    if not place.is_dir():
+        return "it is a file: give the directory that --checkpoint was"
+    if (place.parent / FILE).is_file():
+        return f"it is a part of a checkpoint: give {place.parent}"
+    parts = sorted(path.parent for path in place.glob(f"*/{FILE}"))
+    if parts:
+        return f"it holds several checkpoints: give one of {', '.join(map(str, parts))}"
+    if (place / "metadata").is_file() and (place / "offsets").is_dir():
+        return "it is the checkpoint of another query of Spark, not of Driftline"
+    return "it is no checkpoint of a query"
 
 
 def _print_lines(rows: list[tuple[int, int, str, dict[str, Any]]]) -> None:

@@ -134,14 +134,25 @@ def _form_of(folder: Path) -> Form:
 
 def read_here(source: Source, given: Streamed) -> Iterator[Any]:
     """The records of a directory as Arrow batches, file after file: for the local runner."""
-    from driftline.engine.chunks import LARGEST_CHUNK, parts
-    from driftline.engine.inputs import json_records
-
     if given.kind != "files" or "://" in given.place:
         raise Problem(f"--input {source.name}={given.shown} is for --runner spark")
     return itertools.chain.from_iterable(
-        [json_records(source, path).table]
-        if given.form == "json"
-        else parts(source, path, LARGEST_CHUNK)
-        for path in files_of(Path(given.place))
+        _read_file(source, path, given.form) for path in files_of(Path(given.place))
     )
+
+
+def _read_file(source: Source, path: Path, form: Form) -> Iterator[Any]:
+    import pyarrow as pa
+
+    from driftline.engine.chunks import LARGEST_CHUNK, parts
+    from driftline.engine.inputs import json_records
+
+    if path.stat().st_size == 0:
+        return
+    try:
+        if form == "json":
+            yield json_records(source, path).table
+        else:
+            yield from parts(source, path, LARGEST_CHUNK)
+    except pa.ArrowInvalid as error:
+        raise Problem(f"{path}: {error}") from None

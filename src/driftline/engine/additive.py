@@ -161,19 +161,13 @@ class AdditiveOperator(Operator):
         next_due, last_end = np.empty(len(call), np.int64), np.empty(len(call), np.int64)
         final = self._final(watermark)
         said, overflows = timeline.go_through(
-            call,
-            earliest,
-            self.timelines.arrays,
-            self.cursors,
-            self.segments.arrays,
-            self.extremes.arrays,
+            timeline.Call(call, earliest, next_due, last_end),
+            timeline.Held(
+                self.timelines.arrays, self.cursors, self.segments.arrays, self.extremes.arrays
+            ),
             self.values,
             self.level,
-            self.watermark,
-            watermark,
-            final,
-            next_due,
-            last_end,
+            timeline.Moment(self.watermark, watermark, final),
         )
         if overflows:
             raise OverflowError(

@@ -23,6 +23,7 @@ from driftline.engine.batch import Batch
 from driftline.engine.closing import Closing
 from driftline.engine.coalesce import Coalesce
 from driftline.engine.edges import Edges
+from driftline.engine.explode import Explode
 from driftline.engine.expressions import evaluate, evaluate_predicate
 from driftline.engine.finals import Finals
 from driftline.engine.graph import Graph, Scheduler, Step
@@ -41,7 +42,7 @@ from driftline.engine.union import Union
 from driftline.engine.window_columns import Hop
 from driftline.model.reference.latency import Level
 from driftline.model.time import INFINITY
-from driftline.plan import nodes
+from driftline.plan import explode, nodes
 from driftline.plan.bands import spans
 from driftline.plan.closing import Delays, closing_key
 from driftline.plan.conditions import conjuncts, equality, linear_form, together
@@ -67,6 +68,11 @@ FUNCTIONS = {
     "stddev_pop": "stddev_pop",
     "median": "median",
     "percentile": "percentile",
+    "percentile_disc": "percentile_disc",
+    "percentile_approx": "percentile_disc",
+    "mode": "mode",
+    "covar_pop": "covar_pop",
+    "covar_samp": "covar_samp",
     "first": "first",
     "any_value": "first",
     "last": "last",
@@ -77,6 +83,8 @@ FUNCTIONS = {
     "bool_or": "max",
 }
 """The aggregate functions of SQL, and what the engine calls them."""
+OF_PAIRS = ("covar_pop", "covar_samp")
+PERCENTILES = ("percentile", "percentile_disc", "percentile_approx")
 NULL_IS_A_VALUE = ("first", "last", "any_value")
 """The aggregates that do not pass over nulls by themselves."""
 
@@ -247,6 +255,17 @@ class _Compiler:
         )
         step = self._retold(node, self._after("windows", operator, self.step(node.input)))
         return self._renamed(step, node.schema.arrow)  # windows by a TIMESTAMP_NTZ are of this type
+
+    def _explode(self, node: explode.Explode) -> Step:
+        source = self.step(node.input)
+        columns: dict[str, Expression] = {
+            field.name: Column(field.name, field.type) for field in source.operator.schema
+        }
+        exploded = self._computed(source, {**columns, "$exploded": node.value}, nets=False)
+        operator = Explode(
+            exploded.operator.schema, "$exploded", outer=node.outer, position=node.position
+        )
+        return self._renamed(self._after("explode", operator, exploded), node.schema.arrow)
 
     def _join(self, node: nodes.Join) -> Step:
         both = (node.left.schema + node.right.schema).arrow
@@ -436,7 +455,7 @@ def _over_column(column: OverColumn, named: Callable[[Expression], str]) -> over
 def _argument(call: AggregateCall) -> Expression | None:
     """What an aggregate is computed from: one column, with its filter applied."""
     value: Expression | None = call.args[0] if call.args else None
-    if call.function == "count" and len(call.args) > 1:
+    if (call.function == "count" and len(call.args) > 1) or call.function in OF_PAIRS:
         value = _combination(call.args)
     counts_rows = call.function == "count" and not call.distinct
     if counts_rows and isinstance(value, Literal) and value.value is not None:
@@ -482,14 +501,16 @@ def _aggregate(
             f"the aggregate {call.function} cannot be kept up to date; there are {known}"
         )
     parameter = None
-    if call.function == "percentile":
+    if call.function in PERCENTILES:
         share = call.args[1]
-        if not isinstance(share, Literal) or isinstance(share.value, (list, tuple)):
-            raise PlanError("percentile needs one constant share from 0 to 1")
+        if not isinstance(share, Literal) or share.value is None:
+            raise PlanError(f"{call.function} needs a constant share from 0 to 1")
         parameter = float(share.value)
         if not 0 <= parameter <= 1:
-            raise PlanError(f"percentile needs a share from 0 to 1, not {parameter}")
-    elif len(call.args) > 1 and call.function != "count":
+            raise PlanError(f"{call.function} needs a share from 0 to 1, not {parameter}")
+        if call.function == "percentile" and len(call.args) > 2:  # noqa: PLR2004 - value and share
+            raise PlanError("percentile does not take frequencies: repeat the rows instead")
+    elif len(call.args) > 1 and call.function not in ("count", *OF_PAIRS):
         raise PlanError(f"{call.function} of several arguments cannot be kept up to date")
     return Aggregate(
         name, FUNCTIONS[call.function], argument, call.type,

@@ -30,7 +30,7 @@ REASONS = (
     "overlapping promise",
     "promise of too few",
     "promise about a forgotten past",
-    "retract in a stream of inserts only",
+    "retract or count in a stream of inserts only",
     "retract without its insert",
     "no time",
     "unreadable",
@@ -45,6 +45,7 @@ class DeadLetters:
 
     `number`: which event of the stream it was, counted from 0 in order of arrival.
     `code`: why it is dead; `detail`: the numbers that the sentence about it needs.
+    `text`: what stood there, of events that could not be read, where that is known.
     """
 
     number: Int64s
@@ -55,6 +56,7 @@ class DeadLetters:
     payload: pa.RecordBatch
     code: NDArray[np.int8]
     detail: Int64s
+    text: pa.Array | None = None
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -75,7 +77,13 @@ class DeadLetters:
             pa.concat_batches([part.payload for part in parts]).take(pa.array(order)),
             np.concatenate([part.code for part in parts])[order],
             np.concatenate([part.detail for part in parts], axis=1)[:, order],
+            _texts(parts).take(pa.array(order)),
         )
+
+    def texts(self) -> list[str | None]:
+        """What stood there, for each event of which only that is known."""
+        found: list[str | None] = _texts([self]).to_pylist()
+        return found
 
     def reasons(self, timestamps: bool = False) -> list[str]:
         """Why each event is dead, in words."""
@@ -124,3 +132,12 @@ class DeadLetters:
             case 10:
                 return "it could not be read: its kind is unknown, or a value has another type"
         return "no insert came for it before its time passed"
+
+
+def _texts(parts: Sequence[DeadLetters]) -> pa.Array:
+    return pa.concat_arrays(
+        [
+            pa.nulls(len(part), pa.string()) if part.text is None else part.text.cast(pa.string())
+            for part in parts
+        ]
+    )

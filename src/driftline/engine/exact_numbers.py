@@ -177,6 +177,26 @@ def variances(numbers: Numbers, offsets: Int64s, members: Int64s, degrees_lost: 
     return results
 
 
+def covariances(
+    first: pa.Array, second: pa.Array, offsets: Int64s, members: Int64s, degrees_lost: int
+) -> Floats:
+    """The covariance of two columns of floats in every piece; unspecified where there are too few
+    values."""
+    results, hard = piece_kernels.covariances(
+        offsets, members, as_floats(first), as_floats(second), degrees_lost
+    )
+    hard &= np.diff(offsets) > degrees_lost
+    for piece in np.flatnonzero(hard):
+        mine = pa.array(members[offsets[piece] : offsets[piece + 1]])
+        pairs = zip(first.take(mine).to_pylist(), second.take(mine).to_pylist(), strict=True)
+        exact = [(Fraction(one), Fraction(other)) for one, other in pairs]
+        count = len(exact)
+        mean, other_mean = (sum(side, Fraction()) / count for side in zip(*exact, strict=True))
+        total = sum(((one - mean) * (other - other_mean) for one, other in exact), Fraction())
+        results[piece] = nearest(total / (count - degrees_lost))
+    return results
+
+
 def _any_beyond(offsets: Int64s, members: Int64s, beyond: Mask) -> Mask:
     if not beyond.any():
         return np.zeros(len(offsets) - 1, np.bool_)

@@ -24,7 +24,12 @@ from numpy.typing import NDArray
 from driftline.engine import exact_numbers, incremental_aggregates, piece_kernels
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.exact_numbers import Numbers
-from driftline.engine.incremental_aggregates import MEDIAN, is_true, results_of
+from driftline.engine.incremental_aggregates import (
+    MEDIAN,
+    is_true,
+    rank_of_share,
+    results_of,
+)
 from driftline.engine.order_keys import order_keys, valid
 from driftline.engine.snapshots import ChangedPieces, Pieces, SnapshotOperator
 from driftline.model.reference.aggregates import UserDefinedAggregate
@@ -207,6 +212,32 @@ def _percentile(values: Values, aggregate: Aggregate) -> pa.Array:
     return pa.array(np.where(same, numbers[lower], between), mask=empty)
 
 
+def _percentile_disc(values: Values, aggregate: Aggregate) -> pa.Array:
+    """The least value that is not less than a share of all."""
+    empty = values.counts == 0
+    if len(values.members) == 0:
+        return pa.nulls(len(empty), aggregate.type)
+    place = rank_of_share(values.counts, aggregate.parameter)
+    first = np.where(empty, 0, values.offsets[:-1])
+    return values.taken(np.where(empty, -1, values.arranged[first + np.where(empty, 0, place)]))
+
+
+def _mode(values: Values, aggregate: Aggregate) -> pa.Array:
+    """The value that is there most often, of several the least."""
+    return values.taken(piece_kernels.most_frequent(values.offsets, values.arranged, values.keys))
+
+
+def _covariance(degrees_lost: int) -> Callable[[Values, Aggregate], pa.Array]:
+    def column(values: Values, aggregate: Aggregate) -> pa.Array:
+        first, second = values.column.flatten()
+        found = exact_numbers.covariances(
+            first, second, values.offsets, values.members, degrees_lost
+        )
+        return pa.array(found, mask=values.counts <= degrees_lost)
+
+    return column
+
+
 def _array_agg(values: Values, aggregate: Aggregate) -> pa.Array:
     by_time = piece_kernels.arranged(values.offsets, values.arranged, values.pieces.vs)
     offsets = pa.array(values.offsets, pa.int32())
@@ -242,12 +273,17 @@ FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array]] = {
     "stddev_pop": _variance(0, root=True),
     "median": _percentile,
     "percentile": _percentile,
+    "percentile_disc": _percentile_disc,
+    "mode": _mode,
+    "covar_pop": _covariance(0),
+    "covar_samp": _covariance(1),
     "first": _by_time(1),
     "last": _by_time(-1),
     "array_agg": _array_agg,
     "user_defined": _user_defined,
 }
-OF_ANY = {"count", "min", "max", "first", "last", "array_agg", "user_defined"}
+OF_ANY = {"count", "min", "max", "first", "last", "array_agg", "mode", "user_defined"}
+OF_PAIRS = {"covar_pop", "covar_samp"}
 
 
 def _check(aggregate: Aggregate, schema: pa.Schema) -> None:
@@ -260,10 +296,14 @@ def _check(aggregate: Aggregate, schema: pa.Schema) -> None:
             raise ValueError(f"{name}: {function} needs an argument")
         return
     kind = schema.field(aggregate.argument).type
+    if function in OF_PAIRS:
+        if not pa.types.is_struct(kind) or [each.type for each in kind] != 2 * [pa.float64()]:
+            raise ValueError(f"{name}: {function} needs pairs of doubles")
+        return
     if function not in OF_ANY and not exact_numbers.is_number(kind):
         raise ValueError(f"{name}: {function} needs numbers, and {aggregate.argument} is {kind}")
     share = aggregate.parameter
-    if function == "percentile" and (share is None or not 0 <= share <= 1):
+    if function in ("percentile", "percentile_disc") and (share is None or not 0 <= share <= 1):
         raise ValueError(f"{name}: a percentile needs a share from 0 to 1, not {share}")
     if function == "user_defined" and not isinstance(aggregate.definition, UserDefinedAggregate):
         raise ValueError(f"{name}: its definition needs the methods initial, add and result")

@@ -2,7 +2,7 @@
 
     count, sum, avg               running totals; floats are added and taken away without rounding
     count distinct                running counts of every value
-    min, max, median, percentile  by rank, in a tree of counts over the values in order
+    min, max, median, percentiles by rank, in a tree of counts over the values in order
     first, last                   by rank, over (vs, value)
     a user's own with `remove`    `add` and `remove`
 
@@ -186,6 +186,19 @@ def _percentile(values: Values, aggregate: Aggregate) -> pa.Array:
     return pa.array(np.where(keys[lower] == keys[upper], numbers[lower], between), mask=empty)
 
 
+def _percentile_disc(values: Values, aggregate: Aggregate) -> pa.Array:
+    counts = values.counts(aggregate.distinct)
+    rank = np.where(counts == 0, -1, rank_of_share(counts, aggregate.parameter))
+    return values.taken(values.at([rank], aggregate.distinct)[0])
+
+
+def rank_of_share(counts: Int64s, share: float | None) -> Int64s:
+    """The place, from 0, of the least of so many values that is not less than a share of them."""
+    assert share is not None
+    place: Int64s = np.ceil(counts * share).astype(np.int64) - 1
+    return np.maximum(place, 0)
+
+
 def _by_time(last: bool) -> Callable[[Values, Aggregate], pa.Array]:
     def column(values: Values, aggregate: Aggregate) -> pa.Array:
         # By vs, then null before every value, then by value.
@@ -252,6 +265,7 @@ _FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array | None]] = {
     "max": _extreme(greatest=True),
     "median": _percentile,
     "percentile": _percentile,
+    "percentile_disc": _percentile_disc,
     "first": _by_time(last=False),
     "last": _by_time(last=True),
     "user_defined": _user_defined,

@@ -23,6 +23,7 @@ from driftline.engine.expressions import evaluate
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.json_records import JsonRecords, is_log, read_records
 from driftline.engine.shapes import shaped
+from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import INSERT, StreamColumns
 from driftline.model.event import Cti, ExternalCti, Insert, Retract
 from driftline.model.row import Row
@@ -273,10 +274,11 @@ def named(column: str) -> str:
 
 
 def _from_json(source: Source, path: Path) -> RawEvents:
+    from driftline.engine.log_columns import exact_columns
     from driftline.model.log.reader import read_log
 
     if is_log(path):
-        log = read_log([str(path)])
+        log = read_log([str(path)], exact=exact_columns([(source.name, source)]))
         if source.name not in log.streams:
             known = ", ".join(log.streams) or "no stream"
             raise PlanError(f"{path} has {known}, but not {source.name}")
@@ -294,22 +296,34 @@ def json_records(
 
 
 def _from_log(source: Source, columns: StreamColumns) -> RawEvents:
+    check_log_times(source, columns)
+    rows = typed(source, columns.payload)
+    clock = columns.at
+    if source.timing.arrival is not None:
+        inserts = np.flatnonzero(columns.kind == INSERT)
+        came = arrival_clock(source, rows.take(inserts) if len(inserts) else rows.slice(0, 0))
+        clock = np.full(len(columns.kind), NO_CLOCK)
+        clock[inserts] = came if came is not None else NO_CLOCK
+    return RawEvents(
+        columns.kind,
+        columns.vs,
+        columns.ve,
+        columns.vn,
+        rows,
+        columns.position,
+        is_log=True,
+        clock=clock,
+    )
+
+
+def check_log_times(source: Source, columns: StreamColumns) -> None:
+    """Refuse the events of a log whose times are of another sort than the stream's."""
     if columns.timestamps and not source.timestamps:
         # The numbers of the query would be taken for microseconds.
         raise PlanError(
             f"the times of {source.name} are timestamps, and the query takes them for numbers: "
             f"declare it with timestamps, CREATE STREAM {source.name} (…) WITH (timestamps = true)"
         )
-    return RawEvents(
-        columns.kind,
-        columns.vs,
-        columns.ve,
-        columns.vn,
-        typed(source, columns.payload),
-        columns.position,
-        is_log=True,
-        clock=columns.at,
-    )
 
 
 def _from_records(source: Source, table: pa.Table, before: int = 0) -> RawEvents:
@@ -369,19 +383,24 @@ def typed(source: Source, table: pa.Table) -> pa.Table:
     schema = source.columns.arrow
     if missing:
         return schema.empty_table()
-    columns = []
-    for field in schema:
-        column = shaped(table.column(have[field.name.lower()]), field.type)
-        if column.type != field.type:
-            kind, whole = _canonical(source, field.name, column)
-            if not can_cast(kind, field.type):
-                raise PlanError(
-                    f"the column {field.name} of {source.name} is a {type_name(kind)}, which "
-                    f"cannot be a {type_name(field.type)}: declare another type"
-                )
-            column = _cast(source, whole, Column(field.name, kind), field.type)
-        columns.append(column)
+    columns = [
+        typed_column(source, field, table.column(have[field.name.lower()])) for field in schema
+    ]
     return pa.table(columns, schema=schema)
+
+
+def typed_column(source: Source, field: pa.Field, column: pa.ChunkedArray) -> Any:
+    """One of the columns of the stream's schema, cast as Spark casts."""
+    column = shaped(column, field.type)
+    if column.type == field.type:
+        return column
+    kind, whole = _canonical(source, field.name, column)
+    if not can_cast(kind, field.type):
+        raise PlanError(
+            f"the column {field.name} of {source.name} is a {type_name(kind)}, which "
+            f"cannot be a {type_name(field.type)}: declare another type"
+        )
+    return _cast(source, whole, Column(field.name, kind), field.type)
 
 
 def _cast(source: Source, rows: pa.Table, column: Column, kind: Any) -> pa.Array:
@@ -419,6 +438,9 @@ def _canonical(source: Source, name: str, column: pa.ChunkedArray) -> tuple[Any,
     try:
         kind = canonical(column.type)
         exact = not (pa.types.is_timestamp(column.type) and column.type.unit == "ns")
-        return kind, pa.table({name: column.combine_chunks().cast(kind, safe=exact)})
+        whole = column.combine_chunks()
+        if whole.type != kind:  # Arrow's cast of lists of nothing to themselves is wrong
+            whole = whole.cast(kind, safe=exact)
+        return kind, pa.table({name: whole})
     except (pa.ArrowInvalid, ExpressionError) as error:
         raise PlanError(f"the column {name} of {source.name}: {error}") from None

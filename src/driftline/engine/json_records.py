@@ -3,7 +3,8 @@ null, whatever the case of its name.
 
 A value is what was written: a text stays a text though it looks like a time, a number keeps all its
 digits. So columns are read as text where the type of the stream wants more than JSON has, and
-Spark's casts decide what they mean, as for CSV.
+Spark's casts decide what they mean, as for CSV. As in Spark, "NaN", "Infinity" and "-Infinity" are
+numbers, and BINARY is in base64.
 
 Arrow's reader takes a block of lines at once, told by the first one what to expect. Where it
 stumbles, the lines of the block are read one by one, which also tells what is wrong with them.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import io
 import json
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -26,11 +28,14 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from driftline.model.log.bad import BadEvent, BadInput
+from driftline.model.log.base64 import decoded
+from driftline.model.log.fields import WORDS, may_hold_words, take_words_out
 from driftline.model.log.source import Source as Text
 from driftline.model.log.source import line_bounds
 from driftline.plan.errors import PlanError
 from driftline.plan.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DOUBLE,
     STRING,
@@ -152,6 +157,15 @@ class _Block:
             else pa.chunked_array([pa.nulls(table.num_rows, each.type)])
             for each in self.schema
         ]
+        try:
+            columns = [
+                pa.chunked_array([decoded(column.combine_chunks())])
+                if each.type == BINARY and column.type == STRING
+                else column
+                for each, column in zip(self.schema, columns, strict=True)
+            ]
+        except ValueError:
+            return None  # no base64
         return pa.table(columns, names=self.schema.names)
 
     @property
@@ -178,9 +192,15 @@ class _Block:
 
     def _parsed(self, told: dict[str, pa.DataType]) -> pa.Table | None:
         longest = int((self.ends - self.starts).max(initial=0)) + 2
+        text, words = np.frombuffer(self.block, np.uint8), None
+        if may_hold_words(text):
+            text = text.copy()
+            offsets = np.append(self.starts[self.places], len(text))
+            floats = [name for name, kind in told.items() if kind == DOUBLE]
+            words = take_words_out(text, offsets, floats)
         try:
-            return pyarrow.json.read_json(
-                pa.BufferReader(self.block),
+            table = pyarrow.json.read_json(
+                pa.BufferReader(pa.py_buffer(text)),
                 read_options=pyarrow.json.ReadOptions(block_size=max(_ARROW_BLOCK, longest)),
                 parse_options=pyarrow.json.ParseOptions(
                     explicit_schema=pa.schema(list(told.items())), unexpected_field_behavior="infer"
@@ -188,6 +208,9 @@ class _Block:
             )
         except pa.ArrowInvalid:
             return None
+        if words is None or table.num_rows != len(self.places):
+            return table
+        return words.put_in(table)
 
     def one_by_one(self) -> pa.Table:
         """The records, each read by itself; what is no record is bad."""
@@ -205,7 +228,7 @@ class _Block:
         self.seen = set().union(*rows)
         return pa.table(
             [
-                _column(each.name, each.type, [row.get(each.name.lower()) for row in rows])
+                column_of(each.name, each.type, [row.get(each.name.lower()) for row in rows])
                 for each in self.schema
             ],
             names=self.schema.names,
@@ -214,6 +237,10 @@ class _Block:
 
 def _raw_type(kind: pa.DataType, example: Any) -> pa.DataType | None:
     """How Arrow is to read a column; None if it would not give what was written."""
+    if is_nested(kind) and holds(kind, lambda part: part == BINARY):
+        return None
+    if is_float(kind) and isinstance(example, str) and example in WORDS:
+        return DOUBLE
     if isinstance(example, str):
         return STRING if not is_nested(kind) else None
     if is_array(kind):
@@ -242,8 +269,7 @@ class _Number(str):
 def _loads(line: bytes) -> dict[str, Any] | str:
     """The record of a line, or what is wrong with it."""
     try:
-        orjson.loads(line)  # is strict, and its messages are good
-        row = json.loads(line, parse_int=_Number, parse_float=_Number)
+        row = exactly(line)
     except orjson.JSONDecodeError as error:
         return f"malformed JSON: {error.msg} at column {error.colno}"
     except RecursionError:
@@ -253,7 +279,19 @@ def _loads(line: bytes) -> dict[str, Any] | str:
     return "a record is a JSON object, but this is not"
 
 
-def _column(name: str, kind: pa.DataType, values: list[Any]) -> pa.Array:
+def exactly(text: str | bytes) -> Any:
+    """The value of a JSON text, with numbers as they were written."""
+    orjson.loads(text)  # is strict, and its messages are good
+    return json.loads(text, parse_int=_Number, parse_float=_Number)
+
+
+def holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
+    """Is a type, or a part of it, of such a kind?"""
+    parts = (kind.field(place).type for place in range(kind.num_fields))
+    return test(kind) or any(holds(part, test) for part in parts)
+
+
+def column_of(name: str, kind: pa.DataType, values: list[Any]) -> pa.Array:
     """Values as they were read, in a column that can be cast to its type."""
     there = [value for value in values if value is not None]
     raw = _text_type(kind)
@@ -265,7 +303,8 @@ def _column(name: str, kind: pa.DataType, values: list[Any]) -> pa.Array:
         raw = BOOLEAN
     else:
         try:
-            values = [_as_text(kind, value) for value in values]
+            text = _texts(kind)
+            values = [None if value is None else text(value) for value in values]
         except _Misfit as misfit:
             raise PlanError(
                 f"{misfit} in the column {name} does not fit {type_name(kind)}: declare another "
@@ -286,32 +325,64 @@ def _text_type(kind: pa.DataType) -> pa.DataType:
         return pa.struct([(each.name, _text_type(each.type)) for each in kind])
     if is_map(kind):
         return pa.map_(_text_type(kind.key_type), _text_type(kind.item_type))
-    return STRING
+    return BINARY if kind == BINARY else STRING
 
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, _Number) and value.lstrip("-").isdigit() and len(value) < _LONG
 
 
-def _as_text(kind: pa.DataType, value: Any) -> Any:
-    """A value for a column of such a shape."""
-    if value is None:
-        return None
-    if is_array(kind) and isinstance(value, list):
-        return [_as_text(kind.value_type, item) for item in value]
-    if is_struct(kind) and isinstance(value, dict):
-        have = {name.lower(): item for name, item in value.items()}
-        return {each.name: _as_text(each.type, have.get(each.name.lower())) for each in kind}
-    if is_map(kind) and isinstance(value, dict):
-        return [
-            (_as_text(kind.key_type, key), _as_text(kind.item_type, item))
-            for key, item in value.items()
-        ]
-    if is_nested(kind):
+def _texts(kind: pa.DataType) -> Callable[[Any], Any]:
+    """From a value that is there to one for a column of such a shape."""
+    if is_array(kind):
+        item = _texts(kind.value_type)
+
+        def of_list(value: Any) -> Any:
+            _need(list, value)
+            return [None if each is None else item(each) for each in value]
+
+        return of_list
+    if is_struct(kind):
+        parts = [(each.name, each.name.lower(), _texts(each.type)) for each in kind]
+
+        def of_struct(value: Any) -> Any:
+            _need(dict, value)
+            have = {name.lower(): each for name, each in value.items() if each is not None}
+            return {name: text(have[low]) for name, low, text in parts if low in have}
+
+        return of_struct
+    if is_map(kind):
+        key, item = _texts(kind.key_type), _texts(kind.item_type)
+
+        def of_map(value: Any) -> Any:
+            _need(dict, value)
+            return [
+                (key(name), None if each is None else item(each)) for name, each in value.items()
+            ]
+
+        return of_map
+    if kind == BINARY:
+        return _bytes
+    number = _without_point if is_integer(kind) else str
+
+    def of_plain(value: Any) -> str:
+        if isinstance(value, _Number):
+            return number(value)
+        return value if isinstance(value, str) else _json(value)
+
+    return of_plain
+
+
+def _need(kind: type, value: Any) -> None:
+    if not isinstance(value, kind):
         raise _Misfit(_json(value))
-    if isinstance(value, _Number):
-        return _without_point(value) if is_integer(kind) else str(value)
-    return value if isinstance(value, str) else _json(value)
+
+
+def _bytes(value: Any) -> bytes:
+    try:
+        return b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except (TypeError, ValueError):
+        raise _Misfit(_json(value)) from None
 
 
 def _without_point(number: str) -> str:

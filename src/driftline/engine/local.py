@@ -116,7 +116,8 @@ class _Feed:
     def _watched(self, time: SourceTime, events: RawEvents) -> Promises | None:
         """What the arrival of events promises; a guess goes to Align."""
         before = np.full(len(events), BEGINNING, np.int64)
-        inserts = np.flatnonzero(events.kind == INSERT_KIND)
+        # What is never there tells nothing of the others.
+        inserts = np.flatnonzero((events.kind == INSERT_KIND) & (events.vs < events.ve))
         if len(inserts):
             name = time.timing.source
             sources = None if name is None else events.payload.column(name).take(to_arrow(inserts))
@@ -127,7 +128,7 @@ class _Feed:
     @property
     def now(self) -> int:
         """What the arrival clock shows, as far as this source knows."""
-        return NO_CLOCK if self.time is None else self.time.now
+        return NO_CLOCK if self.time is None else self.time.clock
 
     def complete(self, batch: Batch) -> int:
         """How far all has come, or probably has, with a batch."""
@@ -142,7 +143,11 @@ class _Feed:
 
     def advanced(self, batch: Batch, now: int) -> Batch:
         """A batch, and what more is known now that the clock, which all share, has come so far."""
-        if self.time is None or self.finalize is None or now <= self.time.now:
+        if self.time is None or self.finalize is None:
+            return batch
+        if self.read and (clock := self.read[0].clock) is not None:
+            now = min(now, int(clock[0]))  # another log is farther on in time, not in lines
+        if now <= self.time.now:
             return batch
         self.time.advance(now)
         more, _ = self._through(_no_events(self.schema))

@@ -25,6 +25,23 @@ _ALL_BUT_THE_SIGN = np.int64(2**63 - 1)
 _SIGN = np.int64(-(2**63))
 
 
+def _of_structs(array: pa.Array) -> Int64s:
+    """Structs go by their fields, one after the other; a field that is null comes first."""
+    keys: list[Int64s] = []
+    for part in array.flatten():
+        there = valid(part)
+        keys += [there.astype(np.int64), np.where(there, order_keys(part), 0)]
+    if not keys:
+        return np.zeros(len(array), np.int64)
+    order = np.lexsort(keys[::-1])
+    changes = np.zeros(len(array), np.int64)
+    for key in keys:
+        changes[1:] |= key[order][1:] != key[order][:-1]
+    numbers = np.empty(len(array), np.int64)
+    numbers[order] = np.cumsum(changes)
+    return numbers
+
+
 def order_keys(array: pa.Array) -> Int64s:
     """The order key of every value.
 
@@ -48,6 +65,8 @@ def order_keys(array: pa.Array) -> Int64s:
         return whole ^ _SIGN if kind == pa.uint64() else whole
     if pa.types.is_decimal(kind) and kind.precision <= DIGITS_OF_A_WORD:
         return decimal_words(array)[:, 0].view(np.int64)
+    if pa.types.is_struct(kind):
+        return _of_structs(array)
     if pa.types.is_nested(kind):
         return _numbered([sort_key(value) for value in array.to_pylist()])
     codes = array.dictionary_encode()

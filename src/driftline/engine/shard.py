@@ -290,7 +290,7 @@ class _Source:
     @property
     def now(self) -> int:
         """What the arrival clock shows, as far as this source knows."""
-        return NO_CLOCK if self.time is None else self.time.now
+        return NO_CLOCK if self.time is None else self.time.clock
 
     def complete(self, batch: Batch) -> int:
         """How far all has come, or probably has, with a batch."""
@@ -388,7 +388,7 @@ class _Source:
         self, time: SourceTime, times: Times, parts: Sequence[pa.RecordBatch], order: Int64s
     ) -> Promises | None:
         """What the events of all tasks promise, in order of arrival."""
-        inserts = np.flatnonzero(times.kind == INSERT)
+        inserts = np.flatnonzero((times.kind == INSERT) & (times.vs < times.ve))
         before = np.full(len(times.kind), BEGINNING, np.int64)
         if len(inserts):
             chosen = order[inserts]

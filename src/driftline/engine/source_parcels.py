@@ -31,7 +31,7 @@ from driftline.engine.parcels import (
 )
 from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT, RETRACT
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.time.estimate import summary
 
 Int64s = NDArray[np.int64]
@@ -41,6 +41,9 @@ KIND, VS, VE, VN, POSITION, CLOCK = "$kind", "$vs", "$ve", "$vn", "$position", "
 arrival clock (in milliseconds) where it is known."""
 
 RAW = (KIND, VS, VE, VN, POSITION, CLOCK)
+
+TEXT = "$text"
+"""A column beside these, with what stood there of events that could not be read."""
 
 NO_CLOCKS = np.empty(0, np.int64)
 
@@ -92,6 +95,7 @@ def without_time(events: pa.RecordBatch, payload: pa.RecordBatch) -> tuple[pa.Ar
         payload.filter(bad),
         codes[bad.to_numpy(zero_copy_only=False)],
         np.zeros((3, count), np.int64),
+        events.column(TEXT).filter(bad) if TEXT in events.schema.names else None,
     )
     return good, letters
 
@@ -110,7 +114,7 @@ def _at_one_moment(
         ctis = columns[KIND] == CTI
         cti = int(vs[ctis].max()) if ctis.any() else BEGINNING
         vs, payload = vs[~ctis], payload.filter(pa.array(~ctis)) if ctis.any() else payload
-    high = int(vs.max()) if len(vs) else BEGINNING
+    high = int(vs.max(initial=BEGINNING, where=vs < INFINITY))  # what is never there moves nothing
     for target in targets:
         rows = with_times(payload, target.columns, vs=vs)
         of = shard_of(payload, target.keys, shards)
@@ -123,6 +127,7 @@ def _at_one_moment(
 def _summary(columns: dict[str, Int64s], payload: pa.RecordBatch, watch: Watch) -> pa.RecordBatch:
     """The times of each source in a few rows (see `time.estimate.summary`), and when they came."""
     inserts = columns[KIND] == INSERT if KIND in columns else np.ones(payload.num_rows, np.bool_)
+    inserts &= columns[VS] < INFINITY
     vs, clock = columns[VS][inserts], columns[CLOCK][inserts] if CLOCK in columns else NO_CLOCKS
     names = pa.nulls(len(vs), pa.string())
     if watch.source is not None:

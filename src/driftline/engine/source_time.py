@@ -33,6 +33,9 @@ Int64s = NDArray[np.int64]
 NO_CLOCK = -(2**63)
 """The clock of an event that has none."""
 
+FARTHEST_CLOCK = 2**61
+"""From 0, forward or back: sums of clocks and durations are 64-bit numbers."""
+
 
 class SourceTime:
     """`came`: how many events; `names`: a row for every source, in the order they were first heard.
@@ -53,10 +56,12 @@ class SourceTime:
     def take(self, times: Int64s, sources: pa.Array | None, clock: Int64s | None = None) -> Int64s:
         """Inserts in order of arrival, with their sources and the arrival clock if these have any.
         Returns the cti that was in force when each came."""
+        if not len(times):
+            return times
         clocks = self._clocks(len(times), clock)
         told = self.heartbeats.arrive(clocks, self._numbers(sources, len(times)), times)
         self.came += len(times)
-        self.now = max(self.now, int(clocks[-1])) if len(clocks) else self.now
+        self.now = max(self.now, int(clocks[-1]))
         return _ctis(told)
 
     def take_moment(
@@ -65,15 +70,22 @@ class SourceTime:
         """Inserts that came at one moment, after which there is another: times, and how many had
         each (see `time.estimate.summary`)."""
         self.has_clock |= clock is not None
-        self.now = max(self.now, self._ordinals(1)[0] if clock is None else clock)
+        shown = self._ordinals(1)[0] if clock is None else clock
+        self.now = max(self.now, int(np.clip(shown, -FARTHEST_CLOCK, FARTHEST_CLOCK)))
         self.heartbeats.arrive(self.now, self._numbers(sources, len(times)), times, counts)
         self.came += int(counts.sum())
         self.heartbeats.heartbeat(self.now)
 
+    @property
+    def clock(self) -> int:
+        """What the arrival clock shows that streams share: the "at" of a log, or the time of
+        micro-batches. A column of a stream's own is a clock for its rows alone: those of another
+        stream may be read long before the rows that came at the same time, or long after."""
+        return self.now if self.has_clock and self.timing.arrival is None else NO_CLOCK
+
     def advance(self, now: int) -> None:
-        """The arrival clock has come to `now`: all that came before has come."""
-        counts = self.is_guess and not self.has_clock  # it knows only the order of arrival
-        if self.timing.needs_clock and not counts and now > self.now:
+        """The arrival clock that streams share has come to `now`: all that came before has come."""
+        if self.timing.needs_clock and NO_CLOCK < self.clock < now:
             self.now = now
             self.heartbeats.heartbeat(now - 1)
 
@@ -86,7 +98,7 @@ class SourceTime:
         return _cti(self.heartbeats.told)
 
     def describe(self) -> Description:
-        return self.heartbeats.describe(max(self.now, 0))
+        return self.heartbeats.describe(self.now if self.came else 0)
 
     def learned(self) -> dict[str, int]:
         """What is guessed, if anything is: how far records are out of order and behind the latest,
@@ -111,8 +123,12 @@ class SourceTime:
         if clock is None:
             return self._ordinals(count)
         self.has_clock = True
-        known = np.maximum.accumulate(np.concatenate([[self.now], clock]))[1:]
-        return np.maximum(known, 0)
+        known = np.clip(clock, -FARTHEST_CLOCK, FARTHEST_CLOCK)
+        known[clock == NO_CLOCK] = NO_CLOCK
+        if self.now == NO_CLOCK:  # what has no clock of its own came with the first that has
+            there = known[known > NO_CLOCK]
+            self.now = int(there[0]) if len(there) else 0
+        return np.maximum(np.maximum.accumulate(known), self.now)
 
     def _ordinals(self, count: int) -> Int64s:
         """What goes for a clock of events that have none."""

@@ -49,6 +49,33 @@ Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+class Held(NamedTuple):
+    """What is known of all slots."""
+
+    timelines: RunArrays
+    cursors: Cursors
+    segments: RunArrays
+    extremes: ExtremeArrays
+
+
+class Call(NamedTuple):
+    """The slots to bring up to the watermark, each from the earliest time that was affected.
+    `next_due` and `last_end` get their next entry after the cursor, and when they will be empty."""
+
+    slots: Int64s
+    earliest: Int64s
+    next_due: Int64s
+    last_end: Int64s
+
+
+class Moment(NamedTuple):
+    """How far time has come."""
+
+    old_watermark: int
+    watermark: int
+    cti: int
+
+
 class _Pieces(NamedTuple):
     """Room for the new pieces of one slot: their times and values, what these are made of, and the
     heaps of the cells that have begun (see `extremes_kernel.enter`)."""
@@ -67,25 +94,11 @@ class _Pieces(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def go_through(
-    slots: Int64s,
-    earliest: Int64s,
-    timelines: RunArrays,
-    cursors: Cursors,
-    segments: RunArrays,
-    extremes: ExtremeArrays,
-    values: Values,
-    level: int,
-    old_watermark: int,
-    watermark: int,
-    cti: int,
-    next_due: Int64s,
-    last_end: Int64s,
+    call: Call, held: Held, values: Values, level: int, moment: Moment
 ) -> tuple[Said, int]:
-    """Bring slots up to the watermark, each from the earliest time that was affected.
-
-    Returns what is said, and how many sums did not fit. `next_due` and `last_end` get, for each
-    slot, its next entry after the cursor and the time when it will be empty.
-    """
+    """Bring slots up to the watermark. Returns what is said, and how many sums did not fit."""
+    slots = call.slots
+    timelines, cursors, segments, extremes = held
     int_values, float_values = segments.ints.shape[1] - VALUES, segments.floats.shape[1]
     count = extremes.top.shape[1]
     most_pieces, most_segments, most_cells = 2, 0, 0
@@ -110,8 +123,7 @@ def go_through(
     number, said, overflows = 0, 0, 0
     while True:
         number, said, needed, overflows = _go_on(
-            slots, number, earliest, timelines, cursors, segments, extremes, values, level,
-            old_watermark, watermark, cti, next_due, last_end, pieces, out, said, overflows,
+            number, call, held, values, level, moment, pieces, out, said, overflows
         )  # fmt: skip
         if number == len(slots):
             break
@@ -130,20 +142,12 @@ def go_through(
 
 @in_place
 def _go_on(
-    slots: Int64s,
     number: int,
-    earliest: Int64s,
-    timelines: RunArrays,
-    cursors: Cursors,
-    segments: RunArrays,
-    extremes: ExtremeArrays,
+    call: Call,
+    held: Held,
     values: Values,
     level: int,
-    old_watermark: int,
-    watermark: int,
-    cti: int,
-    next_due: Int64s,
-    last_end: Int64s,
+    moment: Moment,
     pieces: _Pieces,
     out: Said,
     said: int,
@@ -152,6 +156,9 @@ def _go_on(
     """Go through the slots from a number on, as far as there is room for what is said. Returns the
     first slot that there was none for, how much has been said, how much that slot may say, and
     the number of sums that did not fit."""
+    slots, earliest, next_due, last_end = call
+    timelines, cursors, segments, _ = held
+    old_watermark, watermark, cti = moment
     copies = len(values.how) > 0 and values.how[0, KIND] >= FEWER  # the value counts copies
     limit = INFINITY if level == EAGER else watermark
     while number < len(slots):
@@ -170,7 +177,7 @@ def _go_on(
 
         if begin <= limit:
             # 2. The new pieces, their values, and what was said, against them.
-            made = _cut(timelines, cursors, extremes, slot, begin, limit, level, pieces)
+            made = _cut(held, slot, begin, limit, level, pieces)
             overflows += say(
                 pieces.ints, pieces.floats, made, pieces.states, pieces.sums, pieces.best,
                 pieces.there, values.how,
@@ -203,24 +210,16 @@ def _go_on(
         base, cursor = timelines.first[slot], cursors.place[slot]
         is_due = cursor < timelines.size[slot]
         next_due[number] = timelines.ints[base + cursor, TIME] if is_due else INFINITY
-        last_end[number] = _last_end(timelines, cursors, segments, slot)
+        last_end[number] = _last_end(held, slot)
         number += 1
     return number, said, 0, overflows
 
 
 @in_place
-def _cut(
-    timelines: RunArrays,
-    cursors: Cursors,
-    extremes: ExtremeArrays,
-    slot: int,
-    begin: int,
-    limit: int,
-    level: int,
-    pieces: _Pieces,
-) -> int:
+def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pieces) -> int:
     """The new pieces of a slot from a time up to the limit, with what their values are made of;
     returns how many there are. The cursor goes up to the limit."""
+    timelines, cursors, _, extremes = held
     entries, entry_floats = timelines.ints, timelines.floats
     states, state_floats = cursors.ints, cursors.floats
     cells, top, there = extremes.cells.ints, extremes.top, extremes.there
@@ -268,8 +267,9 @@ def _cut(
 
 
 @in_place
-def _last_end(timelines: RunArrays, cursors: Cursors, segments: RunArrays, slot: int) -> int:
+def _last_end(held: Held, slot: int) -> int:
     """When a slot will be empty, and nothing is left of what was said of it."""
+    timelines, cursors, segments, _ = held
     base, size = timelines.first[slot], timelines.size[slot]
     rows = cursors.ints[slot, 0]
     for place in range(cursors.place[slot], size):

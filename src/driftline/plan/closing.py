@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from driftline.plan import nodes
 from driftline.plan.conditions import conjuncts, equality
+from driftline.plan.explode import Explode
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.lifetimes import only_grows
 from driftline.plan.over import Over
@@ -59,7 +60,12 @@ def delays(
             return dict(known.get(node.name, {}))
         case nodes.WindowColumns(input=given):
             return _of_windows(node, delays(given, inserts_only, known), inserts_only)
-        case nodes.Select(input=given) | nodes.Alias(input=given) | nodes.Distinct(input=given):
+        case (
+            nodes.Select(input=given)
+            | nodes.Alias(input=given)
+            | nodes.Distinct(input=given)
+            | Explode(input=given)
+        ):
             return delays(given, inserts_only, known)
         case nodes.Project(input=given, columns=columns):
             return _renamed([each.value for each in columns], given, inserts_only, known)
@@ -143,6 +149,7 @@ def _endless(node: nodes.Node, inserts_only: Collection[str]) -> bool:
             | nodes.Select()
             | nodes.Project()
             | nodes.WindowColumns()
+            | Explode()
             | nodes.Union()
             | nodes.Join(how="inner")
         ):
@@ -157,7 +164,7 @@ def is_time(node: nodes.Node, place: int, inserts_only: Collection[str]) -> bool
             return node.name in inserts_only and node.schema.names[place] == node.time
         case nodes.Select(input=given) | nodes.Alias(input=given):
             return is_time(given, place, inserts_only)
-        case nodes.WindowColumns(input=given):
+        case nodes.WindowColumns(input=given) | Explode(input=given):
             return place < len(given.schema) and is_time(given, place, inserts_only)
         case nodes.Project(input=given, columns=columns):
             value, names = columns[place].value, given.schema.names

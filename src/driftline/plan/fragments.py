@@ -19,6 +19,7 @@ from typing import cast
 
 from driftline.plan import nodes
 from driftline.plan.conditions import conjuncts, equality
+from driftline.plan.explode import Explode
 from driftline.plan.expressions import Cast, Column, Expression
 from driftline.plan.lifetimes import Coalescing
 from driftline.plan.over import Over
@@ -211,6 +212,9 @@ class _Cutter:
     ) -> tuple[nodes.Node, bool]:
         return self._through(node, wish, _by_place(node.schema, node.input.schema))
 
+    def _explode(self, node: Explode, wish: Keys | None) -> tuple[nodes.Node, bool]:
+        return self._through(node, wish, _by_place(node.schema, node.input.schema))
+
     def _window(self, node: nodes.Window, wish: Keys | None) -> tuple[nodes.Node, bool]:
         return self._through(node, wish, None)
 
@@ -306,7 +310,7 @@ def reaches(node: nodes.Node, key: Expression) -> bool:
     match node:
         case nodes.Select() | nodes.Window():
             return reaches(node.input, key)
-        case nodes.Alias() | nodes.WindowColumns():
+        case nodes.Alias() | nodes.WindowColumns() | Explode():
             below = _substituted((key,), _by_place(node.schema, node.input.schema))
             return below is not None and reaches(node.input, below[0])
         case nodes.Project():

@@ -17,6 +17,7 @@ from typing import Literal
 
 from driftline.plan import nodes
 from driftline.plan.conditions import linear_form
+from driftline.plan.explode import Explode
 from driftline.plan.expressions import AggregateCall
 
 BY_START = ("first", "last", "any_value", "array_agg", "collect_set")
@@ -39,6 +40,7 @@ def is_loose(node: nodes.Node) -> bool:
             | nodes.Select()
             | nodes.Project()
             | nodes.WindowColumns()
+            | Explode()
             | nodes.Union()
             | nodes.Join()
         ):
@@ -59,6 +61,7 @@ def only_grows(node: nodes.Node, inserts_only: Collection[str]) -> bool:
             | nodes.Project()
             | nodes.Window()
             | nodes.WindowColumns()
+            | Explode()
             | nodes.Union()
             | nodes.Join()
         ):

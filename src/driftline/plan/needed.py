@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from driftline.plan import nodes
+from driftline.plan.explode import Explode
 from driftline.plan.expressions import AggregateCall, Expression
 
 Places = frozenset[int]
@@ -48,6 +49,10 @@ def _read(node: nodes.Node, wanted: Places, found: dict[str, Places]) -> None:
         case nodes.WindowColumns():
             width = len(node.input.schema)
             by = _time(node)
+            _read(node.input, frozenset(place for place in wanted if place < width) | by, found)
+        case Explode():
+            width = len(node.input.schema)
+            by = _places(node.input, [node.value])
             _read(node.input, frozenset(place for place in wanted if place < width) | by, found)
         case nodes.Join():
             _join(node, wanted, found)

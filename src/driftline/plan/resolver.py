@@ -31,7 +31,7 @@ from driftline.plan.constants import (
 from driftline.plan.dialect import parse_sql
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Cast, Expression, Literal
-from driftline.plan.functions import AGGREGATES, FUNCTIONS, aggregate, operators
+from driftline.plan.functions import AGGREGATES, FUNCTIONS, aggregate_value, operators
 from driftline.plan.functions.base import Arguments, cast_to
 from driftline.plan.functions.collections import field, item, struct
 from driftline.plan.functions.conditionals import choose
@@ -67,6 +67,7 @@ NOT_DETERMINISTIC = frozenset(
         "shuffle",
     ]
 )
+GENERATORS = ("explode", "explode_outer", "posexplode", "posexplode_outer")
 _UNIT_FUNCTIONS = ("timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff")
 _WITH_UNIT = 3
 
@@ -290,6 +291,11 @@ class _Resolver:
             return self.make_struct(nodes)
         if name in _UNIT_FUNCTIONS and len(nodes) == _WITH_UNIT:
             return self.unit_function(name, nodes)
+        if name in GENERATORS:
+            raise ExpressionError(
+                f"{name} makes several rows of one: it stands alone in the select list of SQL, or "
+                "in LATERAL VIEW; in Python it is a method, explode(…)"
+            ).at(*place_of(node))
         if name not in FUNCTIONS:
             near = get_close_matches(name, [*FUNCTIONS, *AGGREGATES], n=1, cutoff=0.75)
             hint = f"; did you mean {near[0]}?" if near else ""
@@ -334,7 +340,7 @@ class _Resolver:
         if not args and not nodes:
             raise ExpressionError(f"{name} takes at least 1 argument, or * to count rows")
         where = None if filtered is None else self.resolve(filtered)
-        return aggregate(name, args, distinct, where, ignore_nulls)
+        return aggregate_value(name, args, distinct, where, ignore_nulls)
 
     def within_group(self, node: exp.WithinGroup, filtered: exp.Expr | None) -> Expression:
         """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`."""
@@ -345,7 +351,8 @@ class _Resolver:
         if ordered[0].args.get("desc"):
             raise ExpressionError(f"{name}: ORDER BY … DESC is not supported; use 1 - share")
         args = (self.resolve(ordered[0].this), *self.all(node.this.expressions))
-        return aggregate(name, args, False, None if filtered is None else self.resolve(filtered))
+        where = None if filtered is None else self.resolve(filtered)
+        return aggregate_value(name, args, False, where)
 
     def filter_(self, node: exp.Filter) -> Expression:
         """`aggregate(…) FILTER (WHERE condition)`."""

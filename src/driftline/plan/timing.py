@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from driftline.model.time import TICKS_PER_SECOND
+from driftline.model.time import INFINITY, TICKS_PER_SECOND
 from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name
@@ -20,6 +20,9 @@ LATE = 0.001
 PERCENT = 100
 
 _PER_MILLISECOND = TICKS_PER_SECOND // 1000
+
+LONGEST = 2**61
+"""No time on the way is longer, in milliseconds: it can be added to any clock."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ def timing(
     Timing(disorder=5000000, source=None, sources=None, skew=None, latency=2000, timeout=None, \
 arrival=None, heartbeats='declared', late=0.001)
     """
+    _check_texts(source=source, arrival=arrival, heartbeats=heartbeats)
     given = {"skew": skew, "latency": latency, "sources": sources}
     if disorder is None:
         for name, value in given.items():
@@ -104,6 +108,10 @@ arrival=None, heartbeats='declared', late=0.001)
         raise PlanError(f"heartbeats is estimate or none, not {heartbeats!r}")
     if wanted != declared and disorder is not None:
         raise PlanError(f"disorder is declared, so heartbeats cannot be {wanted}: leave one out")
+    if wanted != "estimate" and late is not None:
+        raise PlanError("late is about heartbeats that are estimated: leave it out")
+    if wanted == "none" and timeout is not None:
+        raise PlanError("a timeout makes heartbeats, and there are to be none: leave one out")
     found = {name: _column(schema, name, said) for name, said in
              (("source", source), ("arrival", arrival)) if said is not None}  # fmt: skip
     if arrival is not None:
@@ -113,20 +121,30 @@ arrival=None, heartbeats='declared', late=0.001)
                 f"the arrival clock is to be {arrival}, a {type_name(kind)}: it must be a "
                 "TIMESTAMP, or milliseconds"
             )
-    count = None if sources is None else ticks(sources, False)
-    if count == 0:
-        raise PlanError("sources is how many there are: at least 1")
     return Timing(
         None if disorder is None else ticks(disorder, timestamps),
         found.get("source"),
-        count,
+        None if sources is None else _count(sources),
         None if skew is None else ticks(skew, timestamps),
         0 if latency is None else milliseconds(latency),
-        None if timeout is None else milliseconds(timeout),
+        None if timeout is None or milliseconds(timeout) == LONGEST else milliseconds(timeout),
         found.get("arrival"),
         wanted,  # type: ignore[arg-type]
         LATE if late is None else _share(late),
     )
+
+
+def _check_texts(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):
+            raise PlanError(f"{name} is a text, not {value!r}")
+
+
+def _count(sources: int | str) -> int:
+    text = str(sources).strip()
+    if not text.isdecimal() or int(text) == 0:
+        raise PlanError(f"sources is how many there are: a whole number from 1 on, not {sources!r}")
+    return int(text)
 
 
 def _share(late: float | str) -> float:
@@ -141,14 +159,15 @@ def _share(late: float | str) -> float:
 
 
 def milliseconds(duration: Duration) -> int:
-    """A duration of the arrival clock; a bare number is milliseconds.
+    """A duration of the arrival clock; a bare number is milliseconds. None is above LONGEST.
 
-    >>> milliseconds("2s"), milliseconds("250ms"), milliseconds(7)
-    (2000, 250, 7)
+    >>> milliseconds("2s"), milliseconds("250ms"), milliseconds(7), milliseconds("inf") == LONGEST
+    (2000, 250, 7, True)
     """
     if isinstance(duration, int) or (isinstance(duration, str) and duration.strip().isdigit()):
-        return ticks(duration, False)
-    return -(-ticks(duration, True) // _PER_MILLISECOND)
+        return min(ticks(duration, False), LONGEST)
+    found = ticks(duration, True)
+    return LONGEST if found == INFINITY else -(-found // _PER_MILLISECOND)
 
 
 def _column(schema: Schema, what: str, name: str) -> str:

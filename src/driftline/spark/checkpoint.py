@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -23,6 +23,7 @@ from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Node
 from driftline.plan.timing import NOTHING_KNOWN
+from driftline.spark.pipeline import OWN_STEPS
 from driftline.spark.places import Place
 
 FORMAT = 1
@@ -47,9 +48,22 @@ class Checkpoint:
         known = self.read()
         return wanted if known is None else int(known["shards"])
 
-    def claim(self, plans: Mapping[str, Node], options: Options, shards: int) -> None:
-        """Make sure that the state is that of these plans, and say so if it is new."""
-        mine = describe(plans, options, shards)
+    def has_own_steps(self) -> bool:
+        """Whether Spark itself may run the beginning of a query: it does so always or never, as
+        rows are kept as they are after it."""
+        known = self.read()
+        return known is None or any(OWN_STEPS in how for how in known.get("read", {}).values())
+
+    def claim(
+        self,
+        plans: Mapping[str, Node],
+        options: Options,
+        shards: int,
+        read: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make sure that the state is that of these plans, and say so if it is new. `read`: how the
+        sources are read."""
+        mine = {**describe(plans, options, shards), "read": dict(read or {})}
         known = self.read()
         if known is None:
             self.place.write(FILE, json.dumps(mine, indent=1, ensure_ascii=False).encode())
@@ -80,7 +94,15 @@ class Checkpoint:
 
     def _json(self, name: str) -> dict[str, Any] | None:
         data = self.place.read(name)
-        return None if data is None else json.loads(data)
+        if data is None:
+            return None
+        try:
+            found = json.loads(data)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise PlanError(f"{self.place}/{name} is damaged: it is no JSON object")
+        return found
 
 
 def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[str, Any]:
@@ -116,6 +138,30 @@ def _listed(bounds: Mapping[str, Any] | None) -> str:
     return ", ".join(f"{key} {value}" for key, value in (bounds or {}).items()) or "not known"
 
 
+def _changed(before: Sequence[str], now: Sequence[str]) -> str:
+    """How one tree has become another: their lines, wherever these stand."""
+    had, has = ([line.strip(_BRANCHES) for line in tree] for tree in (before, now))
+    lines = list(difflib.unified_diff(had, has, lineterm="", n=0))[2:]
+    gone, new = ("; ".join(line[1:] for line in lines if line[0] == sign) for sign in "-+")
+    if gone and new:
+        return f"had “{gone}” and has “{new}”"
+    if new:
+        return f"has “{new}”"
+    return f"had “{gone}” and has not" if gone else "has another order"
+
+
+_BRANCHES = " │├└─"
+
+
+def _read_in_another_way(name: str, before: str, now: str) -> str:
+    if before == f"{now} {OWN_STEPS}":
+        return (
+            f"Spark ran the first steps of {name} in UTC and in ANSI mode; set "
+            "spark.sql.session.timeZone to UTC and spark.sql.ansi.enabled to true again"
+        )
+    return f"{name} was read as {before} and is read as {now} now"
+
+
 def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
     """The first thing in which two descriptions differ."""
     for key in ("format", "emit", "block", "remember", "shards"):
@@ -135,9 +181,10 @@ def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
     if before.keys() != now.keys():
         return f"its results were {', '.join(before)} and are {', '.join(now)} now"
     for name in now:
-        lines = list(difflib.unified_diff(before[name], now[name], lineterm="", n=0))
-        gone = [line[1:].strip(" │├└─") for line in lines[2:] if line.startswith("-")]
-        new = [line[1:].strip(" │├└─") for line in lines[2:] if line.startswith("+")]
-        if gone or new:
-            return f"the plan of {name} had “{'; '.join(gone)}” and has “{'; '.join(new)}” now"
+        if before[name] != now[name]:
+            return f"the plan of {name} {_changed(before[name], now[name])} now"
+    before, now = known.get("read", {}), mine.get("read", {})
+    for name in now:
+        if before.get(name, now[name]) != now[name]:
+            return _read_in_another_way(name, before[name], now[name])
     return "it was written by another version of Driftline"

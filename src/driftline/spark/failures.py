@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 
 _NAMED = re.compile(
-    r"\s*(?:Caused by: )?((?:[\w$]+\.)+[A-Z][\w$]*|[\w$]*(?:Error|Exception)): (.*)"
+    r"\s*(?:Caused by: |: )?((?:[\w$]+\.)+[A-Z][\w$]*|[\w$]*(?:Error|Exception)): (.*)"
 )
 _WHERE_IT_WAS = re.compile(r"\s+at \S+\(|\s*File \"|Traceback|==|SQLSTATE|\s*\.\.\. \d+ more")
+_FILE = re.compile(
+    r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (.+?)\.(?: |$)"
+    r"(Data type mismatches .+?\.(?= |$))?"
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _CLASS = re.compile(r"^\[[A-Z_.0-9]+\] ")
 _SPARKS = re.compile(r"\s*(SQLSTATE: \w+|If necessary set \"spark\.sql\.ansi\.enabled\".*?error\.)")
 
@@ -24,10 +29,14 @@ def cause(text: str) -> str:
     ... === Streaming Query ===
     ... some.Error: of the plan''')
     'CSV header does not conform. Header: a, b'
+    >>> cause('''a.B: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:/3.gz.
+    ... \tat org.apache.spark.Reader(Reader.scala:1)
+    ... Caused by: java.io.IOException: not a gzip file''')
+    'file:/3.gz: not a gzip file'
     >>> cause("Invalid value 'x' for option 'y'")
     "Invalid value 'x' for option 'y'"
     """
-    told = text.partition("=== Streaming Query ===")[0]
+    told = _COLOUR.sub("", text.partition("=== Streaming Query ===")[0])
     said = told.split("terminated with exception: ")[-1]
     found: list[str] = []
     lines = told.splitlines()
@@ -41,4 +50,26 @@ def cause(text: str) -> str:
                 break
             found.append(following)
     whole = " ".join(" ".join(found).split()) if found else " ".join(said.split())
-    return _CLASS.sub("", _SPARKS.sub("", whole)).strip()
+    sentence = _CLASS.sub("", _SPARKS.sub("", whole)).strip()
+    if (file := _FILE.search(" ".join(told.split()))) is None:
+        return sentence
+    path, types = file.groups()
+    return f"{path}: {types}" if types else sentence if path in sentence else f"{path}: {sentence}"
+
+
+def could_not_start(text: str, master: str | None = None) -> str:
+    """Why there is no Spark, and what to do.
+
+    >>> could_not_start("a.SparkException: Could not parse Master URL: 'local[x'", "local[x")
+    "Spark could not be started with --master local[x: Could not parse Master URL: 'local[x'"
+    """
+    given = "" if master is None else f" with --master {master}"
+    why = cause(text)
+    if "stopped SparkContext" in text:
+        why = "no cluster answered there"
+    elif "JAVA_GATEWAY_EXITED" in text:
+        why = (
+            "Java has ended before it was there: is Java 17 or newer installed, and are --master "
+            "and --conf right? --debug shows what it said"
+        )
+    return f"Spark could not be started{given}: {why}"

@@ -24,8 +24,9 @@ import pyarrow.parquet as pq
 
 from driftline.cli.errors import Problem
 from driftline.cli.streams import Streamed
-from driftline.engine.inputs import typed
-from driftline.engine.source_parcels import CLOCK, KIND, VE, VN, VS
+from driftline.engine.inputs import check_log_times, typed
+from driftline.engine.log_columns import exact_columns
+from driftline.engine.source_parcels import CLOCK, KIND, TEXT, VE, VN, VS
 from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT, StreamColumns
 from driftline.model.log.reader import scan_log
@@ -106,6 +107,9 @@ def _file_options(given: Streamed) -> dict[str, str]:
     options = {"columnNameOfCorruptRecord": UNREAD, "recursiveFileLookup": "true"}
     if given.form == "csv":
         options |= {"header": "true", "enforceSchema": "false"}
+        # As RFC 4180 has it: a quote inside quotes is written twice, and lines may end there.
+        # What is empty is null, but not what is empty inside quotes.
+        options |= {"multiLine": "true", "escape": '"', "nullValue": "\0"}
     if not any(limit in given.options for limit in LIMITS):
         # Events of a log have an order, and files of one micro-batch have none.
         options |= {LIMITS[0]: "1"} if given.form == "log" else {LIMITS[1]: str(MOST_BYTES)}
@@ -174,16 +178,18 @@ def _record_events(records: DataFrame, source: Source) -> DataFrame:
     from pyspark.sql import functions as f
 
     kind = f.lit(INSERT)
+    extra = []
     if UNREAD in records.columns:
-        unread = f.col(quoted(UNREAD)).isNotNull()
-        kind = f.when(unread, f.lit(UNREADABLE)).otherwise(kind)
+        unread = f.col(quoted(UNREAD))
+        kind = f.when(unread.isNotNull(), f.lit(UNREADABLE)).otherwise(kind)
+        extra = [unread.alias(TEXT)]
     # What was not read as it was to be is kept apart from the cast that would fail on it.
-    events = raw_events(records, source, extra=[kind.cast("tinyint").alias(KIND)])
+    events = raw_events(records, source, extra=[kind.cast("tinyint").alias(KIND), *extra])
     payload = [
         f.col(quoted(name)).alias(payload_name(place))
         for place, name in enumerate(source.columns.names)
     ]
-    times = [quoted(each) for each in (KIND, VS, CLOCK) if each in events.columns]
+    times = [quoted(each) for each in (KIND, VS, CLOCK, TEXT) if each in events.columns]
     return events.select(*times, *payload)
 
 
@@ -200,7 +206,7 @@ def _lines(spark: SparkSession, given: Streamed) -> DataFrame:
 def log_events(lines: DataFrame, source: Source, stream: str) -> DataFrame:
     """The lines of event logs, in a column `value`, as raw events of one of their streams."""
     times = f"{quoted(KIND)} TINYINT, {quoted(VS)} BIGINT, {quoted(VE)} BIGINT, {quoted(VN)} BIGINT"
-    columns = [times, f"{quoted(EVENTS)} BOOLEAN"]
+    columns = [times, f"{quoted(EVENTS)} BOOLEAN, {quoted(TEXT)} STRING"]
     columns += [
         f"{quoted(payload_name(place))} {type_name(column.type)}"
         for place, column in enumerate(source.columns)
@@ -216,7 +222,9 @@ def log_events(lines: DataFrame, source: Source, stream: str) -> DataFrame:
 
 def log_batch(lines: bytes, source: Source, stream: str) -> pa.Table:
     """Raw events from the lines of a log: those of one stream, and what is no event."""
-    log = scan_log([io.BytesIO(lines)], valid_streams=False)
+    log = scan_log(
+        [io.BytesIO(lines)], valid_streams=False, exact=exact_columns([(stream, source)])
+    )
     parts = [
         _columns(source, columns)
         for name, columns in log.streams.items()
@@ -227,7 +235,8 @@ def log_batch(lines: bytes, source: Source, stream: str) -> pa.Table:
         nothing = pa.table({each.name: pa.nulls(count, each.type) for each in source.columns.arrow})
         zeros = np.zeros(count, np.int64)
         kinds = np.full(count, UNREADABLE, np.int8)
-        parts.append(_table(kinds, zeros, zeros, zeros, nothing))
+        texts = pa.array([bad.text.decode(errors="replace") for bad in log.bad], pa.string())
+        parts.append(_table(kinds, zeros, zeros, zeros, nothing, texts))
     if not parts:
         empty = np.empty(0, np.int64)
         return _table(
@@ -237,6 +246,7 @@ def log_batch(lines: bytes, source: Source, stream: str) -> pa.Table:
 
 
 def _columns(source: Source, columns: StreamColumns) -> pa.Table:
+    check_log_times(source, columns)
     payload = columns.payload
     if payload.num_rows < len(columns):  # ctis only
         payload = pa.table({"": pa.nulls(len(columns))})
@@ -248,10 +258,16 @@ def _columns(source: Source, columns: StreamColumns) -> pa.Table:
 
 
 def _table(
-    kind: np.ndarray, vs: np.ndarray, ve: np.ndarray, vn: np.ndarray, payload: pa.Table
+    kind: np.ndarray,
+    vs: np.ndarray,
+    ve: np.ndarray,
+    vn: np.ndarray,
+    payload: pa.Table,
+    texts: pa.Array | None = None,
 ) -> pa.Table:
     table = pa.table({KIND: kind, VS: vs, VE: ve, VN: vn})
     table = table.append_column(EVENTS, pa.nulls(len(table), pa.bool_()))
+    table = table.append_column(TEXT, pa.nulls(len(table), pa.string()) if texts is None else texts)
     for place, column in enumerate(payload.columns):
         table = table.append_column(payload_name(place), column)
     return table

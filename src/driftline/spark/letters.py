@@ -13,12 +13,14 @@ DEAD = "$dead "
 
 _TIMES = ("number", "kind", "vs", "ve", "vn", "code")
 _DETAILS = ("first", "second", "third")
+_TEXT = "text"
 
 
 def letters_to_bytes(letters: DeadLetters) -> bytes:
     times = {name: getattr(letters, name) for name in _TIMES}
     details = dict(zip(_DETAILS, letters.detail, strict=True))
-    return pack(with_times(letters.payload, **times, **details))
+    rows = with_times(letters.payload, **times, **details)
+    return pack(rows if letters.text is None else rows.append_column(_TEXT, letters.text))
 
 
 def letters_from_bytes(data: bytes, schema: pa.Schema) -> DeadLetters:
@@ -33,6 +35,7 @@ def letters_from_bytes(data: bytes, schema: pa.Schema) -> DeadLetters:
         payload_of(rows, schema),
         columns["code"],
         np.stack([columns[name] for name in _DETAILS]),
+        rows.column(_TEXT) if _TEXT in rows.schema.names else None,
     )
 
 

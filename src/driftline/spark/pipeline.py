@@ -12,7 +12,7 @@ for exactly what it has read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,15 @@ if TYPE_CHECKING:
 UTC = ("UTC", "Etc/UTC", "GMT", "Z")
 
 
+@dataclass(frozen=True)
+class Pipeline:
+    """`parcels`: what leaves the last stage; `read`: by source, how it is read, as far as the state
+    depends on it."""
+
+    parcels: DataFrame
+    read: Mapping[str, str]
+
+
 def pipeline(
     plans: Mapping[str, Node],
     frames: Mapping[str, DataFrame],
@@ -49,13 +58,16 @@ def pipeline(
     shards: int,
     place: str,
     heard: Heard | None = None,
-) -> DataFrame:
+    *,
+    own_steps: bool = True,
+) -> Pipeline:
     """Compile plans, which share one cut, over the DataFrames of their sources: the parcels that
     leave the last stage. `place`: a directory for the tables among these, which workers reach;
-    `heard`: when rows came last, for those who tick (see `ticks`)."""
+    `heard`: when rows came last, for those who tick (see `ticks`); `own_steps`: whether Spark may
+    run the stateless beginning itself."""
     sources = _sources(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
-    native = _native(frames, readings, options)
+    native = _native(frames, readings, options) if own_steps else _never
     made = stages(cut_together(plans, native), list(plans), readings, options, shards)
     packed = {
         name: _packed(
@@ -81,7 +93,25 @@ def pipeline(
     flow = reduce(lambda one, other: one.union(other), moving)
     for stage in made.levels:
         flow = _staged(flow, stage, tables)
-    return flow.where(f"level = {OUTPUT}")
+    read = {name: _how(frames[name], readings[name], made.prefixes[name]) for name in sources}
+    return Pipeline(flow.where(f"level = {OUTPUT}"), read)
+
+
+OWN_STEPS = "with steps of Spark's own"
+
+
+def _how(frame: DataFrame, reading: Reading, prefix: Prefix) -> str:
+    if not frame.isStreaming:
+        kind = "a table"
+    elif not reading.plain:
+        kind = "events"
+    else:
+        kind = "a file of records" if reading.ordered else "records"
+    return f"{kind} {OWN_STEPS}" if prefix.steps else kind
+
+
+def _never(source: Source) -> bool:
+    return False
 
 
 def _sources(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) -> dict[str, Source]:
@@ -200,6 +230,11 @@ def _tables(packed: Sequence[DataFrame], place: str) -> str:
     if not are_written(Place(place)):
         rows = (row for frame in packed for row in frame.drop("label").collect())
         parcels = [replace(parcel, cti=INFINITY) for parcel in from_rows(rows)]
+        for dead in (parcel for parcel in parcels if parcel.level == OUTPUT):
+            raise PlanError(
+                f"a row of the table {dead.port.removeprefix(DEAD)} has no time, or is of a kind "
+                "that is not known: leave it out"
+            )
         write_tables(Place(place), parcels)
     return place
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
+from pathlib import Path
 
+import pyarrow as pa
 from pyarrow import fs
+
+from driftline.plan.errors import PlanError
 
 
 def folder_for_now() -> str:
@@ -16,15 +20,37 @@ def folder_for_now() -> str:
     return folder
 
 
+def place_of(path: str | Path) -> tuple[fs.FileSystem, str]:
+    """The file system of a path or URI, and the path there. Spark's names for S3 are Arrow's, too.
+
+    >>> place_of("file:/tmp/x/")[1], place_of("/tmp/x")[1], place_of("memo:1")[1]
+    ('/tmp/x', '/tmp/x', 'memo:1')
+    """
+    text = str(path)
+    scheme, sign, rest = text.partition(":/")
+    if not sign or not scheme.isalnum():
+        return fs.LocalFileSystem(), text.rstrip("/")
+    if scheme == "file":
+        return fs.LocalFileSystem(), "/" + rest.strip("/")
+    try:
+        files, root = fs.FileSystem.from_uri(f"{_SAME_AS.get(scheme, scheme)}:/{rest}")
+    except pa.ArrowInvalid:
+        raise PlanError(
+            f"{text}: there is no way to {scheme}: from here; give a path that all machines reach, "
+            "or a URI of s3, gs, hdfs or abfs"
+        ) from None
+    return files, root.rstrip("/")
+
+
+_SAME_AS = {"s3a": "s3", "s3n": "s3"}
+
+
 class Place:
     """A directory. Files appear whole or not at all, as far as its filesystem can do that."""
 
     def __init__(self, place: str) -> None:
         self.place = place.rstrip("/")
-        if "://" in place:
-            self.files, self.root = fs.FileSystem.from_uri(self.place)
-        else:
-            self.files, self.root = fs.LocalFileSystem(), self.place
+        self.files, self.root = place_of(self.place)
 
     def __str__(self) -> str:
         return self.place

@@ -149,9 +149,6 @@ class SparkQuery:
         self.spark = next(iter(frames.values())).sparkSession
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
 
-    def _pipeline(self, shards: int, place: str, heard: Heard | None = None) -> DataFrame:
-        return pipeline(self.plans, self.frames, self.options, shards, place, heard)
-
     def changes(self, output: str = RESULT) -> DataFrame:
         """The changes of a result as a streaming DataFrame: kind (insert or retract), vs, ve (null:
         without end), vn (of a retract), and the columns of the rows.
@@ -178,7 +175,7 @@ class SparkQuery:
         columns = [f"kind STRING, vs {time}, ve {time}, vn {time}"]
         columns += [f"`{each.name}` {type_name(each.type)}" for each in schema]
         folder = folder_for_now()  # for tables: workers read it later
-        parcels = self._pipeline(self.shards, folder)
+        parcels = pipeline(self.plans, self.frames, self.options, self.shards, folder).parcels
         mine = parcels.where(parcels["port"] == output).select("data")
         return mine.mapInArrow(unpack, ", ".join(columns))
 
@@ -198,13 +195,26 @@ class SparkQuery:
         """Run it, and give every micro-batch to a sink.
 
         `trigger`: as `DataStreamWriter.trigger` takes it, such as {"availableNow": True}."""
+        if not callable(sink):
+            raise PlanError(
+                f"a {type(sink).__name__} is no sink: give one of driftline.spark.sinks, or a "
+                "function of a SparkSaid"
+            )
         if not {"availableNow", "once"} & set(trigger or ()):
             self._warn()
         kept = Checkpoint(str(checkpoint))
         shards = kept.shards(self.shards)
         heard = Heard()
-        made = self._pipeline(shards, str(kept.place), heard)
-        kept.claim(self.plans, self.options, shards)
+        made = pipeline(
+            self.plans,
+            self.frames,
+            self.options,
+            shards,
+            str(kept.place),
+            heard,
+            own_steps=kept.has_own_steps(),
+        )
+        kept.claim(self.plans, self.options, shards, made.read)
 
         def each(frame: DataFrame, batch_id: int) -> None:
             said = self._said(frame, batch_id, shards)
@@ -212,7 +222,7 @@ class SparkQuery:
             kept.report(said.heads)
             heard.take(said.heads)
 
-        writer = made.writeStream.foreachBatch(each)
+        writer = made.parcels.writeStream.foreachBatch(each)
         writer = writer.option("checkpointLocation", kept.spark)
         if name is not None:
             writer = writer.queryName(name)

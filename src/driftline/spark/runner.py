@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from driftline.cli.progress import Tally
 from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, engine_options
 from driftline.cli.streams import Streamed
 from driftline.engine.local import sources_of
-from driftline.spark.failures import cause
+from driftline.spark.failures import cause, could_not_start
 from driftline.spark.inputs import close, is_closed, streamed_events
 from driftline.spark.query import SparkQuery, SparkSaid
 from driftline.spark.said import Kept
@@ -31,6 +32,8 @@ from driftline.spark.session import session
 from driftline.spark.spool import spool, spooled
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from driftline.plan.nodes import Node
 
 
@@ -103,7 +106,7 @@ def _run(
     whole = {name: source for name, source in sources.items() if name not in streamed}
     folders = spool(whole, inputs, folder / "input", chosen.batch, keep_open=options.keep_open)
     controls = {name: folder / "closing" / name for name in streamed}
-    spark = session(master=options.master, settings=options.settings)
+    spark = _session(options)
     frames = {
         name: streamed_events(spark, streamed[name], source, controls[name])
         if name in streamed
@@ -131,13 +134,48 @@ def _run(
         yield from _started(query, kept, folder, ALL_THERE_IS)
 
 
+def _session(options: RunOptions) -> SparkSession:
+    try:
+        return session(master=options.master, settings=options.settings)
+    except Exception as error:  # of Java, of its gateway, or of PySpark
+        if "driftline" in type(error).__module__:
+            raise
+        raise Problem(could_not_start(str(error), options.master)) from error
+
+
 ALL_THERE_IS = {"availableNow": True}
+
+
+TOO_SLOW = "Python worker failed to connect back"
+"""What Spark says of a process that took more than ten seconds to start: the machine is busy."""
+
+PATIENCE = 3
+"""So many times in a row a query is started again if that happens."""
 
 
 def _started(
     query: SparkQuery, kept: Kept, folder: Path, trigger: Mapping[str, Any]
 ) -> Iterator[SparkSaid]:
     """What a query says from its start to its end, or until nobody asks any more."""
+    left = PATIENCE
+    while True:
+        try:
+            with closing(_once(query, kept, folder, trigger)) as spoken:
+                for said in spoken:
+                    left = PATIENCE
+                    yield said
+        except Problem as problem:
+            left -= 1
+            if TOO_SLOW not in str(problem) or not left:
+                raise
+        else:
+            return
+
+
+def _once(
+    query: SparkQuery, kept: Kept, folder: Path, trigger: Mapping[str, Any]
+) -> Generator[SparkSaid]:
+    """What a query says in one go: it goes on from its checkpoint."""
     handover = Handover(kept)
     started = query.start(handover.put, checkpoint=folder, trigger=trigger)
     watcher = threading.Thread(target=handover.watch, args=(started,), daemon=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from driftline.engine.source_parcels import CLOCK, KIND, POSITION, RAW, VE, VN, VS
+from driftline.engine.source_parcels import CLOCK, KIND, POSITION, RAW, TEXT, VE, VN, VS
 from driftline.engine.source_time import NO_CLOCK
 from driftline.engine.stages import Reading
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
@@ -20,6 +20,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix
 from driftline.plan.nodes import Node, Project, Select, Source
 from driftline.plan.types import is_integer, is_timestamp, quoted, type_name
+from driftline.spark.columns import typed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -54,13 +55,13 @@ def raw_events(frame: DataFrame, source: Source, extra: Sequence[Column] = ()) -
     from pyspark.sql import functions as f
 
     if VS in frame.columns:
-        names = [f.col(quoted(name)) for name in frame.columns if name in RAW]
+        names = [f.col(quoted(name)) for name in frame.columns if name in (*RAW, TEXT)]
         payload = [
             f.col(quoted(payload_name(place))).alias(name)
             for place, name in enumerate(source.columns.names)
         ]
         return frame.select(*names, *payload)
-    have = {name.lower(): name for name in frame.columns}
+    have = _names(frame, source)
     events = _has_events(frame, source)
     times: list[Column] = []
     if events:
@@ -80,7 +81,7 @@ def raw_events(frame: DataFrame, source: Source, extra: Sequence[Column] = ()) -
             f"time, stream({source.name!r}, …, time=…)"
         )
     else:
-        times.append(_time(frame, _required(source, have, source.time), source).alias(VS))
+        times.append(_time(frame, have, source, source.time).alias(VS))
     if source.timing.arrival is not None:
         arrival = f.col(quoted(_required(source, have, source.timing.arrival)))
         stamped = is_timestamp(source.columns.find(source.timing.arrival)[0].type)
@@ -89,13 +90,17 @@ def raw_events(frame: DataFrame, source: Source, extra: Sequence[Column] = ()) -
     elif source.timing.needs_clock:
         # The time of the micro-batch, which is the same when it comes again.
         times.append(f.unix_millis(f.current_timestamp()).alias(CLOCK))
-    payload = [
-        f.col(quoted(_required(source, have, column.name)))
-        .cast(type_name(column.type))
-        .alias(column.name)
-        for column in source.columns
-    ]
+    payload = [_typed(frame, have, source, each.name).alias(each.name) for each in source.columns]
     return frame.select(*extra, *times, *payload)
+
+
+def _typed(frame: DataFrame, have: dict[str, str], source: Source, name: str) -> Column:
+    """A column of a stream, with the type that the stream gives it."""
+    from pyspark.sql import functions as f
+
+    own = _required(source, have, name)
+    kind = source.columns.find(name)[0].type
+    return typed(f.col(quoted(own)), frame.schema[own].dataType, kind, name, source.name)
 
 
 def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -> DataFrame:
@@ -103,7 +108,7 @@ def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -
     all) named by their place."""
     from pyspark.sql import functions as f
 
-    times = [name for name in RAW if name in frame.columns]
+    times = [name for name in (*RAW, TEXT) if name in frame.columns]
     top: Node = prefix.source
     for step in prefix.steps:
         match step:
@@ -129,6 +134,17 @@ def payload_name(place: int) -> str:
     return f"payload {place}"
 
 
+def _names(frame: DataFrame, source: Source) -> dict[str, str]:
+    """The columns of a DataFrame by their names in lower case."""
+    have: dict[str, str] = {}
+    wanted = {name.lower() for name in (*source.columns.names, "kind", "vs", "ve", "vn")}
+    for name in frame.columns:
+        if name.lower() in have and name.lower() in wanted:
+            raise PlanError(f"the DataFrame of {source.name} has two columns {name}: rename one")
+        have[name.lower()] = name
+    return have
+
+
 def _required(source: Source, have: dict[str, str], name: str) -> str:
     if name.lower() not in have:
         there = ", ".join(each for each in have.values() if not each.startswith("$"))
@@ -136,17 +152,18 @@ def _required(source: Source, have: dict[str, str], name: str) -> str:
     return have[name.lower()]
 
 
-def _time(frame: DataFrame, name: str, source: Source) -> Column:
+def _time(frame: DataFrame, have: dict[str, str], source: Source, name: str) -> Column:
     """The time of plain records as ticks: what the column is when it has the type that the stream
     gives it, so that a record says the same time twice."""
     from pyspark.sql import functions as f
 
-    if source.timestamps:
-        return f.unix_micros(f.col(quoted(name)).cast("timestamp"))
-    kind = frame.schema[name].dataType.simpleString()
-    if kind not in TIMES_AS_INTEGERS:
-        raise PlanError(_no_time(source, name, kind.upper()))
-    return f.col(quoted(name)).cast("bigint")
+    own = _required(source, have, name)
+    if not source.timestamps:
+        kind = frame.schema[own].dataType.simpleString()
+        if kind not in TIMES_AS_INTEGERS:
+            raise PlanError(_no_time(source, own, kind.upper()))
+    time = _typed(frame, have, source, name)
+    return f.unix_micros(time) if source.timestamps else time.cast("bigint")
 
 
 TIMES_AS_INTEGERS = ("tinyint", "smallint", "int", "bigint", "string", "timestamp")

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,7 @@ def spool(
                 "grow"
             )
         return folders
+    events = _in_turn(sources, events)
     ends = (int(each.position[-1]) + 1 for each in events.values() if len(each))
     count = -(-max(ends, default=0) // batch)
     for name, path in folders.items():
@@ -70,6 +72,26 @@ def spool(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / DONE).write_text(json.dumps(now))
     return folders
+
+
+def _in_turn(sources: Mapping[str, Source], events: dict[str, RawEvents]) -> dict[str, RawEvents]:
+    """Logs that were read one by one count their events from 0 each. If they share an arrival
+    clock, their events are counted in its order: none is to come after those of a later time."""
+    clocks = {
+        name: np.maximum.accumulate(each.clock)
+        for name, each in events.items()
+        if each.clock is not None and len(each) and sources[name].timing.arrival is None
+    }
+    positions = [events[name].position for name in clocks]
+    together = np.concatenate([np.empty(0, np.int64), *positions])
+    if len(np.unique(together)) == len(together):
+        return events
+    turn = np.empty_like(together)
+    turn[np.argsort(np.concatenate(list(clocks.values())), kind="stable")] = np.arange(len(turn))
+    turns = np.split(turn, np.cumsum([len(each) for each in positions])[:-1])
+    return events | {
+        name: replace(events[name], position=each) for name, each in zip(clocks, turns, strict=True)
+    }
 
 
 def _digest(events: RawEvents) -> str:

@@ -136,9 +136,16 @@ def upserts(batch: Batch, keys: Sequence[str]) -> Upserts:
     )
 
 
+def key_names(keys: Sequence[str]) -> list[str]:
+    """The columns of a key: a list of names, not a name, whose letters would be taken for these."""
+    if isinstance(keys, str):
+        raise PlanError(f"keys is a list of names, such as [{keys!r}], not a text")
+    return list(keys)
+
+
 def key_places(schema: pa.Schema, keys: Sequence[str]) -> list[int]:
     """Where the columns of a key are."""
-    if isinstance(keys, str) or not keys:
+    if not key_names(keys):
         raise PlanError("a keyed table needs the names of its key columns, such as ['symbol']")
     lower = [name.lower() for name in schema.names]
     for key in keys:

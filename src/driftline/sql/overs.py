@@ -25,6 +25,7 @@ from driftline.sql.errors import refuse
 from driftline.sql.order import order_item
 from driftline.sql.scope import walked
 from driftline.sql.window_functions import NEIGHBOURS, Resolve, called, column_of, is_known
+from driftline.sql.written_out import EXTREMES, SHARES, written_out
 
 RANKS: dict[str, nodes.RankMethod] = {
     "row_number": "row_number",
@@ -86,9 +87,11 @@ def window_function(
     window = exp.Window(this=node)
     if called(window).name not in NEIGHBOURS:
         window.set("spec", whole.args.get("spec"))
-    _check(window)
     if called(window).name in RANKS:
         raise PlanError(f"{text}: a place in an order is what rank(…) gives")
+    if called(window).name in (*SHARES, *EXTREMES):
+        raise PlanError(f"{text}: over(…) does not take it, SQL's OVER does")
+    _check(window)
     return column_of(window, name or text, order, lambda part: resolve(part, schema))
 
 
@@ -108,7 +111,7 @@ class Overs:
         """The expression with a column in the place of every window function in it."""
         if not any(isinstance(part, exp.Window) for part in walked(node)):
             return node
-        copy = node.copy()
+        copy = self._written_out(node.copy())
         for part in [each for each in walked(copy) if isinstance(each, exp.Window)]:
             window = self._complete(part)
             _check(window)
@@ -121,6 +124,16 @@ class Overs:
                 return column
             part.replace(column)
         return copy
+
+    def _written_out(self, node: exp.Expr) -> exp.Expr:
+        """With other window functions in the place of those that are expressions over them."""
+        for part in [each for each in walked(node) if isinstance(each, exp.Window)]:
+            meaning = written_out(self._complete(part))
+            if meaning is not None:
+                if part is node:
+                    return meaning
+                part.replace(exp.paren(meaning, copy=False))
+        return node
 
     def _complete(self, window: exp.Window) -> exp.Window:
         """OVER name, with what WINDOW name AS (…) says."""
@@ -168,7 +181,8 @@ def _check(window: exp.Window) -> None:
     elif not is_known(call.name):
         raise refuse(
             f"{call.name or window.this.sql('spark')} OVER (…) is not supported: there are "
-            f"aggregates, {', '.join(RANKS)}, lag, lead, first_value, last_value and nth_value",
+            f"aggregates, {', '.join((*RANKS, *SHARES))}, lag, lead, first_value, last_value and "
+            "nth_value",
             window,
         )
 

@@ -1,4 +1,5 @@
-"""One SELECT, as a plan: FROM, WHERE, GROUP BY, HAVING, window functions, columns, DISTINCT, top-k.
+"""One SELECT, as a plan: FROM, WHERE, GROUP BY, HAVING, window functions, QUALIFY, columns,
+DISTINCT, top-k.
 
 The clauses are read in the order in which SQL gives them meaning. Names that the select list gives
 are known to GROUP BY, HAVING and ORDER BY, and to later items of the list, as in Spark; a column of
@@ -13,13 +14,14 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression
-from driftline.plan.types import Schema
+from driftline.plan.types import BOOLEAN, Schema
 from driftline.sql.errors import refuse
+from driftline.sql.explode import lateral, of_select_list
 from driftline.sql.grammar import TEXT
 from driftline.sql.grouping import Groups, is_grouping
 from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import limit_of, offset_of, order_item, top, unsupported_order
-from driftline.sql.overs import Overs
+from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, replaced, walked
 from driftline.sql.tables import BindQuery, bind_from
@@ -28,7 +30,7 @@ from driftline.sql.where import conjuncts_of, filtered
 _REFUSED_ELSEWHERE = ("sort", "distribute", "cluster", "locks")
 _UNDERSTOOD = (
     *("with_", "hint", "distinct", "expressions", "from_", "joins", "where", "group", "having"),
-    *("windows", "order", "limit", "offset"),
+    *("laterals", "windows", "qualify", "order", "limit", "offset"),
     *_REFUSED_ELSEWHERE,
 )
 
@@ -56,11 +58,14 @@ class _Select:
             raise refuse("a SELECT needs FROM: a continuous query reads at least one stream", node)
         joins = node.args.get("joins") or []
         self.scope = bind_from(source.this, joins, names, bind)
+        for each in node.args.get("laterals") or ():
+            self.scope = lateral(self.scope, each)
         where = node.args.get("where")
         if where is not None:
             _refuse_window_functions(where.this, "WHERE")
             self._hint_at_aliases(where.this)
             self.scope = filtered(self.scope, where.this, "WHERE", names, bind)
+        self.scope, self.listed = of_select_list(self.scope, node.expressions)
         self.items = self._items()
         self.aliases = {
             item.name.lower(): item.node
@@ -81,14 +86,15 @@ class _Select:
         if distinct is not None and distinct.args.get("on") is not None:
             raise refuse("DISTINCT ON is not supported: use ROW_NUMBER() OVER (…) = 1", self.node)
         groups = self._groups()
-        if groups is None and self._is_star() and order is None:
+        qualify = self._qualify(groups)
+        if groups is None and self._is_star() and order is None and qualify is None:
             rows = self.scope.plan
             return nodes.Distinct(rows) if distinct is not None else rows
         outputs = [output for item in self.items for output in self._outputs(item, groups)]
         _refuse_same_names(outputs, self.items)
         wanted = self._order(order, outputs, groups) if order is not None else []
-        plan = self._before_projection(groups)
-        by_columns = groups is None and self._is_star()
+        plan = limited(self._before_projection(groups), qualify)
+        by_columns = groups is None and self._is_star() and qualify is None
         hidden = [named for named, _ in wanted if named not in outputs]
         if hidden and distinct is not None and order is not None:
             raise refuse(
@@ -118,7 +124,7 @@ class _Select:
 
     def _items(self) -> list[Item]:
         items: list[Item] = []
-        for node in self.node.expressions:
+        for node in self.listed:
             inner = node.this if isinstance(node, exp.Column) else node
             if isinstance(inner, exp.Star):
                 if any(inner.args.get(key) for key in ("except_", "replace", "rename")):
@@ -308,6 +314,18 @@ class _Select:
                     compared(self.scope, plain, query, self.names, self.bind, over_groups)
                 )
 
+    def _qualify(self, groups: Groups | None) -> Expression | None:
+        """Which rows QUALIFY keeps, by their window functions."""
+        node = self.node.args.get("qualify")
+        if node is None:
+            return None
+        value = self._value(node.this, groups)
+        if value.type != BOOLEAN:
+            raise refuse(f"QUALIFY needs a condition, and {node.this.sql('spark')} is none", node)
+        if not self.overs.found:
+            raise refuse("QUALIFY is about window functions: use WHERE or HAVING", node)
+        return value
+
     def _before_projection(self, groups: Groups | None) -> nodes.Node:
         """The rows that the select list is computed from."""
 
@@ -388,9 +406,10 @@ def _refuse_same_names(outputs: list[nodes.Named], items: list[Item]) -> None:
 def _refuse_unknown_clauses(node: exp.Select) -> None:
     for key, part in node.args.items():
         if part and key not in _UNDERSTOOD:
-            word = {"laterals": "LATERAL VIEW", "qualify": "QUALIFY"}.get(key, key.upper())
             place = part[0] if isinstance(part, list) else part
-            raise refuse(f"{word} is not supported", place if isinstance(place, exp.Expr) else node)
+            raise refuse(
+                f"{key.upper()} is not supported", place if isinstance(place, exp.Expr) else node
+            )
 
 
 def _refuse_window_functions(node: exp.Expr, clause: str) -> None:

@@ -14,6 +14,7 @@ from driftline.plan.expressions import Call, Expression, Literal
 from driftline.plan.resolver import resolve
 from driftline.plan.types import BOOLEAN
 from driftline.sql.errors import at, refuse
+from driftline.sql.explode import lateral
 from driftline.sql.scope import Relations, Scope
 from driftline.sql.syntax import WindowTable
 from driftline.sql.windows import window, window_columns
@@ -96,7 +97,7 @@ class _Tables:
                     return Scope(plan)
                 return Scope(self.named(plan, node.name, node))
             raise refuse(
-                f"{inner.sql_name()} is no table here"
+                f"{inner.name or inner.sql_name()} is no table here"
                 if isinstance(inner, exp.Func)
                 else "a table in FROM is a name, a subquery, TUMBLE(…) or HOP(…)",
                 node,
@@ -109,7 +110,7 @@ class _Tables:
         if isinstance(node, exp.Values):
             raise refuse("VALUES has no times: a query reads streams", node)
         if isinstance(node, (exp.Lateral, exp.Unnest)):
-            raise refuse("LATERAL, UNNEST and EXPLODE are not supported", node)
+            raise refuse("LATERAL and UNNEST come after a table: FROM t, LATERAL explode(…)", node)
         raise refuse("a table in FROM is a name, a subquery, TUMBLE(…) or HOP(…)", node)
 
     def named(self, plan: nodes.Node, name: str, node: exp.Expr) -> nodes.Node:
@@ -133,6 +134,8 @@ class _Tables:
             raise refuse(
                 f"{' '.join(filter(None, (method, side, kind)))} JOIN is not supported", node
             )
+        if isinstance(node.this, (exp.Lateral, exp.Unnest)):
+            return self.lateral(left, node, how)
         right = self.table(node.this)
         _refuse_same_names(left, right, node.this)
         same_time(left.plan, right.plan, node.this)
@@ -153,6 +156,15 @@ class _Tables:
             {**merged, **left.merged},
             left.hidden | (frozenset() if how in ("semi", "anti") else right.hidden),
         )
+
+    def lateral(self, left: Scope, node: exp.Join, how: nodes.JoinKind) -> Scope:
+        """A join with what each row of the left side holds."""
+        on = node.args.get("on")
+        if how not in ("inner", "left") or node.args.get("using"):
+            raise refuse("LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN", node)
+        if on is not None and not (isinstance(on, exp.Boolean) and on.this):
+            raise refuse("LATERAL and UNNEST take no condition but true: use WHERE", on)
+        return lateral(left, node.this, outer=how == "left")
 
     def condition(self, left: Scope, right: Scope, on: exp.Expr | None) -> Expression | None:
         if on is None:

@@ -9,8 +9,8 @@ from decimal import Decimal
 from sqlglot import exp
 
 from driftline.plan.coercion import can_cast
-from driftline.plan.expressions import Cast, Expression, Literal
-from driftline.plan.functions import AGGREGATES, aggregate
+from driftline.plan.expressions import AggregateCall, Cast, Expression, Literal
+from driftline.plan.functions import AGGREGATES, aggregate_value
 from driftline.plan.nodes import OrderItem
 from driftline.plan.over import Frame, OverColumn, Unit
 from driftline.plan.types import (
@@ -81,7 +81,9 @@ def column_of(
     args = () if star else tuple(resolve(each) for each in call.args)
     where = None if call.filter is None else resolve(call.filter)
     with at(window):
-        value = aggregate(call.name, args, call.distinct, where, call.ignore_nulls)
+        value = aggregate_value(call.name, args, call.distinct, where, call.ignore_nulls)
+    if not isinstance(value, AggregateCall):
+        raise refuse(f"{call.name} OVER (…) is not supported", window)
     by_place = value.function in ("first", "last", "any_value")
     if by_place and where is None and not value.ignore_nulls:
         return OverColumn(name, value.args[0], frame, -1 if value.function == "last" else 1)

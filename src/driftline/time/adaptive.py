@@ -4,23 +4,24 @@
 new window. After more than W observations without one, δ falls to α δ + (1 - α) · (the greatest
 observation of the window), and a new window starts.
 
-With a rate, W itself adapts. In a period of W observations, but no fewer than 4 / rate: as soon as
-more of them have raised δ than the rate allows in all of it, W doubles; if in the end fewer than a
-quarter of that have, W is halved; then a new period starts. And when δ has fallen over `MANY_FALLS`
-windows on end, W is halved.
+With a rate, W itself adapts. An observation is late if it raises δ; or if an estimate that was too
+low has made it late, which goes on long after δ has risen again. In a period of W observations, but
+no fewer than 4 / rate: if more of them are late than the rate allows, W doubles, by the first raise
+after that or in the end; if in the end fewer than a quarter of that are, W is halved; then a new
+period starts. And when δ has fallen over `MANY_FALLS` windows on end, W is halved. But W is never
+halved in debt, while more have been late in all periods than the rate allows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place, njit
 from driftline.time.bounds import LONGEST, Int64s
 
 Float64s = NDArray[np.float64]
@@ -32,36 +33,36 @@ MANY_FALLS = 8
 ENOUGH = 4
 """So many raises are allowed in a period at least: fewer would tell nothing."""
 LEAST_WINDOW = 8
+LEAST_TARGET = 2.0**-50
+"""A share that is less is no event at all: no estimate may fall."""
 NO_RATE = -1.0
 
 
-@dataclass
-class Estimates:
+class Estimates(NamedTuple):
     """Some estimates side by side; every field is an array of the snapshot."""
 
     delta: Float64s
     highest: Float64s
     """The greatest observation of the present window: the paper's δ-win."""
+    debt: Float64s
+    """How many more have been late in the periods before than the rate allows."""
     seen: Int64s
     """How many observations the present window has: the paper's num."""
     window: Int64s
     """W, of each."""
     period: Int64s
     tried: Int64s
-    """How many observations the present period has, and below, how many raised the estimate."""
-    raised: Int64s
+    """How many observations the present period has, and below, how many were late."""
+    missed: Int64s
     falls: Int64s
 
     @staticmethod
     def new(count: int, window: int, rate: float = NO_RATE) -> Estimates:
         seen, windows, periods, *others = (np.zeros(count, np.int64) for _ in range(6))
+        delta, highest, debt = (np.zeros(count) for _ in range(3))
         windows[:] = window
         periods[:] = FOREVER if rate < 0 else max(window, math.ceil(ENOUGH / rate))
-        return Estimates(np.zeros(count), np.zeros(count), seen, windows, periods, *others)
-
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """In the order in which the kernel takes them."""
-        return tuple(getattr(self, each.name) for each in fields(self))
+        return Estimates(delta, highest, debt, seen, windows, periods, *others)
 
     def lags(self) -> Int64s:
         """The estimates as whole ticks, on the safe side."""
@@ -69,22 +70,30 @@ class Estimates:
 
     def snapshot(self) -> dict[str, Int64s]:
         """Integers all of them: of floats, the bits."""
-        return {each.name: getattr(self, each.name).view(np.int64).copy() for each in fields(self)}
+        return {name: array.view(np.int64).copy() for name, array in self._asdict().items()}
 
     @staticmethod
     def restored(arrays: Mapping[str, Int64s]) -> Estimates:
-        delta, highest, *whole = (
-            np.array(arrays[each.name], np.int64) for each in fields(Estimates)
-        )
-        return Estimates(delta.view(np.float64), highest.view(np.float64), *whole)
+        columns = [np.array(arrays[name], np.int64) for name in Estimates._fields]
+        delta, highest, debt = (column.view(np.float64) for column in columns[:3])
+        return Estimates(delta, highest, debt, *columns[3:])
 
 
-def adaptivity(window: int | None, alpha: float, target: float | None) -> tuple[int, float, float]:
-    """W to begin with, α, and the rate of raises that W is steered by.
+class Adaptivity(NamedTuple):
+    """α, and the rate of late observations that W is steered by."""
+
+    alpha: float
+    rate: float = NO_RATE
+
+
+def adaptivity(window: int | None, alpha: float, target: float | None) -> tuple[int, Adaptivity]:
+    """W to begin with, and how it adapts.
 
     A target is a share of events that may be late. Half of it is the rate: what makes an event late
     is a raise of one of two estimates.
     """
+    if target is not None and 0 <= target < LEAST_TARGET:
+        target = None
     if not 0 <= alpha <= 1:
         raise ValueError(f"alpha is {alpha}: give 0 to 1")
     if target is not None and not 0 < target < 1:
@@ -94,7 +103,7 @@ def adaptivity(window: int | None, alpha: float, target: float | None) -> tuple[
     rate = NO_RATE if target is None else target / 2
     if window is None:
         window = FOREVER if target is None else math.ceil(1 / rate)
-    return window, alpha, rate
+    return window, Adaptivity(alpha, rate)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -107,53 +116,48 @@ def shortfall(reference: int, time: int) -> int:
     return reference - time + 1
 
 
-@njit(cache=True, nogil=True)
+@in_place
 def observe(
-    k: int,
-    observation: float,
-    count: int,
-    above: int,
-    alpha: float,
-    rate: float,
-    delta: Float64s,
-    highest: Float64s,
-    seen: Int64s,
-    window: Int64s,
-    period: Int64s,
-    tried: Int64s,
-    raised: Int64s,
-    falls: Int64s,
+    k: int, observation: float, count: int, late: int, how: Adaptivity, of: Estimates
 ) -> None:
-    """So many observations for estimate k: the greatest of them, and how many are above it.
+    """So many observations for estimate k: the greatest of them, and how many are late.
 
     Kernels do what is done most often themselves, because a call costs more: an observation that
     neither raises the estimate nor ends a window or a period only counts.
     """
-    seen[k] += count
-    tried[k] += count
-    if observation > delta[k]:
-        delta[k] = observation
-        highest[k] = 0
-        seen[k] = 0
-        raised[k] += above
-        falls[k] = 0
-        if rate >= 0 and raised[k] > rate * period[k]:
-            window[k] = min(2 * window[k], FOREVER)
-            tried[k] = period[k]
+    rate = how.rate
+    of.seen[k] += count
+    of.tried[k] += count
+    of.missed[k] += late
+    raises = observation > of.delta[k]
+    if raises:
+        of.delta[k] = observation
+        of.highest[k] = 0
+        of.seen[k] = 0
+        of.falls[k] = 0
     else:
-        highest[k] = max(highest[k], observation)
-        if seen[k] > window[k]:
-            lower = alpha * delta[k] + (1 - alpha) * highest[k]
-            falls[k] = falls[k] + 1 if lower < delta[k] else 0
-            delta[k] = lower
-            highest[k] = 0
-            seen[k] = 0
-            if rate >= 0 and falls[k] >= MANY_FALLS:
-                window[k] = max(window[k] // 2, LEAST_WINDOW)
-                falls[k] = 0
-    if tried[k] >= period[k]:
-        if rate >= 0:
-            if ENOUGH * raised[k] < rate * period[k]:
-                window[k] = max(window[k] // 2, LEAST_WINDOW)
-            period[k] = max(window[k], math.ceil(ENOUGH / rate))
-        tried[k] = raised[k] = 0
+        of.highest[k] = max(of.highest[k], observation)
+        if of.seen[k] > of.window[k]:
+            lower = how.alpha * of.delta[k] + (1 - how.alpha) * of.highest[k]
+            of.falls[k] = of.falls[k] + 1 if lower < of.delta[k] else 0
+            of.delta[k] = lower
+            of.highest[k] = 0
+            of.seen[k] = 0
+            if rate >= 0 and of.falls[k] >= MANY_FALLS:
+                _halve(k, of)
+                of.falls[k] = 0
+    allowed = rate * of.period[k]
+    if rate >= 0 and (of.tried[k] >= of.period[k] or (raises and of.missed[k] > allowed)):
+        of.debt[k] = max(of.debt[k] + of.missed[k] - rate * of.tried[k], 0.0)
+        if of.missed[k] > allowed:
+            of.window[k] = min(2 * of.window[k], FOREVER)
+        elif ENOUGH * of.missed[k] < allowed:
+            _halve(k, of)
+        of.period[k] = max(of.window[k], math.ceil(ENOUGH / rate))
+        of.tried[k] = of.missed[k] = 0
+
+
+@in_place
+def _halve(k: int, of: Estimates) -> None:
+    if of.debt[k] == 0:
+        of.window[k] = max(of.window[k] // 2, LEAST_WINDOW)

@@ -25,7 +25,7 @@ from driftline.model.compiled import njit
 
 Int64s = NDArray[np.int64]
 
-LONGEST = 2**62
+LONGEST = 2**62 - 1
 """No wait, lag or latency is longer: sums of two of them are still 64-bit numbers."""
 
 
@@ -41,7 +41,9 @@ class SkewBound:
         for name in ("wait", "lag", "tuples"):
             value = getattr(self, name)
             if not 0 <= value <= LONGEST:
-                raise ValueError(f"the {name} of a skew bound is {value}: give 0 to 2^62")
+                raise ValueError(
+                    f"the {name} of a skew bound is {value}: give 0 or more, below 2^62"
+                )
 
     def __str__(self) -> str:
         parts = [str(self.wait)] if self.wait or not self.tuples else []
@@ -110,7 +112,7 @@ class Bounds:
         latencies = np.array(latency, np.int64).reshape(-1)
         sources = len(latencies)
         if sources and not 0 <= latencies.min() <= latencies.max() <= LONGEST:
-            raise ValueError("a latency is negative or above 2^62: give the longest way of a tuple")
+            raise ValueError("a latency is negative or too long: give the longest way of a tuple")
         for ends in (origin, target):
             if len(ends) and not 0 <= ends.min() <= ends.max() < sources:
                 raise ValueError(f"a bound names a source outside 0..{sources - 1}")

@@ -5,21 +5,84 @@ Drawn by matplotlib (`pip install driftline[charts]`), and the same file for the
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftline.model.time import BEGINNING, TICKS_PER_SECOND
+from driftline.model.time import BEGINNING
 from driftline.time.bounds import Int64s
 
 FORMATS = (".svg", ".png")
-MOST_POINTS = 4_000
+MOST_POINTS = 8_000
 """More arrivals than this are thinned out evenly, the late ones apart from the others."""
 
+SMALL, LARGE, FEW = 4, 14, 500
+"""The size of a dot, and of how many the dots are large."""
+
 ON_TIME, LATE, HEARTBEAT = "#8d99ae", "#d1495b", "#1d3557"
+
+
+def check(path: Path) -> None:
+    """Refuse what no chart can be written to."""
+    if path.suffix not in FORMATS:
+        raise ValueError(f"a chart is written as {' or '.join(FORMATS)}, not as {path.name}")
+    if find_spec("matplotlib") is None:
+        raise ValueError("charts need matplotlib: pip install 'driftline[charts]'")
+
+
+class Chart:
+    """Takes arrivals in as they come, and keeps no more of them than can be seen."""
+
+    def __init__(self) -> None:
+        self.on_time, self.late, self.heartbeat = _Points(), _Points(), _Points()
+        self.last = np.full((2, 1), BEGINNING, np.int64)  # clock and heartbeat
+
+    def take(self, clocks: Int64s, times: Int64s, told: Int64s) -> None:
+        """`told` is the heartbeat in force when each came, as `arrive` returns it."""
+        if not len(times):
+            return
+        late = (times <= told) & (told > BEGINNING)
+        for chosen, points in ((~late, self.on_time), (late, self.late)):
+            points.add(np.stack([clocks[chosen], times[chosen]]))
+        steps = (np.diff(told, prepend=self.last[1]) != 0) & (told > BEGINNING)
+        self.heartbeat.add(np.stack([clocks[steps], told[steps]]))
+        self.last = np.array([[clocks[-1]], [told[-1]]])
+
+    def draw(
+        self, path: Path, *, timestamps: bool = False, dated: bool = False, title: str = ""
+    ) -> None:
+        """`timestamps`: times are microseconds since 1970; `dated`: clocks are milliseconds."""
+        check(path)
+        import matplotlib as mpl
+
+        mpl.use("svg" if path.suffix == ".svg" else "agg")
+        mpl.rcParams["svg.hashsalt"] = "driftline"
+        import matplotlib.pyplot as plt
+
+        figure, axis = plt.subplots(figsize=(9, 5))
+        shown = (self.on_time, ON_TIME, "arrivals"), (self.late, LATE, "late")
+        for points, colour, name in shown:
+            if points.count:
+                clocks, times = points.kept
+                label = f"{name} ({points.count:,})"
+                x, y = _axis(clocks, dated, "ms"), _axis(times, timestamps, "us")
+                size = SMALL if points.count > FEW else LARGE
+                axis.scatter(x, y, s=size, color=colour, label=label, linewidths=0)
+        if self.heartbeat.count:
+            clocks, told = np.concatenate([self.heartbeat.kept, self.last], axis=1)
+            x, y = _axis(clocks, dated, "ms"), _axis(told, timestamps, "us")
+            axis.step(x, y, where="post", color=HEARTBEAT, lw=1.2, label="heartbeat")
+        axis.set_xlabel("arrival clock")
+        axis.set_ylabel("application time")
+        axis.set_title(title)
+        axis.spines[["top", "right"]].set_visible(False)
+        if self.on_time.count or self.late.count:
+            axis.legend(frameon=False, fontsize=8, loc="upper left")
+        figure.tight_layout()
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        plt.close(figure)
 
 
 def draw(
@@ -31,49 +94,27 @@ def draw(
     timestamps: bool = False,
     title: str = "",
 ) -> None:
-    """`told` is the heartbeat in force when each came, as `arrive` returns it."""
-    if path.suffix not in FORMATS:
-        raise ValueError(f"a chart is written as {' or '.join(FORMATS)}, not as {path.name}")
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise ValueError("charts need matplotlib: pip install 'driftline[charts]'") from None
-
-    mpl.use("svg" if path.suffix == ".svg" else "agg")
-    mpl.rcParams["svg.hashsalt"] = "driftline"
-    import matplotlib.pyplot as plt
-
-    figure, axis = plt.subplots(figsize=(9, 5))
-    late = (times <= told) & (told > BEGINNING)
-    for chosen, colour, name in ((~late, ON_TIME, "arrivals"), (late, LATE, "late")):
-        some = _thinned(np.flatnonzero(chosen))
-        if len(some):
-            label = f"{name} ({int(chosen.sum()):,})"
-            shown = _axis(times[some], timestamps)
-            axis.scatter(clocks[some], shown, s=4, color=colour, label=label, linewidths=0)
-    steps = np.flatnonzero((np.diff(told, prepend=BEGINNING) != 0) & (told > BEGINNING))
-    if len(steps):
-        steps = np.unique(np.append(_thinned(steps), len(told) - 1))
-        shown = _axis(told[steps], timestamps)
-        axis.step(clocks[steps], shown, where="post", color=HEARTBEAT, lw=1.2, label="heartbeat")
-    axis.set_xlabel("arrival clock")
-    axis.set_ylabel("application time")
-    axis.set_title(title)
-    axis.spines[["top", "right"]].set_visible(False)
-    if len(times):
-        axis.legend(frameon=False, fontsize=8, loc="upper left")
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(figure)
+    """A chart of arrivals that have all come."""
+    chart = Chart()
+    chart.take(clocks, times, told)
+    chart.draw(path, timestamps=timestamps, title=title)
 
 
-def _thinned(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    if len(places) <= MOST_POINTS:
-        return places
-    return places[np.linspace(0, len(places) - 1, MOST_POINTS).astype(np.int64)]
+class _Points:
+    """Of `count` points every n-th: at most `MOST_POINTS`."""
+
+    def __init__(self) -> None:
+        self.count, self.every = 0, 1
+        self.kept = np.zeros((2, 0), np.int64)
+
+    def add(self, points: Int64s) -> None:
+        more = points[:, -self.count % self.every :: self.every]
+        self.kept = np.concatenate([self.kept, more], axis=1)
+        self.count += points.shape[1]
+        while self.kept.shape[1] > MOST_POINTS:
+            self.kept = self.kept[:, ::2]
+            self.every *= 2
 
 
-def _axis(times: Int64s, timestamps: bool) -> Any:
-    if not timestamps:
-        return times
-    return [datetime.fromtimestamp(time / TICKS_PER_SECOND, UTC) for time in times.tolist()]
+def _axis(times: Int64s, dated: bool, unit: str) -> Any:
+    return times.astype(f"datetime64[{unit}]") if dated else times

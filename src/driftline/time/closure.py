@@ -64,9 +64,9 @@ def _compositions(
             continue
         for right in range(rows[middle[left]], rows[middle[left] + 1]):
             j, many = target[right], further_tuples[right]
-            late = min(wait[left] + further_wait[right], LONGEST)
-            behind = min(lag[left] + further_lag[right], LONGEST)
-            covered = False
+            late = wait[left] + further_wait[right]
+            behind = lag[left] + further_lag[right]
+            covered = late > LONGEST or behind > LONGEST  # by nothing at all
             for own in range(entries[j], entries[j + 1]):
                 if wait[own] > late:
                     break

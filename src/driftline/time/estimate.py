@@ -22,25 +22,26 @@ State: a few numbers per source, and the two estimates.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING
 from driftline.time import live_sources as live
-from driftline.time.adaptive import Estimates, Float64s, adaptivity, observe, shortfall
+from driftline.time.adaptive import Adaptivity, Estimates, adaptivity, observe, shortfall
 from driftline.time.bounds import LONGEST, Int64s
-from driftline.time.generator_kernel import NEVER, less
+from driftline.time.generator_kernel import NEVER, is_over, less
 from driftline.time.live import LiveHeartbeats
-from driftline.time.live_sources import Sources
+from driftline.time.live_sources import Arrivals, Sources
 
 DISORDER, SKEW = 0, 1
 """Places of the two estimates."""
 
-COUNT, MOST, ABOVE, ALL = range(4)
+COUNT, MOST, LATE, ALL = range(4)
 """What is gathered for each estimate in the present unit of the clock: how many observations, the
-greatest, how many above the estimate; and how many there were in all units before."""
+greatest, how many that are above the estimate or came too late for the heartbeat; and how many
+observations there were in all units before."""
 
 TARGET = 0.001
 WARM_UP = 100
@@ -75,8 +76,8 @@ class Estimated(LiveHeartbeats):
         self.target = target
         self.timeout = timeout
         self.warm_up = warm_up
-        start, self._alpha, self._rate = adaptivity(window, alpha, target)
-        self._estimates = Estimates.new(2, start, self._rate)
+        start, self._adaptivity = adaptivity(window, alpha, target)
+        self._estimates = Estimates.new(2, start, self._adaptivity.rate)
         self._gathered = np.zeros((2, 4), np.int64)
 
     def at(self, clock: int) -> Int64s:
@@ -106,11 +107,11 @@ class Estimated(LiveHeartbeats):
         parts += [] if self.target is None else [f"{100 * self.target:g} % may be late"]
         return ", ".join(parts)
 
-    def _absorb(self, *arrivals: Any) -> None:
-        _absorb(*arrivals, *self._arguments())
+    def _absorb(self, arrivals: Arrivals) -> None:
+        _absorb(arrivals, self._parameters(), self._guesses(), self._state)
 
     def _evaluate(self, unit: int) -> int:
-        return int(_evaluate(unit, *self._arguments()))
+        return int(_evaluate(unit, self._parameters(), self._guesses(), self._state))
 
     def snapshot(self) -> dict[str, Int64s]:
         sources = {_SOURCES + name: array for name, array in self._state.snapshot().items()}
@@ -123,12 +124,28 @@ class Estimated(LiveHeartbeats):
         self._estimates = Estimates.restored(_part(arrays, _ESTIMATES))
         self._gathered = np.array(arrays["gathered"])
 
-    def _arguments(self) -> list[Any]:
-        """What the kernels take beside arrivals, in their order."""
+    def _parameters(self) -> _Parameters:
         timeout = -1 if self.timeout is None else self.timeout
-        parameters = self._alpha, self._rate, self.unit, timeout, self.warm_up
-        learned = self._gathered, *self._estimates.arrays()
-        return [*parameters, *learned, *self._state.arrays()]
+        return _Parameters(self.unit, timeout, self.warm_up)
+
+    def _guesses(self) -> _Guesses:
+        return _Guesses(self._adaptivity, self._estimates, self._gathered)
+
+
+class _Parameters(NamedTuple):
+    """Those of the constructor, as numbers."""
+
+    unit: int
+    timeout: int
+    warm_up: int
+
+
+class _Guesses(NamedTuple):
+    """The two estimates, how they adapt, and what is gathered for them."""
+
+    how: Adaptivity
+    estimates: Estimates
+    gathered: Int64s
 
 
 def _part(arrays: Mapping[str, Int64s], prefix: str) -> dict[str, Int64s]:
@@ -163,138 +180,58 @@ def summary(sources: Int64s, times: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     return sources[rows], times[ends], ends - rows + 1
 
 
-@njit(cache=True, nogil=True)
-def _absorb(
-    clocks: Int64s,
-    sources: Int64s,
-    times: Int64s,
-    counts: Int64s,
-    told: Int64s,
-    alpha: float,
-    rate: float,
-    unit: int,
-    timeout: int,
-    warm_up: int,
-    gathered: Int64s,
-    delta: Float64s,
-    highest: Float64s,
-    seen: Int64s,
-    window: Int64s,
-    period: Int64s,
-    tried: Int64s,
-    raised: Int64s,
-    falls: Int64s,
-    scalars: Int64s,
-    effective: Int64s,
-    greatest: Int64s,
-    last: Int64s,
-    heard: Int64s,
-    late: Int64s,
-    key: Int64s,
-    place: Int64s,
-    heap: Int64s,
-    tail: Int64s,
-    due: Int64s,
-    waiting: Int64s,
-    waiting_source: Int64s,
-) -> None:
+@in_place
+def _absorb(arrivals: Arrivals, given: _Parameters, guesses: _Guesses, of: Sources) -> None:
+    clocks, sources, times, counts, told = arrivals
+    scalars, delta, gathered = of.scalars, guesses.estimates.delta, guesses.gathered
     before = NEVER
     effect = NEVER
     for at in range(len(times)):
         clock, source, time, count = clocks[at], sources[at], times[at], counts[at]
         if clock != before:
             before = clock
-            if (clock - 1) // unit > scalars[live.UNIT]:
-                _evaluate(
-                    (clock - 1) // unit, alpha, rate, unit, timeout, warm_up, gathered,
-                    delta, highest, seen, window, period, tried, raised, falls,
-                    scalars, effective, greatest, last, heard, late, key, place, heap, tail, due,
-                    waiting, waiting_source,
-                )  # fmt: skip
+            if (clock - 1) // given.unit > scalars[live.UNIT]:
+                _evaluate((clock - 1) // given.unit, given, guesses, of)
             scalars[live.NOW] = clock
-            effect = -((-clock) // unit)
+            effect = -((-clock) // given.unit)
         told[at] = scalars[live.TOLD]
         if time <= told[at]:
-            late[source] += count
+            of.late[source] += count
         for k in range(2):
-            reference = effective[source] if k == DISORDER else scalars[live.TOP]
+            reference = of.effective[source] if k == DISORDER else scalars[live.TOP]
             if reference > BEGINNING:
                 below = shortfall(reference, time)
                 gathered[k, COUNT] += count
                 gathered[k, MOST] = max(gathered[k, MOST], below)
-                if below > delta[k]:
-                    gathered[k, ABOVE] += count
-        if heard[source] == 0:
-            scalars[live.SEEN] += 1
-        heard[source] += count
-        greatest[source] = max(greatest[source], time)
-        scalars[live.HIGHEST] = max(scalars[live.HIGHEST], time)
-        last[source] = clock
-        scalars[live.LAST] = clock
-        slot = tail[source] & (len(due) - 1)
-        if tail[source] >= scalars[live.HEAD] and due[slot] == effect:
-            waiting[slot] = max(waiting[slot], time)
-        else:
-            live.enqueue(source, effect, time, scalars, tail, due, waiting, waiting_source)
-        if place[source] == live.OUT:
-            live.join(source, scalars, effective, key, place, heap)
+                if below > delta[k] or time <= told[at]:
+                    gathered[k, LATE] += count
+        live.hear(source, clock, time, count, effect, of)
 
 
-@njit(cache=True, nogil=True)
-def _evaluate(
-    b: int,
-    alpha: float,
-    rate: float,
-    unit: int,
-    timeout: int,
-    warm_up: int,
-    gathered: Int64s,
-    delta: Float64s,
-    highest: Float64s,
-    seen: Int64s,
-    window: Int64s,
-    period: Int64s,
-    tried: Int64s,
-    raised: Int64s,
-    falls: Int64s,
-    scalars: Int64s,
-    effective: Int64s,
-    greatest: Int64s,
-    last: Int64s,
-    heard: Int64s,
-    late: Int64s,
-    key: Int64s,
-    place: Int64s,
-    heap: Int64s,
-    tail: Int64s,
-    due: Int64s,
-    waiting: Int64s,
-    waiting_source: Int64s,
-) -> int:
+@in_place
+def _evaluate(b: int, given: _Parameters, guesses: _Guesses, of: Sources) -> int:
     """Go on to unit b, and tell the heartbeat of the stream."""
+    scalars, unit, timeout = of.scalars, given.unit, given.timeout
+    delta, gathered = guesses.estimates.delta, guesses.gathered
     if b < scalars[live.UNIT]:
         return int(scalars[live.TOLD])
-    waits = scalars[live.QUEUED] > 0 and due[scalars[live.HEAD] & (len(due) - 1)] <= b
+    waits = scalars[live.QUEUED] > 0 and of.due[scalars[live.HEAD] & (len(of.due) - 1)] <= b
     if b > scalars[live.UNIT] or waits:
         for k in range(2):
-            count, most, above = gathered[k, COUNT], gathered[k, MOST], gathered[k, ABOVE]
+            count, most, late = gathered[k, COUNT], gathered[k, MOST], gathered[k, LATE]
             if count > 0:
-                observe(
-                    k, float(most), count, above, alpha, rate,
-                    delta, highest, seen, window, period, tried, raised, falls,
-                )  # fmt: skip
+                observe(k, float(most), count, late, guesses.how, guesses.estimates)
                 gathered[k, ALL] += count
                 gathered[k, :ALL] = 0
     scalars[live.UNIT] = b
-    live.take_effect(b, scalars, effective, due, waiting, waiting_source)
-    least = live.least_live(b, unit, timeout, scalars, effective, last, key, place, heap)
+    live.take_effect(b, of)
+    least = live.least_live(b, unit, timeout, of)
     told = scalars[live.TOLD]
-    if gathered[SKEW, ALL] >= warm_up:
+    if gathered[SKEW, ALL] >= given.warm_up:
         disorder = int(np.ceil(min(delta[DISORDER], float(LONGEST))))
         skew = int(np.ceil(min(delta[SKEW], float(LONGEST))))
         told = max(told, less(least, disorder), less(scalars[live.TOP], skew))
-    final = scalars[live.LAST]
-    if timeout >= 0 and final > NEVER and -((-final - timeout) // unit) <= b:
+    if is_over(scalars[live.LAST], timeout, unit, b):
         told = max(told, scalars[live.HIGHEST])
     scalars[live.TOLD] = told
     return int(scalars[live.TOLD])

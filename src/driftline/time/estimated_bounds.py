@@ -18,16 +18,23 @@ for few sources. `driftline.time.estimate` is for many.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING
-from driftline.time.adaptive import Estimates, Float64s, adaptivity, observe, shortfall
+from driftline.time.adaptive import (
+    Adaptivity,
+    Estimates,
+    Float64s,
+    adaptivity,
+    observe,
+    shortfall,
+)
 from driftline.time.bounds import LONGEST, Bounds, Int64s
 from driftline.time.describe import Description
-from driftline.time.generator_kernel import HIGHEST, LAST, NEVER, NOW, UNIT, less
+from driftline.time.generator_kernel import HIGHEST, LAST, NEVER, NOW, UNIT, is_over, less
 from driftline.time.heartbeats import steady
 
 
@@ -58,18 +65,19 @@ class EstimatedBounds:
         self.waits = np.array(sorted(waits), np.int64)
         self.unit = unit
         self.timeout = timeout
-        start, self._alpha, self._rate = adaptivity(window, alpha, target)
-        self._estimates = Estimates.new(sources * sources * len(waits), start, self._rate)
+        start, self._adaptivity = adaptivity(window, alpha, target)
+        count = sources * sources * len(waits)
+        self._estimates = Estimates.new(count, start, self._adaptivity.rate)
         length = int(self.waits.max(initial=0)) // unit + 3
-        self._state: dict[str, Int64s] = {
-            "scalars": np.array([NEVER, NEVER, NEVER, BEGINNING], np.int64),
-            "past": np.full((sources, length), BEGINNING, np.int64),
-            "current": np.full(sources, BEGINNING, np.int64),
-            "greatest": np.full(sources, BEGINNING, np.int64),
-            "arrivals": np.zeros(sources, np.int64),
-            "late": np.zeros(sources, np.int64),
-            "last": np.full(sources, NEVER, np.int64),
-        }
+        self._state = _State(
+            scalars=np.array([NEVER, NEVER, NEVER, BEGINNING], np.int64),
+            past=np.full((sources, length), BEGINNING, np.int64),
+            current=np.full(sources, BEGINNING, np.int64),
+            greatest=np.full(sources, BEGINNING, np.int64),
+            arrivals=np.zeros(sources, np.int64),
+            late=np.zeros(sources, np.int64),
+            last=np.full(sources, NEVER, np.int64),
+        )
 
     def arrive(self, clock: object, sources: object, times: object) -> None:
         """Arrivals at one clock, or at clocks of their own. A clock that goes back stands still."""
@@ -77,32 +85,27 @@ class EstimatedBounds:
         numbers = np.ascontiguousarray(sources, np.int64)
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.sources:
             raise ValueError(f"an arrival names a source outside 0..{self.sources - 1}")
-        clocks = steady(clock, len(stamps), int(self._state["scalars"][NOW]))
-        state: list[Any] = [*self._state.values(), *self._estimates.arrays()]
+        clocks = steady(clock, len(stamps), int(self._state.scalars[NOW]))
+        references = np.empty((self.sources, len(self.waits)), np.int64)
         _absorb(
-            clocks, numbers, stamps, *self._parameters(), self._alpha, self._rate, *state
+            clocks, numbers, stamps, self._parameters(), self._adaptivity, self._estimates,
+            self._state, references,
         )  # fmt: skip
 
     def at(self, clock: int) -> Int64s:
         """The heartbeat of each source, once all that arrives until `clock` has been taken in."""
-        state = self._state
-        now = max(clock, int(state["scalars"][NOW]))
-        state["scalars"][NOW] = now
+        state, given, delta = self._state, self._parameters(), self._estimates.delta
+        now = max(clock, int(state.scalars[NOW]))
+        state.scalars[NOW] = now
         b = (now - 1) // self.unit
-        shown = [state[name] for name in ("scalars", "past", "current", "greatest")]
-        if b > state["scalars"][UNIT]:
-            self._advance(b, shown)
+        if b > state.scalars[UNIT]:
+            _advance(b, given, state, delta)
         if now // self.unit == b:
-            return state["current"].copy()
+            return state.current.copy()
         # At the end of a unit: what is due shows, but arrivals at this clock are not judged by it.
-        peek = [array.copy() for array in shown]
-        self._advance(b + 1, peek)
-        return peek[2]
-
-    def _advance(self, b: int, state: list[Int64s]) -> None:
-        scalars, past, current, greatest = state
-        delta = self._estimates.delta
-        _advance(b, *self._parameters(), scalars, past, current, greatest, delta)
+        peek = _State(*(array.copy() for array in state))
+        _advance(b + 1, given, peek, delta)
+        return peek.current
 
     def heartbeat(self, clock: int) -> int:
         """The heartbeat of all sources together."""
@@ -124,120 +127,115 @@ class EstimatedBounds:
     @property
     def violations(self) -> Int64s:
         """By source, what came at or below its heartbeat."""
-        return self._state["late"].copy()
+        return self._state.late.copy()
 
     def describe(self, clock: int) -> Description:
         """What is known of each source."""
         state, heartbeats = self._state, self.at(clock)
         return Description(
             source=np.arange(self.sources),
-            arrivals=state["arrivals"].copy(),
-            greatest=state["greatest"].copy(),
-            last_arrival=state["last"].copy(),
+            arrivals=state.arrivals.copy(),
+            greatest=state.greatest.copy(),
+            last_arrival=state.last.copy(),
             heartbeat=heartbeats,
-            violations=state["late"].copy(),
+            violations=state.late.copy(),
             stream=int(heartbeats.min()),
             bounds=str(self.bounds()),
             guessed=True,
         )
 
     def snapshot(self) -> dict[str, Int64s]:
-        mine = {name: array.copy() for name, array in self._state.items()}
+        mine = {name: array.copy() for name, array in self._state._asdict().items()}
         return mine | self._estimates.snapshot()
 
     def restore(self, arrays: Mapping[str, Int64s]) -> None:
         """Become what `snapshot` was taken of."""
-        self._state = {name: np.array(arrays[name]) for name in self._state}
+        self._state = _State(*(np.array(arrays[name]) for name in _State._fields))
         self._estimates = Estimates.restored(arrays)
 
-    def _parameters(self) -> tuple[int, int, Int64s]:
-        return self.unit, -1 if self.timeout is None else self.timeout, self.waits
+    def _parameters(self) -> _Parameters:
+        return _Parameters(self.unit, -1 if self.timeout is None else self.timeout, self.waits)
 
 
-@njit(cache=True, nogil=True)
+class _Parameters(NamedTuple):
+    unit: int
+    timeout: int
+    waits: Int64s
+
+
+class _State(NamedTuple):
+    """What was seen; every field is an array of the snapshot."""
+
+    scalars: Int64s
+    past: Int64s  # [source, unit] the greatest times up to then
+    current: Int64s
+    greatest: Int64s
+    arrivals: Int64s
+    late: Int64s
+    last: Int64s
+
+
+@in_place
 def _absorb(
     clocks: Int64s,
     sources: Int64s,
     times: Int64s,
-    unit: int,
-    timeout: int,
-    waits: Int64s,
-    alpha: float,
-    rate: float,
-    scalars: Int64s,
-    past: Int64s,
-    current: Int64s,
-    greatest: Int64s,
-    arrivals: Int64s,
-    late: Int64s,
-    last: Int64s,
-    delta: Float64s,
-    highest: Float64s,
-    seen: Int64s,
-    window: Int64s,
-    period: Int64s,
-    tried: Int64s,
-    raised: Int64s,
-    falls: Int64s,
+    given: _Parameters,
+    how: Adaptivity,
+    estimates: Estimates,
+    state: _State,
+    references: Int64s,
 ) -> None:
+    """`references`: room for a time of each source and wait."""
+    scalars, past, waits, unit = state.scalars, state.past, given.waits, given.unit
     before = NEVER
-    count, n = len(waits), len(current)
-    references = np.empty((n, count), np.int64)
+    count, n = len(waits), len(state.current)
     for at in range(len(times)):
         clock, source, time = clocks[at], sources[at], times[at]
         if clock != before:
             before = clock
             if (clock - 1) // unit > scalars[UNIT]:
-                b = (clock - 1) // unit
-                _advance(b, unit, timeout, waits, scalars, past, current, greatest, delta)
+                _advance((clock - 1) // unit, given, state, estimates.delta)
             scalars[NOW] = clock
             for i in range(n):
                 for t in range(count):
                     references[i, t] = past[i, ((clock - 1 - waits[t]) // unit) % past.shape[1]]
-        arrivals[source] += 1
-        if time <= current[source]:
-            late[source] += 1
+        state.arrivals[source] += 1
+        if time <= state.current[source]:
+            state.late[source] += 1
         for i in range(n):
             for t in range(count):
                 skew = 0.0
                 if references[i, t] > BEGINNING:
                     skew = float(shortfall(references[i, t], time))
                 k = (i * n + source) * count + t
-                if skew > delta[k] or seen[k] >= window[k] or tried[k] + 1 >= period[k]:
-                    observe(
-                        k, skew, 1, 1, alpha, rate,
-                        delta, highest, seen, window, period, tried, raised, falls,
-                    )  # fmt: skip
+                if (
+                    skew > estimates.delta[k]
+                    or estimates.seen[k] >= estimates.window[k]
+                    or estimates.tried[k] + 1 >= estimates.period[k]
+                ):
+                    observe(k, skew, 1, int(skew > estimates.delta[k]), how, estimates)
                 else:
-                    seen[k] += 1
-                    tried[k] += 1
-                    highest[k] = max(highest[k], skew)
-        greatest[source] = max(greatest[source], time)
+                    estimates.seen[k] += 1
+                    estimates.tried[k] += 1
+                    estimates.highest[k] = max(estimates.highest[k], skew)
+        state.greatest[source] = max(state.greatest[source], time)
         scalars[HIGHEST] = max(scalars[HIGHEST], time)
         scalars[LAST] = clock
-        last[source] = clock
+        state.last[source] = clock
 
 
-@njit(cache=True, nogil=True)
-def _advance(
-    b: int,
-    unit: int,
-    timeout: int,
-    waits: Int64s,
-    scalars: Int64s,
-    past: Int64s,
-    current: Int64s,
-    greatest: Int64s,
-    delta: Float64s,
-) -> None:
+@in_place
+def _advance(b: int, given: _Parameters, state: _State, delta: Float64s) -> None:
     """Go on to unit b, and set the heartbeats for it."""
-    length, count, n = past.shape[1], len(waits), len(current)
+    scalars, past, current, unit = state.scalars, state.past, state.current, given.unit
+    length, count, n = past.shape[1], len(given.waits), len(current)
     for u in range(max(scalars[UNIT] + 1, b - length + 1), b + 1):
         for i in range(n):
-            past[i, u % length] = greatest[i]
+            past[i, u % length] = state.greatest[i]
     scalars[UNIT] = b
     for t in range(count):
-        reached = (b * unit - waits[t]) // unit
+        reached = (b * unit - given.waits[t]) // unit
         for i in range(n):
             time = past[i, reached % length]
             if time == BEGINNING:
@@ -245,6 +243,6 @@ def _advance(
             for j in range(n):
                 lag = int(np.ceil(min(delta[(i * n + j) * count + t], float(LONGEST))))
                 current[j] = max(current[j], less(time, lag))
-    if timeout >= 0 and scalars[LAST] > NEVER and -((-scalars[LAST] - timeout) // unit) <= b:
+    if is_over(scalars[LAST], given.timeout, unit, b):
         for j in range(n):
             current[j] = max(current[j], scalars[HIGHEST])

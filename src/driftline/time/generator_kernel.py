@@ -12,9 +12,11 @@ tuples it sends.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place, njit
 from driftline.model.time import BEGINNING
 from driftline.time.bounds import Int64s
 
@@ -31,38 +33,70 @@ def less(time: int, lag: int) -> int:
     return time - lag if time >= BEGINNING + lag else BEGINNING
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
+def is_over(last: int, timeout: int, unit: int, b: int) -> bool:
+    """Whether by unit b nothing has come since `last` for the timeout, if there are both."""
+    return timeout >= 0 and last > NEVER and -((-last - timeout) // unit) <= b
+
+
+class Steps(NamedTuple):
+    """How the clock is cut: the unit, the timeout (-1: none), and the cuts inside a unit."""
+
+    unit: int
+    timeout: int
+    cuts: Int64s
+
+
+class Timed(NamedTuple):
+    """Pairs without tuples, by origin: those of source i are rows[i] … rows[i + 1] - 1."""
+
+    rows: Int64s
+    target: Int64s
+    delay: Int64s  # the wait, and the latency of the target
+    lag: Int64s
+
+
+class Counted(NamedTuple):
+    """Pairs that count tuples, by target: those of source j are rows[j] … rows[j + 1] - 1."""
+
+    rows: Int64s
+    origin: Int64s
+    delay: Int64s
+    lag: Int64s
+    ring: Int64s  # where the references of each pair start
+    latency: Int64s  # by source
+
+
+class State(NamedTuple):
+    """All that changes; every field is an array of the snapshot."""
+
+    scalars: Int64s
+    ring: Int64s  # [source, unit] heartbeats to come
+    current: Int64s
+    greatest: Int64s
+    held_clock: Int64s
+    held_time: Int64s
+    past: Int64s  # [source, unit] the greatest times up to then
+    references: Int64s
+    places: Int64s
+    arrivals: Int64s
+    violations: Int64s
+    last: Int64s
+
+
+@in_place
 def absorb(
     clocks: Int64s,
     sources: Int64s,
     times: Int64s,
-    unit: int,
-    timeout: int,
-    cuts: Int64s,
-    rows: Int64s,
-    target: Int64s,
-    delay: Int64s,
-    lag: Int64s,
-    counted_rows: Int64s,
-    counted_origin: Int64s,
-    counted_delay: Int64s,
-    counted_lag: Int64s,
-    counted_ring: Int64s,
-    latency: Int64s,
-    scalars: Int64s,
-    ring: Int64s,
-    current: Int64s,
-    greatest: Int64s,
-    held_clock: Int64s,
-    held_time: Int64s,
-    past: Int64s,
-    references: Int64s,
-    places: Int64s,
-    arrivals: Int64s,
-    violations: Int64s,
-    last: Int64s,
+    steps: Steps,
+    timed: Timed,
+    counted: Counted,
+    state: State,
 ) -> None:
     """Take in arrivals whose clocks do not decrease."""
+    scalars, ring = state.scalars, state.ring
+    unit, timeout = steps.unit, steps.timeout
     cut = -1
     before = NEVER
     for at in range(len(times)):
@@ -71,93 +105,71 @@ def absorb(
             before = clock
             b = (clock - 1) // unit
             if b > scalars[UNIT]:
-                release(unit, rows, target, delay, lag, ring, held_clock, held_time)
-                advance(b, unit, timeout, scalars, ring, current, greatest, past)
+                release(unit, timed, state)
+                advance(b, steps, state)
             if timeout >= 0 and NEVER < scalars[LAST] < clock - timeout:
                 # The pause that ends here was long enough, if only inside this unit.
                 slot = -((-scalars[LAST] - timeout) // unit) % ring.shape[1]
-                for each in range(len(current)):
+                for each in range(len(state.current)):
                     ring[each, slot] = max(ring[each, slot], scalars[HIGHEST])
             scalars[NOW] = clock
-            cut = np.searchsorted(cuts, b * unit + unit - clock, side="right")
-        arrivals[source] += 1
-        if time <= current[source]:
-            violations[source] += 1
-        for p in range(counted_rows[source], counted_rows[source + 1]):
-            # What came on the origin long enough before this tuple, which is surely emitted later.
-            known = (clock - 1 - counted_delay[p]) // unit
-            origin = counted_origin[p]
-            reference = past[origin, known % past.shape[1]]
-            start, size = counted_ring[p], counted_ring[p + 1] - counted_ring[p]
-            references[start + places[p]] = reference
-            places[p] = (places[p] + 1) % size
-            matured = references[start + places[p]]
-            due = -((-clock - latency[source]) // unit)
-            slot = due % ring.shape[1]
-            ring[source, slot] = max(ring[source, slot], less(matured, counted_lag[p]))
-        greatest[source] = max(greatest[source], time)
+            cut = np.searchsorted(steps.cuts, b * unit + unit - clock, side="right")
+        state.arrivals[source] += 1
+        if time <= state.current[source]:
+            state.violations[source] += 1
+        for p in range(counted.rows[source], counted.rows[source + 1]):
+            _count(p, source, clock, unit, counted, state)
+        state.greatest[source] = max(state.greatest[source], time)
         scalars[HIGHEST] = max(scalars[HIGHEST], time)
         scalars[LAST] = clock
-        last[source] = clock
-        if held_clock[source] != NEVER:
-            held = held_clock[source]
+        state.last[source] = clock
+        held = state.held_clock[source]
+        if held != NEVER:
             h = (held - 1) // unit
-            if np.searchsorted(cuts, h * unit + unit - held, side="right") == cut:
-                held_time[source] = max(held_time[source], time)
+            if np.searchsorted(steps.cuts, h * unit + unit - held, side="right") == cut:
+                state.held_time[source] = max(state.held_time[source], time)
                 continue
-            _apply(source, unit, rows, target, delay, lag, ring, held, held_time[source])
-        held_clock[source], held_time[source] = clock, time
+            _apply(source, unit, timed, state)
+        state.held_clock[source], state.held_time[source] = clock, time
 
 
-@njit(cache=True, nogil=True)
-def _apply(
-    source: int,
-    unit: int,
-    rows: Int64s,
-    target: Int64s,
-    delay: Int64s,
-    lag: Int64s,
-    ring: Int64s,
-    clock: int,
-    time: int,
-) -> None:
-    """Line 4 of the paper's figure 2, for every pair of the source."""
-    for p in range(rows[source], rows[source + 1]):
-        slot = -((-clock - delay[p]) // unit) % ring.shape[1]
-        ring[target[p], slot] = max(ring[target[p], slot], less(time, lag[p]))
+@in_place
+def _count(p: int, source: int, clock: int, unit: int, counted: Counted, state: State) -> None:
+    """A tuple of the source for pair p: of what came on the origin long enough before it (it is
+    surely emitted later), what has been followed by enough tuples is a heartbeat to come."""
+    past, references, places = state.past, state.references, state.places
+    known = (clock - 1 - counted.delay[p]) // unit
+    start, size = counted.ring[p], counted.ring[p + 1] - counted.ring[p]
+    references[start + places[p]] = past[counted.origin[p], known % past.shape[1]]
+    places[p] = (places[p] + 1) % size
+    matured = references[start + places[p]]
+    slot = -((-clock - counted.latency[source]) // unit) % state.ring.shape[1]
+    state.ring[source, slot] = max(state.ring[source, slot], less(matured, counted.lag[p]))
 
 
-@njit(cache=True, nogil=True)
-def release(
-    unit: int,
-    rows: Int64s,
-    target: Int64s,
-    delay: Int64s,
-    lag: Int64s,
-    ring: Int64s,
-    held_clock: Int64s,
-    held_time: Int64s,
-) -> None:
+@in_place
+def _apply(source: int, unit: int, timed: Timed, state: State) -> None:
+    """Line 4 of the paper's figure 2, for every pair of the source and what it holds."""
+    clock, time, ring = state.held_clock[source], state.held_time[source], state.ring
+    for p in range(timed.rows[source], timed.rows[source + 1]):
+        slot = -((-clock - timed.delay[p]) // unit) % ring.shape[1]
+        target = timed.target[p]
+        ring[target, slot] = max(ring[target, slot], less(time, timed.lag[p]))
+
+
+@in_place
+def release(unit: int, timed: Timed, state: State) -> None:
     """Apply what the sources still hold of the present unit."""
-    for source in range(len(held_clock)):
-        if held_clock[source] != NEVER:
-            held = held_clock[source]
-            _apply(source, unit, rows, target, delay, lag, ring, held, held_time[source])
-            held_clock[source] = NEVER
+    for source in range(len(state.held_clock)):
+        if state.held_clock[source] != NEVER:
+            _apply(source, unit, timed, state)
+            state.held_clock[source] = NEVER
 
 
-@njit(cache=True, nogil=True)
-def advance(
-    b: int,
-    unit: int,
-    timeout: int,
-    scalars: Int64s,
-    ring: Int64s,
-    current: Int64s,
-    greatest: Int64s,
-    past: Int64s,
-) -> None:
+@in_place
+def advance(b: int, steps: Steps, state: State) -> None:
     """Go on to unit b: heartbeats that are due by then are current, and so is a timeout."""
+    scalars, ring, current, past = state.scalars, state.ring, state.current, state.past
     size = ring.shape[1]
     for u in range(max(scalars[UNIT] + 1, b - size + 1), b + 1):
         slot = u % size
@@ -167,8 +179,8 @@ def advance(
     length = past.shape[1]
     for u in range(max(scalars[UNIT] + 1, b - length + 1), b + 1):
         for source in range(past.shape[0]):
-            past[source, u % length] = greatest[source]
-    if timeout >= 0 and scalars[LAST] > NEVER and -((-scalars[LAST] - timeout) // unit) <= b:
+            past[source, u % length] = state.greatest[source]
+    if is_over(scalars[LAST], steps.timeout, steps.unit, b):
         for source in range(len(current)):
             current[source] = max(current[source], scalars[HIGHEST])
     scalars[UNIT] = b

@@ -19,10 +19,8 @@ references.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.model.time import BEGINNING
 from driftline.time import generator_kernel as kernel
@@ -32,24 +30,6 @@ from driftline.time.describe import Description
 
 MOST_UNITS = 2**24
 """More units than this in a ring are a mistake in the choice of the unit."""
-
-
-@dataclass
-class _State:
-    """All that changes; every field is an array of the snapshot."""
-
-    scalars: Int64s
-    ring: Int64s
-    current: Int64s
-    greatest: Int64s
-    held_clock: Int64s
-    held_time: Int64s
-    past: Int64s
-    references: Int64s
-    places: Int64s
-    arrivals: Int64s
-    violations: Int64s
-    last: Int64s
 
 
 class HeartbeatGenerator:
@@ -82,22 +62,24 @@ class HeartbeatGenerator:
         targets = self.bounds.target[timed]
         delay = self.bounds.wait[timed] + self.bounds.latency[targets]
         ends = np.arange(bounds.sources + 1)
-        self._timed = (
+        self._timed = kernel.Timed(
             np.searchsorted(self.bounds.origin[timed], ends),
             targets,
             delay,
             self.bounds.lag[timed],
         )
-        self._cuts = np.unique(delay % unit)
+        cuts = np.unique(delay % unit)
+        self._steps = kernel.Steps(unit, -1 if timeout is None else timeout, cuts)
         order = np.argsort(self.bounds.target[~timed], kind="stable")
         counted = tuple(column[~timed][order] for column in self.bounds.pairs)
         counted_delay = counted[2] + self.bounds.latency[counted[1]]
-        self._counted = (
+        self._counted = kernel.Counted(
             np.searchsorted(counted[1], ends),
             counted[0],
             counted_delay,
             counted[4],
             np.concatenate([np.zeros(1, np.int64), np.cumsum(counted[3])]),
+            self.bounds.latency,
         )
         longest = max(self.bounds.longest, int(self.bounds.latency.max(initial=0)))
         units = -(-longest // unit) + 2
@@ -108,7 +90,7 @@ class HeartbeatGenerator:
             )
         past = int(counted_delay.max(initial=0)) // unit + 2 if len(order) else 1
         n = bounds.sources
-        self._state = _State(
+        self._state = kernel.State(
             scalars=np.array([kernel.NEVER, kernel.NEVER, kernel.NEVER, BEGINNING], np.int64),
             ring=_beginnings(n, units),
             current=_beginnings(n),
@@ -141,10 +123,8 @@ class HeartbeatGenerator:
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.sources:
             raise ValueError(f"an arrival names a source outside 0..{self.sources - 1}")
         clocks = steady(clock, len(stamps), int(self._state.scalars[kernel.NOW]))
-        state = self._state
         kernel.absorb(
-            clocks, numbers, stamps, self.unit, self._timeout(), self._cuts,
-            *self._timed, *self._counted, self.bounds.latency, *vars(state).values(),
+            clocks, numbers, stamps, self._steps, self._timed, self._counted, self._state
         )  # fmt: skip
 
     def at(self, clock: int) -> Int64s:
@@ -153,21 +133,17 @@ class HeartbeatGenerator:
         now = max(clock, int(state.scalars[kernel.NOW]))
         b = (now - 1) // unit
         if b > state.scalars[kernel.UNIT]:
-            self._release()
-            kernel.advance(
-                b, unit, self._timeout(), state.scalars, state.ring, state.current,
-                state.greatest, state.past,
-            )  # fmt: skip
+            kernel.release(unit, self._timed, state)
+            kernel.advance(b, self._steps, state)
         state.scalars[kernel.NOW] = now
         heartbeats = state.current.copy()
         if now // unit > b:
             # At the end of a unit what falls due shows, but arrivals at this clock are not bound.
-            self._release()
+            kernel.release(unit, self._timed, state)
             slot = (now // unit) % state.ring.shape[1]
             heartbeats = np.maximum(heartbeats, state.ring[:, slot])
             last = int(state.scalars[kernel.LAST])
-            paused = self.timeout is not None and last > kernel.NEVER
-            if paused and -((-last - self._timeout()) // unit) <= now // unit:
+            if kernel.is_over(last, self._steps.timeout, unit, now // unit):
                 heartbeats = np.maximum(heartbeats, state.scalars[kernel.HIGHEST])
         return heartbeats
 
@@ -190,24 +166,15 @@ class HeartbeatGenerator:
             guessed=False,
         )
 
-    def snapshot(self) -> dict[str, NDArray[np.int64]]:
-        return {name: array.copy() for name, array in vars(self._state).items()}
+    def snapshot(self) -> dict[str, Int64s]:
+        return {name: array.copy() for name, array in self._state._asdict().items()}
 
-    def restore(self, arrays: Mapping[str, NDArray[np.int64]]) -> None:
+    def restore(self, arrays: Mapping[str, Int64s]) -> None:
         """Become what `snapshot` was taken of: a generator with the same bounds and unit."""
-        shapes = {name: array.shape for name, array in vars(self._state).items()}
+        shapes = {name: array.shape for name, array in self._state._asdict().items()}
         if {name: array.shape for name, array in arrays.items()} != shapes:
             raise ValueError("the snapshot is of a generator with other bounds or another unit")
-        self._state = _State(**{name: np.array(array) for name, array in arrays.items()})
-
-    def _release(self) -> None:
-        state = self._state
-        kernel.release(
-            self.unit, *self._timed, state.ring, state.held_clock, state.held_time
-        )  # fmt: skip
-
-    def _timeout(self) -> int:
-        return -1 if self.timeout is None else self.timeout
+        self._state = kernel.State(**{name: np.array(array) for name, array in arrays.items()})
 
 
 def steady(clock: object, count: int, now: int) -> Int64s:

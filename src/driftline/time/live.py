@@ -11,7 +11,7 @@ from driftline.time.bounds import Int64s
 from driftline.time.describe import Description
 from driftline.time.generator_kernel import NEVER
 from driftline.time.heartbeats import steady
-from driftline.time.live_sources import Sources
+from driftline.time.live_sources import Arrivals, Sources
 
 PIECE = 1 << 16
 """So many arrivals are taken in at a time: the queue need not have room for more."""
@@ -30,8 +30,8 @@ class LiveHeartbeats(ABC):
         self._state = Sources.none()
 
     @abstractmethod
-    def _absorb(self, *arrivals: Int64s) -> None:
-        """Take in clocks, numbers, times and counts; the last array gets what was told before."""
+    def _absorb(self, arrivals: Arrivals) -> None:
+        """Take these in; there is room for them."""
 
     @abstractmethod
     def _evaluate(self, unit: int) -> int:
@@ -50,14 +50,12 @@ class LiveHeartbeats(ABC):
         Whoever has asked for heartbeats at a clock has closed it: what comes at it still is judged
         by them.
         """
-        state = self._state
-        clocks, numbers, stamps, many = _arrivals(clock, sources, times, counts, state)
-        told = np.empty(len(stamps), np.int64)
-        for first in range(0, len(stamps), PIECE):
-            piece = slice(first, first + PIECE)
-            state.make_room(int(numbers[piece].max()), len(stamps[piece]))
-            self._absorb(clocks[piece], numbers[piece], stamps[piece], many[piece], told[piece])
-        return told
+        arrivals = _arrivals(clock, sources, times, counts, self._state)
+        for first in range(0, len(arrivals.times), PIECE):
+            piece = Arrivals(*(column[first : first + PIECE] for column in arrivals))
+            self._state = self._state.with_room(int(piece.sources.max()), len(piece.times))
+            self._absorb(piece)
+        return arrivals.told
 
     @property
     def told(self) -> int:
@@ -66,8 +64,7 @@ class LiveHeartbeats(ABC):
 
     def heartbeat(self, clock: int) -> int:
         """The heartbeat of the stream."""
-        state = self._state
-        state.make_room(-1, 1)
+        self._state = state = self._state.with_room(-1, 1)
         state.scalars[live.NOW] = max(clock, int(state.scalars[live.NOW]))
         return self._evaluate(int(state.scalars[live.NOW]) // self.unit)
 
@@ -99,8 +96,8 @@ class LiveHeartbeats(ABC):
 
 def _arrivals(
     clock: object, sources: object, times: object, counts: object | None, state: Sources
-) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """Clocks, numbers, times and counts, checked."""
+) -> Arrivals:
+    """What a user gave, checked."""
     stamps = np.ascontiguousarray(times, np.int64)
     numbers = np.ascontiguousarray(sources, np.int64)
     many = np.ones(len(stamps), np.int64) if counts is None else np.asarray(counts, np.int64)
@@ -109,4 +106,4 @@ def _arrivals(
     if len(numbers) and numbers.min() < 0:
         raise ValueError(f"a source has the number {numbers.min()}: number them from 0")
     clocks = steady(clock, len(stamps), int(state.scalars[live.NOW]))
-    return clocks, numbers, stamps, many
+    return Arrivals(clocks, numbers, stamps, many, np.empty(len(stamps), np.int64))

@@ -10,15 +10,14 @@ timeout, or was retired, and comes back with its next arrival.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING
 from driftline.time.bounds import Int64s
-from driftline.time.generator_kernel import NEVER
+from driftline.time.generator_kernel import NEVER, is_over
 
 NOW, UNIT, FIRST, LAST, HIGHEST, TOP, TOLD, HEAP, HEAD, QUEUED, SEEN = range(11)
 """Places in `scalars`: the clock; the unit it is judged by; the first and the last arrival; the
@@ -31,8 +30,7 @@ OUT = -1
 SMALLEST = 16
 
 
-@dataclass
-class Sources:
+class Sources(NamedTuple):
     """The state of all sources; every field is an array of the snapshot."""
 
     scalars: Int64s
@@ -59,97 +57,107 @@ class Sources:
         empty = [np.zeros(0, np.int64) for _ in range(12)]
         return Sources(scalars, *empty)
 
-    def make_room(self, highest: int, arrivals: int) -> None:
+    def with_room(self, highest: int, arrivals: int) -> Sources:
         """For sources up to this number, and so many more times in the queue."""
+        grown: dict[str, Int64s] = {}
         if highest >= len(self.effective):
             size = max(2 * len(self.effective), highest + 1, SMALLEST)
-            for name in ("effective", "greatest"):
-                setattr(self, name, _grown(getattr(self, name), size, BEGINNING))
-            self.key = _grown(self.key, size, BEGINNING)
-            self.last = _grown(self.last, size, NEVER)
-            self.place = _grown(self.place, size, OUT)
-            self.tail = _grown(self.tail, size, OUT)
-            for name in ("arrivals", "late", "heap"):
-                setattr(self, name, _grown(getattr(self, name), size, 0))
+            for name, value in UNHEARD.items():
+                grown[name] = np.full(size, value, np.int64)
+                grown[name][: len(self.effective)] = getattr(self, name)
         head, queued = int(self.scalars[HEAD]), int(self.scalars[QUEUED])
         if queued + arrivals > len(self.due):
             size = 1 << max(queued + arrivals, SMALLEST).bit_length()  # places are found by bits
             order = np.arange(head, head + queued) % max(len(self.due), 1)
             slots = np.arange(head, head + queued) % size
             for name in ("due", "waiting", "waiting_source"):
-                grown = np.zeros(size, np.int64)
-                grown[slots] = getattr(self, name)[order]
-                setattr(self, name, grown)
+                grown[name] = np.zeros(size, np.int64)
+                grown[name][slots] = getattr(self, name)[order]
+        return self._replace(**grown) if grown else self
 
-    def snapshot(self) -> dict[str, NDArray[np.int64]]:
-        return {each.name: getattr(self, each.name).copy() for each in fields(self)}
+    def snapshot(self) -> dict[str, Int64s]:
+        return {name: array.copy() for name, array in self._asdict().items()}
 
     @staticmethod
-    def restored(arrays: Mapping[str, NDArray[np.int64]]) -> Sources:
-        return Sources(**{each.name: np.array(arrays[each.name]) for each in fields(Sources)})
+    def restored(arrays: Mapping[str, Int64s]) -> Sources:
+        return Sources(*(np.array(arrays[name]) for name in Sources._fields))
 
     def arrived(self) -> Int64s:
         """The numbers of the sources that have sent something."""
         return np.flatnonzero(self.arrivals)
 
-    def arrays(self) -> tuple[Int64s, ...]:
-        """In the order in which the kernels take them, one by one: of a tuple of arrays, compiled
-        code counts the references at every use, which makes it seven times slower."""
-        return tuple(getattr(self, each.name) for each in fields(self))
+
+class Arrivals(NamedTuple):
+    """In the order in which they came: so many tuples of a source, and the greatest time of them.
+    `told` gets the heartbeat of the stream that was in force."""
+
+    clocks: Int64s
+    sources: Int64s
+    times: Int64s
+    counts: Int64s
+    told: Int64s
 
 
-def _grown(array: Int64s, size: int, value: int) -> Int64s:
-    grown = np.full(size, value, np.int64)
-    grown[: len(array)] = array
-    return grown
+UNHEARD = {
+    "effective": BEGINNING,
+    "greatest": BEGINNING,
+    "last": NEVER,
+    "arrivals": 0,
+    "late": 0,
+    "key": BEGINNING,
+    "place": OUT,
+    "heap": 0,
+    "tail": OUT,
+}
+"""What is known of a source that has sent nothing."""
 
 
-@njit(cache=True, nogil=True)
-def enqueue(
-    source: int,
-    due: int,
-    time: int,
-    scalars: Int64s,
-    tail: Int64s,
-    dues: Int64s,
-    waiting: Int64s,
-    waiting_source: Int64s,
-) -> None:
-    """A time that takes effect at a unit, the first of its source for that unit."""
-    tail[source] = scalars[HEAD] + scalars[QUEUED]
-    slot = tail[source] & (len(dues) - 1)
-    dues[slot], waiting[slot], waiting_source[slot] = due, time, source
-    scalars[QUEUED] += 1
+@in_place
+def hear(source: int, clock: int, time: int, count: int, effect: int, of: Sources) -> None:
+    """So many tuples of a source, and the greatest time among them, which takes effect at a unit;
+    there is room for it in the queue."""
+    scalars = of.scalars
+    if of.arrivals[source] == 0:
+        scalars[SEEN] += 1
+    of.arrivals[source] += count
+    of.greatest[source] = max(of.greatest[source], time)
+    scalars[HIGHEST] = max(scalars[HIGHEST], time)
+    of.last[source] = clock
+    scalars[LAST] = clock
+    slot = of.tail[source] & (len(of.due) - 1)
+    if of.tail[source] >= scalars[HEAD] and of.due[slot] == effect:
+        of.waiting[slot] = max(of.waiting[slot], time)
+    else:
+        of.tail[source] = scalars[HEAD] + scalars[QUEUED]
+        slot = of.tail[source] & (len(of.due) - 1)
+        of.due[slot], of.waiting[slot], of.waiting_source[slot] = effect, time, source
+        scalars[QUEUED] += 1
+    if of.place[source] == OUT:
+        _join(source, of)
 
 
-@njit(cache=True, nogil=True)
-def take_effect(
-    b: int,
-    scalars: Int64s,
-    effective: Int64s,
-    dues: Int64s,
-    waiting: Int64s,
-    waiting_source: Int64s,
-) -> None:
+@in_place
+def take_effect(b: int, of: Sources) -> None:
     """All that is due by unit b."""
+    scalars = of.scalars
     while scalars[QUEUED] > 0:
-        slot = scalars[HEAD] & (len(dues) - 1)
-        if dues[slot] > b:
+        slot = scalars[HEAD] & (len(of.due) - 1)
+        if of.due[slot] > b:
             break
-        source, time = waiting_source[slot], waiting[slot]
-        effective[source] = max(effective[source], time)
+        source, time = of.waiting_source[slot], of.waiting[slot]
+        of.effective[source] = max(of.effective[source], time)
         scalars[TOP] = max(scalars[TOP], time)
         scalars[HEAD] += 1
         scalars[QUEUED] -= 1
 
 
-@njit(cache=True, nogil=True)
-def join(source: int, scalars: Int64s, effective: Int64s, key: Int64s, place: Int64s,
-         heap: Int64s) -> None:  # fmt: skip
+@in_place
+def _join(source: int, of: Sources) -> None:
     """The source, which was out, is live again."""
-    key[source] = effective[source]
-    at = scalars[HEAP]
-    scalars[HEAP] += 1
+    key, place, heap = of.key, of.place, of.heap
+    key[source] = of.effective[source]
+    at = of.scalars[HEAP]
+    of.scalars[HEAP] += 1
     while at > 0:
         parent = (at - 1) // 2
         if key[heap[parent]] <= key[source]:
@@ -161,8 +169,9 @@ def join(source: int, scalars: Int64s, effective: Int64s, key: Int64s, place: In
     place[source] = at
 
 
-@njit(cache=True, nogil=True)
-def _sink(at: int, size: int, key: Int64s, place: Int64s, heap: Int64s) -> None:
+@in_place
+def _sink(at: int, of: Sources) -> None:
+    key, place, heap, size = of.key, of.place, of.heap, of.scalars[HEAP]
     source = heap[at]
     while True:
         child = 2 * at + 1
@@ -179,30 +188,21 @@ def _sink(at: int, size: int, key: Int64s, place: Int64s, heap: Int64s) -> None:
     place[source] = at
 
 
-@njit(cache=True, nogil=True)
-def least_live(
-    b: int,
-    unit: int,
-    timeout: int,
-    scalars: Int64s,
-    effective: Int64s,
-    last: Int64s,
-    key: Int64s,
-    place: Int64s,
-    heap: Int64s,
-) -> int:
+@in_place
+def least_live(b: int, unit: int, timeout: int, of: Sources) -> int:
     """The least effective time of the live sources at unit b; the silent leave. Some must be."""
+    scalars, key, last = of.scalars, of.key, of.last
     while scalars[HEAP] > 0:
-        source = heap[0]
-        if last[source] == NEVER or (timeout >= 0 and -((-last[source] - timeout) // unit) <= b):
-            place[source] = OUT
+        source = of.heap[0]
+        if last[source] == NEVER or is_over(last[source], timeout, unit, b):
+            of.place[source] = OUT
             scalars[HEAP] -= 1
             if scalars[HEAP] > 0:
-                heap[0] = heap[scalars[HEAP]]
-                _sink(0, scalars[HEAP], key, place, heap)
-        elif key[source] < effective[source]:
-            key[source] = effective[source]
-            _sink(0, scalars[HEAP], key, place, heap)
+                of.heap[0] = of.heap[scalars[HEAP]]
+                _sink(0, of)
+        elif key[source] < of.effective[source]:
+            key[source] = of.effective[source]
+            _sink(0, of)
         else:
             return int(key[source])
     return BEGINNING

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.time.bounds import Bounds, Int64s
+from driftline.time.bounds import Bounds, Int64s, SkewBound
 
 Numbers = Sequence[int] | Int64s
 
@@ -64,6 +64,7 @@ def uniform(sources: int, disorder: int, skew: int | None, latency: int) -> Boun
     >>> str(b[0, 0][0]), str(b[0, 1][0])
     ('(0, 6)', '(0, 16)')
     """
+    SkewBound(0, disorder + (skew or 0) + 1)  # which says what is wrong with them
     latencies = np.full(sources, latency, np.int64)
     if skew is None:
         return disordered(np.full(sources, disorder, np.int64), latencies)
@@ -84,6 +85,8 @@ def global_counter(shortest: Numbers, longest: Numbers, latency: Numbers) -> Bou
     (['(1 tuples, 0)', '(8, 0)'], ['(1 tuples, 0)', '(3, 0)'])
     """
     low, high = np.array(shortest, np.int64), np.array(longest, np.int64)
+    if len(low) != len(high):
+        raise ValueError(f"{len(low)} shortest times and {len(high)} longest: give both for each")
     if (low > high).any() or (low < 0).any():
         raise ValueError("a source has a shortest time below 0 or above its longest: swap them")
     wait = np.maximum(high[None, :] - low[:, None], 0)
@@ -138,11 +141,18 @@ def merged(first: Bounds, second: Bounds) -> Bounds:
 
 
 def _diagonal(lag: Int64s, latency: Numbers) -> Bounds:
+    _check_latencies(len(lag), latency)
     every, none = np.arange(len(lag)), np.zeros(len(lag), np.int64)
     return Bounds.from_pairs(every, every, none, none, lag, latency=latency)
 
 
 def _full(wait: Int64s, lag: Int64s, latency: Numbers) -> Bounds:
+    _check_latencies(len(wait), latency)
     i, j = np.indices(wait.shape).reshape(2, -1)
     none = np.zeros(len(i), np.int64)
     return Bounds.from_pairs(i, j, wait.reshape(-1), none, lag.reshape(-1), latency=latency)
+
+
+def _check_latencies(sources: int, latency: Numbers) -> None:
+    if len(latency) != sources:
+        raise ValueError(f"{sources} sources have {len(latency)} latencies: give one for each")

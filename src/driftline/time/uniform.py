@@ -24,18 +24,17 @@ State: a few numbers per source, and what arrived within the latency, once per s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftline.model.compiled import njit
-from driftline.model.time import BEGINNING
+from driftline.model.compiled import in_place
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.time import live_sources as live
 from driftline.time.bounds import Int64s
-from driftline.time.generator_kernel import NEVER, less
+from driftline.time.generator_kernel import NEVER, is_over, less
 from driftline.time.live import LiveHeartbeats
-from driftline.time.live_sources import Sources
+from driftline.time.live_sources import Arrivals, Sources
 
 NONE = -1
 """No skew, no timeout, no number of sources."""
@@ -79,8 +78,8 @@ class UniformHeartbeats(LiveHeartbeats):
     def at(self, clock: int) -> Int64s:
         """The heartbeat of each source, by number; a source never heard has the stream's."""
         told = self.heartbeat(clock)
-        own = np.maximum(self._state.effective, BEGINNING + self.disorder + 1) - self.disorder - 1
-        own[self._state.effective == BEGINNING] = BEGINNING
+        below = self._parameters().below
+        own = np.maximum(self._state.effective, BEGINNING + below) - below
         count = int(self._state.arrived().max(initial=-1)) + 1
         heartbeats: Int64s = np.maximum(own, max(told, self._top()))[:count]
         return heartbeats
@@ -91,59 +90,47 @@ class UniformHeartbeats(LiveHeartbeats):
         parts += [] if self.timeout is None else [f"timeout {self.timeout}"]
         return ", ".join(parts)
 
-    def _absorb(self, *arrivals: Any) -> None:
-        _absorb(*arrivals, *self._arguments())
+    def _absorb(self, arrivals: Arrivals) -> None:
+        _absorb(arrivals, self._parameters(), self._state)
 
     def _evaluate(self, unit: int) -> int:
-        return int(_evaluate(unit, *self._arguments()))
+        return int(_evaluate(unit, self._parameters(), self._state))
 
-    def snapshot(self) -> dict[str, NDArray[np.int64]]:
+    def snapshot(self) -> dict[str, Int64s]:
         return self._state.snapshot()
 
-    def restore(self, arrays: Mapping[str, NDArray[np.int64]]) -> None:
+    def restore(self, arrays: Mapping[str, Int64s]) -> None:
         """Become what `snapshot` was taken of."""
         self._state = Sources.restored(arrays)
 
     def _top(self) -> int:
         if self.skew is None:
             return BEGINNING
-        return int(less(int(self._state.scalars[live.TOP]), self.skew + self.disorder + 1))
+        return int(less(int(self._state.scalars[live.TOP]), self._parameters().apart))
 
-    def _arguments(self) -> list[Any]:
-        """What the kernels take beside arrivals, in their order."""
+    def _parameters(self) -> _Parameters:
         optional = (self.skew, self.timeout, self.sources)
-        skew, timeout, count = (NONE if value is None else value for value in optional)
-        parameters = self.disorder, skew, self.latency, timeout, count, self.unit
-        return [*parameters, *self._state.arrays()]
+        skew, timeout, number = (NONE if value is None else value for value in optional)
+        below = min(self.disorder + 1, INFINITY)
+        apart = NONE if skew == NONE else min(skew + self.disorder + 1, INFINITY)
+        return _Parameters(below, apart, self.latency, timeout, number, self.unit)
 
 
-@njit(cache=True, nogil=True)
-def _absorb(
-    clocks: Int64s,
-    sources: Int64s,
-    times: Int64s,
-    counts: Int64s,
-    told: Int64s,
-    disorder: int,
-    skew: int,
-    latency: int,
-    timeout: int,
-    number: int,
-    unit: int,
-    scalars: Int64s,
-    effective: Int64s,
-    greatest: Int64s,
-    last: Int64s,
-    heard: Int64s,
-    late: Int64s,
-    key: Int64s,
-    place: Int64s,
-    heap: Int64s,
-    tail: Int64s,
-    due: Int64s,
-    waiting: Int64s,
-    waiting_source: Int64s,
-) -> None:
+class _Parameters(NamedTuple):
+    """Those of the constructor, as numbers: what comes is less than `below` below the clock of its
+    source, and less than `apart` below that of any other."""
+
+    below: int
+    apart: int
+    latency: int
+    timeout: int
+    number: int
+    unit: int
+
+
+@in_place
+def _absorb(arrivals: Arrivals, given: _Parameters, of: Sources) -> None:
+    clocks, sources, times, counts, told = arrivals
     before = NEVER
     floor = BEGINNING
     effect = NEVER
@@ -151,81 +138,42 @@ def _absorb(
         clock, source, time = clocks[at], sources[at], times[at]
         if clock != before:
             before = clock
-            if (clock - 1) // unit > scalars[live.UNIT]:
-                _evaluate(
-                    (clock - 1) // unit, disorder, skew, latency, timeout, number, unit, scalars,
-                    effective, greatest, last, heard, late, key, place, heap, tail, due, waiting,
-                    waiting_source,
-                )  # fmt: skip
-            floor = scalars[live.TOLD]
-            if skew != NONE:
-                floor = max(floor, less(scalars[live.TOP], skew + disorder + 1))
-            scalars[live.NOW] = clock
-            effect = -((-clock - latency) // unit)
-            if scalars[live.FIRST] == NEVER:
-                scalars[live.FIRST] = clock
-        told[at] = scalars[live.TOLD]
-        if time <= max(floor, less(effective[source], disorder + 1)):
-            late[source] += counts[at]
-        if heard[source] == 0:
-            scalars[live.SEEN] += 1
-        heard[source] += counts[at]
-        greatest[source] = max(greatest[source], time)
-        scalars[live.HIGHEST] = max(scalars[live.HIGHEST], time)
-        last[source] = clock
-        scalars[live.LAST] = clock
-        slot = tail[source] & (len(due) - 1)
-        if tail[source] >= scalars[live.HEAD] and due[slot] == effect:
-            waiting[slot] = max(waiting[slot], time)
-        else:
-            live.enqueue(source, effect, time, scalars, tail, due, waiting, waiting_source)
-        if place[source] == live.OUT:
-            live.join(source, scalars, effective, key, place, heap)
+            if (clock - 1) // given.unit > of.scalars[live.UNIT]:
+                _evaluate((clock - 1) // given.unit, given, of)
+            floor = of.scalars[live.TOLD]
+            if given.apart != NONE:
+                floor = max(floor, less(of.scalars[live.TOP], given.apart))
+            of.scalars[live.NOW] = clock
+            effect = -((-clock - given.latency) // given.unit)
+            if of.scalars[live.FIRST] == NEVER:
+                of.scalars[live.FIRST] = clock
+        told[at] = of.scalars[live.TOLD]
+        if time <= max(floor, less(of.effective[source], given.below)):
+            of.late[source] += counts[at]
+        live.hear(source, clock, time, counts[at], effect, of)
 
 
-@njit(cache=True, nogil=True)
-def _evaluate(
-    b: int,
-    disorder: int,
-    skew: int,
-    latency: int,
-    timeout: int,
-    number: int,
-    unit: int,
-    scalars: Int64s,
-    effective: Int64s,
-    greatest: Int64s,
-    last: Int64s,
-    heard: Int64s,
-    late: Int64s,
-    key: Int64s,
-    place: Int64s,
-    heap: Int64s,
-    tail: Int64s,
-    due: Int64s,
-    waiting: Int64s,
-    waiting_source: Int64s,
-) -> int:
+@in_place
+def _evaluate(b: int, given: _Parameters, of: Sources) -> int:
     """Go on to unit b, and tell the heartbeat of the stream."""
+    scalars, unit, timeout = of.scalars, given.unit, given.timeout
     if b >= scalars[live.UNIT]:
         scalars[live.UNIT] = b
-        live.take_effect(b, scalars, effective, due, waiting, waiting_source)
+        live.take_effect(b, of)
         told = scalars[live.TOLD]
-        all_heard = number == NONE or scalars[live.SEEN] >= number
-        if skew == NONE:
-            started = scalars[live.FIRST]
-            if timeout >= 0 and started > NEVER and -((-started - timeout) // unit) <= b:
-                all_heard = True  # the others have been silent for the timeout
-            least = live.least_live(b, unit, timeout, scalars, effective, last, key, place, heap)
+        all_heard = given.number == NONE or scalars[live.SEEN] >= given.number
+        if given.apart == NONE:
+            # The others may have been silent for the timeout.
+            all_heard |= is_over(scalars[live.FIRST], timeout, unit, b)
+            least = live.least_live(b, unit, timeout, of)
             if all_heard:
-                told = max(told, less(least, disorder + 1))
+                told = max(told, less(least, given.below))
         else:
-            told = max(told, less(scalars[live.TOP], skew + disorder + 1))
-            if number != NONE and all_heard:
-                least = live.least_live(b, unit, NONE, scalars, effective, last, key, place, heap)
-                told = max(told, less(least, disorder + 1))
-        final = scalars[live.LAST]
-        if timeout >= 0 and final > NEVER and -((-final - timeout) // unit) <= b:
+            told = max(told, less(scalars[live.TOP], given.apart))
+            if given.number != NONE and all_heard:
+                least = live.least_live(b, unit, NONE, of)
+                told = max(told, less(least, given.below))
+        if is_over(scalars[live.LAST], timeout, unit, b):
             told = max(told, scalars[live.HIGHEST])
         scalars[live.TOLD] = told
     return int(scalars[live.TOLD])

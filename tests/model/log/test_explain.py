@@ -26,10 +26,10 @@ def test_nothing_wrong(line: bytes) -> None:
     assert explain(line) is None
 
 
-@pytest.mark.parametrize("value", ["9" * 30, "-" + "9" * 300, "18446744073709551616"])
-def test_integers_beyond_64_bits(value: str) -> None:
+@pytest.mark.parametrize("value", ["9" * 39, "-" + "9" * 300])
+def test_integers_beyond_38_digits(value: str) -> None:
     row = f'{{"stream":"s","kind":"insert","vs":1,"ve":2,"row":{{"o":{{"l":[{value}]}}}}}}'
-    with pytest.raises(Refused, match=r'"o\.l\[\]" holds an integer that does not fit'):
+    with pytest.raises(Refused, match=r'"o\.l\[\]" holds an integer of more than 38 digits'):
         parse_line(row.encode())
     cti = f'{{"stream":"s","kind":"cti","t":{value}}}'
     assert '"t" must lie between' in str(explain(cti.encode()))

@@ -270,7 +270,7 @@ def plain_event(line: ParsedLine, types: RowTypes) -> Event:
             assert types.columns is not None
             assert line.row is not None
             kind = pa.struct(list(types.columns.items()))
-            row = Row(pa.array([line.row], kind)[0].as_py())
+            row = Row(pa.array([in_numbers(line.row, kind)], kind)[0].as_py())
             if line.kind == 0:
                 return Insert(line.vs, line.ve, row)
             return Retract(line.vs, line.ve, line.vn, row)
@@ -280,16 +280,37 @@ def plain_event(line: ParsedLine, types: RowTypes) -> Event:
             return ExternalCti(line.vs, line.ve, line.vn)
 
 
+def in_numbers(value: Any, kind: pa.DataType) -> Any:
+    """A value of which words are numbers where the type is one of numbers."""
+    if isinstance(value, dict):
+        return {name: in_numbers(each, kind.field(name).type) for name, each in value.items()}
+    if isinstance(value, list):
+        return [in_numbers(each, kind.value_type) for each in value]
+    return float(value) if isinstance(value, str) and kind == pa.float64() else value
+
+
 TIMES = st.one_of(
     st.integers(0, 5),
     st.integers(0, 5),
     st.sampled_from([None, "1970-01-01", "1970-01-01T00:00:00.000003Z", INFINITY]),
 )
 CELLS: dict[str, st.SearchStrategy[Any]] = {
-    "n": st.sampled_from([None, 1, 2, 3, 1.5, 2**53 + 1, -(2**63)]),
-    "s": st.sampled_from([None, "x", "2024-05-01", 'é"\\\n', "\x00", "😀"]),
+    "n": st.sampled_from(
+        [None, 1, 2, 3, 1.5, 2**53 + 1, -(2**63), 10**25, "NaN", "Infinity", "-Infinity"]
+    ),
+    "s": st.sampled_from([None, "x", "2024-05-01", 'é"\\\n', "\x00", "😀", "NaN"]),
     "o": st.sampled_from(
-        [None, {}, {"x": 1}, {"x": None, "y": [True, None]}, {"y": []}, {"y": [None, None, False]}]
+        [
+            None,
+            {},
+            {"x": 1},
+            {"x": None, "y": [True, None]},
+            {"y": []},
+            {"y": [None, None, False]},
+            {"x": "NaN"},
+            {"x": "Infinity"},
+            {"x": 2.5},
+        ]
     ),
 }
 ROWS = st.fixed_dictionaries(CELLS)

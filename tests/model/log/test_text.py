@@ -32,15 +32,34 @@ def test_nested_values() -> None:
 def test_values_that_no_log_brings() -> None:
     day = pa.array([datetime.date(2024, 5, 1), None])
     assert values_text(day, "a").to_pylist() == ['"2024-05-01"', "null"]
-    assert values_text(pa.array([decimal.Decimal("1.50")]), "a").to_pylist() == ['"1.50"']
+    assert values_text(pa.array([decimal.Decimal("1.50")]), "a").to_pylist() == ["1.50"]
     assert values_text(pa.array(["x"]).dictionary_encode(), "a").to_pylist() == ['"x"']
 
 
+def test_what_json_does_not_have_is_written_as_spark_does() -> None:
+    numbers = pa.array([math.nan, math.inf, -math.inf, None, -0.0])
+    assert values_text(numbers, "a").to_pylist() == [
+        '"NaN"',
+        '"Infinity"',
+        '"-Infinity"',
+        "null",
+        "-0.0",
+    ]
+    small = pa.array([decimal.Decimal("-1E-10"), decimal.Decimal(0), None], pa.decimal128(38, 10))
+    assert values_text(small, "a").to_pylist() == ["-0.0000000001", "0.0000000000", "null"]
+    assert values_text(pa.array([b"\x00\xff", None]), "a").to_pylist() == ['"AP8="', "null"]
+    maps = pa.array([[("x", 1), ('"', None)], None, []], pa.map_(pa.string(), pa.int64()))
+    assert values_text(maps, "a").to_pylist() == ['{"x":1,"\\"":null}', "null", "{}"]
+    keys = pa.array([[(1, True)]], pa.map_(pa.int64(), pa.bool_()))
+    assert values_text(keys, "a").to_pylist() == ['{"1":true}']
+
+
 def test_what_json_cannot_say() -> None:
-    with pytest.raises(ValueError, match='"a" holds NaN'):
-        values_text(pa.array([math.nan]), "a")
     with pytest.raises(ValueError, match='"a" is of type'):
-        values_text(pa.array([b"x"]), "a")
+        values_text(pa.array([datetime.timedelta(1)]), "a")
+    maps = pa.array([[([1], 1)]], pa.map_(pa.list_(pa.int64()), pa.int64()))
+    with pytest.raises(ValueError, match="the keys of a JSON object are texts"):
+        values_text(maps, "a")
 
 
 def test_rows_without_columns() -> None:

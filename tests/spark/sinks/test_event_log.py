@@ -3,11 +3,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from driftline.engine.dead_letters import UNREADABLE, DeadLetters
+from driftline.model.columns import INSERT
 from driftline.model.history import canonical_history
 from driftline.model.log.reader import read_log
 from driftline.plan.errors import PlanError
+from driftline.spark.letters import letters_from_bytes, letters_to_bytes
+from driftline.spark.query import SparkSaid
 from driftline.spark.sinks import DeadLetterFiles, EventLog, EventLogFiles
 from tests.spark.saying import EVENTS, TRADES, VOLUME, said, volumes
 
@@ -94,6 +100,32 @@ def test_dead_letters_are_kept(tmp_path: Path) -> None:
             "row": {"symbol": "C", "qty": 9},
         },
     }
+
+
+def test_what_could_not_be_read_is_kept_as_it_was(tmp_path: Path) -> None:
+    texts = ['{"symbol":1,\n"x":1.10}', "{oops", None]
+    three = pa.RecordBatch.from_pydict({"symbol": ["A", "B", "C"], "qty": [1, 2, 3]})
+    zeros, count = np.zeros(3, np.int64), len(texts)
+    letters = DeadLetters(
+        np.arange(count),
+        np.full(count, INSERT, np.int8),
+        zeros,
+        zeros,
+        zeros,
+        three,
+        np.full(count, UNREADABLE, np.int8),
+        np.zeros((3, count), np.int64),
+        pa.array(texts),
+    )
+    assert letters.with_more([letters]).texts() == sorted(texts * 2, key=texts.index)
+    again = letters_from_bytes(letters_to_bytes(letters), three.schema)
+    DeadLetterFiles(tmp_path)(SparkSaid(0, {}, {"trades": again}, run="one"))
+    lines = (tmp_path / "000000000.jsonl").read_text().splitlines()
+    assert [line.split('"event":')[1][:-1] for line in lines[:2]] == [
+        '{"symbol":1, "x":1.10}',
+        '"{oops"',
+    ]
+    assert json.loads(lines[2])["event"]["row"] == {"symbol": "C", "qty": 3}
 
 
 def test_several_results_are_in_one_log(tmp_path: Path) -> None:

@@ -23,9 +23,12 @@ from driftline.engine.expressions import (
     datetime_fields,
     datetime_patterns,
     datetimes,
+    json_texts,
     mathematics,
     patterns,
+    sequences,
     strings,
+    timezones,
 )
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.evaluator import evaluate, evaluate_predicate
@@ -41,7 +44,10 @@ __all__ = [
     "datetimes",
     "evaluate",
     "evaluate_predicate",
+    "json_texts",
     "mathematics",
     "patterns",
+    "sequences",
     "strings",
+    "timezones",
 ]

@@ -163,7 +163,9 @@ def _parse_decimal(text: str, target: Any) -> Decimal | None:
             value = Decimal(word).quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP)
     except InvalidOperation:
         return None
-    return value if abs(value) < Decimal(10) ** (target.precision - target.scale) else None
+    # abs() would round to the digits of the context.
+    fits = value.copy_abs() < Decimal(10) ** (target.precision - target.scale)
+    return value if fits else None
 
 
 def to_text(array: Array, cast_part: Callable[[Array], Array]) -> Array:

@@ -26,10 +26,19 @@ def dead_letter(bad: BadEvent) -> bytes:
     >>> dead_letter(BadEvent("a.jsonl", 4, "a cti needs \"t\"", b'{"kind": "cti"}'))
     b'{"source":"a.jsonl","line":4,"reason":"a cti needs \\"t\\"","event":{"kind": "cti"}}\n'
     """
-    try:
-        orjson.loads(bad.text)
-        event: Any = orjson.Fragment(bad.text)  # as it was written, to the last digit
-    except orjson.JSONDecodeError:
-        event = bad.text.decode(errors="replace")
+    event = as_json(bad.text)
     letter = {"source": bad.source, "line": bad.line, "reason": bad.reason, "event": event}
     return orjson.dumps(letter, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def as_json(text: bytes) -> Any:
+    r"""What stood in a line, for orjson: JSON as it was written, to the last digit; else a text.
+
+    >>> orjson.dumps([as_json(b'{"x":\n1.10}'), as_json(b'{"x":')])
+    b'[{"x": 1.10},"{\\"x\\":"]'
+    """
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text.decode(errors="replace")
+    return orjson.Fragment(text.replace(b"\r", b" ").replace(b"\n", b" "))

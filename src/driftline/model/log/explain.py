@@ -31,8 +31,8 @@ _NEEDS: tuple[tuple[str, ...], ...] = (
 _TIMES = ("vs", "ve", "vn", "t", "from", "to")
 _MAY_BE_INFINITE = ("ve", "t", "to")
 _MANY_DIGITS = re.compile(rb"\d{19}")
-_LONGEST_INTEGER = 20  # as text, with its sign
-_BEYOND = 2**64
+_LONGEST_INTEGER = 39  # as text, with its sign
+_BEYOND = 10**38
 
 
 class Refused(ValueError):
@@ -162,7 +162,7 @@ def _row(row: Any) -> dict[str, Any]:
 
 
 def _check_values(value: Any, path: str, depth: int) -> None:
-    """Refuses integers beyond 64 bits and nesting beyond reason."""
+    """Refuses integers that no decimal holds, and nesting beyond reason."""
     if depth > DEEPEST:
         raise Refused(f"the row is nested more than {DEEPEST} deep")
     if isinstance(value, dict):
@@ -171,9 +171,9 @@ def _check_values(value: Any, path: str, depth: int) -> None:
     elif isinstance(value, list):
         for item in value:
             _check_values(item, f"{path}[]", depth + 1)
-    elif isinstance(value, int) and not BEGINNING <= value <= INFINITY:
+    elif isinstance(value, int) and abs(value) >= _BEYOND:
         raise Refused(
-            f'column "{path}" holds an integer that does not fit into 64 bits; '
+            f'column "{path}" holds an integer of more than 38 digits; '
             "write it as a string or with a decimal point"
         )
 

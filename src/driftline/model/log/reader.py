@@ -8,7 +8,8 @@ No Python runs per event, except for the lines that are wrong or unusual.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -21,12 +22,16 @@ from driftline.model.columns import NO_CLOCK, RETRACT, Int64s, StreamColumns
 from driftline.model.log.bad import BadEvent, BadInput
 from driftline.model.log.deadletters import write_dead_letters
 from driftline.model.log.explain import ParsedLine, Refused, parse_line
-from driftline.model.log.rows import RowReader
+from driftline.model.log.rows import Convert, RowReader
 from driftline.model.log.scan import Scanned, scan_lines, scan_row
 from driftline.model.log.source import BLOCK_BYTES, Progress, Source, line_bounds
 from driftline.model.validity import check_columns
 
 Input = str | Path | IO[bytes]
+Exact = Callable[[str], Mapping[str, Convert]]
+"""Of a stream, by its name in the log, the columns whose values are kept as they were written, by
+their names in lower case, and how each becomes values."""
+
 _NOT_ASCII = 0x80
 
 
@@ -49,6 +54,7 @@ def read_log(
     dead_letters: str | Path | None = None,
     limit: int | None = None,
     progress: Progress | None = None,
+    exact: Exact | None = None,
 ) -> EventLog:
     """The valid events of one or several logs, read one after another.
 
@@ -60,7 +66,13 @@ def read_log(
     >>> log.streams["s"].to_events()
     [Cti(t=10)]
     """
-    log = scan_log(inputs, limit=limit, progress=progress, only_the_first_bad=dead_letters is None)
+    log = scan_log(
+        inputs,
+        limit=limit,
+        progress=progress,
+        only_the_first_bad=dead_letters is None,
+        exact=exact,
+    )
     if dead_letters is not None:
         write_dead_letters(log.bad, dead_letters)
     elif log.bad:
@@ -76,16 +88,18 @@ def scan_log(
     only_the_first_bad: bool = False,
     block_bytes: int = BLOCK_BYTES,
     valid_streams: bool = True,
+    exact: Exact | None = None,
 ) -> EventLog:
     """The valid events, and all that is bad in file order (or at least the first of it).
 
     Without `valid_streams` only the lines are judged: events that their stream may not have, such
-    as late ones, are left to a query, which sets them aside itself.
+    as late ones, are left to a query, which sets them aside itself. `exact` tells what JSON does
+    not: which columns are decimals, maps, or have such parts.
     """
     single = isinstance(inputs, (str, Path)) or hasattr(inputs, "read")
     several = [inputs] if single else list(inputs)  # type: ignore[arg-type]
     sources = [Source(each, block_bytes) for each in several]  # type: ignore[arg-type]
-    gathering = _Gathering(limit)
+    gathering = _Gathering(limit, exact)
     for number, source in enumerate(sources):
         gathering.begin(number)
         for block in source.blocks(progress):
@@ -142,9 +156,9 @@ def _with_texts(bad: list[_Bad], sources: list[Source], only_the_first: bool) ->
 class _StreamBuilder:
     """The columns of one stream as far as they have been read."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, exact: Mapping[str, Convert]) -> None:
         self.name = name
-        self.rows = RowReader(name)
+        self.rows = RowReader(name, exact)
         self.timestamps = False
         self.parts: list[
             tuple[NDArray[np.int8], Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]
@@ -172,7 +186,8 @@ class _StreamBuilder:
 class _Gathering:
     """Takes blocks of lines, and holds the streams and the bad lines found in them."""
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, exact: Exact | None) -> None:
+        self._exact = exact or (lambda name: {})
         self.streams: dict[str, _StreamBuilder] = {}
         self.bad: list[_Bad] = []
         self._left = limit
@@ -222,10 +237,10 @@ class _Gathering:
             except Refused as refused:
                 refuse(i, str(refused))
         if exact:
-            bytes_ = _fill_in(scanned, exact, names, bytes_)
+            bytes_ = _fill_in(scanned, exact, names, bytes_, line)
 
         for name, index in _by_stream(scanned, names):
-            builder = self.streams.get(name) or _StreamBuilder(name)
+            builder = self.streams.get(name) or _StreamBuilder(name, self._exact(name))
             of_stream = index.tolist() if len(index) < len(starts) else range(len(starts))
             reasons = builder.rows.add(
                 bytes_,
@@ -259,7 +274,11 @@ class _Gathering:
 
 
 def _fill_in(
-    scanned: Scanned, exact: dict[int, ParsedLine], names: list[str], block: NDArray[np.uint8]
+    scanned: Scanned,
+    exact: dict[int, ParsedLine],
+    names: list[str],
+    block: NDArray[np.uint8],
+    line: Callable[[int], bytes],
 ) -> NDArray[np.uint8]:
     """Puts lines that were read one by one among the scanned ones, their rows after the block."""
     numbers = {name: i for i, name in enumerate(names)}
@@ -273,7 +292,7 @@ def _fill_in(
             names.append(event.stream)
         scanned.name[i] = numbers[event.stream]
         if event.row is not None:
-            text = orjson.dumps(event.row)
+            text = _row_text(line(i))
             _, scanned.row_names[i], scanned.row_big[i] = scan_row(
                 np.frombuffer(text, np.uint8), 0, len(text)
             )
@@ -282,6 +301,16 @@ def _fill_in(
             end += len(text)
         scanned.fine[i] = True
     return np.concatenate([block, np.frombuffer(b"".join(rows), np.uint8)])
+
+
+def _row_text(line: bytes) -> bytes:
+    """The row of a line, its names without escapes, its numbers as they were written."""
+
+    def written(number: str) -> orjson.Fragment:
+        return orjson.Fragment(number)
+
+    event = json.loads(line, parse_int=written, parse_float=written)
+    return orjson.dumps(event["row"])
 
 
 def _by_stream(scanned: Scanned, names: list[str]) -> list[tuple[str, Int64s]]:

@@ -2,11 +2,15 @@
 
 Arrow's JSON reader parses many rows at once. Where it stumbles, or where its types leave open
 whether every row fits, the rows are halved until the few in question can be read one by one.
+
+Values that are more than Arrow's reader makes of JSON (digits beyond a double's, objects with any
+keys) are kept as text, and converted by whoever knows the types of the columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,7 @@ from numpy.typing import NDArray
 from driftline.model.columns import Int64s
 from driftline.model.compiled import njit
 from driftline.model.log.explain import ParsedLine, Refused
+from driftline.model.log.fields import WORDS, kept_as_text, may_hold_words, take_words_out
 from driftline.model.log.scan import Bytes, scan_row
 from driftline.model.log.types import RowTypes, Undecided, conform
 
@@ -25,17 +30,24 @@ ONE_BY_ONE = 256
 """So few rows are read one by one where they cannot be taken together."""
 
 _ARROW_BLOCK = 2**20
-_NO_ROW = b"{}"
 
 Reread = Callable[[int], ParsedLine]
 """Reads the line of the i-th row exactly; raises `Refused` if it is no event after all."""
 
 
-class RowReader:
-    """Gathers the rows of one stream. Rows that do not fit are reported and left out."""
+Convert = Callable[[pa.ChunkedArray], pa.ChunkedArray]
+"""From the JSON texts of a column's values to the values."""
 
-    def __init__(self, stream: str) -> None:
+
+class RowReader:
+    """Gathers the rows of one stream. Rows that do not fit are reported and left out.
+
+    `exact` has the columns, by their names in lower case, whose values are kept as they were
+    written until they are converted."""
+
+    def __init__(self, stream: str, exact: Mapping[str, Convert] | None = None) -> None:
         self.types = RowTypes(stream)
+        self._exact = exact or {}
         self._tables: list[pa.Table] = []
         self._names: int | None = None  # the hash of the set of the stream's column names
 
@@ -53,6 +65,8 @@ class RowReader:
         a row of nulls. Gives the reasons of those that were not taken, by index."""
         refused: dict[int, str] = {}
         part = _Part(block, starts, ends, big, is_row, reread, refused)
+        if self._exact:
+            part.keep_as_text(self._exact)
         done = 0
         while self.types.columns is None and is_row[done:].any():
             # The first rows settle the columns and most of their types.
@@ -72,26 +86,21 @@ class RowReader:
         columns = self.types.columns or {}
         if not columns:
             return pa.table({})
-        return pa.table(
-            {
-                name: pa.chunked_array(
-                    [
-                        conform(chunk, kind)
-                        for table in self._tables
-                        for chunk in _column(table, name)
-                    ],
-                    kind,
-                )
-                for name, kind in columns.items()
-            }
-        )
+        return pa.table({name: self._whole(name, kind) for name, kind in columns.items()})
+
+    def _whole(self, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+        chunks = [conform(chunk, kind) for table in self._tables for chunk in _column(table, name)]
+        column = pa.chunked_array(chunks, kind)
+        convert = self._exact.get(name.lower())
+        return column if convert is None else convert(column)
 
     def _together(self, part: _Part, low: int, high: int) -> None:
         try:
             if part.odd[low:high].any():
                 raise Undecided
-            table = self._parsed(part.text(low, high), high - low)
-            self.types.join(table, big=bool(part.big[low:high].any()))
+            table = self._parsed(part, low, high)
+            big = bool(part.big[low:high].any())
+            self.types.join(table, big=big, words=part.may_hold_words)
         except Undecided:
             if high - low <= ONE_BY_ONE:
                 self._one_by_one(part, low, high)
@@ -102,37 +111,47 @@ class RowReader:
         else:
             self._tables.append(table)
 
-    def _parsed(self, text: pa.Buffer, count: int) -> pa.Table:
-        """The rows that a text holds; Undecided if Arrow does not read them all as they are."""
+    def _parsed(self, part: _Part, low: int, high: int) -> pa.Table:
+        """The rows from low to high; Undecided if Arrow does not read them all as they are."""
         assert self.types.columns is not None
+        text, offsets = part.text(low, high), part.offsets(low, high)
+        if part.may_hold_words:
+            text = text.copy()
+            words = take_words_out(text, offsets, self.types.numbers())
         known = pa.schema([(n, t) for n, t in self.types.columns.items() if not _has_null(t)])
         try:
-            table = _read_json(text, known)
+            table = _read_json(pa.py_buffer(text), known)
         except pa.ArrowInvalid:
-            try:
-                table = _read_json(text, pa.schema([]))  # an integer column may hold floats now
+            try:  # an integer column may hold floats now
+                table = _read_json(pa.py_buffer(text), pa.schema([]))
             except pa.ArrowInvalid as error:
                 raise Undecided from error
-        if table.num_rows != count:
+        if table.num_rows != high - low:
             raise Undecided
-        return table
+        if not part.may_hold_words:
+            return table
+        try:
+            return words.put_in(table)
+        except pa.ArrowInvalid as error:  # an integer that no double holds
+            raise Undecided from error
 
     def _one_by_one(self, part: _Part, low: int, high: int) -> None:
-        kept: list[bytes] = []
+        kept: list[dict[str, Any]] = []
         for i in range(low, high):
             if not part.is_row[i]:
-                kept.append(_NO_ROW)
+                kept.append({})
                 continue
             try:
-                row: dict[str, Any] | None = part.reread(i).row
-                assert row is not None
+                row = part.reread(i).row or {}
+                if self._exact:
+                    row |= part.texts(i, self._exact)
                 reason = self.types.refuse(row)
             except Refused as error:
                 reason = str(error)
             if reason is None:
-                kept.append(orjson.dumps(row))
+                kept.append(row)
                 if self._names is None:
-                    text = np.frombuffer(kept[-1], np.uint8)
+                    text = np.frombuffer(orjson.dumps(dict.fromkeys(row)), np.uint8)
                     _, self._names, _ = scan_row(text, 0, len(text))
             else:
                 part.refused[i] = reason
@@ -140,8 +159,7 @@ class RowReader:
             return
         columns = self.types.columns or {}
         if columns:
-            text = pa.py_buffer(b"\n".join(kept))
-            self._tables.append(_read_json(text, pa.schema(list(columns.items()))))
+            self._tables.append(_of_rows(kept, pa.schema(list(columns.items()))))
         else:
             self._tables.append(_empty_rows(len(kept)))
 
@@ -162,10 +180,25 @@ class _Part:
         self.big, self.is_row, self.reread, self.refused = big, is_row, reread, refused
         self.odd = np.zeros(len(starts), np.bool_)
         self._text, self._offsets = _gather(block, starts, ends, is_row)
+        self.may_hold_words = may_hold_words(self._text)
 
-    def text(self, low: int, high: int) -> pa.Buffer:
+    def keep_as_text(self, names: Mapping[str, Convert]) -> None:
+        """Makes the values of some columns strings that hold what was written."""
+        self._text, self._offsets = kept_as_text(self._text, self._offsets, names)
+
+    def text(self, low: int, high: int) -> Bytes:
         """The rows from low to high, one a line."""
-        return pa.py_buffer(self._text[self._offsets[low] : self._offsets[high]])
+        return self._text[self._offsets[low] : self._offsets[high]]
+
+    def texts(self, i: int, names: Mapping[str, Convert]) -> dict[str, Any]:
+        """The values of one row that are kept as text."""
+        row = orjson.loads(self.text(i, i + 1).tobytes())
+        return {name: value for name, value in row.items() if name.lower() in names}
+
+    def offsets(self, low: int, high: int) -> Int64s:
+        """Where each of these rows begins in their text, and where the last one ends."""
+        offsets: Int64s = self._offsets[low : high + 1] - self._offsets[low]
+        return offsets
 
 
 @njit(cache=True, nogil=True)
@@ -187,6 +220,42 @@ def _gather(
             text[at], text[at + 1] = ord("{"), ord("}")
         text[offsets[i + 1] - 1] = ord("\n")
     return text, offsets
+
+
+def _of_rows(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows that fit the schema, as Arrow reads them if they hold only what JSON has."""
+    texts = [_dumped(row) for row in rows]
+    text = np.frombuffer(b"\n".join(texts) + b"\n", np.uint8).copy()
+    offsets = np.concatenate([[0], np.cumsum([len(each) + 1 for each in texts])])
+    floats = [field.name for field in schema if field.type == pa.float64()]
+    words = take_words_out(text, offsets, floats)
+    try:
+        return words.put_in(_read_json(pa.py_buffer(text), schema))
+    except pa.ArrowInvalid:  # there are such words inside values
+        return pa.table(
+            {
+                field.name: pa.array(
+                    [_with_numbers(row.get(field.name), field.type) for row in rows], field.type
+                )
+                for field in schema
+            }
+        )
+
+
+def _dumped(row: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(row)
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(row).encode()
+
+
+def _with_numbers(value: Any, kind: pa.DataType) -> Any:
+    """A value with numbers instead of the words for them, where the type says so."""
+    if isinstance(value, list):
+        return [_with_numbers(item, kind.value_type) for item in value]
+    if isinstance(value, dict):
+        return {name: _with_numbers(item, kind.field(name).type) for name, item in value.items()}
+    return WORDS[value] if isinstance(value, str) and pa.types.is_floating(kind) else value
 
 
 def _read_json(text: pa.Buffer, known: pa.Schema) -> pa.Table:

@@ -407,7 +407,7 @@ def _integer(block: Bytes, i: int, end: int) -> tuple[int, int]:
 @njit(cache=True, nogil=True)
 def _number(block: Bytes, i: int, end: int) -> tuple[int, int]:
     """The end of a number, and whether it is an integer that no double may hold (BIG), or not
-    proper, beyond 64 bits, or perhaps beyond a double's range (ODD)."""
+    proper, or perhaps beyond a double's range (ODD)."""
     whole_end, whole = _integer(block, i, end)
     fraction = False
     if whole_end < 0:  # a float may have more digits than an integer can
@@ -418,7 +418,7 @@ def _number(block: Bytes, i: int, end: int) -> tuple[int, int]:
         if whole_end == start or (block[start] == _ZERO and whole_end - start > 1):
             return i, _ODD
         whole = INFINITY
-        fraction = True  # it must turn out to be a float
+        fraction = True
     i = whole_end
     if i < end and block[i] == _DOT:
         start = i + 1
@@ -428,8 +428,8 @@ def _number(block: Bytes, i: int, end: int) -> tuple[int, int]:
         return (i, _ODD) if i == start else _exponent(block, i, end)
     if i < end and (block[i] == ord("e") or block[i] == ord("E")):
         return _exponent(block, i, end)
-    if fraction:
-        return i, _ODD
+    if fraction:  # an integer beyond 64 bits
+        return i, _BIG
     return i, _BIG if whole > LARGEST_EXACT or whole < -LARGEST_EXACT else _SMALL
 
 

@@ -1,6 +1,8 @@
 """Arrow columns as JSON text, without Python per value.
 
-Every type becomes text by joining the texts of its parts: a struct its fields, a list its items.
+Every type becomes text by joining the texts of its parts: a struct its fields, a list its items, a
+map its entries. What JSON does not have is written as Spark writes it: NaN and the infinities as
+strings, decimals as numbers with all their digits, bytes as base64, the keys of maps as strings.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from numpy.typing import NDArray
 from driftline.model.arrays import list_lengths, repeated, stored, text_scalar, to_arrow, to_numpy
 from driftline.model.columns import Int64s
 from driftline.model.log.bad import Unsayable
+from driftline.model.log.base64 import encoded
+from driftline.model.log.fields import WORDS
 from driftline.model.time import INFINITY, TICKS_PER_SECOND
 
 TEXT = pa.large_string()
@@ -88,7 +92,7 @@ def values_text(array: pa.Array, column: str) -> pa.Array:
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         text = array.cast(TEXT)
     elif pa.types.is_floating(kind):
-        text = _floats_text(array, column)
+        text = _floats_text(array)
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = _strings_text(array)
     elif pa.types.is_dictionary(kind):
@@ -106,7 +110,12 @@ def values_text(array: pa.Array, column: str) -> pa.Array:
             times_text(np.where(to_numpy(array.is_valid()), stored(micros), 0), True), array
         )
     elif pa.types.is_decimal(kind):
-        text = _strings_text(array.cast(TEXT))
+        text = _decimals_text(array)
+    elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        text = joined(['"', encoded(array), '"'])
+        text = _masked(text, array)
+    elif pa.types.is_map(kind):
+        text = _maps_text(array, column)
     else:
         raise Unsayable(f'column "{column}" is of type {kind}, which an event log cannot hold')
     return pc.fill_null(text, text_scalar("null")) if text.null_count else text
@@ -117,15 +126,39 @@ def _masked(text: pa.Array, array: pa.Array) -> pa.Array:
     return pc.if_else(array.is_valid(), text, text_scalar(None)) if array.null_count else text
 
 
-def _floats_text(array: pa.Array, column: str) -> pa.Array:
-    if not pc.all(pc.is_finite(array)).as_py() and pc.count(array).as_py():
-        raise Unsayable(
-            f'column "{column}" holds NaN or infinity, which JSON cannot say: make it null in the '
-            "query, or cast it to STRING, or write Parquet or CSV"
-        )
+def _floats_text(array: pa.Array) -> pa.Array:
     text = array.cast(TEXT)
-    whole = pc.invert(pc.match_substring_regex(text, "[.e]"))  # 10 must stay a float: 10.0
-    return pc.if_else(whole, joined([text, ".0"]), text) if pc.any(whole).as_py() else text
+    whole = pc.invert(pc.match_substring_regex(text, "[.en]"))  # 10 must stay a float: 10.0
+    if pc.any(whole).as_py():
+        text = pc.if_else(whole, joined([text, ".0"]), text)
+    if pc.all(pc.is_finite(array)).as_py() is not False:
+        return text
+    for arrows, word in zip(("nan", "inf", "-inf"), WORDS, strict=True):
+        text = pc.if_else(pc.equal(text, text_scalar(arrows)), text_scalar(f'"{word}"'), text)
+    return text
+
+
+def _decimals_text(array: pa.Array) -> pa.Array:
+    """All digits, without an exponent: 0.0000000010.
+
+    >>> from decimal import Decimal
+    >>> _decimals_text(pa.array([Decimal("-0.50"), Decimal("12.00")])).to_pylist()
+    ['-0.50', '12.00']
+    """
+    scale = array.type.scale
+    if scale <= 0:
+        return array.cast(pa.decimal128(38, 0)).cast(TEXT)
+    array = array.cast(pa.decimal128(38, scale))
+    buffers = array.buffers()
+    unscaled = pa.Array.from_buffers(pa.decimal128(38, 0), len(array), buffers, offset=array.offset)
+    text = unscaled.cast(TEXT)
+    digits = pc.utf8_lpad(pc.utf8_ltrim(text, "-"), scale + 1, "0")
+    sign = pc.if_else(pc.starts_with(text, "-"), text_scalar("-"), text_scalar(""))
+    whole, fraction = (
+        pc.utf8_slice_codeunits(digits, 0, -scale),
+        pc.utf8_slice_codeunits(digits, -scale, None),
+    )
+    return _masked(joined([sign, whole, ".", fraction]), array)
 
 
 def _strings_text(array: pa.Array) -> pa.Array:
@@ -138,8 +171,26 @@ def _strings_text(array: pa.Array) -> pa.Array:
 
 
 def _lists_text(array: pa.Array, column: str) -> pa.Array:
-    items = values_text(array.flatten(), column).cast(pa.string())
-    lengths: NDArray[np.int64] = list_lengths(array)
+    return _around("[", values_text(array.flatten(), column), "]", array)
+
+
+def _maps_text(array: pa.Array, column: str) -> pa.Array:
+    kind = array.type
+    if pa.types.is_nested(kind.key_type):
+        raise Unsayable(
+            f'column "{column}" is of type {kind}, which an event log cannot hold: the keys of a '
+            "JSON object are texts"
+        )
+    lists = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+    keys, items = (values_text(part, column) for part in lists.flatten().flatten())
+    bare = pc.invert(pc.starts_with(keys, '"'))
+    keys = pc.if_else(bare, joined(['"', keys, '"']), keys)
+    return _around("{", joined([keys, ":", items]), "}", lists)
+
+
+def _around(opening: str, items: pa.Array, closing: str, lists: pa.Array) -> pa.Array:
+    """The texts of the items of each list, with commas between them."""
+    lengths: NDArray[np.int64] = list_lengths(lists)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    lists = pa.ListArray.from_arrays(to_arrow(offsets), items)
-    return _masked(joined(["[", pc.binary_join(lists, ",").cast(TEXT), "]"]), array)
+    texts = pa.ListArray.from_arrays(to_arrow(offsets), items.cast(pa.string()))
+    return _masked(joined([opening, pc.binary_join(texts, ",").cast(TEXT), closing]), lists)

@@ -3,7 +3,9 @@
 The first row says which columns there are. A column's type is what its first value that is not
 null says: number, string, boolean, array, object. It never changes after that, but for an integer
 column that meets a float: it becomes double, if it had no integer beyond 2^53, from where on a
-double does not hold every integer exactly; and a double column takes no such integer.
+double does not hold every integer exactly; and a double column takes no such integer. Integers
+beyond 64 bits are decimals. The strings "NaN", "Infinity" and "-Infinity" are numbers in a column
+that has other numbers, and strings in any other.
 Inside objects, a field that is missing is null.
 
 `RowTypes.refuse` goes value by value: it is the definition. `RowTypes.join` takes a whole Arrow
@@ -19,7 +21,12 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.model.arrays import list_lengths, to_arrow, to_numpy
+from driftline.model.log.fields import WORDS
 from driftline.model.log.scan import LARGEST_EXACT
+from driftline.model.time import BEGINNING, INFINITY
+
+LONG = pa.decimal128(38, 0)
+"""Holds integers beyond 64 bits."""
 
 
 class Undecided(Exception):
@@ -43,6 +50,8 @@ class RowTypes:
         self.columns: dict[str, pa.DataType] | None = None
         self.large: set[str] = set()
         """The columns that hold integers beyond LARGEST_EXACT."""
+        self.words: set[str] = set()
+        """The columns of strings in which every string so far is a word for a number."""
 
     def refuse(self, row: dict[str, Any]) -> str | None:
         """Why the row does not fit; if it does, what it says about the types becomes known."""
@@ -50,12 +59,22 @@ class RowTypes:
             return self._other_columns(row)
         try:
             known = self.columns if self.columns is not None else dict.fromkeys(row, pa.null())
-            large = self.large.copy()
-            columns = {name: self._settle(known[name], row[name], name, large) for name in known}
+            large, words = self.large, self.words
+            self.large, self.words = large.copy(), words.copy()
+            columns = {name: self._settle(known[name], row[name], name) for name in known}
         except _Misfit as misfit:
+            self.large, self.words = large, words
             return str(misfit)
-        self.columns, self.large = columns, large
+        self.columns = columns
         return None
+
+    def numbers(self) -> list[str]:
+        """The columns of numbers that a word for a number may stand in."""
+        return [
+            name
+            for name, kind in (self.columns or {}).items()
+            if kind in (pa.int64(), pa.float64()) and name not in self.large
+        ]
 
     def _other_columns(self, row: dict[str, Any]) -> str:
         assert self.columns is not None
@@ -71,10 +90,15 @@ class RowTypes:
             "all rows of a stream have the same columns, with null for an unknown value"
         )
 
-    def _settle(self, known: pa.DataType, value: Any, path: str, large: set[str]) -> pa.DataType:
+    def _settle(self, known: pa.DataType, value: Any, path: str) -> pa.DataType:
         """The type of a column that held `known` so far and now holds `value`."""
         if value is None:
             return known
+        if isinstance(value, str) and value in WORDS and _kind_of_type(known) == "number":
+            value = WORDS[value]
+        elif path in self.words and _kind_of_value(value) == "number":
+            self.words.discard(path)
+            known = pa.float64()
         if known != pa.null() and _kind_of_type(known) != _kind_of_value(value):
             raise _Misfit(
                 f'column "{path}" holds {_article(_kind_of_value(value))}, '
@@ -84,11 +108,15 @@ class RowTypes:
             case bool():
                 return pa.bool_()
             case str():
+                if value not in WORDS:
+                    self.words.discard(path)
+                elif known == pa.null():
+                    self.words.add(path)
                 return pa.string()
             case int():
-                return self._settle_integer(known, value, path, large)
+                return self._settle_integer(known, value, path)
             case float():
-                if path in large:
+                if path in self.large:
                     raise _Misfit(
                         f'column "{path}" holds the float {value!r}, but earlier rows of '
                         f"{self.stream} hold integers beyond 2^53, where a double is not exact"
@@ -97,31 +125,32 @@ class RowTypes:
             case list():
                 item = pa.null() if known == pa.null() else known.value_type
                 for each in value:
-                    item = self._settle(item, each, f"{path}[]", large)
+                    item = self._settle(item, each, f"{path}[]")
                 return pa.list_(item)
             case _:
                 fields = {} if known == pa.null() else {field.name: field.type for field in known}
                 for name, each in value.items():
                     below = f"{path}.{name}"
-                    fields[name] = self._settle(fields.get(name, pa.null()), each, below, large)
+                    fields[name] = self._settle(fields.get(name, pa.null()), each, below)
                 return pa.struct(list(fields.items()))
 
-    def _settle_integer(
-        self, known: pa.DataType, value: int, path: str, large: set[str]
-    ) -> pa.DataType:
+    def _settle_integer(self, known: pa.DataType, value: int, path: str) -> pa.DataType:
         if abs(value) > LARGEST_EXACT:
             if known == pa.float64():
                 raise _Misfit(
                     f'column "{path}" holds the integer {value}, but earlier rows of '
                     f"{self.stream} hold floats, and beyond 2^53 a double is not exact"
                 )
-            large.add(path)
-        return known if known == pa.float64() else pa.int64()
+            self.large.add(path)
+        if known in (pa.float64(), LONG):
+            return known
+        return pa.int64() if BEGINNING <= value <= INFINITY else LONG
 
-    def join(self, table: pa.Table, *, big: bool) -> None:
+    def join(self, table: pa.Table, *, big: bool, words: bool = False) -> None:
         """Takes the types of a table of rows with the right columns, if they fit what is known.
 
-        `big` says that the rows hold integers beyond LARGEST_EXACT. Raises `Undecided`, and
+        `big` says that the rows hold integers beyond LARGEST_EXACT, `words` that they may hold
+        words for numbers. Raises `Undecided`, and
         changes nothing, where only the values one by one can tell.
         """
         assert self.columns is not None
@@ -136,7 +165,18 @@ class RowTypes:
             for name in table.column_names:
                 for chunk in table.column(name).chunks:
                     found.update(_large_integers(chunk, name))
-        self.columns, self.large = joined, self.large | found
+        kept = {name for name in self.words if self._still_words(name, table)}
+        for name in table.column_names if words else ():
+            column = table.column(name).combine_chunks()
+            kept.update(_new_words(column, self.columns[name], name))
+        self.columns, self.large, self.words = joined, self.large | found, kept
+
+    def _still_words(self, path: str, table: pa.Table) -> bool:
+        if "[]" in path or "." in path:
+            raise Undecided  # it may be inside a value
+        return path not in table.column_names or all(
+            value is None or value in WORDS for value in table.column(path).unique().to_pylist()
+        )
 
     def _join(self, known: pa.DataType, new: pa.DataType, path: str) -> pa.DataType:
         if new == known or new == pa.null():
@@ -153,6 +193,8 @@ class RowTypes:
                 was = fields.get(field.name, pa.null())
                 fields[field.name] = self._join(was, field.type, f"{path}.{field.name}")
             return pa.struct(list(fields.items()))
+        if LONG in (known, new) and pa.int64() in (known, new):
+            return LONG
         if path in self.large:
             raise Undecided
         return pa.float64()  # one is int64, the other double
@@ -174,10 +216,29 @@ def _large_integers(array: pa.Array, path: str) -> Iterator[str]:
         values = to_numpy(array.drop_null())
         if ((values > LARGEST_EXACT) | (values < -LARGEST_EXACT)).any():
             yield path
+    elif kind == LONG:
+        yield path
     elif pa.types.is_float64(kind):
         floats = to_numpy(array.drop_null())
-        if (np.abs(floats) >= LARGEST_EXACT).any():
+        if (np.isfinite(floats) & (np.abs(floats) >= LARGEST_EXACT)).any():
             raise Undecided
+
+
+def _new_words(array: pa.Array, known: pa.DataType, path: str) -> Iterator[str]:
+    """The paths of strings, where no type was known, of which all are words for numbers."""
+    kind = array.type
+    if pa.types.is_list(kind):
+        item = pa.null() if known == pa.null() else known.value_type
+        yield from _new_words(array.flatten(), item, f"{path}[]")
+    elif pa.types.is_struct(kind):
+        fields = {} if known == pa.null() else {field.name: field.type for field in known}
+        for field, values in zip(kind, array.flatten(), strict=True):
+            before = fields.get(field.name, pa.null())
+            yield from _new_words(values, before, f"{path}.{field.name}")
+    elif pa.types.is_string(kind) and known == pa.null():
+        found = set(array.unique().to_pylist()) - {None}
+        if found and found <= WORDS.keys():
+            yield path
 
 
 def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -209,7 +270,7 @@ def conform(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _kind_of_type(kind: pa.DataType) -> str:
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "number"
     if pa.types.is_string(kind):
         return "string"

@@ -15,6 +15,7 @@ from driftline.model.reference.alter_lifetime import (
 )
 from driftline.model.reference.coalesce import coalesce, ends, starts
 from driftline.model.reference.distinct import distinct
+from driftline.model.reference.explode import explode
 from driftline.model.reference.finalize import DeadLetter, finalize
 from driftline.model.reference.finals import finals, window_finals
 from driftline.model.reference.group_by import group_by
@@ -56,6 +57,7 @@ __all__ = [
     "coalesce",
     "distinct",
     "ends",
+    "explode",
     "finalize",
     "finals",
     "flat_project",

@@ -9,6 +9,9 @@
 | min, max           | the least, the greatest value (NaN is the greatest number, as in Spark)   |
 | variance, stddev   | of the sample; null for fewer than two values. *_pop: of the population   |
 | percentile(p)      | linear interpolation between neighbours; median is percentile(0.5)        |
+| percentile_disc(p) | the least value that is not less than that share of the values            |
+| mode               | the value that is there most often, of several the least                  |
+| covar_pop, _samp   | of the pairs without a null; null for fewer than one, than two pairs      |
 | first, last        | the value of the row with the least, the greatest vs (null counts)        |
 | array_agg          | the values that are not null, by vs                                       |
 | user_defined(a)    | whatever the object `a` says                                              |
@@ -22,6 +25,7 @@ rounding and the total is rounded to the nearest float.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -119,6 +123,31 @@ def percentile(argument: Argument, share: float) -> Aggregate:
 
 def median(argument: Argument) -> Aggregate:
     return percentile(argument, 0.5)
+
+
+def percentile_disc(argument: Argument, share: float) -> Aggregate:
+    def aggregate(group: Sequence[Lifetime]) -> Value:
+        values = sorted(_values(group, argument), key=sort_key)
+        return values[max(math.ceil(len(values) * share) - 1, 0)] if values else None
+
+    return aggregate
+
+
+def mode(argument: Argument) -> Aggregate:
+    def aggregate(group: Sequence[Lifetime]) -> Value:
+        values = sorted(_values(group, argument), key=sort_key)
+        same = Counter(sort_key(value) for value in values)
+        return max(values, key=lambda value: same[sort_key(value)], default=None)
+
+    return aggregate
+
+
+def covar_pop(argument: Argument) -> Aggregate:
+    return lambda group: _covariance(_values(group, argument), degrees_lost=0)
+
+
+def covar_samp(argument: Argument) -> Aggregate:
+    return lambda group: _covariance(_values(group, argument), degrees_lost=1)
 
 
 def first(argument: Argument, ignore_nulls: bool = False) -> Aggregate:
@@ -224,6 +253,19 @@ def _variance(values: Sequence[Any], degrees_lost: int) -> float | None:
     mean = sum(numbers, Fraction()) / len(numbers)
     squares = sum(((number - mean) ** 2 for number in numbers), Fraction())
     return _rounded(squares / (len(numbers) - degrees_lost))
+
+
+def _covariance(pairs: Sequence[Any], degrees_lost: int) -> float | None:
+    """Of values that are structs of two."""
+    if len(pairs) <= degrees_lost:
+        return None
+    both = [tuple(pair.values()) for pair in pairs]
+    if any(_undefined(pair) for pair in both):
+        return math.nan
+    exact = [(Fraction(one), Fraction(other)) for one, other in both]
+    mean, other_mean = (sum(side, Fraction()) / len(exact) for side in zip(*exact, strict=True))
+    total = sum(((one - mean) * (other - other_mean) for one, other in exact), Fraction())
+    return _rounded(total / (len(exact) - degrees_lost))
 
 
 def _root(value: float | None) -> float | None:

@@ -10,11 +10,13 @@ from driftline.plan.functions import (
 )
 from driftline.plan.functions.aggregates import AGGREGATES, aggregate
 from driftline.plan.functions.base import FUNCTIONS
+from driftline.plan.functions.rewritten import aggregate_value
 
 __all__ = [
     "AGGREGATES",
     "FUNCTIONS",
     "aggregate",
+    "aggregate_value",
     "collections",
     "conditionals",
     "dates",

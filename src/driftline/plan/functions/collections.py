@@ -19,7 +19,9 @@ from driftline.plan.functions.base import (
 from driftline.plan.types import (
     BIGINT,
     BOOLEAN,
+    DATE,
     INT,
+    INTERVAL,
     SMALLINT,
     STRING,
     TINYINT,
@@ -30,6 +32,7 @@ from driftline.plan.types import (
     is_map,
     is_orderable,
     is_struct,
+    is_timestamp,
     type_name,
 )
 
@@ -215,6 +218,27 @@ def _slice(args: Arguments) -> Expression:
     _array_argument(args[0], "slice")
     start, length = argument(args[1], INT, "slice", 2), argument(args[2], INT, "slice", 3)
     return Call("slice", (args[0], start, length), args[0].type)
+
+
+@register("sequence", 2, 3)
+def _sequence(args: Arguments) -> Expression:
+    first, last = same_type(args[:2], "sequence")
+    kind = first.type
+    if is_integer(kind):
+        typed = same_type(args, "sequence")
+        kind = typed[0].type
+        if not is_integer(kind):
+            raise wrong_argument("sequence", 3, "integer", args[2])
+        return Call("sequence", typed, pa.list_(kind))
+    if kind != DATE and not is_timestamp(kind):
+        raise wrong_argument("sequence", 1, "integer, DATE or TIMESTAMP", args[0])
+    for step in args[2:]:
+        if step.type != INTERVAL:
+            raise ExpressionError(
+                "a sequence of dates or times goes by an INTERVAL of days or less, and "
+                f"{step.sql()} is none"
+            )
+    return Call("sequence", (first, last, *args[2:]), pa.list_(kind))
 
 
 @register("flatten", 1, 1)

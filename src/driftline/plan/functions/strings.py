@@ -12,6 +12,7 @@ from driftline.plan.functions.base import (
     define,
     register,
     same_type,
+    wrong_argument,
 )
 from driftline.plan.types import (
     BINARY,
@@ -20,6 +21,7 @@ from driftline.plan.types import (
     STRING,
     VOID,
     is_array,
+    is_numeric,
     type_name,
 )
 
@@ -35,6 +37,23 @@ define("rlike regexp regexp_like", [STRING, STRING], BOOLEAN)
 define("translate", [STRING, STRING, STRING], STRING)
 define("space", [INT], STRING)
 define("levenshtein", [STRING, STRING], INT)
+
+
+@register("get_json_object", 2, 2)
+def _get_json_object(args: Arguments) -> Expression:
+    text, path = (argument(arg, STRING, "get_json_object", i) for i, arg in enumerate(args, 1))
+    if isinstance(path, Literal) and path.value is not None and "*" in str(path.value):
+        raise ExpressionError(f"get_json_object does not take * in a path: {path.value}")
+    return Call("get_json_object", (text, path), STRING)
+
+
+@register("format_number", 2, 2)
+def _format_number(args: Arguments) -> Expression:
+    if args[1].type == STRING:
+        raise ExpressionError("format_number takes a number of places, and no pattern")
+    if not is_numeric(args[0].type):
+        raise wrong_argument("format_number", 1, "number", args[0])
+    return Call("format_number", (args[0], argument(args[1], INT, "format_number", 2)), STRING)
 
 
 def _with_defaults(

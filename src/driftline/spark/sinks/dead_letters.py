@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
 from driftline.model.columns import StreamColumns
+from driftline.model.log.deadletters import as_json
 from driftline.model.log.text import joined, quoted
 from driftline.model.log.writer import event_lines, text_bytes
 from driftline.spark.sinks.files import OwnFolder, numbered
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 class DeadLetterFiles:
     """Writes DIR/000000012.jsonl for micro-batch 12 if something died in it: which event of the
-    stream it was, counted from 0, the reason, and the event."""
+    stream it was, counted from 0, the reason, and the event; its text if it could not be read."""
 
     def __init__(self, path: str | Path) -> None:
         self.folder = OwnFolder(path)
@@ -57,5 +59,10 @@ def _lines(name: str, letters: DeadLetters, *, timestamps: bool) -> pa.Array:
         [quoted(reason) for reason in letters.reasons(timestamps)], pa.large_string()
     )
     numbers = pa.array(letters.number).cast(pa.large_string())
-    whole = pa.compute.utf8_rtrim(event_lines(events), "\n")
+    texts = [
+        None if text is None else orjson.dumps(as_json(text.encode())).decode()
+        for text in letters.texts()
+    ]
+    read = pa.compute.utf8_rtrim(event_lines(events), "\n")
+    whole = pa.compute.coalesce(pa.array(texts, pa.large_string()), read.cast(pa.large_string()))
     return joined(['{"number":', numbers, ',"reason":', reasons, ',"event":', whole, "}\n"])

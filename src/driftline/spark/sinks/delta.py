@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 from driftline.engine.fingerprint import fingerprints
 from driftline.engine.slots import NO_SLOT, Slots
 from driftline.plan.errors import PlanError
-from driftline.spark.views import Upserts, ViewName, key_places, same_key, upserts, view_of
+from driftline.spark.views import (
+    Upserts,
+    ViewName,
+    key_names,
+    key_places,
+    same_key,
+    upserts,
+    view_of,
+)
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -46,7 +54,7 @@ class Delta:
             raise PlanError(
                 'the Delta sink needs the package deltalake: pip install "driftline[delta]"'
             ) from None
-        self.uri, self.view, self.keys = str(uri), view_of(view), list(keys)
+        self.uri, self.view, self.keys = str(uri), view_of(view), key_names(keys)
         self.storage_options = storage_options
 
     def __call__(self, said: SparkSaid) -> None:

@@ -94,6 +94,7 @@ class EventLog:
         elif self.path.exists() and self.path.stat().st_size:
             raise PlanError(f"{self.path} is there already: give another file")
         self.run = run
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._write_note()  # before anything is in the log
 
 

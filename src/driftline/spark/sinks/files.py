@@ -12,6 +12,7 @@ from typing import IO
 from pyarrow import fs
 
 from driftline.plan.errors import PlanError
+from driftline.spark.places import place_of
 
 OWNER = "_driftline.json"
 """The file that says whose the folder is; readers pass over names that begin with _ or a dot."""
@@ -89,15 +90,6 @@ class OwnFolder:
 
     def _is_there(self, place: str) -> bool:
         return bool(self.files.get_file_info(place).type != fs.FileType.NotFound)
-
-
-def place_of(path: str | Path) -> tuple[fs.FileSystem, str]:
-    """The file system of a path or URI, and the path there."""
-    text = str(path)
-    if "://" in text:
-        files, root = fs.FileSystem.from_uri(text)
-        return files, root.rstrip("/")
-    return fs.LocalFileSystem(), text.rstrip("/")
 
 
 def numbered(number: int, suffix: str) -> str:

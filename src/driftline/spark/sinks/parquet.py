@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from driftline.plan.errors import PlanError
-from driftline.spark.sinks.files import OwnFolder, numbered, place_of
+from driftline.spark.places import place_of
+from driftline.spark.sinks.files import OwnFolder, numbered
 from driftline.spark.views import ViewName, view_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from driftline.model.arrays import text_scalar, to_arrow
 from driftline.model.log.text import TEXT, joined, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
-from driftline.spark.views import Upserts, key_places, same_key, upserts
+from driftline.spark.views import Upserts, key_names, key_places, same_key, upserts
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -60,7 +60,7 @@ class Postgres:
             raise PlanError(
                 'the PostgreSQL sink needs psycopg: pip install "driftline[postgres]"'
             ) from None
-        self.conninfo, self.keys, self.output = conninfo, list(keys), output
+        self.conninfo, self.keys, self.output = conninfo, key_names(keys), output
         self.names = table.split(".") if isinstance(table, str) else list(table)
         self.made = False
 

@@ -1,0 +1,106 @@
+"""The events that a run sets aside: counted, and collected in a file, if one was named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from driftline.cli.inputs import Inputs
+    from driftline.cli.runners import Spoken
+    from driftline.engine.dead_letters import DeadLetters
+    from driftline.model.columns import StreamColumns
+    from driftline.model.log.bad import BadEvent
+    from driftline.plan.nodes import Source
+
+
+class Letters:
+    """Dead letters, written as they come. A run that goes on from a checkpoint is told again what
+    earlier ones have set aside: it begins the file anew, so that every event is in it once."""
+
+    def __init__(self, inputs: Inputs, sources: dict[str, Source], path: str | None) -> None:
+        self.inputs, self.sources, self.path = inputs, sources, path
+        self.counts: dict[str, int] = {}
+        self.file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._write({})  # the file is there also if there are none
+        if self.file is not None:
+            self.file.close()
+
+    def add(self, spoken: Spoken) -> None:
+        """What one step of a run has set aside."""
+        for name, dead in spoken.dead.items():
+            self.counts[name] = self.counts.get(name, 0) + len(dead)
+        self._write(spoken.dead)
+
+    def say(self) -> None:
+        """How many there were, and where they are."""
+        for name, count in self.counts.items():
+            what = f"{count:,} event{'s' if count > 1 else ''} of {name}"
+            where = (
+                f"in {self.path}"
+                if self.path is not None
+                else "left out (--dead-letters FILE collects them, with the reasons)"
+            )
+            print(f"driftline: {what} came too late or cannot be: {where}", file=sys.stderr)
+        if self.path is not None and self.inputs.bad:
+            count = len(self.inputs.bad)
+            what = f"{count:,} line{'s' if count > 1 else ''}"
+            print(f"driftline: {what} could not be read: in {self.path}", file=sys.stderr)
+
+    def _write(self, dead: Mapping[str, DeadLetters]) -> None:
+        from driftline.model.log.deadletters import dead_letter
+
+        if self.path is None:
+            return
+        if self.file is None:  # not earlier: a run that cannot begin leaves the file alone
+            self.file = Path(self.path).open("wb")  # noqa: SIM115 - it is closed on leaving
+            self.file.writelines(map(dead_letter, self.inputs.bad))
+        for name, letters in dead.items():
+            self.file.writelines(map(dead_letter, self._explained(name, letters)))
+        self.file.flush()
+
+    def _explained(self, name: str, dead: DeadLetters) -> Iterator[BadEvent]:
+        from driftline.model.log.bad import BadEvent
+        from driftline.model.log.writer import event_lines
+
+        stamps = self.sources[name].timestamps
+        lines = event_lines(_as_stream(name, stamps, dead)).to_pylist()
+        places = [self.inputs.places[name].of(int(number)) for number in dead.number]
+        for (file, line), reason, event, text in zip(
+            places, dead.reasons(stamps), lines, dead.texts(), strict=True
+        ):
+            yield BadEvent(file, line, reason, (event if text is None else text).strip().encode())
+
+
+def _as_stream(name: str, stamps: bool, dead: DeadLetters) -> StreamColumns:
+    import numpy as np
+    import pyarrow as pa
+
+    from driftline.model.columns import INSERT
+    from driftline.model.columns import StreamColumns as Columns
+
+    count = len(dead)
+    return Columns(
+        name=name,
+        timestamps=stamps,
+        kind=dead.kind,
+        vs=dead.vs,
+        ve=dead.ve,
+        vn=np.where(dead.kind == INSERT, 0, dead.vn),
+        at=None,
+        position=np.arange(count, dtype=np.int64),
+        line=np.arange(1, count + 1, dtype=np.int64),
+        source=np.zeros(count, np.int32),
+        payload=pa.Table.from_batches([dead.payload]),
+    )

@@ -1,0 +1,96 @@
+"""sequence: the numbers, dates or moments from one to another, and format_number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.expressions.arrays import (
+    Array,
+    Value,
+    both_valid,
+    from_numbers,
+    numbers,
+    per_distinct,
+)
+from driftline.engine.expressions.errors import EvaluationError
+from driftline.engine.expressions.lists import lists_from
+from driftline.engine.expressions.registry import kernel
+from driftline.plan.expressions import Call
+from driftline.plan.types import DATE, INTERVAL, STRING
+
+_MICROS_OF_A_DAY = 86_400_000_000
+_LONGEST = 2**31 - 16
+_WIDE = Context(prec=400)
+
+
+@kernel("sequence")
+def _sequence(call: Call, args: Sequence[Value]) -> Array:
+    start, stop = (numbers(arg).astype(np.int64) for arg in args[:2])
+    item = call.kind.value_type
+    step = _steps(args[2:], start, stop, item)
+    wrong = ((step > 0) & (start > stop)) | ((step < 0) & (start < stop))
+    wrong |= (step == 0) & (start != stop)
+    valid = both_valid(*args)
+    if valid is not None:
+        wrong &= valid
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise EvaluationError(
+            "ILLEGAL_SEQUENCE_BOUNDARIES",
+            f"sequence does not reach {args[1][row].as_py()} from {args[0][row].as_py()} by such "
+            "steps",
+        )
+    # The difference of two numbers of 64 bits fits 64 bits without a sign.
+    distance = np.where(stop >= start, stop - start, start - stop).view(np.uint64)
+    count = distance // np.maximum(np.abs(step), 1).view(np.uint64) + np.uint64(1)
+    if valid is not None:
+        count[~valid] = 0
+    if (count > _LONGEST).any() or int(count.sum()) > _LONGEST:
+        raise EvaluationError("TOO_LONG_SEQUENCE", "sequence would have too many items")
+    lengths = count.astype(np.int64)
+    rows = np.repeat(np.arange(len(start)), lengths)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    items = from_numbers(_narrowed(start[rows] + place * step[rows], item), None, item)
+    return lists_from(items, lengths, valid, call.kind)
+
+
+def _narrowed(values: Any, kind: Any) -> Any:
+    if pa.types.is_integer(kind):
+        return values.astype(kind.to_pandas_dtype())
+    return values
+
+
+def _steps(given: Sequence[Value], start: Any, stop: Any, item: Any) -> Any:
+    if not given:
+        one = 1 if pa.types.is_integer(item) or item == DATE else _MICROS_OF_A_DAY
+        return np.where(start <= stop, one, -one)
+    step = numbers(given[0]).astype(np.int64)
+    if given[0].type == INTERVAL and item == DATE:
+        if (step % _MICROS_OF_A_DAY).any():
+            raise EvaluationError("ILLEGAL_SEQUENCE_STEP", "a sequence of dates goes by whole days")
+        return step // _MICROS_OF_A_DAY
+    return step
+
+
+@kernel("format_number", total=True)
+def _format_number(call: Call, args: Sequence[Value]) -> Array:
+    return per_distinct(formatted, list(args), STRING)
+
+
+def formatted(value: Any, places: int) -> str | None:
+    """A number with so many places and commas; half goes to the even side.
+
+    >>> formatted(1234567.125, 2), formatted(-0.5, 0), formatted(2, -1)
+    ('1,234,567.12', '-0', None)
+    """
+    if places < 0:
+        return None
+    if isinstance(value, float) and not np.isfinite(value):
+        return "NaN" if value != value else "∞" if value > 0 else "-∞"
+    exact = Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, _WIDE)
+    return f"{exact:,f}"

@@ -1,0 +1,108 @@
+"""Window functions that are expressions over other window functions: how each is written with them.
+
+With n the rows of the partition, r the place of the row, and p the rows before its peers:
+
+    cume_dist()      (rows up to the row and its peers) / n
+    percent_rank()   p / (n - 1), 0 if n is 1
+    ntile(k)         the number of the bucket of the row, when the n rows are put into k buckets in
+                     order, of which the first n mod k have one row more
+    max_by, min_by   the value of max(struct(by, value)), of the rows where `by` is not null
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from driftline.plan.dialect import parse_sql
+from driftline.sql.errors import refuse
+from driftline.sql.window_functions import Call, called
+
+SHARES = ("cume_dist", "percent_rank", "ntile")
+EXTREMES = {"max_by": "max", "min_by": "min"}
+
+_UP_TO_PEERS = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+_FROM_PEERS = "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"
+_UP_TO_ROW = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+_ALL = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+
+
+def written_out(window: exp.Window) -> exp.Expr | None:
+    """The expression that a window function means; None if it is one by itself."""
+    call = called(window)
+    if call.name in SHARES:
+        return _share(window, call)
+    if call.name in EXTREMES:
+        return _by(window, call)
+    return None
+
+
+def _share(window: exp.Window, call: Call) -> exp.Expr:
+    if window.args.get("order") is None:
+        raise refuse(f"{call.name} needs an order: OVER (… ORDER BY …)", window)
+    if window.args.get("spec") is not None:
+        raise refuse(f"{call.name} takes no ROWS or RANGE", window)
+    if call.distinct or call.filter is not None or call.ignore_nulls:
+        raise refuse(f"{call.name} takes no DISTINCT, FILTER or IGNORE NULLS", window)
+    count = _count(window, _ALL)
+    if call.name == "ntile":
+        return _ntile(window, call, count)
+    if call.args:
+        raise refuse(f"{call.name}() takes no arguments", window)
+    if call.name == "cume_dist":
+        return _expression("up_to / n", up_to=_count(window, _UP_TO_PEERS), n=count)
+    return _expression(
+        "if(n = 1, 0.0D, (n - from_peers) / nullif(n - 1, 0))",
+        n=count,
+        from_peers=_count(window, _FROM_PEERS),
+    )
+
+
+def _ntile(window: exp.Window, call: Call, count: exp.Expr) -> exp.Expr:
+    (buckets,) = call.args if len(call.args) == 1 else (None,)
+    number = buckets.this if isinstance(buckets, exp.Literal) and not buckets.is_string else ""
+    if not number.isdigit() or int(number) < 1:
+        raise refuse("NTILE takes a constant number of buckets, 1 or more", window)
+    k = exp.Literal.number(number)
+    # The first n mod k buckets have n div k + 1 rows each.
+    return _expression(
+        "CAST(if(r <= (n % k) * (n div k + 1), (r - 1) div (n div k + 1), "
+        "n % k + (r - 1 - (n % k) * (n div k + 1)) div nullif(n div k, 0)) + 1 AS INT)",
+        n=count,
+        r=_count(window, _UP_TO_ROW),
+        k=k,
+    )
+
+
+def _by(window: exp.Window, call: Call) -> exp.Expr:
+    if len(call.args) != 2:  # noqa: PLR2004 - the value, and by what
+        raise refuse(f"{call.name} takes a value and what it goes by", window)
+    value, by = call.args
+    there = _expression("by IS NOT NULL", by=by)
+    if call.filter is not None:
+        there = exp.and_(exp.paren(call.filter.copy()), there)
+    pair = _expression("named_struct('by', by, 'value', value)", by=by, value=value)
+    function = exp.Anonymous(this=EXTREMES[call.name], expressions=[pair])
+    function.meta.update(window.this.meta)
+    over = window.copy()
+    over.set("this", exp.Filter(this=function, expression=exp.Where(this=there)))
+    return exp.Dot(this=exp.paren(over, copy=False), expression=exp.to_identifier("value"))
+
+
+def _count(window: exp.Window, frame: str) -> exp.Expr:
+    """count(*) over the same rows in the same order, with a frame."""
+    framed = parse_sql(f"count(*) OVER (ORDER BY 1 {frame})")
+    framed.this.meta.update(window.this.meta)
+    framed.set("partition_by", [each.copy() for each in window.args.get("partition_by") or ()])
+    framed.set("order", window.args["order"].copy())
+    return framed
+
+
+def _expression(text: str, **parts: exp.Expr) -> exp.Expr:
+    """An expression with others in the place of some names."""
+
+    def put_in(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and node.name in parts:
+            return exp.paren(parts[node.name].copy(), copy=False)
+        return node
+
+    return parse_sql(text).transform(put_in)
