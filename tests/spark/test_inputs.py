@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -68,23 +69,32 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
     folder, control = tmp_path / "in", tmp_path / "control"
     folder.mkdir()
     if form == "csv":  # in another order, and with a column more
-        (folder / "1.csv").write_text("ts,more,Qty,symbol\n1,x,3,A\n2,y,many,B\n7,z,5,\n")
+        lines = (
+            "ts,more,Qty,symbol",
+            '1,"x, ""y""\nz",3,A',
+            "2,y,many,B",
+            "7,z,5,",
+            '8,,6,"""a\n"',
+        )
+        (folder / "1.csv").write_text("\n".join(lines))
     elif form == "jsonl":
         rows: list[dict[str, Any]] = [
             {"ts": 1, "qty": 3, "symbol": "A", "more": 1},
             {"ts": 2, "qty": "many", "symbol": "B"},
             {"ts": 7, "qty": 5},
+            {"ts": 8, "qty": 6, "symbol": '"a\n'},
         ]
         (folder / "1.jsonl").write_text("\n".join(map(json.dumps, rows)))
     else:
-        table = {"ts": [1, 7], "qty": pa.array([3, 5], pa.int64()), "symbol": ["A", None]}
+        symbols = ["A", None, '"a\n']
+        table = {"ts": [1, 7, 8], "qty": pa.array([3, 5, 6], pa.int64()), "symbol": symbols}
         pq.write_table(pa.table(table), folder / "1.parquet")
     frame = streamed_events(spark, given(str(folder)), TRADES, control)
     reading = reading_of(frame, TRADES)
     assert (reading.plain, reading.ordered) == (True, False)
     found = read(spark, frame, f"read_{form}", tmp_path / "checkpoint")
     good = [row for row in found if row[0] == INSERT]
-    assert good == [(INSERT, 1, "A", 3, 1), (INSERT, 7, None, 5, 7)]
+    assert good == [(INSERT, 1, "A", 3, 1), (INSERT, 7, None, 5, 7), (INSERT, 8, '"a\n', 6, 8)]
     bad = [row[2:4] for row in found if row[0] == UNREADABLE]
     assert bad == ([] if form == "parquet" else [("B", None)])
     if form != "parquet":  # what stood there is kept
@@ -171,6 +181,17 @@ def test_lines_of_a_log() -> None:
     assert log_batch(b"", TRADES, "trades").num_rows == 0
     assert log_batch(b"", TRADES, "trades").schema == found.schema
     assert found[TEXT].to_pylist() == [None, None, "what?"]
+
+
+def test_the_values_of_a_log_that_json_does_not_have() -> None:
+    kinds = {"d": "DOUBLE", "m": "DECIMAL(38,10)", "o": "MAP<STRING, INT>", "b": "BINARY"}
+    row = '{"d":"NaN","m":12345678901234567890.0000000001,"o":{"k":1},"b":"AP8="}'
+    line = f'{{"stream":"s","kind":"insert","vs":1,"ve":null,"row":{row}}}'
+    source = dl.stream("s", kinds).plan.sources()["s"]
+    found = log_batch(line.encode(), source, "s")
+    payload = [found.column(payload_name(place))[0].as_py() for place in range(len(kinds))]
+    assert str(payload[0]) == "nan"
+    assert payload[1:] == [Decimal("12345678901234567890.0000000001"), [("k", 1)], b"\x00\xff"]
 
 
 def test_times_of_a_log_that_the_stream_does_not_have() -> None:

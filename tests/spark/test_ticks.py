@@ -63,7 +63,6 @@ class Frame:
         ({"disorder": 5}, Frame(), False),
         ({}, Frame(), False),
         ({"timeout": "5s"}, Frame(), True),  # it ends the waiting
-        ({"timeout": "5s", "heartbeats": "none"}, Frame(), False),
     ],
 )
 def test_who_needs_ticks(bounds: dict[str, Any], frame: Any, ticks: bool) -> None:
@@ -104,10 +103,10 @@ def test_it_is_said_when_a_query_starts_that_has_no_end(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def reached(*_: object) -> None:
+    def reached(*_: object, **__: object) -> None:
         raise Reached
 
-    monkeypatch.setattr(SparkQuery, "_pipeline", reached)
+    monkeypatch.setattr("driftline.spark.query.pipeline", reached)
     plans = {"result": readings(disorder=5).plan}
     query = SparkQuery(plans, {"r": Frame()}, shards=1)  # type: ignore[dict-item]
     with pytest.raises(Reached):
