@@ -21,8 +21,8 @@ STDERR = 2
 DEBUG = "DRIFTLINE_DEBUG"
 """In the environment: Spark may say what it has to say."""
 
-PYSPARKS_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""Who writes every failure to stderr as JSON, which we tell in a line."""
+PYSPARKS_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j.clientserver")
+"""Who writes every failure to stderr, as JSON or with a stack trace, which we tell in a line."""
 
 QUIET = {
     "spark.ui.enabled": "false",
