@@ -89,7 +89,7 @@ def kept_as_text(text: Bytes, offsets: Int64s, names: Iterable[str]) -> tuple[By
     >>> text = np.frombuffer(b'{"A": 1.50,"b":null}{"a":{"x":"y"},"b":2}', np.uint8)
     >>> text, offsets = kept_as_text(text, np.array([0, 20, len(text)]), ["a", "b"])
     >>> print(text.tobytes().decode(), offsets)
-    {"A": "1.50","b":null}{"a":"{\\"x\\":\\"y\\"}","b":"2"} [ 0 22 50]
+    {"A": "1.50","b":null}{"a":"{\\"x\\":\\"y\\"}","b":"2"} [ 0 22 51]
     """
     values, starts = _joined(list(names))
     # A value grows by its quotes, and by a backslash for each of its characters at most.
