@@ -26,6 +26,7 @@ from driftline.engine.edges import Edges
 from driftline.engine.explode import Explode
 from driftline.engine.expressions import evaluate, evaluate_predicate
 from driftline.engine.finals import Finals
+from driftline.engine.general_aggregates import OF_PAIRS
 from driftline.engine.graph import Graph, Scheduler, Step
 from driftline.engine.group_by import distinct
 from driftline.engine.join import Join
@@ -83,7 +84,6 @@ FUNCTIONS = {
     "bool_or": "max",
 }
 """The aggregate functions of SQL, and what the engine calls them."""
-OF_PAIRS = ("covar_pop", "covar_samp")
 PERCENTILES = ("percentile", "percentile_disc", "percentile_approx")
 NULL_IS_A_VALUE = ("first", "last", "any_value")
 """The aggregates that do not pass over nulls by themselves."""

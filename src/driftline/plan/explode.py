@@ -9,15 +9,6 @@ from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Expression
 from driftline.plan.types import INT, DataType, Field, Schema, is_array, is_map, type_name
 
-GENERATORS = {
-    "explode": (False, False),
-    "explode_outer": (True, False),
-    "posexplode": (False, True),
-    "posexplode_outer": (True, True),
-}
-"""The functions that give several rows for one: whether a row without items is kept, and whether
-places are given."""
-
 
 @dataclass(frozen=True)
 class Explode(nodes._OneInput):

@@ -67,7 +67,14 @@ NOT_DETERMINISTIC = frozenset(
         "shuffle",
     ]
 )
-GENERATORS = ("explode", "explode_outer", "posexplode", "posexplode_outer")
+GENERATORS = {
+    "explode": (False, False),
+    "explode_outer": (True, False),
+    "posexplode": (False, True),
+    "posexplode_outer": (True, True),
+}
+"""The functions that give several rows for one: whether a row without items is kept, and whether
+places are given."""
 _UNIT_FUNCTIONS = ("timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff")
 _WITH_UNIT = 3
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from driftline.plan.errors import PlanError
-from driftline.plan.explode import GENERATORS, Explode
+from driftline.plan.explode import Explode
+from driftline.plan.resolver import GENERATORS
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import Scope, walked
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from driftline.model.arrays import to_arrow, to_numpy
 from driftline.model.columns import Int64s
 from driftline.model.compiled import njit
+from driftline.model.log.scan import is_word
 
 Bytes = NDArray[np.uint8]
 
@@ -220,18 +221,8 @@ def _word(text: Bytes, start: int, end: int) -> int:
     length = end - start
     if text[start] != _QUOTE or length < _SHORTEST or length > _LONGEST:
         return 0
-    if _is(text, start, end, b'"NaN"'):
+    if is_word(text, start, end, b'"NaN"'):
         return 1
-    if _is(text, start, end, b'"Infinity"'):
+    if is_word(text, start, end, b'"Infinity"'):
         return 2
-    return 3 if _is(text, start, end, b'"-Infinity"') else 0
-
-
-@njit(cache=True, nogil=True)
-def _is(text: Bytes, start: int, end: int, word: bytes) -> bool:
-    if end - start != len(word):
-        return False
-    for i in range(len(word)):  # noqa: SIM110 - compiled
-        if text[start + i] != word[i]:
-            return False
-    return True
+    return 3 if is_word(text, start, end, b'"-Infinity"') else 0

@@ -379,7 +379,7 @@ def _string(block: Bytes, i: int, end: int) -> int:
 def _literal(block: Bytes, i: int, end: int) -> int:
     """The end of true, false or null, or -1."""
     for word in (b"true", b"false", b"null"):
-        if _is(block, i, min(end, i + len(word)), word):
+        if is_word(block, i, min(end, i + len(word)), word):
             return i + len(word)
     return -1
 
@@ -448,7 +448,7 @@ def _exponent(block: Bytes, i: int, end: int) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def _is(block: Bytes, start: int, end: int, word: bytes) -> bool:
+def is_word(block: Bytes, start: int, end: int, word: bytes) -> bool:
     if end - start != len(word):
         return False
     for i in range(len(word)):  # noqa: SIM110 - compiled
@@ -469,39 +469,39 @@ def _same(block: Bytes, start: int, end: int, other: int, other_end: int) -> boo
 
 @njit(cache=True, nogil=True)
 def _field(block: Bytes, start: int, end: int) -> int:
-    if _is(block, start, end, b"vs"):
+    if is_word(block, start, end, b"vs"):
         return _VS
-    if _is(block, start, end, b"ve"):
+    if is_word(block, start, end, b"ve"):
         return _VE
-    if _is(block, start, end, b"vn"):
+    if is_word(block, start, end, b"vn"):
         return _VN
-    if _is(block, start, end, b"t"):
+    if is_word(block, start, end, b"t"):
         return _T
-    if _is(block, start, end, b"from"):
+    if is_word(block, start, end, b"from"):
         return _FROM
-    if _is(block, start, end, b"to"):
+    if is_word(block, start, end, b"to"):
         return _TO
-    if _is(block, start, end, b"count"):
+    if is_word(block, start, end, b"count"):
         return _COUNT
-    if _is(block, start, end, b"at"):
+    if is_word(block, start, end, b"at"):
         return _AT
-    if _is(block, start, end, b"stream"):
+    if is_word(block, start, end, b"stream"):
         return _STREAM
-    if _is(block, start, end, b"kind"):
+    if is_word(block, start, end, b"kind"):
         return _KIND
-    if _is(block, start, end, b"row"):
+    if is_word(block, start, end, b"row"):
         return _ROW
     return _UNKNOWN
 
 
 @njit(cache=True, nogil=True)
 def _kind(block: Bytes, start: int, end: int) -> int:
-    if _is(block, start, end, b"insert"):
+    if is_word(block, start, end, b"insert"):
         return INSERT
-    if _is(block, start, end, b"retract"):
+    if is_word(block, start, end, b"retract"):
         return RETRACT
-    if _is(block, start, end, b"cti"):
+    if is_word(block, start, end, b"cti"):
         return CTI
-    if _is(block, start, end, b"external_cti"):
+    if is_word(block, start, end, b"external_cti"):
         return EXTERNAL_CTI
     return _UNKNOWN
