@@ -95,12 +95,12 @@ def test_the_file_is_one_of_its_own(tmp_path: Path) -> None:
     log.write_text(text)
     out.write_text("")
     for given, complaint in (
-        (log, f"{log} is the file of --input: give another one"),
-        (out, f"{out} is the file of --output: give another one"),
-        (tmp_path, f"{tmp_path} is a directory: give a file"),
-        (tmp_path / "no" / "x", f"there is no directory {tmp_path / 'no'}"),
+        (log, f" {log} is the same file as --input {log}: give another one"),
+        (out, f" {out} is the same file as --output {out}: give another one"),
+        (tmp_path, f": {tmp_path} is a directory: give a file"),
+        (tmp_path / "no" / "x", f": there is no directory {tmp_path / 'no'}"),
     ):
         files = ("-i", f"s={log}", "-o", out, "--dead-letters", given)
         ran = driftline("run", tmp_path / "q.sql", *files)
-        assert (ran.code, ran.err) == (2, f"driftline: --dead-letters: {complaint}\n")
+        assert (ran.code, ran.err) == (2, f"driftline: --dead-letters{complaint}\n")
     assert log.read_text() == text

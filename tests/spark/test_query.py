@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import driftline as dl
+from driftline.model.log.apart import SameFile
 from driftline.plan.errors import PlanError
 from driftline.spark import sinks
 from driftline.spark.history import believed
@@ -196,3 +197,19 @@ def test_what_cannot_be_run_is_refused(trades: Any) -> None:
         dl.on_spark(VOLUME, {"trades": trades}).start(None, checkpoint="x")  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"'soon' is not a duration"):
         dl.on_spark(VOLUME, {"trades": trades}, remember="soon")
+
+
+@pytest.mark.spark
+def test_sinks_and_the_checkpoint_are_apart(trades: Any, tmp_path: Path) -> None:
+    query = dl.on_spark(VOLUME, {"trades": trades})
+    one, other = tmp_path / "one", tmp_path / "other"
+    other.symlink_to(one)
+    for sink in (
+        sinks.Parquet(tmp_path / "state"),
+        sinks.EventLog(tmp_path / "state" / "x.jsonl"),
+        sinks.Several(sinks.EventLogFiles(one), sinks.DeadLetterFiles(other)),
+        sinks.Several(sinks.EventLog(one), sinks.EventLog(tmp_path / "." / "other")),
+    ):
+        with pytest.raises(SameFile, match="the sink"):
+            query.start(sink, checkpoint=tmp_path / "state")
+    assert not one.exists()

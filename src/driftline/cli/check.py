@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from driftline.cli.errors import EXIT_BAD
 from driftline.cli.progress import reading
 from driftline.cli.tables import print_table
+from driftline.model.log.apart import STDOUT, Used, files_of, need_apart
 
 if TYPE_CHECKING:
     from driftline.model.columns import StreamColumns
@@ -24,6 +25,7 @@ def check(files: Sequence[str], dead_letters: str | None) -> int:
     from driftline.model.log.deadletters import write_dead_letters
     from driftline.model.log.reader import scan_log
 
+    need_files_apart(files, dead_letters)
     with reading(files) as progress:
         log = scan_log(files, progress=progress)
     if dead_letters is not None:
@@ -34,6 +36,14 @@ def check(files: Sequence[str], dead_letters: str | None) -> int:
         return EXIT_BAD
     _print_report(log)
     return 0
+
+
+def need_files_apart(files: Sequence[str], dead_letters: str | None) -> None:
+    """Nothing is written or printed over a log that is read."""
+    written = [Used("standard output", STDOUT)]
+    if dead_letters is not None:
+        written.append(Used("--dead-letters", dead_letters))
+    need_apart(written, files_of(files))
 
 
 def collected(count: int, dead_letters: str) -> str:

@@ -70,13 +70,14 @@ def _forget_stdout() -> None:
 
 
 def _one_line(error: Exception) -> str:
+    from driftline.model.log.apart import SameFile
     from driftline.model.log.bad import BadInput, UnreadableLog
 
     if isinstance(error, (BadInput, UnreadableLog)):
         return _flat(str(error))
     if isinstance(error, BadScript):
         return "\n".join(filter(None, (_flat(str(error)), error.pointed)))
-    if isinstance(error, Problem):
+    if isinstance(error, (Problem, SameFile)):
         return f"driftline: {_flat(str(error))}"
     if isinstance(error, OSError) and error.strerror:
         return f"driftline: {error.filename or ''}: {error.strerror}".replace(": : ", ": ")

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from driftline.cli.runners import DEFAULT_BLOCK, DEFAULT_EMIT, DEFAULT_REMEMBER
-from driftline.cli.scripts import load
+from driftline.cli.scripts import load, script_of
+from driftline.model.log.apart import STDOUT, Used, need_apart
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Join, Node, Source, Window
@@ -40,6 +41,7 @@ class Remarks:
 
 def explain(path: str, *, dot: bool, emit: str | None = None) -> None:
     """Prints the plans of a script."""
+    need_apart([Used("standard output", STDOUT)], [script_of(path)])
     script = load(path)
     if dot:
         print("\n".join(_dot(script)))

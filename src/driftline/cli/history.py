@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from driftline.cli.check import collected
+from driftline.cli.check import collected, need_files_apart
 from driftline.cli.errors import Problem
 from driftline.cli.progress import reading
 from driftline.cli.tables import print_table
@@ -35,6 +35,7 @@ def history(
     from driftline.model.log.reader import read_log
 
     moment = None if at is None else _moment(at)
+    need_files_apart(files, dead_letters)
     with reading(files) as progress:
         log = read_log(files, dead_letters=dead_letters, limit=prefix, progress=progress)
     if dead_letters is not None:

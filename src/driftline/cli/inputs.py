@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from driftline.cli.errors import Problem
 from driftline.cli.progress import reading
-from driftline.cli.streams import Streamed, files_of, streamed
+from driftline.cli.streams import Streamed, files_of, parted, streamed
+from driftline.model.log.apart import STDIN, Used
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,6 +112,19 @@ def read_inputs(
     for name, stream in left:
         _leave(name, stream, sources, inputs)
     return _complete(inputs, sources, logs)
+
+
+def files_read(wanted: Sequence[str], sources: Mapping[str, Source]) -> list[Used]:
+    """The files and directories that the arguments of --input name."""
+    found = []
+    for text in wanted:
+        _, path = _named(text, sources)
+        if path == STANDARD_INPUT:
+            found.append(Used("standard input", STDIN))
+        elif path:
+            place, _ = parted(path)
+            found.append(Used("--input", place))
+    return found
 
 
 def _named(text: str, sources: Mapping[str, Source]) -> tuple[str | None, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,16 @@ def writer(
         made = _writer(target, answers, stack, table=table, growing=growing)
         yield made
         made.finish()
+
+
+def outputs_of(target: str, names: Iterable[str]) -> list[Path | None]:
+    """The files that the answers go to; None: standard output."""
+    if target == STANDARD_OUTPUT:
+        return [None]
+    path = Path(target)
+    if not target.endswith(os.sep) and not path.is_dir():
+        return [path]
+    return [path / f"{name}.parquet" for name in names]
 
 
 def _writer(

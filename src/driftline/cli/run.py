@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from driftline.cli.errors import Problem
 from driftline.cli.explain_time import check_chart, explain_time
-from driftline.cli.inputs import STANDARD_INPUT, Inputs, read_inputs
+from driftline.cli.inputs import STANDARD_INPUT, Inputs, files_read, read_inputs
 from driftline.cli.learned import Learned, say_learned
 from driftline.cli.letters import Letters
-from driftline.cli.outputs import STANDARD_OUTPUT, Writer, check_types, writer
+from driftline.cli.outputs import STANDARD_OUTPUT, Writer, check_types, outputs_of, writer
 from driftline.cli.progress import drawn
 from driftline.cli.runners import (
     Consistency,
@@ -23,8 +23,9 @@ from driftline.cli.runners import (
     Spoken,
     runner,
 )
-from driftline.cli.scripts import load
+from driftline.cli.scripts import load, script_of
 from driftline.cli.streams import Streamed
+from driftline.model.log.apart import STDOUT, Used, need_apart
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Source
@@ -51,7 +52,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     """Runs all queries of a script."""
     if path == STANDARD_INPUT and any(each.endswith(STANDARD_INPUT) for each in wishes.inputs):
         raise Problem("the script and an input cannot both be standard input")
-    _check_letters(wishes)
+    _check_letters(wishes.dead_letters)
     _check_folder("--time-chart", wishes.time_chart)
     check_chart(wishes.time_chart)
     script = load(path)
@@ -59,6 +60,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     queries = [Query(each.name, each.plan, _consistency(each, wishes)) for each in script.outputs]
     check_types(wishes.output, {query.name: query.plan for query in queries})
     sources = _sources(script)
+    _need_apart(path, wishes, [query.name for query in queries], files_read(wishes.inputs, sources))
     inputs = read_inputs(
         wishes.inputs,
         sources,
@@ -107,20 +109,23 @@ def _check_folder(option: str, path: str | None) -> None:
         raise Problem(f"{option}: there is no directory {Path(path).parent}")
 
 
-def _check_letters(wishes: Wishes) -> None:
-    """The file of dead letters is one of its own."""
-    path = wishes.dead_letters
+def _check_letters(path: str | None) -> None:
     _check_folder("--dead-letters", path)
-    if path is None:
-        return
-    if Path(path).is_dir():
+    if path is not None and Path(path).is_dir():
         raise Problem(f"--dead-letters: {path} is a directory: give a file")
-    if not Path(path).is_file():
-        return  # it is new, or a pipe
-    for option, given in (("--output", wishes.output), *(("--input", i) for i in wishes.inputs)):
-        other = Path(given if Path(given).exists() else given.partition("=")[2])
-        if other.is_file() and other.samefile(path):
-            raise Problem(f"--dead-letters: {path} is the file of {option}: give another one")
+
+
+def _need_apart(path: str, wishes: Wishes, names: Sequence[str], inputs: Sequence[Used]) -> None:
+    """Nothing is written over the script, an input, or something else that is written."""
+    written = [
+        Used("standard output", STDOUT) if each is None else Used("--output", each)
+        for each in outputs_of(wishes.output, names)
+    ]
+    options = {"--dead-letters": wishes.dead_letters, "--time-chart": wishes.time_chart}
+    written += [Used(option, given) for option, given in options.items() if given is not None]
+    if wishes.options.checkpoint is not None:
+        written.append(Used("--checkpoint", wishes.options.checkpoint))
+    need_apart(written, [script_of(path), *inputs])
 
 
 def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions) -> None:

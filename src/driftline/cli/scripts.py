@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftline.cli.errors import BadScript, Problem
+from driftline.model.log.apart import STDIN, Used
 
 if TYPE_CHECKING:
     from driftline.sql import Script
@@ -26,6 +27,11 @@ def read_file(path: str) -> tuple[str, str]:
         raise Problem(f"{path} is a directory: the script is a file") from None
     except UnicodeDecodeError as error:
         raise Problem(f"{path}: it is not UTF-8, at byte {error.start}") from None
+
+
+def script_of(path: str) -> Used:
+    """The script as a file that is read."""
+    return Used("the script", STDIN if path == STANDARD_INPUT else path)
 
 
 def load(path: str) -> Script:

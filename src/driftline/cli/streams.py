@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import parse_qsl
 
 from driftline.cli.errors import Problem
+from driftline.model.log.apart import HIDDEN
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Source
@@ -34,8 +35,6 @@ SUFFIXES: dict[str, Form] = {
     ".csv": "csv", ".parquet": "parquet",
 }  # fmt: skip
 COMPRESSED = (".gz", ".zst", ".bz2", ".lz4")
-HIDDEN = ("_", ".")
-"""How the names of files begin that are not data, as for Spark."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def streamed(text: str) -> Streamed | None:
     ('kafka', 'a:9092,b:9092/trades', {'startingOffsets': 'latest'})
     >>> streamed("trades.csv")
     """
-    place, options = _parted(text)
+    place, options = parted(text)
     form, stream = options.pop("format", None), options.pop("stream", None)
     if form is not None and form not in FORMATS:
         raise Problem(f"--input: {text}: format is one of {', '.join(FORMATS)}, not {form}")
@@ -90,7 +89,7 @@ def streamed(text: str) -> Streamed | None:
     return Streamed("files", place, said, options, stream)
 
 
-def _parted(text: str) -> tuple[str, dict[str, str]]:
+def parted(text: str) -> tuple[str, dict[str, str]]:
     """A place, and what its options say."""
     if Path(text).exists():
         return text, {}

@@ -22,6 +22,7 @@ from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.holding import Heartbeat
 from driftline.engine.local import Options, sources_of
 from driftline.engine.parcels import unpacked_batch
+from driftline.model.log.apart import Used, need_apart
 from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING
 from driftline.plan.durations import ticks
@@ -200,6 +201,8 @@ class SparkQuery:
                 f"a {type(sink).__name__} is no sink: give one of driftline.spark.sinks, or a "
                 "function of a SparkSaid"
             )
+        places = [Used("the sink", place) for place in getattr(sink, "places", ())]
+        need_apart([Used("the checkpoint", str(checkpoint)), *places])
         if not {"availableNow", "once"} & set(trigger or ()):
             self._warn()
         kept = Checkpoint(str(checkpoint))

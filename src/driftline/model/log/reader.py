@@ -19,6 +19,7 @@ import orjson
 from numpy.typing import NDArray
 
 from driftline.model.columns import NO_CLOCK, RETRACT, Int64s, StreamColumns
+from driftline.model.log.apart import Used, files_of, need_apart
 from driftline.model.log.bad import BadEvent, BadInput
 from driftline.model.log.deadletters import write_dead_letters
 from driftline.model.log.explain import ParsedLine, Refused, parse_line
@@ -66,8 +67,11 @@ def read_log(
     >>> log.streams["s"].to_events()
     [Cti(t=10)]
     """
+    several = _several(inputs)
+    if dead_letters is not None:
+        need_apart([Used("dead_letters", dead_letters)], files_of(several))
     log = scan_log(
-        inputs,
+        several,
         limit=limit,
         progress=progress,
         only_the_first_bad=dead_letters is None,
@@ -96,9 +100,7 @@ def scan_log(
     as late ones, are left to a query, which sets them aside itself. `exact` tells what JSON does
     not: which columns are decimals, maps, or have such parts.
     """
-    single = isinstance(inputs, (str, Path)) or hasattr(inputs, "read")
-    several = [inputs] if single else list(inputs)  # type: ignore[arg-type]
-    sources = [Source(each, block_bytes) for each in several]  # type: ignore[arg-type]
+    sources = [Source(each, block_bytes) for each in _several(inputs)]
     gathering = _Gathering(limit, exact)
     for number, source in enumerate(sources):
         gathering.begin(number)
@@ -123,6 +125,11 @@ def scan_log(
             streams[name] = stream.take(keep)
     names = tuple(source.name for source in sources)
     return EventLog(streams, names, _with_texts(bad, sources, only_the_first_bad))
+
+
+def _several(inputs: Input | Iterable[Input]) -> list[Input]:
+    single = isinstance(inputs, (str, Path)) or hasattr(inputs, "read")
+    return [inputs] if single else list(inputs)  # type: ignore[arg-type, list-item]
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -27,6 +27,11 @@ class DeadLetterFiles:
     def __init__(self, path: str | Path) -> None:
         self.folder = OwnFolder(path)
 
+    @property
+    def places(self) -> list[str]:
+        """What it writes."""
+        return [self.folder.path]
+
     def __call__(self, said: SparkSaid) -> None:
         self.folder.claim(said.run)
         dead = {name: letters for name, letters in said.dead.items() if len(letters)}

@@ -57,6 +57,11 @@ class Delta:
         self.uri, self.view, self.keys = str(uri), view_of(view), key_names(keys)
         self.storage_options = storage_options
 
+    @property
+    def places(self) -> list[str]:
+        """What it writes."""
+        return [self.uri]
+
     def __call__(self, said: SparkSaid) -> None:
         for name in said.batches:
             uri = self.uri if len(said.batches) == 1 else f"{self.uri.rstrip('/')}/{name}"

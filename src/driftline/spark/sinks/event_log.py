@@ -36,6 +36,11 @@ class EventLogFiles:
     def __init__(self, path: str | Path) -> None:
         self.folder = OwnFolder(path)
 
+    @property
+    def places(self) -> list[str]:
+        """What it writes."""
+        return [self.folder.path]
+
     def __call__(self, said: SparkSaid) -> None:
         self.folder.claim(said.run)
 
@@ -54,6 +59,11 @@ class EventLog:
         self.run = ""
         self.batch, self.length = -1, 0
         self.final: dict[str, int] = {}
+
+    @property
+    def places(self) -> list[str]:
+        """What it writes."""
+        return [str(self.path), str(self.note)]
 
     def __call__(self, said: SparkSaid) -> None:
         if self.run != said.run:

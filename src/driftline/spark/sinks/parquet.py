@@ -34,6 +34,11 @@ class Parquet:
     def __init__(self, path: str | Path, view: ViewName = "changes") -> None:
         self.folder, self.view = OwnFolder(path), view_of(view)
 
+    @property
+    def places(self) -> list[str]:
+        """What it writes."""
+        return [self.folder.path]
+
     def __call__(self, said: SparkSaid) -> None:
         self.folder.claim(said.run)
         for name in said.batches:

@@ -15,6 +15,11 @@ class Several:
     def __init__(self, *sinks: Sink) -> None:
         self.sinks = sinks
 
+    @property
+    def places(self) -> list[str]:
+        """What they write."""
+        return [place for sink in self.sinks for place in getattr(sink, "places", ())]
+
     def __call__(self, said: SparkSaid) -> None:
         for sink in self.sinks:
             sink(said)
