@@ -1,28 +1,46 @@
-"""Comparisons with the one value of a subquery: `price > (SELECT avg(price) FROM trades)`.
+"""The one value of a subquery: `price > (SELECT avg(price) FROM trades)`.
 
-The subquery is an aggregate without GROUP BY, so that at any time it has one row or none. With none
-its value is null, and the comparison not true: this is a semi join on the comparison.
+The subquery is an aggregate without GROUP BY, or the first row in an order: at any time, and for any
+row outside it if it is about that, it has one row or none. With none its value is what the aggregate
+is of nothing: null, or 0 of a count. A comparison that is then not true is a semi join; elsewhere
+the value becomes a column by a left join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from driftline.plan import nodes
+from driftline.plan.conditions import together
+from driftline.plan.dialect import parse_sql
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import AggregateCall, Column, Expression
-from driftline.plan.resolver import place_of
-from driftline.plan.types import Schema
+from driftline.plan.expressions import (
+    OPERATORS,
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+)
+from driftline.plan.types import BIGINT, BOOLEAN, Field, Schema, quoted
+from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
-from driftline.sql.scope import Relations, Scope, walked
+from driftline.sql.scope import OWN_COLUMN, Relations, Scope, walked
 from driftline.sql.tables import BindQuery, check_condition, same_time
+
+Resolve = Callable[[exp.Expr, Schema], Expression]
 
 VALUE = "$value"
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _NULL_OF_NULL = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Cast)
-_NOT_NULL_OF_NOTHING = ("count", "count_if", "approx_count_distinct", "array_agg", "collect_set")
+_STRICT = frozenset(OPERATORS) - {"and", "or", "null_safe_equal"} | {"negate", "not"}
+_COUNTS = ("count", "count_if", "approx_count_distinct")
+_LISTS = ("array_agg", "collect_set")
 
 
 def compared_subquery(node: exp.Expr) -> exp.Subquery | None:
@@ -40,59 +58,167 @@ def compared_subquery(node: exp.Expr) -> exp.Subquery | None:
     return found[0]
 
 
+@dataclass(frozen=True)
+class Value:
+    """The value of a subquery, over the rows of its plan, and what it is where there is no row."""
+
+    query: Untied
+    plan: nodes.Node
+    value: Expression
+    ties: tuple[Expression, ...]
+    default: Expression
+
+    def joined(
+        self, rows: nodes.Node, name: str, how: nodes.JoinKind, resolve: Resolve, *more: exp.Expr
+    ) -> nodes.Node:
+        """Rows joined with the value as a column, where it is about them and conditions hold."""
+        named, conditions = self.query.under(f"{name} tie ")
+        columns = [nodes.Named(name, self.value)]
+        columns += [nodes.Named(each.name, tie) for each, tie in zip(named, self.ties, strict=True)]
+        if how == "left":
+            columns.append(nodes.Named(_there(name), Literal(True, BOOLEAN)))
+        schema = Schema(tuple(Field(each.name, each.value.type) for each in columns))
+        parts = []
+        for each in (*conditions, *more):
+            part = resolve(each, schema)
+            check_condition(part, each, "WHERE")
+            parts.append(part)
+        return nodes.Join(rows, nodes.Project(self.plan, tuple(columns)), how, together(parts))
+
+
+def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuery) -> Value:
+    """The value of a subquery, which may be about the rows of a scope."""
+    found = untied(query, scope, names, bind)
+    if found is None:
+        found = Untied(bind(query.this, names))
+    same_time(scope.plan, found.plan, query)
+    if len(found.own) != 1:
+        raise refuse(f"a value is expected, and the query gives {len(found.own)}", query)
+    groups = _over_groups(found.plan)
+    if groups is not None:
+        plan, (value, *ties), condition = groups
+        keys = {each.name for each in plan.keys}
+        if keys == {name for tie in ties for name in tie.columns()}:
+            if condition is not None:
+                nothing = Literal(None, value.type)
+                value = Case(((condition, value),), nothing, value.type)
+            default: Expression = Literal(None, value.type)
+            if not found.grouped:
+                default = _with(
+                    {each.name: _of_nothing(each.value) for each in plan.aggregates}, value
+                )
+            return Value(found, plan, value, tuple(ties), default)
+    elif _is_first(found.plan):
+        value, *ties = (*found.own, *found.tied)
+        return Value(found, found.plan, value, tuple(ties), Literal(None, value.type))
+    raise refuse(
+        "a subquery can be a value if it gives one row: an aggregate without GROUP BY, or the first "
+        "by ORDER BY … LIMIT 1",
+        query,
+    )
+
+
 def compared(
     scope: Scope,
     node: exp.Expr,
     query: exp.Subquery,
     names: Relations,
     bind: BindQuery,
-    resolve: Callable[[exp.Expr, Schema], Expression] | None = None,
+    resolve: Resolve | None = None,
 ) -> Callable[[nodes.Node], nodes.Node]:
     """What keeps the rows for which a comparison with a subquery is true.
 
     `resolve` reads the comparison, if not over the rows of the scope (but over groups of them).
     """
-    plan = _bound(scope, query, names, bind)
-    same_time(scope.plan, plan, query)
-    if len(plan.schema) != 1:
-        raise refuse(f"a value is expected, and the query gives {len(plan.schema)}", query)
-    _check_one_row(plan, query)
-    kind = plan.schema.fields[0].type
-    right = nodes.Project(plan, (nodes.Named(VALUE, Column(plan.schema.names[0], kind)),))
+    found = value_of(scope, query, names, bind)
+    read = resolve or scope.resolve
     copy = node.copy()
     inner = compared_subquery(copy)
     assert inner is not None
-    inner.replace(exp.column(exp.to_identifier(VALUE, quoted=True)))
-    condition = (resolve or scope.resolve)(copy, Schema.of({VALUE: kind}))
-    check_condition(condition, node, "WHERE")
-    return lambda rows: nodes.Join(rows, right, "semi", condition)
+    if _is_null(found.default):
+        inner.replace(_column(VALUE))
+        return lambda rows: found.joined(rows, VALUE, "semi", read, copy)
+    name = f"{OWN_COLUMN}{len(scope.schema)}"
+    inner.replace(as_column(found, name))
+
+    def kept(rows: nodes.Node) -> nodes.Node:
+        condition = read(copy, added(found, name))
+        check_condition(condition, node, "WHERE")
+        return nodes.Select(found.joined(rows, name, "left", read), condition)
+
+    return kept
 
 
-def _bound(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuery) -> nodes.Node:
-    try:
-        return bind(query.this, names)
-    except ExpressionError as error:
-        for column in query.find_all(exp.Column):
-            if place_of(column) == (error.line, error.column) and scope.has(column):
-                raise refuse(
-                    "a subquery whose value is compared cannot use columns from outside it: join "
-                    "with the same query, grouped by what ties the two",
-                    column,
-                ) from None
-        raise
+def as_column(value: Value, name: str) -> exp.Expr:
+    """What stands for the value of a subquery that is a column of the rows."""
+    if _is_null(value.default):
+        return _column(name)
+    text = f"CASE WHEN {quoted(_there(name))} IS NULL THEN {value.default.sql()} "
+    return exp.paren(parse_sql(f"{text} ELSE {quoted(name)} END"), copy=False)
 
 
-def _check_one_row(plan: nodes.Node, query: exp.Subquery) -> None:
+def added(value: Value, name: str) -> Schema:
+    """The columns that rows get when a value becomes one."""
+    return Schema((Field(name, value.value.type), Field(_there(name), BOOLEAN)))
+
+
+def _there(name: str) -> str:
+    return f"{name} there"
+
+
+def _column(name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def _over_groups(
+    plan: nodes.Node,
+) -> tuple[nodes.Aggregate, list[Expression], Expression | None] | None:
+    """The aggregate below, the columns over its rows, and which of these are kept."""
+    if isinstance(plan, nodes.Aggregate):
+        return plan, [Column(each.name, each.type) for each in plan.schema], None
+    if not isinstance(plan, (nodes.Project, nodes.Select, nodes.Alias, nodes.Distinct)):
+        return None
+    below = _over_groups(plan.input)
+    if below is None:
+        return None
+    found, columns, condition = below
+    meaning = dict(zip(plan.input.schema.names, columns, strict=True))
+    if isinstance(plan, nodes.Project):
+        return found, [_with(meaning, each.value) for each in plan.columns], condition
+    if isinstance(plan, nodes.Select):
+        wanted = _with(meaning, plan.predicate)
+        return found, columns, wanted if condition is None else together([condition, wanted])
+    return below
+
+
+def _is_first(plan: nodes.Node) -> bool:
     while isinstance(plan, (nodes.Project, nodes.Select, nodes.Alias)):
         plan = plan.input
-    if not isinstance(plan, nodes.Aggregate) or plan.keys:
-        raise refuse(
-            "a subquery can be compared if it gives one row: an aggregate without GROUP BY", query
-        )
-    for each in plan.aggregates:
-        if isinstance(each.value, AggregateCall) and each.value.function in _NOT_NULL_OF_NOTHING:
-            raise refuse(
-                f"{each.value.function} in a compared subquery is not supported: no row is said of "
-                "nothing, where Spark would say 0; join with the query instead",
-                query,
-            )
+    return isinstance(plan, nodes.Rank) and plan.limit == 1 and plan.method == "row_number"
+
+
+def _with(meaning: Mapping[str, Expression], value: Expression) -> Expression:
+    return value.transform(
+        lambda part: meaning.get(part.name, part) if isinstance(part, Column) else part
+    )
+
+
+def _of_nothing(call: Expression) -> Expression:
+    """What an aggregate is of no rows."""
+    assert isinstance(call, AggregateCall)
+    if call.function in _COUNTS:
+        return Literal(0, BIGINT)
+    if call.function in _LISTS:
+        return Cast(Call("array", (), call.type), call.type)
+    return Literal(None, call.type)
+
+
+def _is_null(value: Expression) -> bool:
+    """Whether a constant is null for certain."""
+    if isinstance(value, Literal):
+        return value.value is None
+    if isinstance(value, Cast):
+        return _is_null(value.value)
+    if isinstance(value, Case):
+        return all(_is_null(then) for _, then in value.branches) and _is_null(value.otherwise)
+    return isinstance(value, Call) and value.function in _STRICT and any(map(_is_null, value.args))

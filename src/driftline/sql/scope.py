@@ -16,6 +16,9 @@ from driftline.plan.resolver import resolve
 from driftline.plan.types import Field, Schema
 from driftline.sql.errors import at, refuse
 
+OWN_COLUMN = "$scalar"
+"""How columns begin that a SELECT adds to its rows for itself: `*` leaves them out."""
+
 
 class Relations:
     """The streams, views and CTEs that a query can read; inner ones hide outer ones."""

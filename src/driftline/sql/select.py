@@ -15,6 +15,7 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.types import BOOLEAN, Schema
+from driftline.sql.correlated import conjuncts_of
 from driftline.sql.errors import refuse
 from driftline.sql.explode import lateral, of_select_list
 from driftline.sql.grammar import TEXT
@@ -25,7 +26,7 @@ from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, replaced, walked
 from driftline.sql.tables import BindQuery, bind_from
-from driftline.sql.where import conjuncts_of, filtered
+from driftline.sql.where import filtered
 
 _REFUSED_ELSEWHERE = ("sort", "distribute", "cluster", "locks")
 _UNDERSTOOD = (

@@ -17,6 +17,7 @@ from driftline.plan.conditions import conjuncts, together
 from driftline.plan.expressions import Call, Column, Expression, Literal
 from driftline.plan.functions import operators
 from driftline.plan.types import BOOLEAN, INT, Schema
+from driftline.sql.correlated import conjuncts_of
 from driftline.sql.errors import at, refuse
 from driftline.sql.overs import limited
 from driftline.sql.pushdown import has_bare_join, pushed_down
@@ -46,16 +47,6 @@ def filtered(
     for part in subqueries:
         plan = _Subquery(scope.over(plan), names, bind).applied(part)
     return scope.over(plan)
-
-
-def conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
-    """The conditions that AND joins."""
-    inner = node
-    while isinstance(inner, exp.Paren):
-        inner = inner.this
-    if isinstance(inner, exp.And):
-        return [*conjuncts_of(inner.this), *conjuncts_of(inner.expression)]
-    return [inner]
 
 
 class _Subquery:
