@@ -3,9 +3,9 @@
     SELECT f FROM u WHERE u.k = t.k AND p    =    SELECT f, u.k AS $tie0 FROM u WHERE p,
                                                   joined with t on t.k = $tie0
 
-Where the subquery makes groups, cuts off or ranks, it does so for each value of the ties: these are
-further keys of GROUP BY and PARTITION BY, and LIMIT counts in each of them. Where the row outside is
-used otherwise than in `inner = outer`, the values that it has are joined with the subquery's rows:
+Where the subquery makes groups, cuts off or ranks, it does so for each value of the ties: these
+are further keys of GROUP BY and PARTITION BY, and LIMIT counts in each of them. Where the row
+outside is used otherwise than in `inner = outer`, its values are joined with the subquery's rows:
 
     SELECT f FROM u WHERE u.x < t.x          =    SELECT f, d.x AS $tie0 FROM d, u WHERE u.x < d.x,
                                                   joined with t on t.x <=> $tie0,
@@ -168,7 +168,7 @@ class _Untying:
         first = exp.Join(this=query.args["from_"].this, kind="CROSS")
         query.set("from_", exp.From(this=table))
         query.set("joins", [first, *joins])
-        keys = [_column(name, None, OUTER) for name in columns.values()]
+        keys: list[exp.Expr] = [_column(name, None, OUTER) for name in columns.values()]
 
         def same(names: list[str]) -> tuple[exp.Expr, ...]:
             one, other = _struct(written), _struct([_column(name, None) for name in names])

@@ -1,9 +1,9 @@
 """The one value of a subquery: `price > (SELECT avg(price) FROM trades)`.
 
-The subquery is an aggregate without GROUP BY, or the first row in an order: at any time, and for any
-row outside it if it is about that, it has one row or none. With none its value is what the aggregate
-is of nothing: null, or 0 of a count. A comparison that is then not true is a semi join; elsewhere
-the value becomes a column by a left join.
+The subquery is an aggregate without GROUP BY, or the first row in an order: at any time, and for
+any row outside it if it is about that, it has one row or none. With none its value is what the
+aggregate is of nothing: null, or 0 of a count. A comparison that is then not true is a semi join;
+elsewhere the value becomes a column by a left join.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.conditions import together
 from driftline.plan.dialect import parse_sql
-from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import (
     OPERATORS,
     AggregateCall,
@@ -112,8 +111,8 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
         value, *ties = (*found.own, *found.tied)
         return Value(found, found.plan, value, tuple(ties), Literal(None, value.type))
     raise refuse(
-        "a subquery can be a value if it gives one row: an aggregate without GROUP BY, or the first "
-        "by ORDER BY … LIMIT 1",
+        "a subquery can be a value if it gives one row: an aggregate without GROUP BY, or ORDER BY "
+        "… LIMIT 1",
         query,
     )
 

@@ -115,7 +115,11 @@ class Scope:
                 else nodes.Named(name, resolve(each.copy(), schema))
                 for name, each in self.merged.items()
             ]
-            rest = [each for each in schema if schema.key(each) not in self.hidden]
+            rest = [
+                each
+                for each in schema
+                if schema.key(each) not in self.hidden and not each.name.startswith(OWN_COLUMN)
+            ]
             return merged + [nodes.Named(schema.key(each), _column(schema, each)) for each in rest]
         wanted = qualifier.name.lower()
         chosen = [each for each in schema if (each.qualifier or "").lower() == wanted]

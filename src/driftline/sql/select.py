@@ -24,7 +24,7 @@ from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
-from driftline.sql.scope import Relations, replaced, walked
+from driftline.sql.scope import OWN_COLUMN, Relations, replaced, walked
 from driftline.sql.tables import BindQuery, bind_from
 from driftline.sql.where import filtered
 
@@ -145,6 +145,7 @@ class _Select:
             len(self.items) == 1
             and isinstance(self.items[0].node, exp.Star)
             and not self.scope.merged
+            and not any(each.name.startswith(OWN_COLUMN) for each in self.scope.schema)
         )
 
     def _outputs(self, item: Item, groups: Groups | None) -> list[nodes.Named]:
