@@ -70,7 +70,7 @@ def test_names_for_the_columns_of_an_alias() -> None:
         ("SELECT k FROM t JOIN u ON sum(x) > 1", "an aggregate cannot be in ON @ sum(x)"),
         ("SELECT k FROM t JOIN u USING (x)", "USING: the right side has no column x @ x)"),
         ("SELECT k FROM t ASOF JOIN u ON t.k = u.k", "JOIN is not supported @ u ON"),
-        ("SELECT k FROM t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE is not supported @ t TABLE"),
+        ("SELECT k FROM t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE is not supported @ 10 PERCENT"),
         ("SELECT k FROM t, trades", "one side has integer time, the other TIMESTAMP @ trades"),
         ("SELECT * FROM (SELECT * FROM t JOIN u ON t.k = u.k) AS v", "two columns k @ v"),
         ("SELECT * FROM t AS a (b)", "there are 1 names for 3 columns @ a (b)"),

@@ -22,6 +22,7 @@ from driftline.plan.types import (
     type_name,
     type_of,
 )
+from driftline.plan.used import uses
 
 
 def literal(node: exp.Literal) -> Expression:
@@ -59,8 +60,13 @@ def interval(node: exp.Interval) -> Expression:
         raise ExpressionError("an INTERVAL needs a unit, such as INTERVAL '5' MINUTES")
     if not isinstance(amount, exp.Literal):
         raise ExpressionError("the number of an INTERVAL must be a constant")
+    uses(amount, "this", "is_string")
     if isinstance(unit, exp.IntervalSpan):
+        uses(unit, "this", "expression")
+        uses(unit.this, "this")
+        uses(unit.expression, "this")
         return Literal(*interval_literal(amount.name, unit.this.name, unit.expression.name))
+    uses(unit, "this")
     return Literal(*interval_literal(amount.name, unit.name, None))
 
 
@@ -68,8 +74,8 @@ def has_suffix(node: exp.Cast) -> bool:
     """Is it a number with a suffix, such as 10L, which the parser gives as a cast?"""
     literal, meta = node.this, node.this.meta
     if literal.is_string:  # 1.5BD is given as a cast of a text that has no place
-        return not meta and is_decimal(type_of(node.to))
-    return bool(meta) and meta["end"] - meta["start"] + 1 != len(literal.this)
+        return "line" not in meta and is_decimal(type_of(node.to))
+    return "line" in meta and meta["end"] - meta["start"] + 1 != len(literal.this)
 
 
 def suffixed_literal(text: str, kind: DataType) -> Expression:

@@ -46,6 +46,7 @@ from driftline.plan.types import (
     is_integer,
     type_of,
 )
+from driftline.plan.used import mark, place_of, refuse_unused, uses, uses_all
 
 NOT_DETERMINISTIC = frozenset(
     [
@@ -96,16 +97,10 @@ def resolve(node: exp.Expr, schema: Schema) -> Expression:
     The tree should come from `driftline.plan.dialect`, which keeps function calls as they were
     written.
     """
-    return _Resolver(schema).resolve(node)
-
-
-def place_of(node: exp.Expr) -> tuple[int | None, int | None]:
-    """Line and column where a node starts in the text, as far as the parser has kept them."""
-    places = [part.meta for part in node.walk() if "line" in part.meta]
-    if not places:
-        return None, None
-    meta = min(places, key=lambda place: place["start"])
-    return meta["line"], meta["col"] - (meta["end"] - meta["start"])
+    mark(node)
+    value = _Resolver(schema).resolve(node)
+    refuse_unused(node)
+    return value
 
 
 class _Resolver:
@@ -114,11 +109,13 @@ class _Resolver:
 
     def resolve(self, node: Any) -> Expression:
         """The expression of a node; an error is given the place of the innermost node."""
-        method = _METHODS.get(type(node))
         try:
-            if method is not None:
-                return method(self, node)
+            if type(node) in _METHODS:
+                method, *used = _METHODS[type(node)]
+                uses(node, *used)
+                return cast("Expression", method(self, node))
             if type(node) in _BINARY:
+                uses(node, "this", "expression", *_BY_DIALECT)
                 build, name = _BINARY[type(node)]
                 return build(name, self.resolve(node.this), self.resolve(node.expression))
             if isinstance(node, exp.Func):
@@ -180,6 +177,7 @@ class _Resolver:
         """`- value`; a number and its sign are one constant."""
         number = node.this
         if isinstance(number, exp.Literal) and not number.is_string:
+            uses(number, "this", "is_string")
             return Literal(*number_literal(f"-{number.this}"))
         value = self.resolve(number)
         if isinstance(value, Literal) and value.value is not None:
@@ -195,6 +193,7 @@ class _Resolver:
         kind = type_of(node.to)
         source = node.this
         if isinstance(source, exp.Literal):
+            uses(source, "this", "is_string")
             if type(node) is exp.Cast and source.is_string:
                 return typed_literal(source.this, kind)
             if has_suffix(node):
@@ -217,8 +216,10 @@ class _Resolver:
         """`IS NULL`, `IS TRUE`, `IS FALSE`."""
         value, what = self.resolve(node.this), node.expression
         if isinstance(what, exp.Null):
+            uses(what)
             return operators.is_null((value,))
         if isinstance(what, exp.Boolean):
+            uses(what, "this")
             truth = Literal(bool(what.this), BOOLEAN)
             return operators.compare("null_safe_equal", value, truth)
         raise ExpressionError(f"IS {what.sql('spark')} is not supported")
@@ -249,13 +250,22 @@ class _Resolver:
 
     def escape(self, node: exp.Escape) -> Expression:
         """`LIKE … ESCAPE '…'`."""
-        return self.liked(node.this, node.expression.name)
+        pattern, escape = node.this, node.expression
+        if not isinstance(pattern, (exp.Like, exp.ILike)):
+            raise ExpressionError("ESCAPE belongs to LIKE and ILIKE")
+        if not isinstance(escape, exp.Literal):
+            raise ExpressionError("ESCAPE takes a character, such as ESCAPE '!'")
+        uses(pattern, "this", "expression", "negate")
+        uses(escape, "this", "is_string")
+        return self.liked(pattern, escape.name)
 
     def liked(self, node: exp.Expr, escape: str) -> Expression:
         """LIKE or ILIKE with an escape character."""
         name = "ilike" if isinstance(node, exp.ILike) else "like"
         text, pattern = self.resolve(node.this), node.expression
         if isinstance(pattern, (exp.Any, exp.All)):
+            uses(pattern, "this")
+            uses(pattern.this, "this", "expressions")
             options = pattern.this.expressions or [pattern.this.unnest()]
             tests = [like(name, text, self.resolve(option), escape) for option in options]
             joined = tests[0]
@@ -271,6 +281,7 @@ class _Resolver:
         subject = None if node.this is None else self.resolve(node.this)
         branches = []
         for branch in node.args["ifs"]:
+            uses(branch, "this", "true")
             when = self.resolve(branch.this)
             if subject is not None:
                 when = operators.compare("equal", subject, when)
@@ -311,6 +322,7 @@ class _Resolver:
 
     def unit_function(self, name: str, nodes: list[exp.Expr]) -> Expression:
         """`timestampadd(HOUR, 1, ts)` and its like, whose first argument is a unit of time."""
+        uses(nodes[0], "this", "is_string")
         unit = UNITS.get(nodes[0].name.upper())
         if unit is None:
             raise ExpressionError(f"{name}: {nodes[0].name} is not a unit of time")
@@ -320,6 +332,9 @@ class _Resolver:
 
     def make_struct(self, nodes: list[exp.Expr]) -> Expression:
         """`struct(a, b AS c)`: fields have the names of columns or aliases, else col1, col2, …"""
+        for node in nodes:
+            if isinstance(node, exp.Alias):
+                uses(node, "this", "alias")
         names = [
             node.alias_or_name
             if isinstance(node, (exp.Alias, exp.Column, exp.Dot))
@@ -332,6 +347,7 @@ class _Resolver:
         self, node: exp.Expr, filtered: exp.Expr | None = None, ignore_nulls: bool = False
     ) -> Expression:
         """An aggregate function, with DISTINCT, FILTER and IGNORE NULLS."""
+        uses(node, *_METHODS[type(node)][1:])
         if isinstance(node, exp.IgnoreNulls):
             return self.aggregate(node.this, filtered, ignore_nulls=True)
         if isinstance(node, exp.WithinGroup):
@@ -342,8 +358,12 @@ class _Resolver:
         nodes = node.expressions if isinstance(node, exp.Anonymous) else [node.this]
         distinct = bool(nodes) and isinstance(nodes[0], exp.Distinct)
         if distinct:
+            uses(nodes[0], "expressions")
             nodes = nodes[0].expressions
-        args = () if nodes and isinstance(nodes[0], exp.Star) else self.all(nodes)
+        star = bool(nodes) and isinstance(nodes[0], exp.Star)
+        if star:
+            uses(nodes[0])
+        args = () if star else self.all(nodes)
         if not args and not nodes:
             raise ExpressionError(f"{name} takes at least 1 argument, or * to count rows")
         where = None if filtered is None else self.resolve(filtered)
@@ -353,8 +373,11 @@ class _Resolver:
         """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`."""
         ordered = node.expression.expressions
         name = str(node.this.this).lower()
+        uses(node.this, "this", "expressions")
+        uses(node.expression, "expressions")
         if name not in ("percentile_cont", "percentile_disc") or len(ordered) != 1:
             raise ExpressionError(f"{name} does not take WITHIN GROUP")
+        uses(ordered[0], "this", "desc", "nulls_first")
         if ordered[0].args.get("desc"):
             raise ExpressionError(f"{name}: ORDER BY … DESC is not supported; use 1 - share")
         args = (self.resolve(ordered[0].this), *self.all(node.this.expressions))
@@ -363,12 +386,14 @@ class _Resolver:
 
     def filter_(self, node: exp.Filter) -> Expression:
         """`aggregate(…) FILTER (WHERE condition)`."""
+        uses(node.expression, "this")
         return self.aggregate(node.this, node.expression.this)
 
     def plain_function(self, node: exp.Func) -> Expression:
         """A function that another dialect has parsed: it is written out and read again."""
         if isinstance(node, _NO_PARENTHESES):
             refuse_if_not_deterministic(node.sql_name().lower(), 0)
+        uses_all(node)
         again = parse_sql(node.sql("spark"))
         if type(again) is type(node):
             raise ExpressionError(f"{node.sql('spark')} is not supported")
@@ -396,6 +421,7 @@ class _Resolver:
 
     def extract(self, node: exp.Extract) -> Expression:
         """`EXTRACT(field FROM value)`."""
+        uses(node.this, "this")
         return extract(node.name, self.resolve(node.expression))
 
 
@@ -422,6 +448,9 @@ def _constant(read: Callable[[Any], Expression]) -> Callable[[_Resolver, Any], E
     return lambda _resolver, node: read(node)
 
 
+_BY_DIALECT = ("typed", "safe")
+"""What the dialect and not the text says of a division."""
+
 _BINARY: dict[type, tuple[Callable[[str, Expression, Expression], Expression], str]] = {
     exp.Add: (operators.arithmetic, "add"),
     exp.Sub: (operators.arithmetic, "subtract"),
@@ -447,42 +476,46 @@ _BINARY: dict[type, tuple[Callable[[str, Expression, Expression], Expression], s
     exp.RegexpLike: (lambda _, a, b: FUNCTIONS["rlike"]((a, b)), ""),
 }
 
-_METHODS: dict[type, Callable[[_Resolver, Any], Expression]] = {
-    exp.Column: _Resolver.column,
-    exp.Star: _Resolver.star,
-    exp.Dot: _Resolver.dot,
-    exp.Bracket: _Resolver.bracket,
-    exp.Paren: _Resolver.paren,
-    exp.Tuple: _Resolver.tuple_,
-    exp.Alias: _Resolver.alias,
-    exp.Literal: _constant(literal),
-    exp.RawString: _constant(raw_text),
-    exp.HexString: _constant(hex_string),
-    exp.Boolean: _constant(boolean),
-    exp.Null: _constant(null),
-    exp.Concat: _Resolver.concatenated,
-    exp.Interval: _constant(interval),
-    exp.Neg: _Resolver.negative,
-    exp.Cast: _Resolver.cast,
-    exp.TryCast: _Resolver.cast,
-    exp.Not: _Resolver.not_,
-    exp.Is: _Resolver.is_,
-    exp.NullSafeNEQ: _Resolver.distinct_from,
-    exp.Between: _Resolver.between,
-    exp.In: _Resolver.in_,
-    exp.Like: _Resolver.like,
-    exp.ILike: _Resolver.like,
-    exp.Escape: _Resolver.escape,
-    exp.Case: _Resolver.case,
-    exp.If: _Resolver.if_,
-    exp.Anonymous: _Resolver.function,
-    exp.Any: _Resolver.aggregate,
-    exp.Filter: _Resolver.filter_,
-    exp.IgnoreNulls: _Resolver.aggregate,
-    exp.WithinGroup: _Resolver.aggregate,
-    exp.Substring: _Resolver.substring,
-    exp.Trim: _Resolver.trim,
-    exp.StrPosition: _Resolver.position,
-    exp.Extract: _Resolver.extract,
-    exp.BitwiseNot: lambda self, node: operators.bitwise_not((self.resolve(node.this),)),
+_METHODS: dict[type, tuple[Any, ...]] = {
+    exp.Column: (_Resolver.column, "this", "table", "db", "catalog"),
+    exp.Star: (_Resolver.star,),
+    exp.Dot: (_Resolver.dot, "this", "expression"),
+    exp.Bracket: (_Resolver.bracket, "this", "expressions"),
+    exp.Paren: (_Resolver.paren, "this"),
+    exp.Tuple: (_Resolver.tuple_, "expressions"),
+    exp.Alias: (_Resolver.alias, "this", "alias"),
+    exp.Literal: (_constant(literal), "this", "is_string"),
+    exp.RawString: (_constant(raw_text), "this"),
+    exp.HexString: (_constant(hex_string), "this"),
+    exp.Boolean: (_constant(boolean), "this"),
+    exp.Null: (_constant(null),),
+    exp.Concat: (_Resolver.concatenated, "expressions", "safe", "coalesce"),
+    exp.Interval: (_constant(interval), "this", "unit"),
+    exp.Neg: (_Resolver.negative, "this"),
+    exp.Cast: (_Resolver.cast, "this", "to", "safe"),
+    exp.TryCast: (_Resolver.cast, "this", "to", "safe"),
+    exp.Not: (_Resolver.not_, "this"),
+    exp.Is: (_Resolver.is_, "this", "expression"),
+    exp.NullSafeNEQ: (_Resolver.distinct_from, "this", "expression"),
+    exp.Between: (_Resolver.between, "this", "low", "high", "symmetric"),
+    exp.In: (_Resolver.in_, "this", "expressions", "query", "unnest"),
+    exp.Like: (_Resolver.like, "this", "expression", "negate"),
+    exp.ILike: (_Resolver.like, "this", "expression", "negate"),
+    exp.Escape: (_Resolver.escape, "this", "expression"),
+    exp.Case: (_Resolver.case, "this", "ifs", "default"),
+    exp.If: (_Resolver.if_, "this", "true", "false"),
+    exp.Anonymous: (_Resolver.function, "this", "expressions"),
+    exp.Any: (_Resolver.aggregate, "this"),
+    exp.Filter: (_Resolver.filter_, "this", "expression"),
+    exp.IgnoreNulls: (_Resolver.aggregate, "this"),
+    exp.WithinGroup: (_Resolver.aggregate, "this", "expression"),
+    exp.Substring: (_Resolver.substring, "this", "start", "length"),
+    exp.Trim: (_Resolver.trim, "this", "expression", "position"),
+    exp.StrPosition: (_Resolver.position, "this", "substr", "position"),
+    exp.Extract: (_Resolver.extract, "this", "expression"),
+    exp.BitwiseNot: (
+        lambda self, node: operators.bitwise_not((self.resolve(node.this),)),
+        "this",
+    ),
 }
+"""How each kind of node is resolved, and which of its arguments that uses."""

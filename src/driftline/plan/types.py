@@ -27,6 +27,7 @@ from sqlglot import exp
 
 from driftline.plan.dialect import parse_data_type
 from driftline.plan.errors import ExpressionError
+from driftline.plan.used import uses, uses_all
 
 DataType = Any
 """A pyarrow.DataType."""
@@ -223,8 +224,15 @@ def type_of(node: exp.Expr) -> DataType:
         return _interval_type(node)
     kind = node.this
     if kind in _FROM_SQLGLOT:
+        uses(node, "this", "nested", *(("expressions",) if _FROM_SQLGLOT[kind] == STRING else ()))
+        for length in node.expressions:
+            uses_all(length)  # a cast to VARCHAR(5) is one to STRING, as in Spark
         return _FROM_SQLGLOT[kind]
+    uses(node, "this", "expressions", "nested")
     if kind == exp.DType.DECIMAL:
+        for size in node.expressions:
+            uses(size, "this")
+            uses(size.this, "this", "is_string")
         sizes = [int(size.this.name) for size in node.expressions] or list(DEFAULT_DECIMAL)
         return _checked_decimal(sizes[0], sizes[1] if len(sizes) > 1 else 0)
     if kind in (exp.DType.ARRAY, exp.DType.LIST) and len(node.expressions) == 1:
@@ -232,6 +240,8 @@ def type_of(node: exp.Expr) -> DataType:
     if kind == exp.DType.MAP and len(node.expressions) == 2:  # noqa: PLR2004 - key and value
         return pa.map_(*(type_of(part) for part in node.expressions))
     if kind == exp.DType.STRUCT and node.expressions:
+        for part in node.expressions:
+            uses(part, "this", "kind")
         return pa.struct([(part.name, type_of(part.args["kind"])) for part in node.expressions])
     if kind == exp.DType.INTERVAL:
         return INTERVAL
@@ -239,7 +249,12 @@ def type_of(node: exp.Expr) -> DataType:
 
 
 def _interval_type(node: exp.Expr) -> DataType:
-    unit = (node if isinstance(node, exp.Interval) else node.this).args.get("unit")
+    inner = node if isinstance(node, exp.Interval) else node.this
+    uses(node, *(("this",) if inner is not node else ()), "unit")
+    uses(inner, "unit")
+    unit = inner.args.get("unit")
+    for part in unit.walk() if unit is not None else ():
+        uses(part, "this", "expression")
     name = unit.name if unit is not None else "DAY"
     return INTERVAL_MONTHS if name.upper() in _INTERVAL_UNITS_OF_MONTHS else INTERVAL
 

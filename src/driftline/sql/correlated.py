@@ -22,6 +22,7 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.functions import AGGREGATES
+from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 from driftline.sql.explode import lateral
 from driftline.sql.order import limit_of, offset_of
@@ -83,7 +84,7 @@ def untied(
 
     `whole`: its rows are those of a domain, whichever its ties are.
     """
-    inside = query.unnest() if isinstance(query, exp.Subquery) else query
+    inside = unwrapped(query)
     if not isinstance(inside, exp.Select) or inside.args.get("from_") is None:
         return None
     if inside.args.get("with_") is not None:
@@ -94,6 +95,7 @@ def untied(
 class _Untying:
     def __init__(self, query: exp.Select, outer: Scope, names: Relations, bind: BindQuery) -> None:
         self.query, self.outer, self.names, self.bind = query, outer, names, bind
+        uses(query.args["from_"], "this")
         self.inner = bind_from(query.args["from_"].this, query.args.get("joins") or [], names, bind)
         for each in query.args.get("laterals") or ():
             self.inner = lateral(self.inner, each)
@@ -101,7 +103,10 @@ class _Untying:
 
     def result(self, whole: bool) -> Untied | None:
         where = self.query.args.get("where")
-        parts = conjuncts_of(where.this) if where is not None else []
+        parts: list[exp.Expr] = []
+        if where is not None:
+            uses(where, "this")
+            parts = conjuncts_of(where.this)
         ties = [part for part in parts if self._outside(part)]
         stray = [part for part in self._other_parts() if self._outside(part)]
         if not ties and not stray:
@@ -180,6 +185,7 @@ class _Untying:
         """An item of the select list, with the columns that a plain * means: not the domain's."""
         if not isinstance(item, exp.Star) or item.args.get("except_") or item.args.get("replace"):
             return [item]
+        uses(item)
         if self.inner.merged:
             raise refuse("name the columns of a subquery about the row outside", item)
         return [
@@ -228,6 +234,8 @@ class _Untying:
                 old = window.args.get("partition_by") or []
                 window.set("partition_by", [*old, *(key.copy() for key in keys)])
         order, limit = query.args.get("order"), query.args.get("limit")
+        if order is not None:
+            uses(order, "expressions")
         count, offset = limit_of(limit, order), offset_of(query, order)
         query.set("limit", None)
         query.set("offset", None)
@@ -258,12 +266,15 @@ class _Untying:
         item = item.copy()
         node = item.this
         items = self.query.expressions
+        uses(item, "this", "desc", "nulls_first")
         if isinstance(node, exp.Literal) and not node.is_string:
+            uses(node, "this")
             place = int(node.this) if node.this.isdigit() else 0
             if not 1 <= place <= len(items):
                 raise refuse(f"there is no column {node.this} to order by", node)
             item.set("this", items[place - 1].unalias().copy())
         elif isinstance(node, exp.Column) and not node.table and node.name.lower() in self.given:
+            uses(node, "this")
             named = next(each for each in items if each.alias.lower() == node.name.lower())
             item.set("this", named.unalias().copy())
         return item
@@ -298,6 +309,7 @@ class _Untying:
             if columns and not self._outside(inside) and _is_plain(inside):
                 outer = columns_in(outside)
                 if outer and all(map(self._is_outside, outer)) and _is_plain(outside):
+                    uses(part, "this", "expression")
                     return inside, outside
         return None
 
@@ -322,12 +334,24 @@ class _Untying:
         return any(map(is_aggregate, [*query.expressions, *([] if order is None else [order])]))
 
 
+def unwrapped(query: exp.Expr) -> exp.Expr:
+    """A query without brackets that say nothing of their own."""
+    while isinstance(query, exp.Subquery) and not any(
+        value for key, value in query.args.items() if key != "this"
+    ):
+        uses(query, "this")
+        query = query.this
+    return query
+
+
 def conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
     """The conditions that AND joins."""
     inner = node
     while isinstance(inner, exp.Paren):
+        uses(inner, "this")
         inner = inner.this
     if isinstance(inner, exp.And):
+        uses(inner, "this", "expression")
         return [*conjuncts_of(inner.this), *conjuncts_of(inner.expression)]
     return [inner]
 

@@ -9,7 +9,7 @@ from unicodedata import combining, east_asian_width
 from sqlglot import exp
 
 from driftline.plan.errors import ExpressionError, PlanError
-from driftline.plan.resolver import place_of
+from driftline.plan.used import place_of
 
 FIRST_PLACE = (1, 1)
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 from driftline.plan.errors import PlanError
 from driftline.plan.explode import Explode
 from driftline.plan.resolver import GENERATORS
+from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import Scope, walked
 
@@ -25,6 +26,7 @@ def generator(node: exp.Expr) -> tuple[exp.Expr, bool, bool] | None:
         raise refuse(f"{name} is not supported: there are {', '.join(GENERATORS)}", node)
     if name not in GENERATORS:
         return None
+    uses(node, "this", "expressions")
     if len(node.expressions) != 1:
         raise refuse(f"{name} takes one ARRAY or MAP", node)
     return (node.expressions[0], *GENERATORS[name])
@@ -61,7 +63,10 @@ def exploded(
 
 def lateral(scope: Scope, node: exp.Expr, *, outer: bool = False) -> Scope:
     """The rows with those of LATERAL VIEW explode(…), LATERAL explode(…) or UNNEST(…)."""
+    uses(node, "this", "expressions", "alias", "outer", "view", "offset")
     alias = node.args.get("alias")
+    if alias is not None:
+        uses(alias, "this", "columns")
     names = [each.name for each in (alias.args.get("columns") if alias else None) or ()]
     qualifier = alias.name if alias is not None and alias.this is not None else None
     if isinstance(node, exp.Unnest):
@@ -84,8 +89,10 @@ def of_select_list(scope: Scope, items: Sequence[exp.Expr]) -> tuple[Scope, list
         names: list[str] = []
         call = item
         if isinstance(item, exp.Alias):
+            uses(item, "this", "alias")
             call, names = item.this, [item.alias]
         elif isinstance(item, exp.Aliases):
+            uses(item, "this", "expressions")
             call, names = item.this, [each.name for each in item.expressions]
         what = generator(call)
         if what is None:

@@ -10,10 +10,12 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
 from driftline.plan.functions import aggregate
-from driftline.plan.types import BIGINT, BOOLEAN, TINYINT, Field, Schema
+from driftline.plan.types import BIGINT, TINYINT, Field, Schema
+from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 from driftline.sql.overs import PREFIX
 from driftline.sql.scope import Scope, columns_in, walked
+from driftline.sql.tables import truth
 
 GROUPING, GROUPING_ID = "grouping", "grouping_id"
 
@@ -43,9 +45,7 @@ class Groups:
         self.keys[value] = name
 
     def having(self, value: Expression, node: exp.Expr) -> None:
-        if value.type != BOOLEAN:
-            raise refuse(f"HAVING needs a condition, and {node.sql('spark')} is none", node)
-        condition = self.over(value, node)
+        condition = self.over(truth(value, node, "HAVING"), node)
         self.filters.append(lambda plan: nodes.Select(plan, condition))
 
     def over(self, value: Expression, node: exp.Expr) -> Expression:
@@ -152,6 +152,7 @@ class Groups:
         return node.transform(mark)
 
     def _mark(self, call: exp.Expr, resolve: Callable[[exp.Expr], Expression]) -> str:
+        uses(call, "this", "expressions")
         keys, wanted = list(self.keys), [resolve(each) for each in call.expressions]
         if call.name.lower() == GROUPING_ID:
             if wanted and wanted != keys:

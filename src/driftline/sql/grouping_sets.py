@@ -15,6 +15,7 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
+from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 
 Keys = tuple[exp.Expr, ...]
@@ -32,6 +33,7 @@ def grouping_sets(group: exp.Group) -> tuple[Keys, list[Keys]] | None:
         each for key in ("rollup", "cube", "grouping_sets") for each in group.args.get(key, ())
     ]
     if after:  # GROUP BY a, b WITH ROLLUP, GROUP BY a, b GROUPING SETS (…)
+        uses(after[0], "expressions")
         whole = after[0].copy()
         if not whole.expressions:
             whole.set("expressions", [each.copy() for each in parts])
@@ -90,8 +92,10 @@ def _flat(parts: list[exp.Expr]) -> Keys:
     found: list[exp.Expr] = []
     for each in parts:
         if isinstance(each, (exp.Tuple, *_SEVERAL)):
+            uses(each, "expressions")
             found += _flat(each.expressions)
         elif isinstance(each, exp.Paren):
+            uses(each, "this")
             found += _flat([each.this])
         else:
             found.append(each)

@@ -10,11 +10,12 @@ from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression, Literal
 from driftline.plan.functions.operators import compare
 from driftline.plan.types import INT, Schema, is_orderable, type_name
+from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 
 PLACE = "$place"
 
-_OTHERS = {
+OTHER_ORDERS = {
     "sort": "SORT BY is not supported: use ORDER BY … LIMIT",
     "distribute": "DISTRIBUTE BY is not supported",
     "cluster": "CLUSTER BY is not supported",
@@ -24,7 +25,7 @@ _OTHERS = {
 
 def unsupported_order(node: Any) -> None:
     """Refuses what has no meaning for a stream after the rows of a query."""
-    for key, said in _OTHERS.items():
+    for key, said in OTHER_ORDERS.items():
         part = node.args.get(key)
         if part:
             raise refuse(said, part[0] if isinstance(part, list) else part)
@@ -36,10 +37,10 @@ def limit_of(limit: exp.Expr | None, order: exp.Expr | None) -> int | None:
         return None
     if isinstance(limit, exp.Fetch):
         raise refuse("FETCH FIRST is written LIMIT here", limit)
+    uses(limit, "expression")
     count = limit.expression
-    if isinstance(count, exp.Var) and count.name.upper() == "ALL":
-        return None
-    if isinstance(count, exp.Column) and count.name.upper() == "ALL":
+    if isinstance(count, (exp.Var, exp.Column)) and count.name.upper() == "ALL":
+        uses(count, "this")
         return None
     return _whole("LIMIT", count, order)
 
@@ -47,12 +48,16 @@ def limit_of(limit: exp.Expr | None, order: exp.Expr | None) -> int | None:
 def offset_of(node: Any, order: exp.Expr | None) -> int:
     """How many rows OFFSET leaves out."""
     offset = node.args.get("offset")
-    return 0 if offset is None else _whole("OFFSET", offset.expression, order)
+    if offset is None:
+        return 0
+    uses(offset, "expression")
+    return _whole("OFFSET", offset.expression, order)
 
 
 def _whole(word: str, count: exp.Expr, order: exp.Expr | None) -> int:
     if not (isinstance(count, exp.Literal) and not count.is_string and count.this.isdigit()):
         raise refuse(f"{word} takes a whole number", count)
+    uses(count, "this")
     if order is None:
         raise refuse(
             f"{word} without ORDER BY would be any rows: say with ORDER BY which come first", count
@@ -84,6 +89,7 @@ def order_item(node: exp.Expr, value: Expression) -> nodes.OrderItem:
     """One item of ORDER BY; nulls first is the default when ascending, and last when descending."""
     if not isinstance(node, exp.Ordered):
         return nodes.OrderItem(value)
+    uses(node, "this", "desc", "nulls_first")
     if not is_orderable(value.type):
         raise refuse(f"one cannot order by a {type_name(value.type)}", node)
     descending = bool(node.args.get("desc"))

@@ -6,7 +6,7 @@ the same partitions; each is a column in the expression it was written in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -21,10 +21,18 @@ from driftline.plan.over import Over as OverNode
 from driftline.plan.over import OverColumn
 from driftline.plan.resolver import resolve
 from driftline.plan.types import INT, Field, Schema
+from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import refuse
 from driftline.sql.order import order_item
 from driftline.sql.scope import walked
-from driftline.sql.window_functions import NEIGHBOURS, Resolve, called, column_of, is_known
+from driftline.sql.window_functions import (
+    NEIGHBOURS,
+    Resolve,
+    called,
+    column_of,
+    frame_of,
+    is_known,
+)
 from driftline.sql.written_out import EXTREMES, SHARES, written_out
 
 RANKS: dict[str, nodes.RankMethod] = {
@@ -33,6 +41,7 @@ RANKS: dict[str, nodes.RankMethod] = {
     "dense_rank": "dense_rank",
 }
 PREFIX = "$over"
+_PARTS_OF_A_WINDOW = {"partition_by": "PARTITION BY", "order": "ORDER BY", "spec": "frame"}
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,8 @@ def with_functions(
 
 def _order(window: exp.Window, resolve: Resolve) -> tuple[nodes.OrderItem, ...]:
     order = window.args.get("order")
+    if order is not None:
+        uses(order, "expressions")
     items = () if order is None else order.expressions
     return tuple(order_item(each, resolve(each.this)) for each in items)
 
@@ -98,10 +109,23 @@ def window_function(
 class Overs:
     """The window functions of one SELECT, each once."""
 
-    def __init__(self, schema: Schema, named: Mapping[str, exp.Window], resolve: Resolve) -> None:
+    def __init__(self, schema: Schema, named: Iterable[exp.Window], resolve: Resolve) -> None:
         self.schema, self.resolve = schema, resolve
-        self.named = named
+        self.named: dict[str, exp.Window] = {}
         self.found: list[Over] = []
+        for window in named:
+            self._define(window)
+
+    def _define(self, window: exp.Window) -> None:
+        """WINDOW name AS (…), which may refine one that is defined before it."""
+        if window.name.lower() in self.named:
+            raise refuse(f"there are two windows {window.name}", window)
+        uses(window, "this", "alias", "partition_by", "order", "spec")
+        whole = self._complete(window)
+        for each in whole.args.get("partition_by") or ():
+            self.resolve(each)
+        frame_of(whole, _order(whole, self.resolve), self.resolve)
+        self.named[window.name.lower()] = whole
 
     @property
     def fields(self) -> Schema:
@@ -136,21 +160,33 @@ class Overs:
         return node
 
     def _complete(self, window: exp.Window) -> exp.Window:
-        """OVER name, with what WINDOW name AS (…) says."""
+        """OVER name and OVER (name …), with what WINDOW name AS (…) says."""
         name = window.args.get("alias")
         if name is None:
             return window
+        uses(window, "this", "alias", "order", "spec", "over", "partition_by")
         base = self.named.get(name.name.lower())
         if base is None:
             raise refuse(f"there is no WINDOW {name.name}", window)
         whole = base.copy()
         whole.set("this", window.this.copy())
-        whole.set("alias", None)
+        for key, written in _PARTS_OF_A_WINDOW.items():
+            part = window.args.get(key)
+            if not part:
+                continue
+            if key == "partition_by" or whole.args.get(key):
+                raise refuse(
+                    f"{name.name} is a window already, and takes no other {written}: write the "
+                    "whole window in OVER (…)",
+                    window,
+                )
+            whole.set(key, part.copy())
         return whole
 
     def _name(self, window: exp.Window, alias: str | None) -> str:
         for over in self.found:
             if over.node == window:
+                uses_all(window)
                 return over.name
         name = alias if alias and not self.schema.find(alias) else f"{PREFIX}{len(self.found)}"
         if any(over.name.lower() == name.lower() for over in self.found):

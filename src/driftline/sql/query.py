@@ -11,8 +11,10 @@ from driftline.plan.combining import with_common_types
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Column
 from driftline.plan.types import Schema
+from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 from driftline.sql.order import (
+    OTHER_ORDERS,
     limit_of,
     offset_of,
     order_item,
@@ -24,6 +26,8 @@ from driftline.sql.scope import Relations, Scope, columns_in
 from driftline.sql.select import bind_select
 from driftline.sql.tables import renamed, same_time
 
+_AFTER_ROWS = ("with_", "order", "limit", "offset", *OTHER_ORDERS)
+
 
 def bind_query(node: exp.Expr, names: Relations) -> nodes.Node:
     """The plan of a query."""
@@ -33,8 +37,10 @@ def bind_query(node: exp.Expr, names: Relations) -> nodes.Node:
     if isinstance(node, exp.Select):
         return bind_select(node, names, bind_query)
     if isinstance(node, exp.SetOperation):
+        uses(node, "this", "expression", "distinct", "by_name", *_AFTER_ROWS)
         return _ordered(_set_operation(node, names), node)
     if isinstance(node, exp.Subquery):
+        uses(node, "this", *_AFTER_ROWS)
         return _ordered(bind_query(node.this, names), node)
     if isinstance(node, exp.Values):
         raise refuse("VALUES has no times: a query reads streams", node)
@@ -42,8 +48,11 @@ def bind_query(node: exp.Expr, names: Relations) -> nodes.Node:
 
 
 def _with_ctes(ctes: exp.With, names: Relations) -> Relations:
+    uses(ctes, "expressions")
     inner = Relations(names)
     for cte in ctes.expressions:
+        uses(cte, "this", "alias")
+        uses(cte.args["alias"], "this", "columns")
         if inner.known(cte.alias):
             raise refuse(f"there are two CTEs {cte.alias}", cte)
         plan = bind_query(cte.this, inner)
@@ -56,8 +65,6 @@ def _with_ctes(ctes: exp.With, names: Relations) -> Relations:
 
 def _set_operation(node: exp.SetOperation, names: Relations) -> nodes.Node:
     word = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}[type(node)]
-    if node.args.get("side") or node.args.get("kind") or node.args.get("on"):
-        raise refuse(f"only plain {word} [ALL] is supported", node.expression)
     left, right = bind_query(node.this, names), bind_query(node.expression, names)
     same_time(left, right, node.expression)
     if node.args.get("by_name"):
@@ -96,11 +103,13 @@ def _ordered(plan: nodes.Node, node: Any) -> nodes.Node:
     count, offset = limit_of(limit, order), offset_of(node, order)
     if order is None:
         return plan
+    uses(order, "expressions")
     output = Scope(nodes.Project(plan, plain_columns(plan.schema)))
     items = []
     for each in order.expressions:
         number = each.this
         if isinstance(number, exp.Literal) and not number.is_string:
+            uses(number, "this")
             items.append(order_item(each, _by_position(plan.schema, number)))
             continue
         for column in columns_in(each.this):

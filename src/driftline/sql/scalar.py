@@ -30,7 +30,7 @@ from driftline.plan.types import BIGINT, BOOLEAN, Field, Schema, quoted
 from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
 from driftline.sql.scope import OWN_COLUMN, Relations, Scope, walked
-from driftline.sql.tables import BindQuery, check_condition, same_time
+from driftline.sql.tables import BindQuery, condition_of, same_time
 
 Resolve = Callable[[exp.Expr, Schema], Expression]
 
@@ -79,9 +79,7 @@ class Value:
         schema = Schema(tuple(Field(each.name, each.value.type) for each in columns))
         parts = []
         for each in (*conditions, *more):
-            part = resolve(each, schema)
-            check_condition(part, each, "WHERE")
-            parts.append(part)
+            parts.append(condition_of(resolve(each, schema), each, "WHERE"))
         return nodes.Join(rows, nodes.Project(self.plan, tuple(columns)), how, together(parts))
 
 
@@ -89,7 +87,7 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
     """The value of a subquery, which may be about the rows of a scope."""
     found = untied(query, scope, names, bind)
     if found is None:
-        found = Untied(bind(query.this, names))
+        found = Untied(bind(query, names))
     same_time(scope.plan, found.plan, query)
     if len(found.own) != 1:
         raise refuse(f"a value is expected, and the query gives {len(found.own)}", query)
@@ -141,8 +139,7 @@ def compared(
     inner.replace(as_column(found, name))
 
     def kept(rows: nodes.Node) -> nodes.Node:
-        condition = read(copy, added(found, name))
-        check_condition(condition, node, "WHERE")
+        condition = condition_of(read(copy, added(found, name)), node, "WHERE")
         return nodes.Select(found.joined(rows, name, "left", read), condition)
 
     return kept

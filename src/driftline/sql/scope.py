@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from sqlglot import exp
@@ -14,10 +14,13 @@ from driftline.plan.expressions import Column, Expression
 from driftline.plan.names import find_column
 from driftline.plan.resolver import resolve
 from driftline.plan.types import Field, Schema
+from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 
 OWN_COLUMN = "$scalar"
 """How columns begin that a SELECT adds to its rows for itself: `*` leaves them out."""
+
+_STAR_PARTS = {"except_": "EXCEPT", "replace": "REPLACE", "rename": "RENAME"}
 
 
 class Relations:
@@ -63,15 +66,25 @@ class Relations:
 
 
 @dataclass(frozen=True)
+class Merged:
+    """A column that JOIN … USING gives once: its name, what stands for it, and before which column
+    of the rows `*` has it."""
+
+    name: str
+    value: exp.Expr
+    place: int = 0
+
+
+@dataclass(frozen=True)
 class Scope:
     """The rows that FROM gives, and what column names mean among them.
 
-    `merged` holds the columns that JOIN … USING gives once: the name, and what stands for it.
-    `hidden` are the sides' own columns of these names, which `*` leaves out.
+    `merged` holds the columns that JOIN … USING gives once, `hidden` the sides' own columns of
+    these names, which `*` leaves out.
     """
 
     plan: nodes.Node
-    merged: Mapping[str, exp.Expr] = field(default_factory=dict)
+    merged: tuple[Merged, ...] = ()
     hidden: frozenset[str] = frozenset()
 
     @property
@@ -82,14 +95,51 @@ class Scope:
         """The same names over other rows of the same columns."""
         return Scope(plan, self.merged, self.hidden)
 
+    def beside(self, plan: nodes.Node, right: Scope) -> Scope:
+        """The names of this side and of another one, over the rows of both."""
+        width = len(self.schema)
+        moved = tuple(replace(each, place=each.place + width) for each in right.merged)
+        return Scope(plan, (*self.merged, *moved), self._hidden_in(plan, right))
+
+    def _hidden_in(self, plan: nodes.Node, right: Scope) -> frozenset[str]:
+        """The hidden columns of two sides, by their names among the columns of both."""
+        names = plan.schema.names
+        sides = (self, 0), (right, len(self.schema))
+        return frozenset(
+            names[start + place]
+            for scope, start in sides
+            for place, name in enumerate(scope.schema.names)
+            if name in scope.hidden
+        )
+
+    def merged_as(self, name: str) -> Merged | None:
+        """The merged column that a name without a table means; an error if it may mean others."""
+        found = [each for each in self.merged if each.name.lower() == name.lower()]
+        if not found:
+            return None
+        others = [
+            each for each in self.schema.find(name) if self.schema.key(each) not in self.hidden
+        ]
+        if len(found) > 1 or others:
+            listed = ", ".join([str(each) for each in others] or ["that of either USING"])
+            raise ExpressionError(
+                f"the column {name} is ambiguous: it may be the one of USING, or {listed}"
+            )
+        return found[0]
+
     def prepared(self, node: exp.Expr) -> exp.Expr:
         """A copy in which the columns of USING are written out."""
         if not self.merged:
             return node
-        return replaced(
-            node,
-            lambda column: None if column.table else self.merged.get(column.name.lower()),
-        )
+
+        def written_out(column: exp.Column) -> exp.Expr | None:
+            if column.table or isinstance(column.this, exp.Star):
+                return None
+            with at(column):
+                found = self.merged_as(column.name)
+            return None if found is None else found.value
+
+        return replaced(node, written_out)
 
     def resolve(self, node: exp.Expr, more: Schema | None = None) -> Expression:
         """The expression that a part of the query means; `more` are further columns."""
@@ -100,7 +150,7 @@ class Scope:
     def has(self, column: exp.Column) -> bool:
         """Does a name mean a column here? An ambiguous one does."""
         names = [part.name for part in column.parts]
-        if len(names) == 1 and names[0].lower() in self.merged:
+        if len(names) == 1 and any(each.name.lower() == names[0].lower() for each in self.merged):
             return True
         found = self.schema.find(names[1], names[0]) if len(names) > 1 else ()
         return bool(found or self.schema.find(names[0]))
@@ -109,18 +159,12 @@ class Scope:
         """The columns that `*` or `relation.*` stands for."""
         schema = self.schema
         if qualifier is None:
-            merged = [
-                nodes.Named(each.name, resolve(each.copy(), schema))
-                if isinstance(each, exp.Column)
-                else nodes.Named(name, resolve(each.copy(), schema))
-                for name, each in self.merged.items()
-            ]
-            rest = [
-                each
-                for each in schema
-                if schema.key(each) not in self.hidden and not each.name.startswith(OWN_COLUMN)
-            ]
-            return merged + [nodes.Named(schema.key(each), _column(schema, each)) for each in rest]
+            found: list[nodes.Named] = []
+            for place, (name, each) in enumerate(zip(schema.names, schema, strict=True)):
+                found += self._merged_at(place)
+                if name not in self.hidden and not each.name.startswith(OWN_COLUMN):
+                    found.append(nodes.Named(name, Column(name, each.type, each.qualifier)))
+            return found + self._merged_at(len(schema))
         wanted = qualifier.name.lower()
         chosen = [each for each in schema if (each.qualifier or "").lower() == wanted]
         if not chosen:
@@ -131,6 +175,31 @@ class Scope:
             )
         return [nodes.Named(each.name, _column(schema, each)) for each in chosen]
 
+    def _merged_at(self, place: int) -> list[nodes.Named]:
+        return [
+            nodes.Named(each.name, resolve(each.value.copy(), self.schema))
+            for each in self.merged
+            if each.place == place
+        ]
+
+
+def is_star(node: exp.Expr) -> bool:
+    """Whether an item of a select list is `*` or `relation.*`."""
+    return isinstance(node.this if isinstance(node, exp.Column) else node, exp.Star)
+
+
+def starred(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
+    """The columns that `*` or `relation.*` in a select list stands for."""
+    star = node.this if isinstance(node, exp.Column) else node
+    for key, word in _STAR_PARTS.items():
+        if star.args.get(key):
+            raise refuse(f"* {word} is not supported: name the columns", node)
+    uses(star)
+    if star is node:
+        return scope.star()
+    uses(node, "this", "table")
+    return scope.star(node.args.get("table"))
+
 
 def _column(schema: Schema, each: Field) -> Column:
     return Column(schema.key(each), each.type, each.qualifier)
@@ -139,6 +208,7 @@ def _column(schema: Schema, each: Field) -> Column:
 def column_of(schema: Schema, node: exp.Column) -> Column:
     """The column that a name means, with no fields after it."""
     with at(node):
+        uses(node, "this", "table", "db", "catalog")
         found, rest = find_column(schema, [part.name for part in node.parts])
         if rest:
             raise ExpressionError(f"a column is expected, and {node.name} is a field")
@@ -162,6 +232,7 @@ def replaced(node: exp.Expr, change: Callable[[exp.Column], exp.Expr | None]) ->
         new = change(column)
         if new is None:
             continue
+        uses(column, "this", "table", "db", "catalog")
         if column is copy:
             copy = new.copy()
         else:

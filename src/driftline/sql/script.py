@@ -27,9 +27,9 @@ from driftline.plan.coercion import can_cast
 from driftline.plan.durations import ticks
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.naming import check_names
-from driftline.plan.resolver import place_of
 from driftline.plan.timing import timing
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
+from driftline.plan.used import mark, place_of, refuse_unused, uses
 from driftline.sql.errors import at, in_text, refuse
 from driftline.sql.grammar import parse_script
 from driftline.sql.query import bind_query
@@ -74,7 +74,9 @@ def read_script(text: str, relations: Mapping[str, nodes.Node] | None = None) ->
         reader = _Reader(relations or {})
         for statement in parse_script(text):
             with at(statement):
+                mark(statement)
                 reader.read(statement)
+                refuse_unused(statement)
         return Script(text, reader.streams, tuple(reader.outputs()), tuple(reader.notes))
 
 
@@ -96,6 +98,7 @@ class _Reader:
         if isinstance(node, CreateStream):
             self._create_stream(node)
         elif isinstance(node, CreateView):
+            uses(node, "this", "columns", "query", "replace")
             plan = bind_query(node.args["query"], self.names)
             if node.args.get("columns"):
                 plan = renamed(plan, node.args["columns"], node.args["columns"][0])
@@ -128,6 +131,7 @@ class _Reader:
     # Streams
 
     def _create_stream(self, node: CreateStream) -> None:
+        uses(node, "this", "columns", "options", "query", "replace")
         query = node.args.get("query")
         if query is not None:
             if node.args.get("options"):
@@ -163,6 +167,7 @@ class _Reader:
     def _columns(self, node: CreateStream) -> Schema:
         columns: dict[str, object] = {}
         for each in node.args["columns"]:
+            uses(each, "this", "kind")
             if each.name.lower() in {known.lower() for known in columns}:
                 raise refuse(f"there are two columns {each.name}", each)
             with at(each):
@@ -175,6 +180,8 @@ class _Reader:
     def _options(self, node: CreateStream) -> dict[str, exp.Expr]:
         options: dict[str, exp.Expr] = {}
         for each in node.args.get("options") or ():
+            uses(each, "this", "expression")
+            uses(each.expression, "this", "is_string")
             key = each.name.lower()
             if key not in OPTIONS:
                 known = ", ".join(OPTIONS)
@@ -201,6 +208,7 @@ class _Reader:
     # Sinks
 
     def _insert(self, node: InsertInto) -> None:
+        uses(node, "this", "columns", "query", "with_")
         name, query = node.this.name, node.args["query"]
         if name.lower() in self.names.read and name not in self._outputs:
             raise refuse(f"{name} is read before INSERT INTO fills it: move the INSERT up", node)
@@ -239,6 +247,8 @@ class _Reader:
     # Settings
 
     def _set(self, node: Setting) -> None:
+        uses(node, "this", "expression")
+        uses(node.expression, "this", "is_string")
         key, value = node.name.lower(), node.expression
         if key not in SETTINGS:
             raise refuse(

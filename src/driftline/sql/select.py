@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression
-from driftline.plan.types import BOOLEAN, Schema
+from driftline.plan.types import Schema
+from driftline.plan.used import uses, uses_all
 from driftline.sql.correlated import conjuncts_of
 from driftline.sql.errors import refuse
 from driftline.sql.explode import lateral, of_select_list
@@ -24,15 +25,13 @@ from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
-from driftline.sql.scope import OWN_COLUMN, Relations, replaced, walked
-from driftline.sql.tables import BindQuery, bind_from
+from driftline.sql.scope import OWN_COLUMN, Relations, is_star, replaced, starred, walked
+from driftline.sql.tables import BindQuery, bind_from, truth
 from driftline.sql.where import filtered
 
-_REFUSED_ELSEWHERE = ("sort", "distribute", "cluster", "locks")
-_UNDERSTOOD = (
-    *("with_", "hint", "distinct", "expressions", "from_", "joins", "where", "group", "having"),
+_CLAUSES = (
+    *("with_", "distinct", "expressions", "from_", "joins", "where", "group", "having"),
     *("laterals", "windows", "qualify", "order", "limit", "offset"),
-    *_REFUSED_ELSEWHERE,
 )
 
 
@@ -53,16 +52,21 @@ def bind_select(node: exp.Select, names: Relations, bind: BindQuery) -> nodes.No
 class _Select:
     def __init__(self, node: exp.Select, names: Relations, bind: BindQuery) -> None:
         self.node, self.names, self.bind = node, names, bind
-        _refuse_unknown_clauses(node)
+        unsupported_order(node)
+        uses(node, *_CLAUSES, "hint")
+        for hint in [node.args["hint"]] if node.args.get("hint") else ():
+            uses_all(hint)  # how a query is run, and not what it means
         source = node.args.get("from_")
         if source is None:
             raise refuse("a SELECT needs FROM: a continuous query reads at least one stream", node)
+        uses(source, "this")
         joins = node.args.get("joins") or []
         self.scope = bind_from(source.this, joins, names, bind)
         for each in node.args.get("laterals") or ():
             self.scope = lateral(self.scope, each)
         where = node.args.get("where")
         if where is not None:
+            uses(where, "this")
             _refuse_window_functions(where.this, "WHERE")
             self._hint_at_aliases(where.this)
             self.scope = filtered(self.scope, where.this, "WHERE", names, bind)
@@ -73,19 +77,23 @@ class _Select:
             for item in self.items
             if isinstance(item.node, exp.Alias) and not item.star
         }
-        named = {each.name.lower(): each for each in node.args.get("windows") or ()}
         self.overs = Overs(
-            self.scope.schema, named, lambda part: self.scope.resolve(self._with_aliases(part))
+            self.scope.schema,
+            node.args.get("windows") or (),
+            lambda part: self.scope.resolve(self._with_aliases(part)),
         )
 
     def plan(self) -> nodes.Node:
         order, limit = self.node.args.get("order"), self.node.args.get("limit")
-        unsupported_order(self.node)
         count, offset = limit_of(limit, order), offset_of(self.node, order)
         ranks = count is not None or offset > 0
         distinct = self.node.args.get("distinct")
-        if distinct is not None and distinct.args.get("on") is not None:
-            raise refuse("DISTINCT ON is not supported: use ROW_NUMBER() OVER (…) = 1", self.node)
+        if distinct is not None:
+            if distinct.args.get("on") is not None:
+                raise refuse(
+                    "DISTINCT ON is not supported: use ROW_NUMBER() OVER (…) = 1", self.node
+                )
+            uses(distinct)
         groups = self._groups()
         qualify = self._qualify(groups)
         if groups is None and self._is_star() and order is None and qualify is None:
@@ -126,15 +134,13 @@ class _Select:
     def _items(self) -> list[Item]:
         items: list[Item] = []
         for node in self.listed:
-            inner = node.this if isinstance(node, exp.Column) else node
-            if isinstance(inner, exp.Star):
-                if any(inner.args.get(key) for key in ("except_", "replace", "rename")):
-                    raise refuse("* EXCEPT is not supported: name the columns", node)
-                table = node.args.get("table") if isinstance(node, exp.Column) else None
-                items.append(Item("*", node, tuple(self.scope.star(table))))
+            if is_star(node):
+                items.append(Item("*", node, tuple(starred(self.scope, node))))
             elif isinstance(node, exp.Aliases):
                 raise refuse("an item of the select list has one name", node)
             else:
+                if isinstance(node, exp.Alias):
+                    uses(node, "this", "alias")
                 items.append(Item(_name_of(node), node))
         if not items:
             raise refuse("the select list is empty: say which columns, or *", self.node)
@@ -219,6 +225,9 @@ class _Select:
         return groups
 
     def _add_keys(self, groups: Groups, group: exp.Group) -> None:
+        uses(group, "all", "expressions", "rollup", "cube", "grouping_sets")
+        if group.args.get("all") is False:
+            raise refuse("GROUP BY DISTINCT is not supported: name the sets you want", group)
         if group.args.get("all"):
             for item in self.items:
                 self._add_all(groups, item)
@@ -264,6 +273,7 @@ class _Select:
         """The item that a number in GROUP BY means."""
         if not isinstance(node, exp.Literal) or node.is_string:
             return None
+        uses(node, "this")
         place = int(node.this) if node.this.isdigit() else 0
         if not 1 <= place <= len(self.items):
             raise refuse(
@@ -296,6 +306,7 @@ class _Select:
     def _having(self, groups: Groups, having: exp.Having | None) -> None:
         if having is None:
             return
+        uses(having, "this")
         _refuse_window_functions(having.this, "HAVING")
         if not _has_subquery(having.this):
             condition = groups.marked(self._with_aliases(having.this), self.scope.resolve)
@@ -321,9 +332,8 @@ class _Select:
         node = self.node.args.get("qualify")
         if node is None:
             return None
-        value = self._value(node.this, groups)
-        if value.type != BOOLEAN:
-            raise refuse(f"QUALIFY needs a condition, and {node.this.sql('spark')} is none", node)
+        uses(node, "this")
+        value = truth(self._value(node.this, groups), node.this, "QUALIFY")
         if not self.overs.found:
             raise refuse("QUALIFY is about window functions: use WHERE or HAVING", node)
         return value
@@ -351,10 +361,13 @@ class _Select:
         self, order: exp.Order, outputs: list[nodes.Named], groups: Groups | None
     ) -> list[tuple[nodes.Named, exp.Expr]]:
         """What to order by: columns of the output, or further ones that have to be computed."""
+        uses(order, "expressions")
         found: list[tuple[nodes.Named, exp.Expr]] = []
         for each in order.expressions:
+            uses(each, "this", "desc", "nulls_first")
             node = each.this
             if isinstance(node, exp.Literal) and not node.is_string:
+                uses(node, "this")
                 place = int(node.this) if node.this.isdigit() else 0
                 if not 1 <= place <= len(outputs):
                     raise refuse(
@@ -403,15 +416,6 @@ def _refuse_same_names(outputs: list[nodes.Named], items: list[Item]) -> None:
                 f"two columns of the result have the name {output.name}: name one with AS", node
             )
         seen.add(output.name.lower())
-
-
-def _refuse_unknown_clauses(node: exp.Select) -> None:
-    for key, part in node.args.items():
-        if part and key not in _UNDERSTOOD:
-            place = part[0] if isinstance(part, list) else part
-            raise refuse(
-                f"{key.upper()} is not supported", place if isinstance(place, exp.Expr) else node
-            )
 
 
 def _refuse_window_functions(node: exp.Expr, clause: str) -> None:

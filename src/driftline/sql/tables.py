@@ -9,13 +9,15 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.combining import need_same_time
-from driftline.plan.errors import PlanError
+from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import Call, Expression, Literal
+from driftline.plan.functions.base import cast_to
 from driftline.plan.resolver import resolve
-from driftline.plan.types import BOOLEAN
+from driftline.plan.types import BOOLEAN, VOID
+from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 from driftline.sql.explode import lateral
-from driftline.sql.scope import Relations, Scope
+from driftline.sql.scope import Merged, Relations, Scope
 from driftline.sql.syntax import WindowTable
 from driftline.sql.windows import window, window_columns
 
@@ -35,14 +37,6 @@ _JOINS: dict[tuple[str, str], nodes.JoinKind] = {
     ("", "SEMI"): "semi",
     ("LEFT", "ANTI"): "anti",
     ("", "ANTI"): "anti",
-}
-_UNSUPPORTED_PARTS = {
-    "pivots": "PIVOT",
-    "sample": "TABLESAMPLE",
-    "version": "VERSION AS OF",
-    "when": "AT",
-    "partition": "PARTITION",
-    "laterals": "LATERAL VIEW",
 }
 
 
@@ -64,29 +58,38 @@ class _Tables:
 
     def table(self, node: exp.Expr) -> Scope:
         """One table with its brackets, its alias, and joins that are written inside it."""
-        for part, said in _UNSUPPORTED_PARTS.items():
-            if node.args.get(part):
-                raise refuse(f"{said} is not supported", node)
-        alias = node.args.get("alias")
         scope = self.rows(node)
-        plan = scope.plan
-        for bracket in (alias.args.get("brackets") if alias else None) or ():
-            with at(bracket):
-                plan = window(plan, bracket)
-        if alias is not None and alias.args.get("columns"):
-            plan = renamed(plan, alias.args["columns"], alias)
-        if alias is not None and alias.this is not None:
-            scope = Scope(self.named(plan, alias.name, alias))
-        else:
-            scope = scope.over(plan)
+        alias = node.args.get("alias")
+        if alias is not None:
+            uses(alias, "this", "columns", "brackets")
+            scope = self.aliased(scope, alias)
         for join in node.args.get("joins") or ():
             scope = self.join(scope, join)
         return scope
 
+    def aliased(self, scope: Scope, alias: exp.Expr) -> Scope:
+        """The rows with brackets, under another name, with other names for the columns."""
+        plan = scope.plan
+        for bracket in alias.args.get("brackets") or ():
+            with at(bracket):
+                plan = window(plan, bracket)
+        scope = scope.over(plan)
+        columns = alias.args.get("columns")
+        if columns:
+            scope = Scope(renamed(scope, columns, alias))
+        if alias.this is None:
+            return scope
+        if scope.merged:
+            scope = Scope(nodes.Project(scope.plan, tuple(scope.star())))
+        return Scope(self.named(scope.plan, alias.name, alias))
+
     def rows(self, node: exp.Expr) -> Scope:
         if isinstance(node, exp.Table):
+            _refuse_versions(node)
+            uses(node, "this", "alias", "joins", "db", "catalog")
             inner = node.this
             if isinstance(inner, WindowTable):
+                uses(inner, "this", "name", "time", "expressions")
                 rows = self.table(inner.this)
                 with at(inner):
                     return rows.over(window_columns(rows.plan, inner))
@@ -104,9 +107,8 @@ class _Tables:
             )
         if isinstance(node, exp.Subquery):
             inside = node.this
-            if isinstance(inside, exp.Table):  # a join in brackets
-                return self.table(inside)
-            return Scope(self.bind(inside, self.names))
+            uses(node, "this", "alias", "joins")
+            return self.table(inside) if _is_table(inside) else Scope(self.bind(inside, self.names))
         if isinstance(node, exp.Values):
             raise refuse("VALUES has no times: a query reads streams", node)
         if isinstance(node, (exp.Lateral, exp.Unnest)):
@@ -127,6 +129,7 @@ class _Tables:
     # Joins
 
     def join(self, left: Scope, node: exp.Join) -> Scope:
+        uses(node, "this", "method", "side", "kind", "on", "using")
         method = (node.args.get("method") or "").upper()
         side, kind = (node.args.get("side") or "").upper(), (node.args.get("kind") or "").upper()
         how = _JOINS.get((side, kind))
@@ -139,41 +142,34 @@ class _Tables:
         right = self.table(node.this)
         _refuse_same_names(left, right, node.this)
         same_time(left.plan, right.plan, node.this)
-        using = node.args.get("using")
+        using, on = node.args.get("using"), node.args.get("on")
         if method == "NATURAL":
-            own = {each.name.lower() for each in right.schema}
-            using = [
-                exp.to_identifier(name, quoted=True)
-                for name in dict.fromkeys(each.name for each in left.schema)
-                if name.lower() in own
-            ]
+            if using or on is not None:
+                raise refuse("a NATURAL JOIN takes no ON and no USING", node)
+            using = _common(left, right)
         if using:
-            return self.join_using(left, right, how, using, node)
-        condition = self.condition(left, right, node.args.get("on"))
-        merged = {} if how in ("semi", "anti") else right.merged
-        return Scope(
-            nodes.Join(left.plan, right.plan, how, condition),
-            {**merged, **left.merged},
-            left.hidden | (frozenset() if how in ("semi", "anti") else right.hidden),
-        )
+            return self.join_using(left, right, how, using)
+        condition = self.condition(left, right, on)
+        plan = nodes.Join(left.plan, right.plan, how, condition)
+        return left.over(plan) if how in ("semi", "anti") else left.beside(plan, right)
 
     def lateral(self, left: Scope, node: exp.Join, how: nodes.JoinKind) -> Scope:
         """A join with what each row of the left side holds."""
         on = node.args.get("on")
         if how not in ("inner", "left") or node.args.get("using"):
             raise refuse("LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN", node)
-        if on is not None and not (isinstance(on, exp.Boolean) and on.this):
-            raise refuse("LATERAL and UNNEST take no condition but true: use WHERE", on)
+        if on is not None:
+            if not (isinstance(on, exp.Boolean) and on.this):
+                raise refuse("LATERAL and UNNEST take no condition but true: use WHERE", on)
+            uses(on, "this")
         return lateral(left, node.this, outer=how == "left")
 
     def condition(self, left: Scope, right: Scope, on: exp.Expr | None) -> Expression | None:
         if on is None:
             return None
-        both = Scope(
-            nodes.Join(left.plan, right.plan, "inner", None), {**right.merged, **left.merged}
-        )
-        value = both.resolve(on)
-        check_condition(value, on, "ON")
+        both = nodes.Join(left.plan, right.plan, "inner", None)
+        value = left.beside(both, right).resolve(on)
+        value = condition_of(value, on, "ON")
         always = isinstance(value, Literal) and value.value is True
         return None if always else value
 
@@ -183,48 +179,82 @@ class _Tables:
         right: Scope,
         how: nodes.JoinKind,
         using: list[exp.Expr],
-        node: exp.Join,
     ) -> Scope:
-        both = nodes.Join(left.plan, right.plan, "inner", None).schema
+        rows = nodes.Join(left.plan, right.plan, "inner", None)
+        both = left.beside(rows, right)
         equal: list[Expression] = []
-        merged: dict[str, exp.Expr] = {}
-        hidden: set[str] = set(left.hidden | right.hidden)
+        merged: list[Merged] = []
+        hidden = set(both.hidden)
         for each in using:
-            sides = []
-            for scope, what in ((left, "left"), (right, "right")):
-                column = exp.column(each.copy())
-                if not scope.has(column):
-                    raise refuse(f"USING: the {what} side has no column {each.name}", each)
-                sides.append(self.qualified(scope, column))
-            one, other = sides
+            one, other = (
+                self.side_of_using(scope, what, each)
+                for scope, what in ((left, "left"), (right, "right"))
+            )
             with at(each):
-                equal.append(resolve(exp.EQ(this=one.copy(), expression=other.copy()), both))
-                for side in sides:
-                    hidden |= resolve(side.copy(), both).columns()
+                if any(known.name.lower() == each.name.lower() for known in merged):
+                    raise ExpressionError(f"USING names the column {each.name} twice")
+                equal.append(resolve(exp.EQ(this=one.copy(), expression=other.copy()), rows.schema))
+                for side in (one, other):
+                    hidden |= resolve(side.copy(), rows.schema).columns()
+            chosen = other if how == "right" else one
             if how == "full":
-                chosen: exp.Expr = exp.Anonymous(
-                    this="coalesce", expressions=[one.copy(), other.copy()]
-                )
-            else:
-                chosen = other if how == "right" else one
-            merged[each.name.lower()] = chosen
+                chosen = exp.Anonymous(this="coalesce", expressions=[one.copy(), other.copy()])
+            name = one.name if isinstance(one, exp.Column) else each.name
+            merged.append(Merged(name, chosen))
         condition = reduce(lambda one, two: Call("and", (one, two), BOOLEAN), equal)
         plan = nodes.Join(left.plan, right.plan, how, condition)
         if how in ("semi", "anti"):
             return left.over(plan)
-        return Scope(plan, {**merged, **right.merged, **left.merged, **merged}, frozenset(hidden))
+        again = {each.name.lower() for each in merged}
+        kept = (each for each in both.merged if each.name.lower() not in again)
+        return Scope(plan, (*merged, *kept), frozenset(hidden))
 
-    def qualified(self, scope: Scope, column: exp.Column) -> exp.Expr:
-        """A column of one side, written so that it is clear on both."""
-        if column.name.lower() in scope.merged:
-            return scope.merged[column.name.lower()]
-        with at(column):
-            found = scope.schema.find(column.name)
-            if len(found) > 1 or found[0].qualifier is None:
-                raise refuse(f"USING: the column {column.name} is ambiguous", column)
+    def side_of_using(self, scope: Scope, what: str, name: exp.Expr) -> exp.Expr:
+        """A column of one side of USING, written so that it is clear on both."""
+        with at(name):
+            merged = scope.merged_as(name.name)
+            if merged is not None:
+                return merged.value
+            found = scope.schema.find(name.name)
+            if not found:
+                raise refuse(f"USING: the {what} side has no column {name.name}", name)
+            if len(found) > 1:
+                raise refuse(f"USING: the column {name.name} is ambiguous on the {what} side", name)
+        qualifier = found[0].qualifier
+        if qualifier is None:
+            raise refuse(f"USING: give the {what} side a name (… AS name)", name)
         return exp.column(
             exp.to_identifier(found[0].name, quoted=True),
-            exp.to_identifier(found[0].qualifier, quoted=True),
+            exp.to_identifier(qualifier, quoted=True),
+        )
+
+
+def _common(left: Scope, right: Scope) -> list[exp.Expr]:
+    """The columns that both sides of a NATURAL JOIN have."""
+    own = {each.name.lower() for each in right.schema}
+    return [
+        exp.to_identifier(name, quoted=True)
+        for name in {each.name.lower(): each.name for each in left.schema}.values()
+        if name.lower() in own
+    ]
+
+
+def _is_table(node: exp.Expr) -> bool:
+    """Whether what is in brackets is a table or a join, and not a query."""
+    if isinstance(node, exp.Subquery) and _is_table(node.this):
+        return True
+    named = node.args.get("alias") or node.args.get("joins")
+    return not isinstance(node, exp.Query) or (isinstance(node, exp.Subquery) and bool(named))
+
+
+def _refuse_versions(node: exp.Table) -> None:
+    version = node.args.get("version")
+    if version is not None:
+        by = "VERSION" if str(version.this).upper() == "VERSION" else "SYSTEM_TIME or TIMESTAMP"
+        raise refuse(
+            f"{by} AS OF is not supported: a join sees the rows that are valid at the same time, "
+            "so leave it out",
+            node,
         )
 
 
@@ -249,28 +279,33 @@ def _refuse_same_names(left: Scope, right: Scope, node: exp.Expr) -> None:
             raise refuse(f"{said}: give one an alias (FROM … AS other)", node)
 
 
-def renamed(plan: nodes.Node, columns: list[exp.Expr], node: exp.Expr) -> nodes.Node:
+def renamed(rows: Scope | nodes.Node, columns: list[exp.Expr], node: exp.Expr) -> nodes.Node:
     """The rows with other names for their columns, as in `AS t (a, b)`."""
-    if len(columns) != len(plan.schema):
-        raise refuse(f"there are {len(columns)} names for {len(plan.schema)} columns", node)
-    schema = plan.schema
-    values = Scope(plan).star()
-    assert len(values) == len(schema)
+    scope = rows if isinstance(rows, Scope) else Scope(rows)
+    values = scope.star()
+    if len(columns) != len(values):
+        raise refuse(f"there are {len(columns)} names for {len(values)} columns", node)
     return nodes.Project(
-        plan,
+        scope.plan,
         tuple(
             nodes.Named(name.name, value.value) for name, value in zip(columns, values, strict=True)
         ),
     )
 
 
-def check_condition(value: Expression, node: exp.Expr, clause: str) -> None:
-    """An error unless it is a condition on single rows."""
+def condition_of(value: Expression, node: exp.Expr, clause: str) -> Expression:
+    """A condition on single rows; an error if it is none."""
     if value.aggregates():
         raise refuse(
             f"an aggregate cannot be in {clause}"
             + (": use HAVING, or a subquery" if clause == "WHERE" else ""),
             node,
         )
-    if value.type != BOOLEAN and not (isinstance(value, Literal) and value.value is None):
+    return truth(value, node, clause)
+
+
+def truth(value: Expression, node: exp.Expr, clause: str) -> Expression:
+    """The value as a BOOLEAN, which NULL is, too; an error if it is none."""
+    if value.type not in (BOOLEAN, VOID):
         raise refuse(f"{clause} needs a condition, and {node.sql('spark')} is none", node)
+    return cast_to(value, BOOLEAN)

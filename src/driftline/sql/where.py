@@ -8,6 +8,7 @@ x NOT IN q      no row of q equals x; no null in q; and if x is null, q is empty
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 
 from sqlglot import exp
@@ -17,13 +18,15 @@ from driftline.plan.conditions import conjuncts, together
 from driftline.plan.expressions import Call, Column, Expression, Literal
 from driftline.plan.functions import operators
 from driftline.plan.types import BOOLEAN, INT, Schema
-from driftline.sql.correlated import conjuncts_of
+from driftline.plan.used import uses
+from driftline.sql.correlated import conjuncts_of, unwrapped
 from driftline.sql.errors import at, refuse
+from driftline.sql.explode import lateral
 from driftline.sql.overs import limited
 from driftline.sql.pushdown import has_bare_join, pushed_down
 from driftline.sql.scalar import compared, compared_subquery
-from driftline.sql.scope import Relations, Scope, columns_in, replaced, walked
-from driftline.sql.tables import BindQuery, bind_from, check_condition, same_time
+from driftline.sql.scope import Relations, Scope, columns_in, is_star, replaced, starred, walked
+from driftline.sql.tables import BindQuery, bind_from, condition_of, same_time
 
 _TIES_NOT = ("group", "having", "limit", "order", "windows")
 
@@ -39,14 +42,28 @@ def filtered(
             subqueries.append(part)
             continue
         value = scope.resolve(part)
-        check_condition(value, part, clause)
-        plain.append(value)
+        plain.append(condition_of(value, part, clause))
     plan = scope.plan
     if plain:
         plan = pushed_down(plan, plain) if has_bare_join(plan) else limited(plan, together(plain))
     for part in subqueries:
         plan = _Subquery(scope.over(plan), names, bind).applied(part)
     return scope.over(plan)
+
+
+@dataclass(frozen=True)
+class _Tied:
+    """The rows of a subquery about the row outside, the conditions that tie them to it, and what
+    its select list gives."""
+
+    rows: Scope
+    ties: list[exp.Expr]
+    values: list[Expression]
+
+    @property
+    def aggregates(self) -> bool:
+        """Whether it gives one row of all that it finds."""
+        return any(each.aggregates() for each in self.values)
 
 
 class _Subquery:
@@ -59,6 +76,7 @@ class _Subquery:
         how: nodes.JoinKind = "semi"
         inner = node
         while isinstance(inner, (exp.Not, exp.Paren)):
+            uses(inner, "this")
             if isinstance(inner, exp.Not):
                 how = "anti" if how == "semi" else "semi"
             inner = inner.this
@@ -78,21 +96,33 @@ class _Subquery:
         )
 
     def _exists(self, node: exp.Exists, how: nodes.JoinKind) -> nodes.Node:
-        query = node.this
+        uses(node, "this")
+        query = unwrapped(node.this)
         tied = self._tied(query)
         if tied is None:
             plan = self.bind(query, self.names)
             same_time(self.scope.plan, plan, query)
+            if _is_one_row(plan):
+                return self._always(how)
             return nodes.Join(self.scope.plan, _one_column(plan), how, None)
-        right, ties = tied
-        same_time(self.scope.plan, right.plan, query)
-        return self._joined(right, ties, [], how)
+        same_time(self.scope.plan, tied.rows.plan, query)
+        if tied.aggregates:
+            return self._always(how)
+        return self._joined(tied.rows, tied.ties, [], how)
+
+    def _always(self, how: nodes.JoinKind) -> nodes.Node:
+        """EXISTS of an aggregate without GROUP BY, which has one row, of however many it is."""
+        rows = self.scope.plan
+        return rows if how == "semi" else nodes.Select(rows, Literal(False, BOOLEAN))
 
     def _in(self, node: exp.In, how: nodes.JoinKind) -> nodes.Node:
-        query = node.args["query"]
-        query = query.unnest() if isinstance(query, exp.Subquery) else query
+        uses(node, "this", "query")
+        query = unwrapped(node.args["query"])
         left = node.this.unnest()
-        sides = left.expressions if isinstance(left, exp.Tuple) else [left]
+        sides = [left]
+        if isinstance(left, exp.Tuple):
+            uses(left, "expressions")
+            sides = left.expressions
         tied = self._tied(query)
         if tied is None:
             right = self.bind(query, self.names)
@@ -103,8 +133,13 @@ class _Subquery:
             rows = Scope(right)
             ties: list[exp.Expr] = []
         else:
-            rows, ties = tied
-            values = [rows.resolve(each.unalias()) for each in query.expressions]
+            if tied.aggregates:
+                raise refuse(
+                    "IN with an aggregate about the row is not supported: compare with it, as in "
+                    "x = (SELECT max(y) FROM … WHERE …)",
+                    query,
+                )
+            rows, ties, values = tied.rows, tied.ties, tied.values
         same_time(self.scope.plan, rows.plan, query)
         if len(values) != len(sides):
             raise refuse(f"IN compares {len(sides)} values with {len(values)} columns", node)
@@ -134,29 +169,31 @@ class _Subquery:
         missing = operators.is_null((wanted,))
         return nodes.Join(plan, nodes.Distinct(_one_column(right)), "anti", missing)
 
-    def _tied(self, query: exp.Expr) -> tuple[Scope, list[exp.Expr]] | None:
-        """The rows of a subquery about the row outside, and the conditions that tie them to it.
-
-        None if the subquery is about itself alone.
-        """
-        query = query.unnest() if isinstance(query, exp.Subquery) else query
+    def _tied(self, query: exp.Expr) -> _Tied | None:
+        """A subquery about the row outside; None if it is about itself alone."""
         if not isinstance(query, exp.Select) or query.args.get("from_") is None:
             return None
-        ctes = query.args.get("with_")
-        if ctes is not None:
+        if query.args.get("with_") is not None:
             return None
         joins = query.args.get("joins") or []
         inner = bind_from(query.args["from_"].this, joins, self.names, self.bind)
+        for each in query.args.get("laterals") or ():
+            inner = lateral(inner, each)
         where = query.args.get("where")
         parts = conjuncts_of(where.this) if where is not None else []
         ties = [part for part in parts if self._is_tie(part, inner)]
         self._refuse_other_ties(query, inner, bool(ties))
         if not ties:
             return None
+        uses(query, "from_", "joins", "laterals", "where", "expressions", "distinct")
+        uses(query.args["from_"], "this")
+        uses(query.args["where"], "this")
+        if query.args.get("distinct") is not None:
+            uses(query.args["distinct"])
         own = [part for part in parts if part not in ties]
         if own:
             inner = filtered(inner, exp.and_(*own, copy=True), "WHERE", self.names, self.bind)
-        return inner, ties
+        return _Tied(inner, ties, _listed(query, inner))
 
     def _is_tie(self, part: exp.Expr, inner: Scope) -> bool:
         return any(not inner.has(column) and self.scope.has(column) for column in columns_in(part))
@@ -203,13 +240,32 @@ class _Subquery:
         conditions = []
         for tie in written:
             value = self.scope.resolve(tie, schema)
-            check_condition(value, tie, "WHERE")
-            conditions.append(value)
+            conditions.append(condition_of(value, tie, "WHERE"))
         conditions += [operators.compare("equal", one, other) for one, other in pairs]
         columns = tuple(nodes.Named(name, value) for value, name in needed.items())
         inner = nodes.Project(rows.plan, columns) if columns else _one_column(rows.plan)
         condition = reduce(lambda one, two: Call("and", (one, two), BOOLEAN), conditions)
         return nodes.Join(self.scope.plan, inner, how, together(conjuncts(condition)))
+
+
+def _listed(query: exp.Select, rows: Scope) -> list[Expression]:
+    """What the select list of a subquery gives."""
+    values: list[Expression] = []
+    for each in query.expressions:
+        if is_star(each):
+            values += [named.value for named in starred(rows, each)]
+        else:
+            if isinstance(each, exp.Alias):
+                uses(each, "this", "alias")
+            values.append(rows.resolve(each.unalias()))
+    return values
+
+
+def _is_one_row(plan: nodes.Node) -> bool:
+    """Whether it is an aggregate without GROUP BY and HAVING."""
+    while isinstance(plan, (nodes.Project, nodes.Alias, nodes.Distinct)):
+        plan = plan.input
+    return isinstance(plan, nodes.Aggregate) and not plan.keys
 
 
 def _one_column(plan: nodes.Node) -> nodes.Node:

@@ -23,6 +23,7 @@ from driftline.plan.types import (
     is_timestamp,
     type_name,
 )
+from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 
 NEIGHBOURS = ("lag", "lead")
@@ -47,16 +48,23 @@ class Call:
 def called(window: exp.Window) -> Call:
     """The function of a window function."""
     node, where, ignore = window.this, None, False
+    uses(window, "this", "partition_by", "order", "spec", "over")
     while isinstance(node, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
         if isinstance(node, exp.Filter):
+            uses(node, "this", "expression")
+            uses(node.expression, "this")
             where = node.expression.this
+        else:
+            uses(node, "this")
         ignore = ignore or isinstance(node, exp.IgnoreNulls)
         node = node.this
     if not isinstance(node, exp.Anonymous):
         return Call("", [])
+    uses(node, "this", "expressions")
     args = list(node.expressions)
     distinct = bool(args) and isinstance(args[0], exp.Distinct)
     if distinct:
+        uses(args[0], "expressions")
         args = list(args[0].expressions)
     return Call(str(node.this).lower(), args, distinct, where, ignore)
 
@@ -72,10 +80,12 @@ def column_of(
     call = called(window)
     if call.name in NEIGHBOURS:
         return _neighbour(window, call, name, order, resolve)
-    frame = _frame(window, order, resolve)
+    frame = frame_of(window, order, resolve)
     if call.name == "nth_value":
         return _nth(window, call, name, frame, resolve)
     star = len(call.args) == 1 and isinstance(call.args[0], exp.Star)
+    if star:
+        uses(call.args[0])
     if not call.args:
         raise refuse(f"{call.name} takes at least 1 argument, or * to count rows", window)
     args = () if star else tuple(resolve(each) for each in call.args)
@@ -150,10 +160,12 @@ def _whole(node: exp.Expr, what: str, resolve: Resolve) -> int:
     return int(value.value)
 
 
-def _frame(window: exp.Window, order: tuple[OrderItem, ...], resolve: Resolve) -> Frame:
+def frame_of(window: exp.Window, order: tuple[OrderItem, ...], resolve: Resolve) -> Frame:
+    """The frame of a window, or the one that it has if none is written."""
     spec = window.args.get("spec")
     if spec is None:
         return Frame("range", None, 0 if order else None)
+    uses(spec, "kind", "start", "start_side", "end", "end_side")
     unit = str(spec.args.get("kind") or "").lower()
     if unit not in ("rows", "range"):
         raise refuse(f"a frame goes by ROWS or RANGE, not by {unit.upper()}", window)

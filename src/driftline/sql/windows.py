@@ -9,6 +9,7 @@ from driftline.plan.durations import ticks
 from driftline.plan.expressions import Expression, Literal
 from driftline.plan.resolver import resolve
 from driftline.plan.types import BIGINT, INTERVAL, INTERVAL_MONTHS, Schema, is_integer, is_timestamp
+from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import column_of
 from driftline.sql.syntax import Bracket, Duration, WindowTable
@@ -19,6 +20,7 @@ LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
 
 def window(plan: nodes.Node, bracket: Bracket) -> nodes.Node:
     """The lifetimes that a bracket gives to the rows of a plan."""
+    uses(bracket, "form", "size", "slide", "start", "duration")
     stamps = plan.timestamps
     match bracket.args["form"]:
         case "now":
@@ -73,6 +75,7 @@ def duration(node: exp.Expr, stamps: bool) -> int:
         if stamps and is_bare(node):
             raise refuse(f"{node.this} has no unit: write {node.this} SECONDS or the like", node)
         if isinstance(node, Duration):
+            uses(node, "this")
             return ticks(node.this, stamps)
         if node.find(exp.Column) is not None:
             raise refuse("a duration must be a constant, such as 5 MINUTES or 10", node)
@@ -100,6 +103,7 @@ def _time(node: exp.Expr, stamps: bool) -> Expression:
     """An expression over vs and ve, in which intervals are numbers of ticks."""
     with at(node):
         if isinstance(node, Duration):
+            uses(node, "this")
             return resolve(_number(ticks(node.this, stamps)), LIFETIME)
         copy = node.copy()
         for each in list(copy.find_all(exp.Interval)):

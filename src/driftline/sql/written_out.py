@@ -14,6 +14,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from driftline.plan.dialect import parse_sql
+from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 from driftline.sql.window_functions import Call, called
 
@@ -62,6 +63,8 @@ def _ntile(window: exp.Window, call: Call, count: exp.Expr) -> exp.Expr:
     number = buckets.this if isinstance(buckets, exp.Literal) and not buckets.is_string else ""
     if not number.isdigit() or int(number) < 1:
         raise refuse("NTILE takes a constant number of buckets, 1 or more", window)
+    assert buckets is not None
+    uses(buckets, "this")
     k = exp.Literal.number(number)
     # The first n mod k buckets have n div k + 1 rows each.
     return _expression(
