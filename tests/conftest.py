@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd  # noqa: F401 (a command that finds it loaded leaves it alone)
 import pytest
 from hypothesis import HealthCheck, settings
 

@@ -21,6 +21,7 @@ Expressions are Spark SQL in strings. A query is a value; nothing runs until `ru
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -408,8 +409,10 @@ class Query:
         from driftline.engine import local
         from driftline.engine.graph import Scheduler
         from driftline.engine.holding import Heartbeat
+        from driftline.model.compiled import announce_compilation
         from driftline.model.reference.latency import Level
 
+        announce_compilation(sys.stderr)
         if batch is not None and (not is_whole(batch) or batch < 1):
             raise PlanError(f"batch is how many events are taken in at once, not {batch!r}")
         if scheduler not in get_args(Scheduler):

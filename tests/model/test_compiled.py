@@ -52,6 +52,47 @@ def test_the_cache_is_filled_in_turn(tmp_path: Path) -> None:
     assert after == ["[2, 4] 0", "[2.0, 4.0] 0", "[2, 4] 0"]
 
 
+CALLED = """
+import sys
+import numpy as np
+from driftline.model.compiled import announce_compilation, njit
+
+announce_compilation(sys.stdout)
+
+@njit(cache=True)
+def double(values):
+    return values + values
+
+@njit(cache=True)
+def quadruple(values):
+    return double(double(values))
+
+if "inner" in sys.argv:
+    print(double(np.array([1, 2])).tolist())
+    print("numba.np.arraymath" in sys.modules)
+if "outer" in sys.argv:
+    print(quadruple(np.array([1, 2])).tolist())
+"""
+ANNOUNCED = "driftline: compiling what is used for the first time, up to a minute in all …"
+
+
+def test_a_kernel_from_the_cache_is_machine_code_until_another_is_compiled(tmp_path: Path) -> None:
+    script = tmp_path / "kernel.py"
+    script.write_text(CALLED)
+
+    def run(*arguments: str) -> list[str]:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        command = [sys.executable, str(script), *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, env=environment
+        ).stdout.splitlines()
+
+    assert run("inner") == [ANNOUNCED, "[2, 4]", "True"]
+    assert run("inner") == ["[2, 4]", "False"]
+    assert run("inner", "outer") == ["[2, 4]", "False", ANNOUNCED, "[4, 8]"]
+    assert run("inner", "outer") == ["[2, 4]", "False", "[4, 8]"]
+
+
 def test_what_works_in_place_makes_no_arrays() -> None:
     @in_place
     def first(numbers: NDArray[np.int64]) -> None:

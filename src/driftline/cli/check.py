@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from driftline.cli.errors import EXIT_BAD
 from driftline.cli.progress import reading
+from driftline.cli.start import load_engine
 from driftline.cli.tables import print_table
 from driftline.model.log.apart import STDOUT, Used, files_of, need_apart
 
@@ -26,6 +27,7 @@ def check(files: Sequence[str], dead_letters: str | None) -> int:
     from driftline.model.log.reader import scan_log
 
     need_files_apart(files, dead_letters)
+    load_engine()
     with reading(files) as progress:
         log = scan_log(files, progress=progress)
     if dead_letters is not None:

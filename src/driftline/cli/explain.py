@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from driftline.cli.runners import DEFAULT_BLOCK, DEFAULT_EMIT, DEFAULT_REMEMBER
 from driftline.cli.scripts import load, script_of
+from driftline.cli.start import load_engine
 from driftline.model.log.apart import STDOUT, Used, need_apart
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Remarks:
 def explain(path: str, *, dot: bool, emit: str | None = None) -> None:
     """Prints the plans of a script."""
     need_apart([Used("standard output", STDOUT)], [script_of(path)])
+    load_engine()
     script = load(path)
     if dot:
         print("\n".join(_dot(script)))

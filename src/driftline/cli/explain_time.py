@@ -132,11 +132,12 @@ def _print(told: Told) -> None:
 
 def check_chart(path: str | None) -> None:
     """Refuse at the beginning what could not be drawn in the end."""
+    if path is None:
+        return
     from driftline.time.chart import check
 
     try:
-        if path is not None:
-            check(Path(path))
+        check(Path(path))
     except ValueError as error:
         raise Problem(f"--time-chart: {error}") from None
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from driftline.cli.check import collected, need_files_apart
 from driftline.cli.errors import Problem
 from driftline.cli.progress import reading
+from driftline.cli.start import load_engine
 from driftline.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def history(
     from driftline.model.history_columns import history_columns
     from driftline.model.log.reader import read_log
 
+    load_engine()
     moment = None if at is None else _moment(at)
     need_files_apart(files, dead_letters)
     with reading(files) as progress:

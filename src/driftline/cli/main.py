@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from enum import StrEnum
@@ -11,6 +12,9 @@ import typer
 
 from driftline.cli import demo
 from driftline.cli.errors import EXIT_BAD, Problem, guarded, heeding_the_reader
+
+COLLECT_AFTER = 50_000
+"""How many objects are made before garbage is looked for: loading modules makes many, and none."""
 
 app = typer.Typer(
     name="driftline",
@@ -317,6 +321,20 @@ def state_command(
     state(checkpoint)
 
 
+@app.command("prepare")
+@heeding_the_reader
+def prepare_command() -> None:
+    """Compile the kernels now, so that the first queries need not wait for it.
+
+    [dim]driftline prepare[/dim]
+    runs small queries that have every operator between them; it takes a minute or two, once after
+    an install.
+    """
+    from driftline.cli.prepare import prepare
+
+    prepare()
+
+
 app.command("demo")(demo.demo)
 
 
@@ -324,6 +342,7 @@ def main() -> None:
     """The entry point of the command."""
     arguments = sys.argv[1:]
     debug = "--debug" in arguments  # wherever it stands
+    gc.set_threshold(COLLECT_AFTER)
     if debug:
         os.environ["DRIFTLINE_DEBUG"] = "1"  # for Spark, which is quiet else
     sys.exit(guarded(lambda: _run([a for a in arguments if a != "--debug"]), debug=debug))

@@ -24,6 +24,7 @@ from driftline.cli.runners import (
     runner,
 )
 from driftline.cli.scripts import load, script_of
+from driftline.cli.start import load_engine
 from driftline.cli.streams import Streamed
 from driftline.model.log.apart import STDOUT, Used, need_apart
 
@@ -55,6 +56,8 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     _check_letters(wishes.dead_letters)
     _check_folder("--time-chart", wishes.time_chart)
     check_chart(wishes.time_chart)
+    if runner_name == "local":
+        load_engine()
     script = load(path)
     run_queries = runner(runner_name)
     queries = [Query(each.name, each.plan, _consistency(each, wishes)) for each in script.outputs]

@@ -61,6 +61,7 @@ class AdditiveOperator(Operator):
     input nothing is ever taken back."""
 
     keeps_watermark = True
+    adds_up = True
 
     def __init__(
         self,

@@ -2,34 +2,31 @@
 
 Every node becomes one operator, with projections before and after it that compute what it needs as
 columns and bring names and types into line. A node that is used twice is compiled once.
+The larger operators are imported where a plan has them: loading their kernels takes time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine import over
 from driftline.engine.additive import AdditiveOperator
 from driftline.engine.aggregates import Aggregate
 from driftline.engine.aggregation import group_by
 from driftline.engine.alter_lifetime import AlterLifetime
 from driftline.engine.batch import Batch
 from driftline.engine.closing import Closing
-from driftline.engine.coalesce import Coalesce
 from driftline.engine.edges import Edges
 from driftline.engine.explode import Explode
 from driftline.engine.expressions import evaluate, evaluate_predicate
-from driftline.engine.finals import Finals
 from driftline.engine.general_aggregates import OF_PAIRS
 from driftline.engine.graph import Graph, Scheduler, Step
 from driftline.engine.group_by import distinct
-from driftline.engine.join import Join
 from driftline.engine.linear import Linear
 from driftline.engine.netting import net_where_needed
 from driftline.engine.operator import Operator
@@ -54,6 +51,9 @@ from driftline.plan.functions.operators import arithmetic, is_not_null
 from driftline.plan.lifetimes import Coalescing, is_stretches, only_grows
 from driftline.plan.over import Over, OverColumn
 from driftline.plan.types import BOOLEAN, is_float
+
+if TYPE_CHECKING:
+    from driftline.engine import over
 
 Int64s = NDArray[np.int64]
 
@@ -235,11 +235,15 @@ class _Compiler:
         return self._after("retell", Retell(step.operator.schema), step)
 
     def _coalesce(self, node: nodes.Coalesce) -> Step:
+        from driftline.engine.coalesce import Coalesce
+
         schema = node.schema.arrow
         operator = Coalesce(schema) if node.part == "stretches" else Edges(schema, node.part)
         return self._after(node.label(), operator, self.step(node.input))
 
     def _final(self, node: nodes.Final) -> Step:
+        from driftline.engine.finals import Finals
+
         if node.window_end is not None and self.level is Level.PERFECT:
             raise PlanError("final answers about windows need emit=ordered or emit=eager")
         operator = Finals(node.schema.arrow, node.window_end)
@@ -268,6 +272,8 @@ class _Compiler:
         return self._renamed(self._after("explode", operator, exploded), node.schema.arrow)
 
     def _join(self, node: nodes.Join) -> Step:
+        from driftline.engine.join import Join
+
         both = (node.left.schema + node.right.schema).arrow
         width = len(node.left.schema)
         left = pa.schema([both.field(place) for place in range(width)])
@@ -373,6 +379,8 @@ class _Compiler:
         return self._after("group by", operator, source)
 
     def _over(self, node: Over) -> Step:
+        from driftline.engine import over
+
         source = self.step(node.input)
         own = source.operator.schema
         columns, named = _naming(own)
@@ -433,6 +441,8 @@ def _naming(own: pa.Schema) -> tuple[dict[str, Expression], Callable[[Expression
 
 
 def _over_column(column: OverColumn, named: Callable[[Expression], str]) -> over.OverColumn:
+    from driftline.engine import over
+
     frame = over.Frame(column.frame.unit, column.frame.start, column.frame.end)
     made = over.OverColumn(column.name, column.value.type, frame)
     if column.nth is not None:

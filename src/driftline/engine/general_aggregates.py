@@ -42,6 +42,8 @@ Int64s = NDArray[np.int64]
 class GeneralGroupBy(SnapshotOperator):
     """`keys` are columns of the input; so are the arguments of the aggregates."""
 
+    adds_up = True
+
     def __init__(
         self, schema: pa.Schema, keys: list[str], aggregates: list[Aggregate], level: Level
     ) -> None:

@@ -1,12 +1,9 @@
-"""Who nets: an operator need not, if its output goes only to such as net themselves, or add up
-what they get."""
+"""Consolidation where it is needed: an operator skips it if every consumer of its output
+consolidates, or adds up what it receives."""
 
 from __future__ import annotations
 
-from driftline.engine.additive import AdditiveOperator
-from driftline.engine.general_aggregates import GeneralGroupBy
 from driftline.engine.graph import Graph
-from driftline.engine.join import Join
 from driftline.engine.project import Project
 
 
@@ -16,9 +13,9 @@ def net_where_needed(graph: Graph) -> None:
     indifferent: set[int] = set()  # the steps to which it is all one whether their input is netted
     for step in reversed(graph.steps):
         operator, targets = step.operator, [id(target) for target, _ in step.outputs]
-        if isinstance(operator, (AdditiveOperator, GeneralGroupBy)):
+        if operator.adds_up:
             indifferent.add(id(step))
-        elif isinstance(operator, (Project, Join)):
+        elif isinstance(operator, Project) or operator.nets:
             needless = bool(targets) and id(step) not in said and indifferent.issuperset(targets)
             if isinstance(operator, Project) and (operator.nets or needless):
                 indifferent.add(id(step))

@@ -66,6 +66,8 @@ class Operator(ABC):
 
     ports = 1
     keeps_watermark = False  # whether `process` itself says how far the output has come
+    adds_up = False  # whether it adds up what it receives, consolidated or not
+    nets = False  # whether it consolidates its output
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema

@@ -1,31 +1,80 @@
-"""Numba's `njit`, with a cache on disk that several processes can fill at the same time.
+"""Numba's `njit`, with a cache on disk that several processes can fill at the same time, and from
+which kernels are loaded quickly.
 
-Numba picks the name of a new file in its cache by what the index holds. Two processes that compile
-different forms of one function at the same moment pick the same name, and the index of the one can
-come to point to the code of the other. So the step from reading the index to writing it is done
-under a lock.
+**Saving.** Numba picks the name of a new file in its cache by what the index holds. Two processes
+that compile different forms of one function at the same moment pick the same name, and the index of
+the one can come to point to the code of the other. So the step from reading the index to writing it
+is done under a lock.
+
+**Loading.** Before Numba loads a kernel from its cache it imports all that it would need to compile
+one, and it parses the kernel's bitcode, which only a kernel that is compiled later and calls this
+one needs. A short command spends a third of its time on that. Here a cached kernel is loaded as
+machine code alone; the compiler is imported, and bitcode parsed, when something is compiled.
+
+This uses parts of Numba that are not public: pyproject.toml pins its version.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
+import llvmlite.binding as llvm
 from numba import njit
-from numba.core.caching import IndexDataCacheFile
+from numba.core import event
+from numba.core.caching import Cache, CompileResultCacheImpl, IndexDataCacheFile
+from numba.core.codegen import CPUCodeLibrary
+from numba.core.runtime.nrt import rtsys
 
 try:
     import fcntl
 except ImportError:  # not on this system: processes have to take turns by themselves
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["in_place", "njit"]
+__all__ = ["announce_compilation", "in_place", "njit"]
+
+COMPILING = "driftline: compiling what is used for the first time, up to a minute in all …"
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
-_cache: Any = IndexDataCacheFile
-_save: Any = _cache.save
+
+def in_place(function: _Kernel) -> _Kernel:
+    """`njit` for a kernel that makes no arrays, but works on those it is given. It does not count
+    references to them, which can cost a short kernel more than its work."""
+    options: Any = {"cache": True, "nogil": True, "_nrt": False}
+    compiled: _Kernel = njit(**options)(function)
+    return compiled
+
+
+class _Announcing(event.Listener):
+    def __init__(self) -> None:
+        self.to: TextIO | None = None
+
+    def on_start(self, event: Any) -> None:
+        if self.to is not None:
+            print(COMPILING, file=self.to, flush=True)
+            self.to = None
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+_announcing = _Announcing()
+event.register("numba:compile", _announcing)  # type: ignore[no-untyped-call]
+
+
+def announce_compilation(to: TextIO) -> None:
+    """Print a line when a kernel that is not in the cache has to be compiled."""
+    _announcing.to = to
+
+
+_cache_file: Any = IndexDataCacheFile
+_cache: Any = Cache
+_results: Any = CompileResultCacheImpl
+_library: Any = CPUCodeLibrary
+_save, _rebuild = _cache_file.save, _results.rebuild
+_unserialize, _module_for_linking = _library._unserialize, _library._get_module_for_linking
 
 
 def _save_in_turn(self: Any, key: Any, data: Any) -> None:
@@ -37,13 +86,46 @@ def _save_in_turn(self: Any, key: Any, data: Any) -> None:
         _save(self, key, data)
 
 
-if _save.__name__ != _save_in_turn.__name__:
-    _cache.save = _save_in_turn
+def _load_without_compiler(self: Any, signature: Any, context: Any) -> Any:
+    rtsys.initialize(context)
+    with self._guard_against_spurious_io_errors():
+        return self._load_overload(signature, context)
 
 
-def in_place(function: _Kernel) -> _Kernel:
-    """`njit` for a kernel that makes no arrays, but works on those it is given. It does not count
-    references to them, which can cost a short kernel more than its work."""
-    options: Any = {"cache": True, "nogil": True, "_nrt": False}
-    compiled: _Kernel = njit(**options)(function)
-    return compiled
+def _rebuild_by_names(self: Any, context: Any, payload: Any) -> Any:
+    """The engine looks only for symbols it has heard of, which it would hear from the bitcode."""
+    function = payload[1]
+    context.codegen()._engine._defined_symbols |= {
+        function.llvm_func_name,
+        function.llvm_cpython_wrapper_name,
+        function.llvm_cfunc_wrapper_name,
+    }
+    return _rebuild(self, context, payload)
+
+
+def _unserialize_machine_code(cls: Any, codegen: Any, state: Any) -> Any:
+    name, kind, data = state
+    if kind != "object":
+        return _unserialize(codegen, state)
+    library = codegen.create_library(name)
+    library.enable_object_caching()
+    object_code, library.unparsed_bitcode = data
+    library._set_compiled_object(object_code)
+    library._finalize_final_module()
+    return library
+
+
+def _parse_for_linking(self: Any) -> Any:
+    bitcode = getattr(self, "unparsed_bitcode", None)
+    if bitcode is not None and self._shared_module is None:
+        self._shared_module = llvm.parse_bitcode(bitcode)
+        self._codegen._engine._load_defined_symbols(self._shared_module)
+    return _module_for_linking(self)
+
+
+if _save.__name__ != _save_in_turn.__name__:  # the module may be loaded twice
+    _cache_file.save = _save_in_turn
+    _cache.load_overload = _load_without_compiler
+    _results.rebuild = _rebuild_by_names
+    _library._unserialize = classmethod(_unserialize_machine_code)
+    _library._get_module_for_linking = _parse_for_linking

@@ -1,0 +1,186 @@
+"""`driftline prepare`: compiles the kernels before they are needed.
+
+Numba compiles a kernel when it is first called with arguments of some types, and keeps it in a
+cache beside the package. After an install that makes the first queries slow: this command runs
+small queries that have every operator between them, over inputs of every format.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from driftline.cli.errors import Problem
+
+STREAMS = """
+CREATE STREAM t (k BIGINT, s STRING, n INT, x DOUBLE, d DECIMAL(10, 2), b BOOLEAN, day DATE);
+CREATE STREAM u (k BIGINT, s STRING, n INT, x DOUBLE, d DECIMAL(10, 2), b BOOLEAN, day DATE);
+"""
+RECORDS = """
+CREATE STREAM r (at TIMESTAMP, k BIGINT, s STRING, n INT, x DOUBLE, d DECIMAL(10, 2), b BOOLEAN,
+                 day DATE) WITH (time = 'at'{timing});
+"""
+TIMINGS = (
+    "",
+    ", disorder = '5s'",
+    ", disorder = '5s', source = 's', skew = '5s'",
+    ", disorder = '5s', source = 's', latency = '5s', timeout = '5s'",
+)
+SUMS = "count(*) AS c, count(x) AS cx, sum(n) AS sn, sum(x) AS sx, avg(n) AS an, avg(x) AS ax"
+TOPS = "min(n) AS mn, max(n) AS xn, min(x) AS mx, max(x) AS xx, min(s) AS ms, max(k) AS xk"
+OTHERS = (
+    "sum(d) AS sd, avg(d) AS ad, stddev(x) AS dx, variance(n) AS vn, median(x) AS m, "
+    "first(s) AS f, last(n) AS l, count(DISTINCT n) AS cd, collect_list(s) AS cl, max(d) AS xd, "
+    "bool_or(b) AS o, percentile(x, 0.9) AS p, mode(s) AS mo"
+)
+OF_LOGS = (
+    "SELECT upper(s) AS t, n + 1 AS n, x / 2 AS x, d * 2 AS d FROM t [RANGE 5] WHERE n > 1 OR b;",
+    f"SELECT k, {SUMS} FROM t [RANGE 5] GROUP BY k;",
+    f"SELECT s, {TOPS} FROM t [RANGE 8 SLIDE 4] GROUP BY s;",
+    f"SELECT {SUMS}, {TOPS} FROM t;",
+    f"SELECT s, n, {OTHERS} FROM t GROUP BY s, n;",
+    "SELECT DISTINCT k, s FROM t; SELECT k, s FROM t INTERSECT SELECT k, s FROM u;",
+    "SELECT k FROM t EXCEPT ALL SELECT k FROM u; SELECT s FROM t UNION SELECT s FROM u;",
+    "SELECT t.k, t.s, u.x FROM t JOIN u ON t.k = u.k AND t.n <= u.n;",
+    "SELECT t.s, u.n FROM t [RANGE 5] JOIN u [RANGE 5] USING (s); SELECT t.k FROM t CROSS JOIN u;",
+    "SELECT t.k, u.s FROM t LEFT JOIN u ON t.k = u.k AND t.n <= u.n;",
+    "SELECT t.k, u.s FROM t FULL JOIN u ON t.s = u.s;",
+    "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k);",
+    "SELECT k FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.s = t.s);",
+    "SELECT k, c FROM (SELECT k, count(*) AS c FROM t [RANGE 3] GROUP BY k) [RANGE 4] WHERE c > 1;",
+    "SELECT s FROM t [FROM ve FOR 2]; SELECT k FROM t [NOW];",
+    "SELECT k, n FROM t ORDER BY n DESC, s LIMIT 2;",
+    "SELECT * FROM (SELECT k, n, rank() OVER (PARTITION BY k ORDER BY n) AS p FROM t) WHERE p < 3;",
+    "SELECT k, sum(n) OVER (PARTITION BY k ORDER BY n) AS r, "
+    "lag(s) OVER (PARTITION BY k ORDER BY n) AS l, "
+    "avg(x) OVER (PARTITION BY k ORDER BY n ROWS 2 PRECEDING) AS a FROM t;",
+    "SET emit = eager; SELECT s, sum(n) AS c FROM t GROUP BY s;",
+    "SET emit = perfect; SET block = inf; SELECT k, max(x) AS c FROM t [RANGE 5] GROUP BY k;",
+    "SET block = 2; SET remember = 9; SELECT s, count(*) AS c FROM t GROUP BY s;",
+)
+OF_RECORDS = (
+    f"SELECT k, {SUMS} FROM r [RANGE 10 SECONDS] GROUP BY k;",
+    f"SELECT s, {TOPS} FROM r [RANGE 20 SECONDS SLIDE 10 SECONDS] GROUP BY s;",
+    f"SELECT window_end, k, {SUMS} FROM TUMBLE(r, INTERVAL 10 SECONDS) GROUP BY window_end, k;",
+    "SELECT a.k, b.s FROM r [RANGE 5 SECONDS] a JOIN r [RANGE 5 SECONDS] b ON a.k = b.k;",
+)
+EVENTS, RECORDS_MADE, AT_ONCE = 60, 400, 2
+RECORD_FORMATS = ("csv", "jsonl", "parquet")
+
+
+def prepare() -> None:
+    """Run everything, in two processes: the work is the compiler's."""
+    with TemporaryDirectory(prefix="driftline-") as name:
+        folder = Path(name)
+        commands = _written(folder)
+        parts = [commands[start::AT_ONCE] for start in range(AT_ONCE)]
+        running = [_started(folder, part) for part in parts]
+        for process in running:
+            said = process.communicate()[0]
+            if process.returncode:
+                raise Problem(f"the kernels could not be prepared: {said.strip()}")
+
+
+def _started(folder: Path, commands: list[list[str]]) -> subprocess.Popen[str]:
+    run_all = [sys.executable, "-m", __name__, json.dumps(commands)]
+    return subprocess.Popen(
+        run_all, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def _run_here(commands: list[list[str]]) -> None:
+    from driftline.cli.main import main
+
+    for command in commands:
+        sys.argv = ["driftline", *command]
+        try:
+            main()
+        except SystemExit as end:
+            if end.code:
+                raise
+
+
+def _written(folder: Path) -> list[list[str]]:
+    """The inputs and scripts, as arguments of commands."""
+    random = Random(1)
+    (folder / "log.jsonl").write_text("\n".join(_log(random)) + "\n")
+    _write_records(folder, random)
+    commands = [["check", "log.jsonl"], ["history", "log.jsonl"]]
+    run = ["run", "--runner", "local", "--batch", "50", "--output"]
+    for number, queries in enumerate(OF_LOGS):
+        (folder / f"log{number}.sql").write_text(STREAMS + queries)
+        commands.append(
+            [*run, f"log{number}.out.jsonl", f"log{number}.sql", "--input", "log.jsonl"]
+        )
+    for number, queries in enumerate(OF_RECORDS):
+        timing = TIMINGS[number % len(TIMINGS)]
+        (folder / f"r{number}.sql").write_text(RECORDS.format(timing=timing) + queries)
+        for of in RECORD_FORMATS:
+            out = f"r{number}.out.{of}"
+            commands.append([*run, out, f"r{number}.sql", "--input", f"r=records.{of}"])
+    return commands
+
+
+def _row(random: Random) -> dict[str, object]:
+    return {
+        "k": random.randrange(4),
+        "s": random.choice(["a", "b", "a longer text than sixteen bytes"]),
+        "n": random.choice([1, 2, 3, None]),
+        "x": random.choice([0.5, 1.25, None]),
+        "d": random.choice(["1.25", "2.50"]),
+        "b": random.random() < 0.5,  # noqa: PLR2004
+        "day": "2024-05-01",
+    }
+
+
+def _log(random: Random) -> Iterator[str]:
+    """Inserts, some with an end, out of order; retracts; ctis."""
+    alive: list[dict[str, object]] = []
+    for now in range(EVENTS):
+        for stream in ("t", "u"):
+            vs = max(now - random.randrange(4), now // 10 * 10)
+            ve = random.choice([None, vs + 5])
+            event: dict[str, object] = {
+                "stream": stream,
+                "kind": "insert",
+                "vs": vs,
+                "ve": ve,
+                "row": _row(random),
+            }
+            yield json.dumps(event)
+            alive.append(event)
+        if now % 5 == 0:
+            taken = alive.pop()
+            yield json.dumps({**taken, "kind": "retract", "vn": taken["vs"]})
+        if now % 10 == 9:  # noqa: PLR2004
+            yield json.dumps({"stream": "t", "kind": "cti", "t": now + 1})
+            yield json.dumps({"stream": "u", "kind": "cti", "t": now + 1})
+
+
+def _write_records(folder: Path, random: Random) -> None:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    seconds = [max(0, now // 4 - random.randrange(5)) for now in range(RECORDS_MADE)]
+    rows = [
+        {"at": f"2024-05-01T09:{second // 60:02}:{second % 60:02}Z", **_row(random)}
+        for second in seconds
+    ]
+    (folder / "records.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = pa.Table.from_pylist(rows)
+    pyarrow.csv.write_csv(table, folder / "records.csv")
+    kinds = [
+        ("at", pa.timestamp("us", "UTC")), ("k", pa.int64()), ("s", pa.string()), ("n", pa.int32()),
+        ("x", pa.float64()), ("d", pa.decimal128(10, 2)), ("b", pa.bool_()), ("day", pa.date32()),
+    ]  # fmt: skip
+    pyarrow.parquet.write_table(table.cast(pa.schema(kinds)), folder / "records.parquet")
+
+
+if __name__ == "__main__":
+    _run_here(json.loads(sys.argv[1]))

@@ -1,0 +1,49 @@
+"""A quick start of a command that runs in this process alone.
+
+Arrow imports pandas at the first Python list it is given, to see whether it is a Series; Numba
+imports coverage, if it is installed, to see whether it measures. A command that is not given pandas
+objects spends a quarter of its time on that, for nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+
+class _Hiding(MetaPathFinder):
+    """Says of some modules that they are not installed."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        if name in self.names:
+            raise ModuleNotFoundError(f"{name} is not wanted here", name=name)
+
+
+@contextmanager
+def _hidden(*names: str) -> Iterator[None]:
+    hiding = _Hiding(names)
+    sys.meta_path.insert(0, hiding)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(hiding)
+
+
+def load_engine() -> None:
+    """Load Arrow and Numba so that they do without pandas and coverage in this process, unless
+    these are loaded already; what is compiled for the first time is announced."""
+    with _hidden("pandas", "coverage"):
+        import numba  # noqa: F401
+        import pyarrow as pa
+
+        if "pandas" not in sys.modules:
+            pa.array([0])  # Arrow looks for pandas once
+    from driftline.model.compiled import announce_compilation
+
+    announce_compilation(sys.__stderr__ or sys.stderr)
