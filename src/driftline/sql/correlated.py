@@ -78,18 +78,25 @@ class Untied:
 
 
 def untied(
-    query: exp.Expr, outer: Scope, names: Relations, bind: BindQuery, *, whole: bool = False
+    query: exp.Expr,
+    outer: Scope,
+    names: Relations,
+    bind: BindQuery,
+    *,
+    by_value: bool = False,
+    by_domain: bool = False,
 ) -> Untied | None:
     """A subquery about the rows of `outer` that stands alone; None if it does as it is written.
 
-    `whole`: its rows are those of a domain, whichever its ties are.
+    `by_value`: a row outside is tied to one value of the ties alone; `by_domain`: and that is there
+    for every row outside.
     """
     inside = unwrapped(query)
     if not isinstance(inside, exp.Select) or inside.args.get("from_") is None:
         return None
     if inside.args.get("with_") is not None:
         return None
-    return _Untying(inside.copy(), outer, names, bind).result(whole)
+    return _Untying(inside.copy(), outer, names, bind).result(by_value, by_domain)
 
 
 class _Untying:
@@ -101,7 +108,7 @@ class _Untying:
             self.inner = lateral(self.inner, each)
         self.given = {each.alias.lower() for each in query.expressions if each.alias}
 
-    def result(self, whole: bool) -> Untied | None:
+    def result(self, by_value: bool, by_domain: bool) -> Untied | None:
         where = self.query.args.get("where")
         parts: list[exp.Expr] = []
         if where is not None:
@@ -112,8 +119,8 @@ class _Untying:
         if not ties and not stray:
             return None
         keys = [self._key(part) for part in ties]
-        together = self._is_together()
-        if whole or stray or (together and None in keys):
+        together = by_value or self._is_together()
+        if by_domain or stray or (together and None in keys):
             return self._by_domain()
         own = [part for part in parts if all(part is not tie for tie in ties)]
         self.query.set("where", exp.Where(this=exp.and_(*own, copy=False)) if own else None)

@@ -29,7 +29,7 @@ from driftline.plan.expressions import (
 from driftline.plan.types import BIGINT, BOOLEAN, Field, Schema, quoted
 from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
-from driftline.sql.scope import OWN_COLUMN, Relations, Scope, walked
+from driftline.sql.scope import Relations, Scope, walked
 from driftline.sql.tables import BindQuery, condition_of, same_time
 
 Resolve = Callable[[exp.Expr, Schema], Expression]
@@ -122,27 +122,20 @@ def compared(
     names: Relations,
     bind: BindQuery,
     resolve: Resolve | None = None,
-) -> Callable[[nodes.Node], nodes.Node]:
-    """What keeps the rows for which a comparison with a subquery is true.
+) -> Callable[[nodes.Node], nodes.Node] | None:
+    """What keeps the rows for which a comparison with a subquery is true; None if it could be true
+    where the subquery has no row.
 
     `resolve` reads the comparison, if not over the rows of the scope (but over groups of them).
     """
     found = value_of(scope, query, names, bind)
-    read = resolve or scope.resolve
+    if not _is_null(found.default):
+        return None
     copy = node.copy()
     inner = compared_subquery(copy)
     assert inner is not None
-    if _is_null(found.default):
-        inner.replace(_column(VALUE))
-        return lambda rows: found.joined(rows, VALUE, "semi", read, copy)
-    name = f"{OWN_COLUMN}{len(scope.schema)}"
-    inner.replace(as_column(found, name))
-
-    def kept(rows: nodes.Node) -> nodes.Node:
-        condition = condition_of(read(copy, added(found, name)), node, "WHERE")
-        return nodes.Select(found.joined(rows, name, "left", read), condition)
-
-    return kept
+    inner.replace(_column(VALUE))
+    return lambda rows: found.joined(rows, VALUE, "semi", resolve or scope.resolve, copy)
 
 
 def as_column(value: Value, name: str) -> exp.Expr:
@@ -188,9 +181,24 @@ def _over_groups(
 
 
 def _is_first(plan: nodes.Node) -> bool:
+    """Whether it is the first row in an order, or the first after others."""
+    left_out = 0
     while isinstance(plan, (nodes.Project, nodes.Select, nodes.Alias)):
+        if isinstance(plan, nodes.Select) and isinstance(plan.input, nodes.Rank):
+            left_out = _left_out(plan.predicate, plan.input.name)
         plan = plan.input
-    return isinstance(plan, nodes.Rank) and plan.limit == 1 and plan.method == "row_number"
+    if not isinstance(plan, nodes.Rank) or plan.method != "row_number" or plan.limit is None:
+        return False
+    return plan.limit - left_out <= 1
+
+
+def _left_out(predicate: Expression, place: str | None) -> int:
+    """n of the condition that a place is greater than n."""
+    if isinstance(predicate, Call) and predicate.function == "greater":
+        column, least = predicate.args
+        if isinstance(column, Column) and column.name == place and isinstance(least, Literal):
+            return int(least.value)
+    return 0
 
 
 def _with(meaning: Mapping[str, Expression], value: Expression) -> Expression:

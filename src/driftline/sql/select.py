@@ -16,7 +16,7 @@ from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.types import Schema
 from driftline.plan.used import uses, uses_all
-from driftline.sql.correlated import conjuncts_of
+from driftline.sql.correlated import conjuncts_of, is_aggregate
 from driftline.sql.errors import refuse
 from driftline.sql.explode import lateral, of_select_list
 from driftline.sql.grammar import TEXT
@@ -26,6 +26,7 @@ from driftline.sql.order import limit_of, offset_of, order_item, top, unsupporte
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import OWN_COLUMN, Relations, is_star, replaced, starred, walked
+from driftline.sql.subqueries import Subqueries
 from driftline.sql.tables import BindQuery, bind_from, truth
 from driftline.sql.where import filtered
 
@@ -52,6 +53,7 @@ def bind_select(node: exp.Select, names: Relations, bind: BindQuery) -> nodes.No
 class _Select:
     def __init__(self, node: exp.Select, names: Relations, bind: BindQuery) -> None:
         self.node, self.names, self.bind = node, names, bind
+        self.groups: Groups | None = None
         unsupported_order(node)
         uses(node, *_CLAUSES, "hint")
         for hint in [node.args["hint"]] if node.args.get("hint") else ():
@@ -71,6 +73,8 @@ class _Select:
             self._hint_at_aliases(where.this)
             self.scope = filtered(self.scope, where.this, "WHERE", names, bind)
         self.scope, self.listed = of_select_list(self.scope, node.expressions)
+        self.late = Subqueries(self.scope, names, bind, self._over_groups)
+        self._take_subqueries_out()
         self.items = self._items()
         self.aliases = {
             item.name.lower(): item.node
@@ -131,6 +135,29 @@ class _Select:
 
     # The select list
 
+    def _take_subqueries_out(self) -> None:
+        """Subqueries of the select list become columns, of the rows or of the groups."""
+        if not any(map(_has_subquery, self.listed)):
+            return
+        for item in self.listed:
+            item.meta.setdefault(TEXT, item.sql("spark"))
+        grouped = any(self.node.args.get(key) is not None for key in ("group", "having"))
+        if grouped or any(map(is_aggregate, self.listed)):
+            self.listed = [self.late.taken_out(item) for item in self.listed]
+            return
+        found = Subqueries(self.scope, self.names, self.bind)
+        self.listed = [found.taken_out(item) for item in self.listed]
+        self.scope = self.scope.over(found.applied(self.scope.plan))
+
+    def _over_groups(self, node: exp.Expr, more: Schema) -> Expression:
+        assert self.groups is not None
+        return self.groups.over(self.scope.resolve(node, more), node)
+
+    @property
+    def _more(self) -> Schema:
+        """Columns that rows have besides those of FROM."""
+        return self.overs.fields + self.late.added
+
     def _items(self) -> list[Item]:
         items: list[Item] = []
         for node in self.listed:
@@ -169,9 +196,9 @@ class _Select:
         plain = self.overs.taken_out(self._with_aliases(node), alias)
         _refuse_subqueries(plain)
         if groups is None:
-            return self.scope.resolve(plain, self.overs.fields)
+            return self.scope.resolve(plain, self._more)
         plain = groups.marked(plain, self.scope.resolve)
-        return groups.over(self.scope.resolve(plain, self.overs.fields + groups.marks), plain)
+        return groups.over(self.scope.resolve(plain, self._more + groups.marks), plain)
 
     def _with_aliases(self, node: exp.Expr, first: bool = False) -> exp.Expr:
         """The expression with names of the select list written out; `first`: before columns."""
@@ -208,14 +235,15 @@ class _Select:
         values = [
             self.scope.resolve(
                 self.overs.taken_out(self._with_aliases(item.node.unalias()), _alias_of(item.node)),
-                self.overs.fields,
+                self._more,
             )
             for item in self.items
             if not item.star and not _has_subquery(item.node) and not _has_grouping(item.node)
         ]
         if group is None and having is None and not any(value.aggregates() for value in values):
             return None
-        groups = Groups(self.scope)
+        groups = self.groups = Groups(self.scope)
+        groups.filters.append(self.late.applied)
         if group is not None:
             self._add_keys(groups, group)
         if groups.sets is None:
@@ -286,8 +314,8 @@ class _Select:
             for each in item.star:
                 groups.add_key(each.value, each.name)
             return
-        value = self.scope.resolve(self._with_aliases(item.node.unalias()))
-        if not value.aggregates():
+        value = self.scope.resolve(self._with_aliases(item.node.unalias()), self.late.added)
+        if not value.aggregates() and not value.columns() & {*self.late.added.names}:
             groups.add_key(value, item.name)
 
     def _given_name(self, value: Expression) -> str | None:
@@ -299,7 +327,8 @@ class _Select:
                 continue
             if any(isinstance(part, exp.Window) for part in walked(item.node)):
                 continue
-            if self.scope.resolve(self._with_aliases(item.node.unalias())) == value:
+            inner = self._with_aliases(item.node.unalias())
+            if self.scope.resolve(inner, self.late.added) == value:
                 return item.name
         return None
 
@@ -312,20 +341,17 @@ class _Select:
             condition = groups.marked(self._with_aliases(having.this), self.scope.resolve)
             groups.having(self.scope.resolve(condition, groups.marks), condition)
             return
-
-        def over_groups(node: exp.Expr, more: Schema) -> Expression:
-            return groups.over(self.scope.resolve(node, more), node)
-
         for part in conjuncts_of(having.this):
             plain = self._with_aliases(part)
             query = compared_subquery(plain)
-            if query is None:
-                _refuse_subqueries(plain)
-                groups.having(self.scope.resolve(plain), plain)
+            keep = None
+            if query is not None:
+                keep = compared(self.scope, plain, query, self.names, self.bind, self._over_groups)
+            if keep is not None:
+                groups.filters.append(keep)
             else:
-                groups.filters.append(
-                    compared(self.scope, plain, query, self.names, self.bind, over_groups)
-                )
+                plain = self.late.taken_out(plain)
+                groups.having(self.scope.resolve(plain, self.late.added), plain)
 
     def _qualify(self, groups: Groups | None) -> Expression | None:
         """Which rows QUALIFY keeps, by their window functions."""
@@ -386,8 +412,8 @@ class _Select:
         _refuse_subqueries(plain)
         if groups is not None:
             plain = groups.marked(plain, self.scope.resolve)
-            return groups.over(self.scope.resolve(plain, self.overs.fields + groups.marks), plain)
-        value = self.scope.resolve(plain, self.overs.fields)
+            return groups.over(self.scope.resolve(plain, self._more + groups.marks), plain)
+        value = self.scope.resolve(plain, self._more)
         if value.aggregates():
             raise refuse("ORDER BY an aggregate needs GROUP BY", node)
         return value
@@ -436,7 +462,6 @@ def _refuse_subqueries(node: exp.Expr) -> None:
     for part in walked(node):
         if isinstance(part, (exp.Query, exp.Exists)):
             raise refuse(
-                "a subquery can be in FROM, or in WHERE as [NOT] EXISTS (…) or [NOT] IN (…): "
-                "join with it instead",
+                "a subquery cannot be in GROUP BY, ORDER BY or OVER (…): compute it in FROM",
                 part,
             )

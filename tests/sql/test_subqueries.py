@@ -1,0 +1,107 @@
+"""Subqueries anywhere in an expression, against DuckDB over the table of all rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import duckdb
+import pytest
+
+import driftline as dl
+
+STREAMS = "CREATE STREAM t (k INT, x INT); CREATE STREAM u (k INT, z INT);"
+
+
+def rows_of(random: Random) -> dict[str, list[tuple[int | None, int | None]]]:
+    def value() -> int | None:
+        return random.choice([None, 1, 2, 3, 4, 5])
+
+    return {name: [(value(), value()) for _ in range(14)] for name in "tu"}
+
+
+def answers(text: str, rows: dict[str, list[Any]], random: Random) -> Counter[Any]:
+    query = dl.sql(STREAMS + text)
+    inputs = {}
+    for name, source in query.plan.sources().items():
+        names = source.columns.names
+        events: list[Any] = [
+            dl.Insert(random.randrange(9), dl.INFINITY, dl.Row(dict(zip(names, row, strict=True))))
+            for row in rows[name]
+        ]
+        random.shuffle(events)
+        wrong = dl.Row(dict.fromkeys(names, 2))
+        events.insert(random.randrange(9), dl.Insert(3, dl.INFINITY, wrong))
+        inputs[name] = [*events, dl.Retract(3, dl.INFINITY, 3, wrong)]
+    history = query.run(inputs, batch=5).history().to_pylist()
+    return Counter(tuple(row.values())[2:] for row in history if row["ve"] is None)
+
+
+QUERIES = [
+    "SELECT k, x, (SELECT max(z) FROM u) AS m FROM t",
+    "SELECT k, x, (SELECT max(z) FROM u WHERE u.k = t.k) AS m FROM t",
+    "SELECT *, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t",
+    "SELECT * FROM t WHERE (SELECT count(*) FROM u WHERE u.k = t.k) < 2",
+    "SELECT * FROM t WHERE x > (SELECT count(*) FROM u WHERE z > 100)",
+    "SELECT * FROM t WHERE x >= (SELECT coalesce(sum(z), 0) FROM u WHERE u.k = t.k)",
+    "SELECT k, (SELECT count(*) FROM u WHERE u.z < t.x) AS n FROM t",
+    "SELECT k, (SELECT sum(z) FROM u WHERE u.z < t.x OR t.x IS NULL) AS n FROM t",
+    "SELECT k, (SELECT sum(z) FROM u WHERE u.k = t.k AND z < t.x) + 1 AS n FROM t",
+    "SELECT k, (SELECT sum(z + t.x) FROM u WHERE u.k = t.k) AS n FROM t",
+    "SELECT k, (SELECT z FROM u WHERE u.k = t.k ORDER BY z DESC NULLS LAST LIMIT 1) AS n FROM t",
+    "SELECT k, (SELECT z + 1 AS o FROM u WHERE u.k = t.k ORDER BY o NULLS FIRST LIMIT 1 OFFSET 1) "
+    "FROM t",
+    "SELECT * FROM t WHERE x = 1 OR EXISTS (SELECT * FROM u WHERE u.k = t.k)",
+    "SELECT * FROM t WHERE x = 1 OR NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND z > x)",
+    "SELECT * FROM t WHERE x = 1 OR k IN (SELECT z FROM u)",
+    "SELECT * FROM t WHERE NOT (x = 1 OR k IN (SELECT z FROM u))",
+    "SELECT * FROM t WHERE NOT (x = 1 OR k IN (SELECT z FROM u WHERE z IS NOT NULL))",
+    "SELECT k, k IN (SELECT z FROM u WHERE u.k = t.x) AS i FROM t",
+    "SELECT k, k NOT IN (SELECT z FROM u WHERE u.k = t.x), EXISTS (SELECT 1 FROM u) AS e FROM t",
+    "SELECT k, sum(x) AS s, (SELECT max(z) FROM u WHERE u.k = t.k) AS m FROM t GROUP BY k",
+    "SELECT k, sum(x) AS s, (SELECT count(*) FROM u) AS m FROM t GROUP BY k",
+    "SELECT k FROM t GROUP BY k HAVING count(*) > (SELECT count(*) FROM u WHERE u.k = t.k)",
+    "SELECT k FROM t GROUP BY k HAVING max(x) < (SELECT max(z) FROM u WHERE u.k = t.k) OR k = 1",
+    "SELECT * FROM t WHERE x > (SELECT avg(z) FROM u WHERE u.k = t.k) - 1 AND k < 5",
+    "SELECT * FROM t WHERE x > (SELECT avg(x) FROM t AS i WHERE i.k = t.k)",
+    "SELECT * FROM t WHERE x < (SELECT max(z) FROM u WHERE u.k = t.k HAVING count(*) > 1)",
+    "SELECT * FROM t WHERE (SELECT count(*) FROM u WHERE u.k = t.k HAVING count(*) <> 1) IS NULL",
+    "SELECT * FROM t WHERE x BETWEEN (SELECT min(z) FROM u) AND (SELECT max(z) - 1 FROM u)",
+    "SELECT * FROM t WHERE (k, x) IN (SELECT k, z FROM u)",
+    "SELECT * FROM t WHERE (k, x) NOT IN (SELECT k, z FROM u)",
+    "SELECT * FROM t WHERE (k, x) NOT IN (SELECT k, z FROM u WHERE z > 2 AND k > 1)",
+    "SELECT * FROM t WHERE k NOT IN (SELECT z FROM u WHERE u.k = t.x)",
+    "SELECT * FROM t WHERE k IN (SELECT max(z) FROM u WHERE u.k = t.k)",
+    "SELECT * FROM t WHERE k NOT IN (SELECT max(z) FROM u WHERE u.k = t.k)",
+    "SELECT k, k NOT IN (SELECT max(z) FROM u WHERE u.k = t.k) FROM t",
+    "SELECT * FROM t WHERE x NOT IN (SELECT count(*) FROM u WHERE z > 9)",
+    "SELECT * FROM t WHERE x IN (SELECT z + t.k FROM u)",
+    "SELECT * FROM t WHERE EXISTS (SELECT k FROM u WHERE z = x GROUP BY k)",
+    "SELECT * FROM t WHERE EXISTS (SELECT k FROM u GROUP BY k HAVING max(z) > x)",
+    "SELECT * FROM t WHERE EXISTS (SELECT count(*) FROM u WHERE u.k = t.k)",
+    "SELECT count(*) AS n, (SELECT count(*) FROM u) AS m FROM t",
+    "SELECT CASE WHEN x > (SELECT avg(z) FROM u) THEN 'a' ELSE 'b' END AS c FROM t",
+]
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, list[Any]]:
+    return rows_of(Random(4))
+
+
+@pytest.fixture(scope="module")
+def database(rows: dict[str, list[Any]]) -> Any:
+    made = duckdb.connect()
+    made.execute(STREAMS.replace("STREAM", "TABLE"))
+    for name, each in rows.items():
+        made.executemany(f"INSERT INTO {name} VALUES (?, ?)", each)
+    return made
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_the_end_of_the_streams_is_the_answer_for_the_tables(
+    text: str, rows: dict[str, list[Any]], database: Any
+) -> None:
+    expected = Counter(database.execute(text).fetchall())
+    assert answers(text, rows, Random(text)) == expected
