@@ -88,7 +88,7 @@ def test_settings_hold_for_what_follows() -> None:
 
 def test_order_without_limit_is_remarked_on() -> None:
     [note] = read_script("SELECT k\nFROM t ORDER BY k", RELATIONS).notes
-    assert note.startswith("line 2, column 17: ORDER BY without LIMIT has no effect")
+    assert note.startswith("line 2, column 8: ORDER BY without LIMIT has no effect")
 
 
 def test_duplicate_columns_of_a_join_have_their_tables_before_them() -> None:

@@ -113,10 +113,11 @@ def test_names_of_columns_without_one_are_as_written() -> None:
         ("SELECT DISTINCT k FROM t ORDER BY x LIMIT 1", "takes columns of the select list @ x L"),
         ("SELECT k FROM t ORDER BY map(k, x) LIMIT 1", "one cannot order by a MAP @ map("),
         ("SELECT DISTINCT ON (k) k FROM t", "DISTINCT ON is not supported @ SELECT"),
-        ("SELECT * EXCEPT (k) FROM t", "* EXCEPT is not supported @ *"),
+        ("SELECT * EXCEPT (j) FROM t", "* EXCEPT: there is no column j @ j)"),
+        ("SELECT * REPLACE (1 AS k) FROM t", "* REPLACE is not supported @ *"),
         (
             "SELECT k FROM t QUALIFY k = 'a'",
-            "QUALIFY is about window functions: use WHERE or HAVING @ k = 'a'",
+            "QUALIFY is about window functions: use WHERE or HAVING @ QUALIFY k",
         ),
         ("SELECT (SELECT z FROM u) FROM t", "if it gives one row @ SELECT z"),
         (

@@ -232,11 +232,17 @@ class _Resolver:
         return operators.logical("not", same)
 
     def between(self, node: exp.Between) -> Expression:
-        """`value BETWEEN low AND high`."""
+        """`value BETWEEN low AND high`; SYMMETRIC: whichever of both is the lower one."""
         value = self.resolve(node.this)
         low, high = self.resolve(node.args["low"]), self.resolve(node.args["high"])
-        above = operators.compare("greater_equal", value, low)
-        return operators.logical("and", above, operators.compare("less_equal", value, high))
+
+        def within(low: Expression, high: Expression) -> Expression:
+            above = operators.compare("greater_equal", value, low)
+            return operators.logical("and", above, operators.compare("less_equal", value, high))
+
+        if not node.args.get("symmetric"):
+            return within(low, high)
+        return operators.logical("or", within(low, high), within(high, low))
 
     def in_(self, node: exp.In) -> Expression:
         """`value IN (…)`."""
@@ -350,6 +356,8 @@ class _Resolver:
         uses(node, *_METHODS[type(node)][1:])
         if isinstance(node, exp.IgnoreNulls):
             return self.aggregate(node.this, filtered, ignore_nulls=True)
+        if isinstance(node, exp.RespectNulls):
+            return self.aggregate(node.this, filtered, ignore_nulls)
         if isinstance(node, exp.WithinGroup):
             return self.within_group(node, filtered)
         name = str(node.this).lower() if isinstance(node, exp.Anonymous) else "any"
@@ -508,6 +516,7 @@ _METHODS: dict[type, tuple[Any, ...]] = {
     exp.Any: (_Resolver.aggregate, "this"),
     exp.Filter: (_Resolver.filter_, "this", "expression"),
     exp.IgnoreNulls: (_Resolver.aggregate, "this"),
+    exp.RespectNulls: (_Resolver.aggregate, "this"),
     exp.WithinGroup: (_Resolver.aggregate, "this", "expression"),
     exp.Substring: (_Resolver.substring, "this", "start", "length"),
     exp.Trim: (_Resolver.trim, "this", "expression", "position"),

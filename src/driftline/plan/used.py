@@ -26,7 +26,6 @@ _WRITTEN = {
     "alias": "a name (AS …)",
     "db": "a name of several parts",
     "exclude": "EXCLUDE",
-    "limit_options": "WITH TIES or PERCENT",
     "materialized": "MATERIALIZED",
     "null_order": "NULLS FIRST or LAST",
     "on": "ON",

@@ -46,6 +46,19 @@ def _refused_statement(parser: Any) -> NoReturn:
     raise ExpressionError(message, start.line, start_column(start))
 
 
+def _with_place(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A clause of a query with the place where it begins."""
+
+    def parsed(parser: Any) -> Any:
+        start = parser._curr
+        key, clause = parse(parser)
+        if isinstance(clause, exp.Expr) and "line" not in clause.meta:
+            clause.update_positions(start)
+        return key, clause
+
+    return parsed
+
+
 class DriftlineSql(DriftlineSpark):
     """The dialect of scripts."""
 
@@ -60,6 +73,11 @@ class DriftlineSql(DriftlineSpark):
             TokenType.INSERT: lambda self: self._insert(),
             TokenType.SET: lambda self: self._setting(),
             TokenType.SEMICOLON: lambda self: exp.Semicolon(),
+        }
+
+        QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[[Any], Any]]] = {
+            token: _with_place(parse)
+            for token, parse in DriftlineSpark.Parser.QUERY_MODIFIER_PARSERS.items()
         }
 
         def refuse(self, message: str, token: Token | None = None) -> NoReturn:

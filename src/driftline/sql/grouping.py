@@ -17,6 +17,8 @@ from driftline.sql.overs import PREFIX
 from driftline.sql.scope import Scope, columns_in, walked
 from driftline.sql.tables import truth
 
+_ROWS = nodes.Named("$rows", aggregate("count", ()))
+"""What groups have that nothing is asked of."""
 GROUPING, GROUPING_ID = "grouping", "grouping_id"
 
 
@@ -89,10 +91,10 @@ class Groups:
         grouped: nodes.Node
         if self.sets is not None:
             grouped = self._several(self.sets, calls)
-        elif calls:
-            grouped = nodes.Aggregate(self.scope.plan, keys, calls)
-        else:
+        elif keys and not calls:
             grouped = nodes.Distinct(nodes.Project(self.scope.plan, keys))
+        else:
+            grouped = nodes.Aggregate(self.scope.plan, keys, calls or (_ROWS,))
         for keep in self.filters:
             grouped = keep(grouped)
         return grouped
@@ -101,7 +103,7 @@ class Groups:
         self, sets: Sequence[Collection[Expression]], calls: tuple[nodes.Named, ...]
     ) -> nodes.Node:
         """The groups of each set, with null for the keys that are not in it."""
-        calls = calls or (nodes.Named("$rows", aggregate("count", ())),)
+        calls = calls or (_ROWS,)
         parts: list[nodes.Node] = []
         for chosen in sets:
             keys = tuple(nodes.Named(n, key) for key, n in self.keys.items() if key in chosen)

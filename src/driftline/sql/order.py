@@ -32,17 +32,33 @@ def unsupported_order(node: Any) -> None:
 
 
 def limit_of(limit: exp.Expr | None, order: exp.Expr | None) -> int | None:
-    """How many rows LIMIT asks for; None if all."""
+    """How many rows LIMIT or FETCH FIRST asks for; None if all."""
     if limit is None:
         return None
     if isinstance(limit, exp.Fetch):
-        raise refuse("FETCH FIRST is written LIMIT here", limit)
-    uses(limit, "expression")
-    count = limit.expression
+        uses(limit, "direction", "count", "limit_options")
+        count = limit.args.get("count") or exp.Literal.number(1)
+    else:
+        uses(limit, "expression", "limit_options")
+        count = limit.expression
     if isinstance(count, (exp.Var, exp.Column)) and count.name.upper() == "ALL":
         uses(count, "this")
         return None
     return _whole("LIMIT", count, order)
+
+
+def has_ties(node: Any) -> bool:
+    """Whether rows that are equal in order to the last one of LIMIT or FETCH FIRST come, too."""
+    limit = node.args.get("limit")
+    options = limit.args.get("limit_options") if limit is not None else None
+    if options is None:
+        return False
+    if options.args.get("percent"):
+        raise refuse("a share of the rows (PERCENT) is not supported: say how many", limit)
+    uses(options, "rows", "with_ties")
+    if options.args.get("with_ties") and node.args.get("offset") is not None:
+        raise refuse("WITH TIES with OFFSET is not supported: use RANK() OVER (…)", limit)
+    return bool(options.args.get("with_ties"))
 
 
 def offset_of(node: Any, order: exp.Expr | None) -> int:
@@ -66,11 +82,15 @@ def _whole(word: str, count: exp.Expr, order: exp.Expr | None) -> int:
 
 
 def top(
-    plan: nodes.Node, order: tuple[nodes.OrderItem, ...], count: int | None, offset: int
+    plan: nodes.Node,
+    order: tuple[nodes.OrderItem, ...],
+    count: int | None,
+    offset: int,
+    ties: bool = False,
 ) -> nodes.Node:
     """The first rows in an order (None: all of them), without those before the offset."""
     if offset == 0:
-        return nodes.Rank(plan, (), order, name=None, limit=count)
+        return nodes.Rank(plan, (), order, "rank" if ties else "row_number", name=None, limit=count)
     last = None if count is None else offset + count
     ranked = nodes.Rank(plan, (), order, name=PLACE, limit=last)
     after = compare("greater", Column(PLACE, INT), Literal(offset, INT))

@@ -15,6 +15,7 @@ from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 from driftline.sql.order import (
     OTHER_ORDERS,
+    has_ties,
     limit_of,
     offset_of,
     order_item,
@@ -118,7 +119,7 @@ def _ordered(plan: nodes.Node, node: Any) -> nodes.Node:
         items.append(order_item(each, output.resolve(each.this)))
     if count is None and not offset:
         return plan
-    return top(plan, tuple(items), count, offset)
+    return top(plan, tuple(items), count, offset, has_ties(node))
 
 
 def _by_position(schema: Schema, number: exp.Literal) -> Column:

@@ -20,8 +20,6 @@ from driftline.sql.errors import at, refuse
 OWN_COLUMN = "$scalar"
 """How columns begin that a SELECT adds to its rows for itself: `*` leaves them out."""
 
-_STAR_PARTS = {"except_": "EXCEPT", "replace": "REPLACE", "rename": "RENAME"}
-
 
 class Relations:
     """The streams, views and CTEs that a query can read; inner ones hide outer ones."""
@@ -191,14 +189,25 @@ def is_star(node: exp.Expr) -> bool:
 def starred(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
     """The columns that `*` or `relation.*` in a select list stands for."""
     star = node.this if isinstance(node, exp.Column) else node
-    for key, word in _STAR_PARTS.items():
+    for key in ("replace", "rename"):
         if star.args.get(key):
-            raise refuse(f"* {word} is not supported: name the columns", node)
-    uses(star)
-    if star is node:
-        return scope.star()
-    uses(node, "this", "table")
-    return scope.star(node.args.get("table"))
+            raise refuse(f"* {key.upper()} is not supported: name the columns", node)
+    uses(star, "except_")
+    table = None
+    if star is not node:
+        uses(node, "this", "table")
+        table = node.args.get("table")
+    found = scope.star(table)
+    for left_out in star.args.get("except_") or ():
+        if isinstance(left_out, exp.Column):
+            uses(left_out, "this")
+        kept = [each for each in found if each.name.lower() != left_out.name.lower()]
+        if len(kept) == len(found):
+            raise refuse(f"* EXCEPT: there is no column {left_out.name}", left_out)
+        found = kept
+    if not found:
+        raise refuse("* EXCEPT leaves no column", node)
+    return found
 
 
 def _column(schema: Schema, each: Field) -> Column:

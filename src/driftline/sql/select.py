@@ -22,7 +22,7 @@ from driftline.sql.explode import lateral, of_select_list
 from driftline.sql.grammar import TEXT
 from driftline.sql.grouping import Groups, is_grouping
 from driftline.sql.grouping_sets import grouping_sets
-from driftline.sql.order import limit_of, offset_of, order_item, top, unsupported_order
+from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import OWN_COLUMN, Relations, is_star, replaced, starred, walked
@@ -127,7 +127,7 @@ class _Select:
             )
             for named, each in wanted
         )
-        plan = top(plan, items, count, offset)
+        plan = top(plan, items, count, offset, has_ties(self.node))
         if hidden:
             kept = (nodes.Named(each.name, Column(each.name, each.value.type)) for each in outputs)
             plan = nodes.Project(plan, tuple(kept))
@@ -177,6 +177,7 @@ class _Select:
         return (
             len(self.items) == 1
             and isinstance(self.items[0].node, exp.Star)
+            and not self.items[0].node.args.get("except_")
             and not self.scope.merged
             and not any(each.name.startswith(OWN_COLUMN) for each in self.scope.schema)
         )
@@ -256,6 +257,8 @@ class _Select:
         uses(group, "all", "expressions", "rollup", "cube", "grouping_sets")
         if group.args.get("all") is False:
             raise refuse("GROUP BY DISTINCT is not supported: name the sets you want", group)
+        if not any(group.args.values()):
+            raise refuse("GROUP BY needs a key, or () for one group of all rows", group)
         if group.args.get("all"):
             for item in self.items:
                 self._add_all(groups, item)
@@ -263,7 +266,10 @@ class _Select:
         several = grouping_sets(group)
         if several is None:
             for node in group.expressions:
-                self._add_key(groups, node)
+                if isinstance(node, exp.Tuple) and not node.expressions:
+                    uses(node)  # GROUP BY (): all rows
+                else:
+                    self._add_key(groups, node)
             return
         keys, sets = several
         known = {self._add_key(groups, node) for node in keys}

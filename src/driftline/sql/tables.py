@@ -17,7 +17,7 @@ from driftline.plan.types import BOOLEAN, VOID
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 from driftline.sql.explode import lateral
-from driftline.sql.scope import Merged, Relations, Scope
+from driftline.sql.scope import Merged, Relations, Scope, walked
 from driftline.sql.syntax import WindowTable
 from driftline.sql.windows import window, window_columns
 
@@ -140,6 +140,8 @@ class _Tables:
         if isinstance(node.this, (exp.Lateral, exp.Unnest)):
             return self.lateral(left, node, how)
         right = self.table(node.this)
+        if method == "NATURAL" or node.args.get("using"):
+            left, right = _with_name(left, "left"), _with_name(right, "right")
         _refuse_same_names(left, right, node.this)
         same_time(left.plan, right.plan, node.this)
         using, on = node.args.get("using"), node.args.get("on")
@@ -167,6 +169,9 @@ class _Tables:
     def condition(self, left: Scope, right: Scope, on: exp.Expr | None) -> Expression | None:
         if on is None:
             return None
+        for part in walked(on):
+            if isinstance(part, (exp.Query, exp.Exists)):
+                raise refuse("a subquery cannot be in ON: put it into WHERE", part)
         both = nodes.Join(left.plan, right.plan, "inner", None)
         value = left.beside(both, right).resolve(on)
         value = condition_of(value, on, "ON")
@@ -222,11 +227,18 @@ class _Tables:
                 raise refuse(f"USING: the column {name.name} is ambiguous on the {what} side", name)
         qualifier = found[0].qualifier
         if qualifier is None:
-            raise refuse(f"USING: give the {what} side a name (… AS name)", name)
+            raise refuse(f"USING: give the tables of the {what} side names (… AS name)", name)
         return exp.column(
             exp.to_identifier(found[0].name, quoted=True),
             exp.to_identifier(qualifier, quoted=True),
         )
+
+
+def _with_name(scope: Scope, side: str) -> Scope:
+    """A side of USING, whose columns need the name of a table."""
+    if scope.merged or any(each.qualifier for each in scope.schema):
+        return scope
+    return scope.over(nodes.Alias(scope.plan, f"${side}{len(scope.schema)}"))
 
 
 def _common(left: Scope, right: Scope) -> list[exp.Expr]:

@@ -165,7 +165,14 @@ def frame_of(window: exp.Window, order: tuple[OrderItem, ...], resolve: Resolve)
     spec = window.args.get("spec")
     if spec is None:
         return Frame("range", None, 0 if order else None)
-    uses(spec, "kind", "start", "start_side", "end", "end_side")
+    exclude = spec.args.get("exclude")
+    if exclude is not None:
+        if exclude.name.upper() != "NO OTHERS":
+            raise refuse(
+                f"EXCLUDE {exclude.name} is not supported: subtract the row's own value", window
+            )
+        uses(exclude, "this")
+    uses(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
     unit = str(spec.args.get("kind") or "").lower()
     if unit not in ("rows", "range"):
         raise refuse(f"a frame goes by ROWS or RANGE, not by {unit.upper()}", window)
