@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from bench import engine, event_logs, growth, held, holding, memory, spark, tables, time
+from bench import engine, event_logs, files, growth, held, holding, memory, spark, tables, time
 from bench.chart import draw
 
 
@@ -30,6 +30,7 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "growth": growth.measure,
     "memory": memory.measure,
     "logs": event_logs.measure,
+    "files": files.measure,
     "spark": spark.measure,
     "held": held.measure,
     "time": time.measure,

@@ -73,6 +73,18 @@ def _logs(part: Part) -> str:
     )
 
 
+def _files(part: Part) -> str:
+    columns = (
+        f"{part['events']:,} late events from", "Driftline, s", "after start-up, s", "DuckDB, s",
+        "after start-up ÷ DuckDB", "wrong results",
+    )  # fmt: skip
+    small = (
+        f"A run over six lines takes {part['six lines, CPU s']:.2f} s of CPU, "
+        f"{part['six lines, s']:.2f} s from start to end.\n"
+    )
+    return f"{_table(columns, part['rows'])}\n{small}"
+
+
 def _spark(part: Part) -> str:
     rows = []
     for row in part["rows"]:
@@ -134,6 +146,7 @@ _PARTS: dict[str, Callable[[Part], str]] = {
     "growth": _growth,
     "memory": _memory,
     "logs": _logs,
+    "files": _files,
     "spark": _spark,
     "held": _held,
     "time": _time,
