@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -132,3 +133,21 @@ def test_aggregates_have_no_value_for_a_row() -> None:
     rows = pa.table({"x": [1]})
     with pytest.raises(ExpressionError, match="a value of a group"):
         evaluate(parse_expression("sum(x) + 1", Schema.from_arrow(rows.schema)), rows)
+
+
+def test_in_a_long_list_is_looked_up() -> None:
+    floats = ", ".join(f"{number}.5D" for number in range(4_000))
+    columns = {"d": [0.5, -0.0, NAN, None, 7.0], "s": ["3999", "x", " 3", None, "0"]}
+    rows = pa.table(columns, pa.schema([("d", "double"), ("s", "str")]))
+    schema = Schema.from_arrow(rows.schema)
+
+    def looked_up(text: str) -> list[Any]:
+        return list(evaluate(parse_expression(text, schema), rows).to_pylist())
+
+    before = time.process_time()
+    assert looked_up(f"d IN ({floats}, 0.0D, CAST('NaN' AS DOUBLE))") == [True] * 3 + [None, False]
+    assert looked_up(f"d NOT IN ({floats}, NULL)") == [False, None, None, None, None]
+    integers = ", ".join(map(str, range(4_000)))
+    assert looked_up(f"TRY_CAST(s AS INT) IN ({integers})") == [True, None, True, None, True]
+    assert looked_up(f"CAST(length(s) AS TINYINT) IN ({integers})") == [True] * 3 + [None, True]
+    assert time.process_time() - before < 10

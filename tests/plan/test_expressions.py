@@ -356,3 +356,57 @@ def test_expressions_travel_between_processes() -> None:
     copy = pickle.loads(pickle.dumps(expression))
     assert copy == expression
     assert evaluate(copy, rows).to_pylist() == [True]
+
+
+_LONG = 1200
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        (" + ".join(["i"] * _LONG), _LONG),
+        (" + ".join(["p", "1L", "i"] * (_LONG // 3)), Decimal("1000.00")),
+        (" OR ".join(f"i = {number + 2}" for number in range(_LONG)), False),
+        (" AND ".join(f"10 / (i - {number + 2}) <> 1" for number in range(_LONG)), True),
+        (" || ".join(["s"] * _LONG), "a" * _LONG),
+        ("i" + "::BIGINT::INT" * (_LONG // 2), 1),
+        (f"concat({', '.join(['s'] * _LONG)})", "a" * _LONG),
+        (f"{'(' * 200}i{')' * 200}", 1),
+        (f"{'abs(' * 200}i{')' * 200}", 1),
+        (f"{'(i + ' * 200}i{')' * 200}", 201),
+        ("NOT " * 200 + "b", True),
+        ("CASE WHEN i = 2 THEN 0 ELSE " * 200 + "i" + " END" * 200, 1),
+    ],
+)
+def test_long_chains_and_deep_nests(text: str, result: object) -> None:
+    expression, same = parse(text), parse(text)
+    assert expression == same
+    assert hash(expression) == hash(same)
+    again = pickle.loads(pickle.dumps(expression))
+    assert again == expression
+    assert again.sql() == expression.sql()
+    assert again.transform(lambda part: part) is again
+    row = pa.table({"i": [1], "p": [Decimal("0.50")], "s": ["a"], "b": [True]})
+    row = row.cast(pa.schema([("i", INT), ("p", T.find("p")[0].type), ("s", "str"), ("b", "bool")]))
+    assert evaluate(again, row).to_pylist() == [result]
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        (f"{'(' * 5000}i{')' * 5000}", 201),
+        (f"i + {'abs(' * 5000}i{')' * 5000}", 808),
+        ("NOT " * 5000 + "b", 805),
+    ],
+)
+def test_what_is_nested_too_deeply_is_refused_at_its_place(text: str, column: int) -> None:
+    with pytest.raises(ExpressionError, match="nested more than 200 deep") as refused:
+        parse(text)
+    assert (refused.value.line, refused.value.column) == (1, column)
+
+
+def test_a_mistake_in_a_long_chain_has_its_place_and_a_short_message() -> None:
+    with pytest.raises(ExpressionError) as refused:
+        parse(" + ".join(["i"] * _LONG) + " + dt + ts")
+    assert refused.value.line == 1
+    assert len(str(refused.value)) < 1000

@@ -32,7 +32,14 @@ def test_carriage_returns_are_not_shown() -> None:
 
 def test_a_script_that_is_nested_too_deeply() -> None:
     error = refused(f"SELECT {'(' * 5000}x{')' * 5000} FROM t")
-    assert error.message == "the script is nested too deeply"
+    assert error.message.startswith("this is nested more than 200 deep")
+    assert (error.line, error.column) == (1, 208)
+
+
+def test_a_query_of_too_many_operators_on_one_another() -> None:
+    steps = ", ".join(f"c{n} AS (SELECT x + 1 AS x FROM c{n - 1})" for n in range(1, 600))
+    error = refused(f"WITH c0 AS (SELECT x FROM t), {steps} SELECT x FROM c599")
+    assert error.message.startswith("the query is more than 1000 operators deep")
 
 
 def test_no_text_no_caret() -> None:

@@ -31,6 +31,14 @@ def test_intersect_binds_tighter() -> None:
     assert plan(text) == K.union(L).intersect(K).plan
 
 
+def test_a_long_chain_of_unions_is_a_tree_of_little_depth() -> None:
+    many = plan(" UNION ALL ".join(["SELECT k FROM t", "SELECT k FROM u"] * 500))
+    assert max(len(line) - len(line.lstrip("│├└─ ")) for line in many.tree().split("\n")) < 45
+    three = "SELECT k FROM t UNION ALL SELECT k FROM u UNION SELECT k FROM u UNION ALL {}"
+    assert plan(three.format("SELECT k FROM t")) == K.union(L).union(L).distinct().union(K).plan
+    assert plan(three.format("SELECT x FROM t")).schema.fields[0].type == "int64"
+
+
 def test_both_sides_get_the_wider_type() -> None:
     widened = plan("SELECT x FROM t UNION ALL SELECT y FROM t")
     assert widened == T.select("x").select("CAST(x AS BIGINT) AS x").union(T.select("y")).plan

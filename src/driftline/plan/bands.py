@@ -112,18 +112,22 @@ def _between(one: Expression, other: Expression, times: Mapping[str, Line]) -> L
 
 
 def _line(value: Expression, times: Mapping[str, Line]) -> Line | None:
-    match value:
-        case Column(name=name) if _is_exact(value.type):
-            return times.get(name)
-        case Literal(value=int() as number) if not isinstance(number, bool):
-            return (0, 0, number) if _is_exact(value.type) else None
-        case Cast(value=inner) if pa.types.is_integer(value.type):
-            return _line(inner, times) if pa.types.is_integer(inner.type) else None
-        case Call(function="negate", args=(inner,)):
-            return _sum((0, 0, 0), _line(inner, times), -1)
-        case Call(function=function, args=(one, other)) if function in _SIGNS:
-            return _sum(_line(one, times), _line(other, times), _SIGNS[function])
-    return None
+    def line(part: Expression, lines: list[Line | None]) -> Line | None:
+        match part:
+            case Column(name=name) if _is_exact(part.type):
+                return times.get(name)
+            case Literal(value=int() as number) if not isinstance(number, bool):
+                return (0, 0, number) if _is_exact(part.type) else None
+            case Cast(value=inner) if pa.types.is_integer(part.type):
+                return lines[0] if pa.types.is_integer(inner.type) else None
+            case Call(function="negate"):
+                return _sum((0, 0, 0), lines[0], -1)
+            case Call(function=function) if function in _SIGNS:
+                return _sum(lines[0], lines[1], _SIGNS[function])
+        return None
+
+    found: Line | None = value.fold(line)
+    return found
 
 
 def _is_exact(kind: pa.DataType) -> bool:

@@ -10,11 +10,15 @@ from driftline.plan.types import BOOLEAN
 
 def conjuncts(condition: Expression | None) -> list[Expression]:
     """The parts that must all be true."""
-    if condition is None:
-        return []
-    if isinstance(condition, Call) and condition.function == "and":
-        return [part for child in condition.args for part in conjuncts(child)]
-    return [condition]
+    found: list[Expression] = []
+    waiting = [] if condition is None else [condition]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Call) and part.function == "and":
+            waiting.extend(reversed(part.args))
+        else:
+            found.append(part)
+    return found
 
 
 def together(parts: list[Expression]) -> Expression | None:
@@ -39,20 +43,21 @@ def equality(
 
 def linear_form(value: Expression) -> tuple[int, int, int] | None:
     """(a, b, c) such that the value is a · vs + b · ve + c, if it is of that form with b >= 0."""
-    form = _linear(value)
+    form: tuple[int, int, int] | None = value.fold(_linear)
     return form if form is not None and form[1] >= 0 else None
 
 
-def _linear(value: Expression) -> tuple[int, int, int] | None:
+def _linear(
+    value: Expression, forms: list[tuple[int, int, int] | None]
+) -> tuple[int, int, int] | None:
     if isinstance(value, Cast):
-        return _linear(value.value)
+        return forms[0]
     if isinstance(value, Column):
         return {"vs": (1, 0, 0), "ve": (0, 1, 0)}.get(value.name.lower())
     if isinstance(value, Literal):
         return (0, 0, value.value) if isinstance(value.value, int) else None
     if not isinstance(value, Call):
         return None
-    forms = [_linear(arg) for arg in value.args]
     if any(form is None for form in forms):
         return None
     known = [form for form in forms if form is not None]

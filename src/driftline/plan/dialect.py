@@ -18,10 +18,18 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
+from driftline.plan.depth import make_room
 from driftline.plan.errors import ExpressionError
 
+DEEPEST = 200
+"""How many brackets, CASEs and signs may be inside one another."""
+_CALLS_A_LEVEL = 50
+"""The parser's calls, at most, for each of them."""
+_OPENS = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
+_CLOSES = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
+_SIGNS = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
 _COMPARISONS: dict[TokenType, type[exp.Binary]] = {
     TokenType.EQ: exp.EQ,
     TokenType.NEQ: exp.NEQ,
@@ -60,6 +68,10 @@ class DriftlineSpark(Spark):
             **SparkParser.TERM,
             TokenType.DPIPE: exp.DPipe,
         }
+
+        def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
+            _check_nesting(raw_tokens)
+            return super()._parse(parse_method, raw_tokens, sql)
 
         def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
             # array(NULL) is a call, though ARRAY and NULL are also names of types.
@@ -118,6 +130,27 @@ class DriftlineSpark(Spark):
         """A doubled quote in a text is that quote."""
 
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+
+def _check_nesting(tokens: list[Token]) -> None:
+    """An error at the bracket, CASE or sign that is inside too many others."""
+    depth = signs = 0
+    for token in tokens:
+        kind = token.token_type
+        signs = signs + 1 if kind in _SIGNS else 0
+        if kind in _OPENS:
+            depth += 1
+        elif kind in _CLOSES and depth > 0:
+            depth -= 1
+        if depth + max(signs - 1, 0) > DEEPEST:  # one may stand between two operands
+            column = token.col - (token.end - token.start)
+            raise ExpressionError(
+                f"this is nested more than {DEEPEST} deep: take parts out, into columns of a "
+                "subquery or into views",
+                token.line,
+                column,
+            )
+    make_room(DEEPEST * _CALLS_A_LEVEL)
 
 
 def parse_sql(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:

@@ -22,6 +22,7 @@ class Explode(nodes._OneInput):
     qualifier: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         kinds = self._kinds()
         if self.names and len(self.names) != len(kinds):
             what = ", ".join(name for name, _ in kinds)

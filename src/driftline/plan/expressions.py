@@ -8,10 +8,14 @@ thing from the same columns in the same way. `driftline.plan.resolver` makes the
 >>> from driftline.plan.types import INT
 >>> Call("add", (Column("a", INT), Literal(1, INT)), INT).sql()
 '(a + 1)'
+
+A tree may be thousands of operands deep (`x + x + …`), so nothing here recurses: trees are walked
+with a stack of their own, and what is known of a part (its hash, its height) is kept with it.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -77,10 +81,17 @@ _TEMPLATES = {
 }
 """The canonical names that SQL writes in a form of their own."""
 
+EXPANDING = frozenset(["repeat", "lpad", "rpad", "space", "sequence", "array_repeat"])
+"""The functions whose result may be as long as an argument says."""
+
 _WITH_UNIT = ("timestampadd", "timestampdiff")
+_SHOWN = 200
+"""So much of an expression is shown in a message."""
+_PICKLED_WHOLE = 20
+"""The height up to which a tree is pickled as it is; higher ones as a list of their parts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Expression:
     """The base of all expressions. Each has a `type`, an Arrow type (`driftline.plan.types`)."""
 
@@ -100,13 +111,81 @@ class Expression:
 
     def sql(self) -> str:
         """Spark SQL text that means this expression."""
+        text: str = self.fold(lambda part, texts: part.written(texts))
+        return text
+
+    def brief(self) -> str:
+        """Its text, or the start of it, for a message."""
+        text = self.sql()
+        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+    def written(self, texts: list[str]) -> str:
+        """Its text, given those of its children."""
         raise NotImplementedError
+
+    def fold(self, combine: Callable[[Expression, list[Any]], Any]) -> Any:
+        """What `combine` makes of each part and the results of its children, from the leaves up."""
+        waiting: list[tuple[Expression, bool]] = [(self, False)]
+        results: list[Any] = []
+        while waiting:
+            part, ready = waiting.pop()
+            children = part.children
+            if children and not ready:
+                waiting.append((part, True))
+                waiting.extend((child, False) for child in reversed(children))
+                continue
+            first = len(results) - len(children)
+            results[first:] = [combine(part, results[first:])]
+        return results[0]
 
     def walk(self) -> Iterator[Expression]:
         """This expression and all below it, from the top."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        waiting: list[Expression] = [self]
+        while waiting:
+            part = waiting.pop()
+            yield part
+            waiting.extend(reversed(part.children))
+
+    @property
+    def height(self) -> int:
+        """How many levels of operands are below it."""
+        number: int = self.__dict__["_height"]
+        return number
+
+    def __post_init__(self) -> None:
+        heights = (child.height for child in self.children)
+        self.__dict__["_height"] = 1 + max(heights, default=-1)
+
+    def own(self) -> tuple[Any, ...]:
+        """What it is apart from its children: two parts are the same if this and those are."""
+        raise NotImplementedError
+
+    def __hash__(self) -> int:
+        waiting: list[Expression] = [self]
+        while waiting:
+            part = waiting[-1]
+            unknown = [child for child in part.children if "_hash" not in child.__dict__]
+            if unknown and "_hash" not in part.__dict__:
+                waiting += unknown
+                continue
+            waiting.pop()
+            known = (child.__dict__["_hash"] for child in part.children)
+            part.__dict__.setdefault("_hash", hash((type(part), *part.own(), *known)))
+        number: int = self.__dict__["_hash"]
+        return number
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Expression):
+            return NotImplemented
+        waiting: list[tuple[Expression, Expression]] = [(self, other)]
+        while waiting:
+            one, two = waiting.pop()
+            if one is two:
+                continue
+            if type(one) is not type(two) or hash(one) != hash(two) or one.own() != two.own():
+                return False
+            waiting.extend(zip(one.children, two.children, strict=True))
+        return True
 
     def columns(self) -> frozenset[str]:
         """The names of the columns it reads."""
@@ -114,9 +193,13 @@ class Expression:
 
     def transform(self, change: Callable[[Expression], Expression]) -> Expression:
         """The expression with `change` applied to each of its parts, from the leaves up."""
-        children = self.children
-        changed = tuple(child.transform(change) for child in children)
-        return change(self if changed == children else self.with_children(changed))
+
+        def changed(part: Expression, children: list[Expression]) -> Expression:
+            same = all(map(operator.is_, children, part.children))
+            return change(part if same else part.with_children(tuple(children)))
+
+        result: Expression = self.fold(changed)
+        return result
 
     def aggregates(self) -> tuple[AggregateCall, ...]:
         """The aggregate calls in it, each once, in the order they are written."""
@@ -130,8 +213,35 @@ class Expression:
         # What others keep with an expression (its compiled form) stays in this process.
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
-@dataclass(frozen=True)
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.height <= _PICKLED_WHOLE:
+            return super().__reduce_ex__(protocol)
+        parts: list[Expression] = []
+
+        def number(part: Expression, children: list[int]) -> int:
+            places = tuple(Column(str(child), part.type) for child in children)
+            parts.append(part.with_children(places) if children else part)
+            return len(parts) - 1
+
+        self.fold(number)
+        return _from_parts, (parts,)
+
+
+def _from_parts(parts: list[Expression]) -> Expression:
+    """The tree of which these are the parts: the children of each are the numbers of others."""
+    built: list[Expression] = []
+    for part in parts:
+        places = part.children
+        children = tuple(built[int(place.name)] for place in places if isinstance(place, Column))
+        built.append(part.with_children(children) if places else part)
+    return built[-1]
+
+
+@dataclass(frozen=True, eq=False)
 class Column(Expression):
     """The value of a column; `name` is the name of the Arrow column that holds it."""
 
@@ -144,7 +254,11 @@ class Column(Expression):
         """The type of the column."""
         return self.kind
 
-    def sql(self) -> str:
+    def own(self) -> tuple[Any, ...]:
+        """Its name and type."""
+        return self.name, self.kind, self.qualifier
+
+    def written(self, texts: list[str]) -> str:
         """Its name, with the relation's where the name alone was not unique."""
         if self.qualifier and self.name.startswith(f"{quoted(self.qualifier)}."):
             return self.name
@@ -167,24 +281,16 @@ class Literal(Expression):
         """The type of the constant."""
         return self.kind
 
-    def sql(self) -> str:
+    def written(self, texts: list[str]) -> str:
         """The constant with its type, such as `10L` or `DATE '2024-05-01'`."""
         return literal_sql(self.value, self.kind, self.unit)
 
-    # 0.0 and -0.0 are different constants, though they compare as equal.
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Literal):
-            return NotImplemented
-        return self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self) -> tuple[str, DataType, str | None]:
+    def own(self) -> tuple[Any, ...]:
+        """Its value, as it is written: 0.0 and -0.0 are different constants, though equal."""
         return repr(self.value), self.kind, self.unit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Call(Expression):
     """A function or operator, by its canonical name, with arguments of the types it takes."""
 
@@ -206,9 +312,12 @@ class Call(Expression):
         """The same call with other arguments."""
         return replace(self, args=children)
 
-    def sql(self) -> str:
+    def own(self) -> tuple[Any, ...]:
+        """The function."""
+        return self.function, self.kind, len(self.args)
+
+    def written(self, texts: list[str]) -> str:
         """The operator with its operands in brackets, or the call."""
-        texts = [arg.sql() for arg in self.args]
         if self.function in OPERATORS:
             return f"({texts[0]} {OPERATORS[self.function]} {texts[1]})"
         if self.function == "negate" and isinstance(self.args[0], Literal):
@@ -218,7 +327,7 @@ class Call(Expression):
         if self.function == "in":
             return f"({texts[0]} IN ({', '.join(texts[1:])}))"
         if self.function in _WITH_UNIT:
-            texts[0] = texts[0].strip("'")
+            texts = [texts[0].strip("'"), *texts[1:]]
         name = self.function
         if name.startswith("try_") and name[4:] in OPERATORS:
             sign = OPERATORS[name[4:]]
@@ -228,7 +337,7 @@ class Call(Expression):
         return f"{name}({', '.join(texts)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FieldAccess(Expression):
     """A field of a struct, by its position."""
 
@@ -249,13 +358,16 @@ class FieldAccess(Expression):
         """The same field of another struct."""
         return replace(self, value=children[0])
 
-    def sql(self) -> str:
+    def own(self) -> tuple[Any, ...]:
+        """Which field."""
+        return (self.index,)
+
+    def written(self, texts: list[str]) -> str:
         """`struct.field`."""
-        text = self.value.sql()
-        return f"{text}.{quoted(self.value.type.field(self.index).name)}"
+        return f"{texts[0]}.{quoted(self.value.type.field(self.index).name)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cast(Expression):
     """A value turned into another type; `lenient` (TRY_CAST) gives null where CAST would fail."""
 
@@ -277,13 +389,17 @@ class Cast(Expression):
         """The same cast of another value."""
         return replace(self, value=children[0])
 
-    def sql(self) -> str:
+    def own(self) -> tuple[Any, ...]:
+        """The type."""
+        return self.kind, self.lenient
+
+    def written(self, texts: list[str]) -> str:
         """`CAST(value AS type)`."""
         name = "TRY_CAST" if self.lenient else "CAST"
-        return f"{name}({self.value.sql()} AS {type_name(self.kind)})"
+        return f"{name}({texts[0]} AS {type_name(self.kind)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case(Expression):
     """The value of the first branch whose condition is true. A branch is evaluated only for the
     rows that take it.
@@ -308,13 +424,18 @@ class Case(Expression):
         pairs = tuple(zip(children[:-1:2], children[1:-1:2], strict=True))
         return replace(self, branches=pairs, otherwise=children[-1])
 
-    def sql(self) -> str:
+    def own(self) -> tuple[Any, ...]:
+        """The type, and how many branches there are."""
+        return self.kind, len(self.branches)
+
+    def written(self, texts: list[str]) -> str:
         """`CASE WHEN … THEN … ELSE … END`."""
-        whens = (f"WHEN {when.sql()} THEN {then.sql()}" for when, then in self.branches)
-        return f"CASE {' '.join(whens)} ELSE {self.otherwise.sql()} END"
+        branches = zip(texts[:-1:2], texts[1:-1:2], strict=True)
+        whens = (f"WHEN {when} THEN {then}" for when, then in branches)
+        return f"CASE {' '.join(whens)} ELSE {texts[-1]} END"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AggregateCall(Expression):
     """An aggregate function over the rows of a group. It has no value of its own for a row: plans
     take it apart, and evaluating it is an error.
@@ -343,12 +464,17 @@ class AggregateCall(Expression):
             return replace(self, args=children)
         return replace(self, args=children[:-1], filter=children[-1])
 
-    def sql(self) -> str:
+    def own(self) -> tuple[Any, ...]:
+        """The function and how it is called."""
+        count = len(self.args), self.filter is None
+        return self.function, self.kind, self.distinct, self.ignore_nulls, *count
+
+    def written(self, texts: list[str]) -> str:
         """The call, with DISTINCT, IGNORE NULLS and FILTER as they are."""
-        arguments = ", ".join(arg.sql() for arg in self.args) or "*"
+        arguments = ", ".join(texts[: len(self.args)]) or "*"
         text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{arguments})"
         if self.ignore_nulls:
             text += " IGNORE NULLS"
         if self.filter is not None:
-            text += f" FILTER (WHERE {self.filter.sql()})"
+            text += f" FILTER (WHERE {texts[-1]})"
         return text

@@ -20,7 +20,7 @@ from typing import cast
 from driftline.plan import nodes
 from driftline.plan.conditions import conjuncts, equality
 from driftline.plan.explode import Explode
-from driftline.plan.expressions import Cast, Column, Expression
+from driftline.plan.expressions import EXPANDING, Call, Cast, Column, Expression
 from driftline.plan.lifetimes import Coalescing
 from driftline.plan.over import Over
 from driftline.plan.types import Schema
@@ -31,6 +31,10 @@ ONE_SHARD: Keys = ()
 """What has no key to be spread by is held by one shard."""
 
 RESULT = "result"
+
+
+_HIGHEST = 100
+"""Levels of operands, at most, in what is left to Spark."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +108,31 @@ def prefixes(
         steps: list[nodes.Node] = []
         while len(uses := above.get(id(top), {})) == 1:
             (user,) = uses.values()
-            if user is top or not isinstance(user, (nodes.Select, nodes.Project, nodes.Alias)):
+            if user is top or not _is_native(user):
                 break
             steps.append(user)
             top = user
         made[id(top)] = Prefix(source, tuple(steps))
     return made
+
+
+def _is_native(node: nodes.Node) -> bool:
+    """Can it be left to Spark? A chain of operands that is very long overflows the stack of its
+    parser, and what may expand without end has no limit there."""
+    match node:
+        case nodes.Alias():
+            return True
+        case nodes.Select(predicate=predicate):
+            return _is_tame(predicate)
+        case nodes.Project(columns=columns):
+            return all(_is_tame(each.value) for each in columns)
+    return False
+
+
+def _is_tame(value: Expression) -> bool:
+    return value.height <= _HIGHEST and not any(
+        isinstance(part, Call) and part.function in EXPANDING for part in value.walk()
+    )
 
 
 def _time_after(prefix: Prefix) -> str | None:

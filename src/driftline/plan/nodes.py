@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from driftline.plan.depth import make_room
 from driftline.plan.durations import span
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Expression
@@ -45,6 +46,11 @@ __all__ = [
     "WindowColumns",
     "parse_expression",
 ]
+
+DEEPEST = 1000
+"""How many operators may stand one on another."""
+_CALLS_A_LEVEL = 8
+"""Python's calls, at most, for each of them."""
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
 RankMethod = Literal["row_number", "rank", "dense_rank"]
@@ -79,6 +85,16 @@ class OrderItem:
 @dataclass(frozen=True)
 class Node:
     """The base of all plan nodes."""
+
+    def __post_init__(self) -> None:
+        depth = 1 + max((each.__dict__["_depth"] for each in self.inputs), default=0)
+        if depth > DEEPEST:
+            raise PlanError(
+                f"the query is more than {DEEPEST} operators deep: write part of its results to "
+                "an output, and read that in another query"
+            )
+        make_room(depth * _CALLS_A_LEVEL)
+        self.__dict__["_depth"] = depth
 
     @property
     def schema(self) -> Schema:
@@ -358,6 +374,7 @@ class Aggregate(_OneInput):
     # user-defined aggregates: the object behind the name of the function
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for each in self.aggregates:
             if not isinstance(each.value, AggregateCall):
                 raise PlanError(f"{each.value} is not an aggregate")

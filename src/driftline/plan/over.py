@@ -58,6 +58,7 @@ class Over(nodes._OneInput):
     columns: tuple[OverColumn, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         frames = (each.frame for each in self.columns)
         if len(self.order) != 1 and any(
             frame.unit == "range" and {frame.start, frame.end} - {None, 0} for frame in frames

@@ -106,9 +106,22 @@ def resolve(node: exp.Expr, schema: Schema) -> Expression:
 class _Resolver:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.known: tuple[Any, Expression] | None = None
 
     def resolve(self, node: Any) -> Expression:
         """The expression of a node; an error is given the place of the innermost node."""
+        known, self.known = self.known, None
+        if known is not None and known[0] is node:
+            return known[1]
+        chain = [node]  # of a + b + …, which may be long, the left operands come first
+        while type(chain[-1]) in _CHAINED and type(chain[-1].this) in _CHAINED:
+            chain.append(chain[-1].this)
+        while len(chain) > 1:
+            operand = chain.pop()
+            self.known = operand, self._resolve(operand)
+        return self._resolve(node)
+
+    def _resolve(self, node: Any) -> Expression:
         try:
             if type(node) in _METHODS:
                 method, *used = _METHODS[type(node)]
@@ -122,6 +135,8 @@ class _Resolver:
                 return self.plain_function(node)
             raise ExpressionError(f"{node.sql('spark')} is not supported in an expression")
         except ExpressionError as error:
+            if error.line is not None:
+                raise
             raise error.at(*place_of(node)) from None
 
     def all(self, nodes: list[exp.Expr]) -> Arguments:
@@ -528,3 +543,20 @@ _METHODS: dict[type, tuple[Any, ...]] = {
     ),
 }
 """How each kind of node is resolved, and which of its arguments that uses."""
+
+_CHAINED = frozenset(_BINARY) | {
+    exp.Paren,
+    exp.Dot,
+    exp.Bracket,
+    exp.Neg,
+    exp.Cast,
+    exp.TryCast,
+    exp.Not,
+    exp.Is,
+    exp.NullSafeNEQ,
+    exp.Between,
+    exp.In,
+    exp.Like,
+    exp.ILike,
+}
+"""What resolves its first operand before anything else."""

@@ -66,7 +66,13 @@ def _with_ctes(ctes: exp.With, names: Relations) -> Relations:
 
 def _set_operation(node: exp.SetOperation, names: Relations) -> nodes.Node:
     word = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}[type(node)]
+    if isinstance(node, exp.Union) and _is_plain_union(node.this):
+        return _unions(node, names)
     left, right = bind_query(node.this, names), bind_query(node.expression, names)
+    return _combined(node, left, right, word)
+
+
+def _combined(node: exp.SetOperation, left: nodes.Node, right: nodes.Node, word: str) -> nodes.Node:
     same_time(left, right, node.expression)
     if node.args.get("by_name"):
         right = _by_name(left, right, word, node)
@@ -80,6 +86,47 @@ def _set_operation(node: exp.SetOperation, names: Relations) -> nodes.Node:
         return nodes.Distinct(both) if distinct else both
     kind = "intersect" if isinstance(node, exp.Intersect) else "minus"
     return nodes.SetOperation(left, right, kind, distinct)  # type: ignore[arg-type]
+
+
+def _is_plain_union(node: exp.Expr) -> bool:
+    """Is it a UNION of nothing but two queries?"""
+    used = {name for name, value in node.args.items() if value}
+    return isinstance(node, exp.Union) and used <= {"this", "expression", "distinct"}
+
+
+def _unions(node: exp.Union, names: Relations) -> nodes.Node:
+    """The plan of a UNION b UNION c …: where all have the same types a tree of little depth."""
+    chain = [node]
+    while _is_plain_union(chain[-1].this):
+        chain.append(chain[-1].this)
+        uses(chain[-1], "this", "expression", "distinct")
+    chain.reverse()
+    first = bind_query(chain[0].this, names)
+    others = [bind_query(each.expression, names) for each in chain]
+    kinds = [each.type for each in first.schema]
+    if any([each.type for each in plan.schema] != kinds for plan in others) or any(
+        each.args.get("by_name") for each in chain
+    ):
+        plan = first
+        for each, other in zip(chain, others, strict=True):
+            plan = _combined(each, plan, other, "UNION")
+        return plan
+    for each, other in zip(chain, others, strict=True):
+        same_time(first, other, each.expression)
+    # A UNION of distinct rows leaves nothing to do for those before it.
+    distinct = max((at for at, each in enumerate(chain, 2) if each.args.get("distinct")), default=0)
+    plans = [first, *others]
+    if not distinct:
+        return _together(plans)
+    return _together([nodes.Distinct(_together(plans[:distinct])), *plans[distinct:]])
+
+
+def _together(plans: list[nodes.Node]) -> nodes.Node:
+    """The union of one query or several."""
+    if len(plans) == 1:
+        return plans[0]
+    half = (len(plans) + 1) // 2
+    return nodes.Union(_together(plans[:half]), _together(plans[half:]))
 
 
 def _by_name(left: nodes.Node, right: nodes.Node, word: str, node: exp.SetOperation) -> nodes.Node:

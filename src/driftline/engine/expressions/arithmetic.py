@@ -64,7 +64,7 @@ def overflow(call: Call) -> EvaluationError:
     """The error of a result that its type cannot hold."""
     name = call.function.removeprefix("try_")
     hint = f"; use try_{name} to get NULL instead" if name in _CHECKED else ""
-    message = f"{call.sql()} overflows {type_name(call.kind)}{hint}"
+    message = f"{call.brief()} overflows {type_name(call.kind)}{hint}"
     return EvaluationError("ARITHMETIC_OVERFLOW", message)
 
 
@@ -76,7 +76,7 @@ def zero_divisor(call: Call) -> EvaluationError:
     )
     what = "remainder" if modulo else "division"
     hint = f"use {name} to get NULL instead"
-    return EvaluationError(condition, f"{what} by zero in {call.sql()}; {hint}")
+    return EvaluationError(condition, f"{what} by zero in {call.brief()}; {hint}")
 
 
 def settled(
@@ -151,7 +151,7 @@ def decimal_result(values: Numbers, valid: Mask | None, call: Call) -> Array:
 
 def out_of_range(call: Call) -> EvaluationError:
     """The error of a decimal with too many digits."""
-    message = f"{call.sql()} cannot be represented as {type_name(call.kind)}"
+    message = f"{call.brief()} cannot be represented as {type_name(call.kind)}"
     return EvaluationError("NUMERIC_VALUE_OUT_OF_RANGE", message)
 
 

@@ -60,7 +60,7 @@ def _map(call: Call, args: Sequence[Value]) -> Array:
     for place, key in enumerate(keys):
         for other in keys[:place]:
             if to_mask(compare_values("equal", key, other, key.type)).any():
-                raise EvaluationError("DUPLICATED_MAP_KEY", f"{call.sql()} has a key twice")
+                raise EvaluationError("DUPLICATED_MAP_KEY", f"{call.brief()} has a key twice")
     order = (np.arange(length)[:, None] + np.arange(width)[None, :] * length).ravel()
     offsets = pa.array(np.arange(length + 1) * width, pa.int32())
     parts = [

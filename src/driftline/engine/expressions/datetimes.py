@@ -127,7 +127,7 @@ def _datediff(call: Call, args: Sequence[Value]) -> Array:
 
 
 def _overflow(call: Call) -> EvaluationError:
-    return EvaluationError("DATETIME_OVERFLOW", f"{call.sql()} is outside of the range of times")
+    return EvaluationError("DATETIME_OVERFLOW", f"{call.brief()} is outside of the range of times")
 
 
 def _exact(values: Numbers, call: Call, args: Sequence[Array], kind: Any) -> Array:
@@ -219,7 +219,7 @@ def _scaled(call: Call, args: Sequence[Array], divide: bool) -> Array:
     valid = both_valid(*args)
     if divide:
         zero = np.asarray(values == 0, dtype=np.bool_)
-        error = EvaluationError("INTERVAL_DIVIDED_BY_ZERO", f"division by zero in {call.sql()}")
+        error = EvaluationError("INTERVAL_DIVIDED_BY_ZERO", f"division by zero in {call.brief()}")
         _, valid = settled(micros, valid, zero, call, lambda: error)
         values = np.where(zero, 1, values)
     if is_float(factor.type):
@@ -311,7 +311,7 @@ def _make_date(call: Call, args: Sequence[Value]) -> Array:
 
 
 def _no_date(call: Call) -> EvaluationError:
-    return EvaluationError("DATETIME_FIELD_OUT_OF_BOUNDS", f"there is no such date: {call.sql()}")
+    return EvaluationError("DATETIME_FIELD_OUT_OF_BOUNDS", f"there is no such date: {call.brief()}")
 
 
 def _civil(year: Integers, month: Integers, day: Integers) -> tuple[Integers, Mask]:
@@ -347,7 +347,7 @@ def _next_day(call: Call, args: Sequence[Value]) -> Array:
     table = np.array([_day_number(name) for name in encoded.dictionary.to_pylist()] or [0])
     wanted = table[numbers(encoded.indices)]
     valid = both_valid(*args)
-    error = EvaluationError("ILLEGAL_DAY_OF_WEEK", f"there is no such day: {call.sql()}")
+    error = EvaluationError("ILLEGAL_DAY_OF_WEEK", f"there is no such day: {call.brief()}")
     settled(wanted, valid, wanted < 0, call, lambda: error)
     days = numbers(dates).astype(np.int64)
     ahead = (wanted - (days + THURSDAY)) % DAYS_PER_WEEK

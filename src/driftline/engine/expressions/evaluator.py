@@ -11,7 +11,7 @@ Operands that cannot fail are evaluated on all rows, which is faster.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from driftline.engine.expressions.comparison import compare_values
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.literals import scalar_of
 from driftline.engine.expressions.registry import KERNELS, Kernel
+from driftline.plan.depth import make_room
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import (
     AggregateCall,
@@ -46,6 +47,8 @@ from driftline.plan.expressions import (
 )
 
 _KEPT_AS = "_compiled"
+_CALLS_A_LEVEL = 8
+"""Python's calls, at most, for each level of operands."""
 
 
 class Frame:
@@ -86,12 +89,14 @@ class Frame:
 
 @dataclass(frozen=True)
 class Step:
-    """A compiled expression. `total`: it cannot fail."""
+    """A compiled expression. `total`: it cannot fail; `fixed`: it reads no column; `constant`: it
+    has been computed."""
 
     run: Callable[[Frame], Value]
     kind: Any
     total: bool
     constant: bool = False
+    fixed: bool = False
 
     def array(self, frame: Frame) -> Array:
         """The value with one entry for each row."""
@@ -137,6 +142,7 @@ def compiled(expression: Expression) -> Step:
     """The steps of an expression, made once and kept with it."""
     found: Step | None = expression.__dict__.get(_KEPT_AS)
     if found is None:
+        make_room(expression.height * _CALLS_A_LEVEL)
         found = _compile(expression)
         expression.__dict__[_KEPT_AS] = found
     return found
@@ -148,28 +154,24 @@ def _compile(expression: Expression) -> Step:
         return Step(lambda frame: frame.column(name, kind), kind, total=True)
     if isinstance(expression, Literal):
         scalar = scalar_of(expression)
-        return Step(lambda _frame: scalar, scalar.type, total=True, constant=True)
+        return Step(lambda _frame: scalar, scalar.type, total=True, constant=True, fixed=True)
     if isinstance(expression, AggregateCall):
-        raise ExpressionError(f"{expression.sql()} is a value of a group, not of a row")
-    step = _compile_operation(expression)
-    children = [_compile_constant(child) for child in expression.children]
-    return _folded(step) if children and all(children) else step
+        raise ExpressionError(f"{expression.brief()} is a value of a group, not of a row")
+    operands = [_compile(child) for child in expression.children]
+    step = _compile_operation(expression, operands)
+    return _folded(step) if operands and all(operand.fixed for operand in operands) else step
 
 
-def _compile_constant(expression: Expression) -> bool:
-    return not any(isinstance(node, (Column, AggregateCall)) for node in expression.walk())
-
-
-def _compile_operation(expression: Expression) -> Step:
+def _compile_operation(expression: Expression, operands: list[Step]) -> Step:
     if isinstance(expression, Cast):
-        return _cast_step(expression)
+        return _cast_step(expression, operands)
     if isinstance(expression, Case):
-        return _case_step(expression)
+        return _case_step(expression, operands)
     if isinstance(expression, FieldAccess):
-        return _field_step(expression)
+        return _field_step(expression, operands)
     if isinstance(expression, Call):
-        special = _LAZY.get(expression.function)
-        return special(expression) if special is not None else _call_step(expression)
+        special = _LAZY.get(expression.function, _call_step)
+        return special(expression, operands)
     raise TypeError(f"{type(expression).__name__} is not an expression")
 
 
@@ -182,12 +184,12 @@ def _folded(step: Step) -> Step:
     try:
         value = step.array(Frame(_ONE_ROW))[0]
     except EvaluationError:
-        return step
-    return Step(lambda _frame: value, step.kind, total=True, constant=True)
+        return replace(step, fixed=True)
+    return Step(lambda _frame: value, step.kind, total=True, constant=True, fixed=True)
 
 
-def _cast_step(expression: Cast) -> Step:
-    child = _compile(expression.value)
+def _cast_step(expression: Cast, operands: list[Step]) -> Step:
+    (child,) = operands
     source, target, lenient = expression.value.type, expression.kind, expression.lenient
 
     def run(frame: Frame) -> Value:
@@ -196,8 +198,8 @@ def _cast_step(expression: Cast) -> Step:
     return Step(run, target, child.total and (lenient or cast_is_total(source, target)))
 
 
-def _field_step(expression: FieldAccess) -> Step:
-    child, index = _compile(expression.value), expression.index
+def _field_step(expression: FieldAccess, operands: list[Step]) -> Step:
+    child, index = operands[0], expression.index
 
     def run(frame: Frame) -> Value:
         return pc.struct_field(child.array(frame), [index])
@@ -205,11 +207,10 @@ def _field_step(expression: FieldAccess) -> Step:
     return Step(run, expression.type, child.total)
 
 
-def _call_step(call: Call) -> Step:
+def _call_step(call: Call, steps: list[Step]) -> Step:
     found = KERNELS.get(call.function)
     if found is None:
         raise ExpressionError(f"the function {call.function} cannot be evaluated")
-    steps = [_compile(arg) for arg in call.args]
     total = found.total(call) and all(step.total for step in steps)
     arguments = _arguments_in_order(found, call, steps)
 
@@ -263,10 +264,9 @@ def _usable(value: Value, length: int, zero_is_null: bool) -> Mask | None:
     return valid_mask(value)
 
 
-def _case_step(expression: Case) -> Step:
-    branches = [(_compile(when), _compile(then)) for when, then in expression.branches]
-    otherwise = _compile(expression.otherwise)
-    steps = [step for branch in branches for step in branch] + [otherwise]
+def _case_step(expression: Case, steps: list[Step]) -> Step:
+    branches = list(zip(steps[:-1:2], steps[1:-1:2], strict=True))
+    otherwise = steps[-1]
     total = all(step.total for step in steps)
 
     def run(frame: Frame) -> Value:
@@ -297,9 +297,7 @@ def _choose(choice: Any, values: Sequence[Value], length: int) -> Array:
     return pa.concat_arrays(parts).take(pa.array(rows))
 
 
-def _coalesce_step(call: Call) -> Step:
-    steps = [_compile(arg) for arg in call.args]
-
+def _coalesce_step(call: Call, steps: list[Step]) -> Step:
     def run(frame: Frame) -> Value:
         found = steps[0].array(frame)
         for step in steps[1:]:
@@ -313,8 +311,8 @@ def _coalesce_step(call: Call) -> Step:
     return Step(run, call.kind, all(step.total for step in steps))
 
 
-def _logic_step(call: Call) -> Step:
-    left, right = (_compile(arg) for arg in call.args)
+def _logic_step(call: Call, operands: list[Step]) -> Step:
+    left, right = operands
     total = left.total and right.total
     conjunction = call.function == "and"
     combine = pc.and_kleene if conjunction else pc.or_kleene
@@ -329,15 +327,15 @@ def _logic_step(call: Call) -> Step:
     return Step(run, call.kind, total)
 
 
-def _in_step(call: Call) -> Step:
-    value, *items = (_compile(arg) for arg in call.args)
+def _in_step(call: Call, operands: list[Step]) -> Step:
+    value, *items = operands
     kind = call.args[0].type
-    total = all(step.total for step in (value, *items))
+    total = all(step.total for step in operands)
     sample = Frame(_ONE_ROW)
-    # Where nothing can fail, the order does not matter: constants first, all at once.
-    constants = [item for item in items if item.constant and total]
-    known = [item.run(sample) for item in constants]
-    others = [item for item in items if item not in constants]
+    # Where no item can fail, their order does not matter: constants first, all at once.
+    at_once = all(item.total for item in items)
+    known = [item.run(sample) for item in items if item.constant and at_once]
+    others = [item for item in items if not (item.constant and at_once)]
 
     def run(frame: Frame) -> Value:
         subject = value.array(frame)
@@ -355,9 +353,9 @@ def _matches(subject: Array, known: list[Any], kind: Any) -> Array:
     """`subject IN (constants)`, by a set where Arrow's equality is Spark's."""
     present = [item for item in known if item.is_valid]
     found = pc.if_else(subject.is_valid(), pa.scalar(False), _UNKNOWN)
-    if not (pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind)):
+    if not (pa.types.is_nested(kind) or pa.types.is_null(kind)):
         if present:
-            members = pc.is_in(subject, value_set=pa.array(present, kind))
+            members = pc.is_in(_plain(subject), value_set=_plain(pa.array(present, kind)))
             found = pc.or_kleene(found, pc.if_else(members, True, found))
         return found if len(present) == len(known) else pc.or_kleene(found, _UNKNOWN)
     for item in known:
@@ -365,7 +363,15 @@ def _matches(subject: Array, known: list[Any], kind: Any) -> Array:
     return found
 
 
-_LAZY: dict[str, Callable[[Call], Step]] = {
+def _plain(array: Array) -> Array:
+    """The values in the form in which equal ones are alike: 0.0 for -0.0, and one NaN."""
+    if not pa.types.is_floating(array.type):
+        return array
+    same = pc.add(array, pa.scalar(0.0, array.type))
+    return pc.if_else(pc.is_nan(same), pa.scalar(np.nan, array.type), same)
+
+
+_LAZY: dict[str, Callable[[Call, list[Step]], Step]] = {
     "and": _logic_step,
     "or": _logic_step,
     "coalesce": _coalesce_step,

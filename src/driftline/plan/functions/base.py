@@ -107,7 +107,7 @@ def wrong_argument(function: str, place: int, wanted: str, value: Expression) ->
     article = "an" if wanted[0] in "AEIO" else "a"
     return ExpressionError(
         f"argument {place} of {function} must be {article} {wanted}: "
-        f"{value.sql()} has the type {type_name(value.type)}"
+        f"{value.brief()} has the type {type_name(value.type)}"
     )
 
 
@@ -132,7 +132,7 @@ def same_type(args: Arguments, what: str, promote_strings: bool = True) -> Argum
 def constant(value: Expression, what: str) -> Any:
     """The value of an argument that must be written as a constant."""
     if not isinstance(value, Literal):
-        raise ExpressionError(f"{what} must be a constant, not {value.sql()}")
+        raise ExpressionError(f"{what} must be a constant, not {value.brief()}")
     return value.value
 
 
@@ -144,7 +144,7 @@ def cast_to(value: Expression, kind: DataType) -> Expression:
         return value
     if not can_cast(value.type, kind):
         raise ExpressionError(
-            f"{value.sql()} has the type {type_name(value.type)}, "
+            f"{value.brief()} has the type {type_name(value.type)}, "
             f"which cannot be cast to {type_name(kind)}"
         )
     if isinstance(value, Literal):

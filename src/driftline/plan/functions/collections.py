@@ -81,12 +81,12 @@ def field(value: Expression, name: str) -> Expression:
         if len(found) == 1:
             return FieldAccess(value, found[0])
         if found:
-            raise ExpressionError(f"the field {name} is there more than once in {value.sql()}")
+            raise ExpressionError(f"the field {name} is there more than once in {value.brief()}")
         listed = ", ".join(part.name for part in kind)
-        raise ExpressionError(f"there is no field {name} in {value.sql()}; it has {listed}")
+        raise ExpressionError(f"there is no field {name} in {value.brief()}; it has {listed}")
     if is_map(kind) and kind.key_type == STRING:
         return item(value, Literal(name, STRING))
-    raise ExpressionError(f"{value.sql()} is a {type_name(kind)}: it has no field {name}")
+    raise ExpressionError(f"{value.brief()} is a {type_name(kind)}: it has no field {name}")
 
 
 def item(value: Expression, index: Expression) -> Expression:
@@ -101,7 +101,7 @@ def item(value: Expression, index: Expression) -> Expression:
         return _map_value("get_item", value, index)
     if is_struct(kind) and isinstance(index, Literal) and index.kind == STRING:
         return field(value, index.value)
-    raise ExpressionError(f"{value.sql()} is a {type_name(kind)}: [ ] takes an ARRAY or a MAP")
+    raise ExpressionError(f"{value.brief()} is a {type_name(kind)}: [ ] takes an ARRAY or a MAP")
 
 
 def _map_value(name: str, value: Expression, key: Expression) -> Expression:

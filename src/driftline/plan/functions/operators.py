@@ -93,7 +93,7 @@ def _numbers(operator: str, left: Expression, right: Expression) -> Arguments:
 def _cannot(operator: str, left: Expression, right: Expression) -> ExpressionError:
     return ExpressionError(
         f"{operator} cannot take {type_name(left.type)} and {type_name(right.type)}: "
-        f"{left.sql()} {operator} {right.sql()}"
+        f"{left.brief()} {operator} {right.brief()}"
     )
 
 
@@ -145,7 +145,7 @@ def comparable(what: str, left: Expression, right: Expression) -> Arguments:
     if kind is None:
         raise ExpressionError(
             f"{type_name(left.type)} and {type_name(right.type)} cannot be compared: "
-            f"{left.sql()} {what} {right.sql()}"
+            f"{left.brief()} {what} {right.brief()}"
         )
     return cast_to(left, kind), cast_to(right, kind)
 
@@ -170,7 +170,7 @@ def condition(value: Expression, what: str) -> Expression:
     """The value as a condition: a BOOLEAN, or NULL."""
     if value.type not in (BOOLEAN, VOID):
         raise ExpressionError(
-            f"{what} must be a condition: {value.sql()} has the type {type_name(value.type)}"
+            f"{what} must be a condition: {value.brief()} has the type {type_name(value.type)}"
         )
     return cast_to(value, BOOLEAN)
 

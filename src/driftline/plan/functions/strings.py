@@ -203,6 +203,6 @@ def _sha2(args: Arguments) -> Expression:
 def _bytes(value: Expression, name: str) -> Expression:
     if value.type not in (STRING, BINARY, VOID):
         raise ExpressionError(
-            f"{name} takes BINARY or STRING: {value.sql()} has the type {type_name(value.type)}"
+            f"{name} takes BINARY or STRING: {value.brief()} has the type {type_name(value.type)}"
         )
     return argument(value, BINARY, name, 1)
