@@ -91,7 +91,7 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
     same_time(scope.plan, found.plan, query)
     if len(found.own) != 1:
         raise refuse(f"a value is expected, and the query gives {len(found.own)}", query)
-    groups = _over_groups(found.plan)
+    groups = over_groups(found.plan)
     if groups is not None:
         plan, (value, *ties), condition = groups
         keys = {each.name for each in plan.keys}
@@ -101,9 +101,7 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
                 value = Case(((condition, value),), nothing, value.type)
             default: Expression = Literal(None, value.type)
             if not found.grouped:
-                default = _with(
-                    {each.name: _of_nothing(each.value) for each in plan.aggregates}, value
-                )
+                default = of_no_rows(plan, value)
             return Value(found, plan, value, tuple(ties), default)
     elif _is_first(found.plan):
         value, *ties = (*found.own, *found.tied)
@@ -159,7 +157,7 @@ def _column(name: str) -> exp.Column:
     return exp.column(exp.to_identifier(name, quoted=True))
 
 
-def _over_groups(
+def over_groups(
     plan: nodes.Node,
 ) -> tuple[nodes.Aggregate, list[Expression], Expression | None] | None:
     """The aggregate below, the columns over its rows, and which of these are kept."""
@@ -167,7 +165,7 @@ def _over_groups(
         return plan, [Column(each.name, each.type) for each in plan.schema], None
     if not isinstance(plan, (nodes.Project, nodes.Select, nodes.Alias, nodes.Distinct)):
         return None
-    below = _over_groups(plan.input)
+    below = over_groups(plan.input)
     if below is None:
         return None
     found, columns, condition = below
@@ -205,6 +203,11 @@ def _with(meaning: Mapping[str, Expression], value: Expression) -> Expression:
     return value.transform(
         lambda part: meaning.get(part.name, part) if isinstance(part, Column) else part
     )
+
+
+def of_no_rows(plan: nodes.Aggregate, value: Expression) -> Expression:
+    """What an expression over the row of an aggregate is if that has nothing to go by."""
+    return _with({each.name: _of_nothing(each.value) for each in plan.aggregates}, value)
 
 
 def _of_nothing(call: Expression) -> Expression:

@@ -89,6 +89,11 @@ class Scope:
     def schema(self) -> Schema:
         return self.plan.schema
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether `*` stands for all columns of the rows as they are."""
+        return not self.merged and not any(each.name.startswith(OWN_COLUMN) for each in self.schema)
+
     def over(self, plan: nodes.Node) -> Scope:
         """The same names over other rows of the same columns."""
         return Scope(plan, self.merged, self.hidden)
@@ -164,7 +169,11 @@ class Scope:
                     found.append(nodes.Named(name, Column(name, each.type, each.qualifier)))
             return found + self._merged_at(len(schema))
         wanted = qualifier.name.lower()
-        chosen = [each for each in schema if (each.qualifier or "").lower() == wanted]
+        chosen = [
+            each
+            for each in schema
+            if (each.qualifier or "").lower() == wanted and not each.name.startswith(OWN_COLUMN)
+        ]
         if not chosen:
             known = sorted({each.qualifier for each in schema if each.qualifier})
             raise refuse(

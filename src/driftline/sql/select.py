@@ -25,7 +25,7 @@ from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
-from driftline.sql.scope import OWN_COLUMN, Relations, is_star, replaced, starred, walked
+from driftline.sql.scope import Relations, is_star, replaced, starred, walked
 from driftline.sql.subqueries import Subqueries
 from driftline.sql.tables import BindQuery, bind_from, truth
 from driftline.sql.where import filtered
@@ -178,8 +178,7 @@ class _Select:
             len(self.items) == 1
             and isinstance(self.items[0].node, exp.Star)
             and not self.items[0].node.args.get("except_")
-            and not self.scope.merged
-            and not any(each.name.startswith(OWN_COLUMN) for each in self.scope.schema)
+            and self.scope.is_plain
         )
 
     def _outputs(self, item: Item, groups: Groups | None) -> list[nodes.Named]:

@@ -79,7 +79,7 @@ class _Tables:
             scope = Scope(renamed(scope, columns, alias))
         if alias.this is None:
             return scope
-        if scope.merged:
+        if not scope.is_plain:
             scope = Scope(nodes.Project(scope.plan, tuple(scope.star())))
         return Scope(self.named(scope.plan, alias.name, alias))
 
@@ -142,7 +142,7 @@ class _Tables:
         right = self.table(node.this)
         if method == "NATURAL" or node.args.get("using"):
             left, right = _with_name(left, "left"), _with_name(right, "right")
-        _refuse_same_names(left, right, node.this)
+        refuse_same_names(left, right, node.this)
         same_time(left.plan, right.plan, node.this)
         using, on = node.args.get("using"), node.args.get("on")
         if method == "NATURAL":
@@ -160,6 +160,10 @@ class _Tables:
         on = node.args.get("on")
         if how not in ("inner", "left") or node.args.get("using"):
             raise refuse("LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN", node)
+        if isinstance(node.this, exp.Lateral) and isinstance(node.this.this, exp.Query):
+            from driftline.sql.laterals import lateral_query
+
+            return lateral_query(left, node.this, how, on, self.names, self.bind)
         if on is not None:
             if not (isinstance(on, exp.Boolean) and on.this):
                 raise refuse("LATERAL and UNNEST take no condition but true: use WHERE", on)
@@ -278,7 +282,8 @@ def same_time(left: nodes.Node, right: nodes.Node, node: exp.Expr) -> None:
         raise refuse(str(error), node) from None
 
 
-def _refuse_same_names(left: Scope, right: Scope, node: exp.Expr) -> None:
+def refuse_same_names(left: Scope, right: Scope, node: exp.Expr) -> None:
+    """An error if a name of the right side is one of the left, too."""
     have = {(each.qualifier or "").lower(): each.qualifier for each in left.schema}
     for each in right.schema:
         qualifier = (each.qualifier or "").lower()
