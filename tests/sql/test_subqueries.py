@@ -92,7 +92,7 @@ QUERIES = [
     "LATERAL (SELECT count(*) AS n FROM t AS o WHERE o.x = s.z) AS r",
     "SELECT * FROM t, LATERAL (SELECT DISTINCT z FROM u WHERE u.k = t.k) AS s WHERE x > 1",
     "SELECT * FROM t, LATERAL (SELECT t.x + 1 AS y, u.z FROM u WHERE u.k = 1) AS s",
-    "SELECT * FROM t, LATERAL (SELECT z, sum(z) OVER (ORDER BY z NULLS FIRST) w FROM u WHERE u.k = x)",
+    "SELECT * FROM t, LATERAL (SELECT sum(z) OVER (ORDER BY z NULLS FIRST) FROM u WHERE u.k = x)",
     "SELECT count(*) AS n, (SELECT count(*) FROM u) AS m FROM t",
     "SELECT CASE WHEN x > (SELECT avg(z) FROM u) THEN 'a' ELSE 'b' END AS c FROM t",
 ]
