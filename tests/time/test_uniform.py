@@ -44,7 +44,7 @@ def by_definition(
         effective = [arrival for arrival in seen if arrival[0] + like.latency <= clock]
         heard = {source for _, source, _ in seen}
         silent = set()
-        if like.timeout is not None and like.skew is None:
+        if like.timeout is not None:
             silent = {
                 j for j in heard if clock - max(c for c, s, _ in seen if s == j) >= like.timeout
             }
@@ -52,15 +52,12 @@ def by_definition(
             max((t - below for _, s, t in effective if s == j), default=BEGINNING)
             for j in heard - silent
         ]
-        complete = like.sources is None or len(heard) >= like.sources
+        known = like.skew is None if like.sources is None else len(heard) >= like.sources
+        patient = seen and like.timeout is not None and clock - seen[0][0] >= like.timeout
+        if known or patient:
+            told = max(told, min(own, default=BEGINNING))
         if like.skew is not None:
-            top = max((t - below - like.skew for _, _, t in effective), default=BEGINNING)
-            known = min(own, default=BEGINNING) if like.sources is not None and complete else top
-            told = max(told, top, known)
-        else:
-            patient = seen and like.timeout is not None and clock - seen[0][0] >= like.timeout
-            if complete or patient:
-                told = max(told, min(own, default=BEGINNING))
+            told = max([told, *(t - below - like.skew for _, _, t in effective)])
         if like.timeout is not None and seen and clock - seen[-1][0] >= like.timeout:
             told = max([told, *(t for _, _, t in seen)])
         answers.append(told)
@@ -179,6 +176,44 @@ def test_a_source_that_pauses_alone_does_not_stall_the_others() -> None:
     assert heartbeats.violations.tolist()[:2] == [0, 1]
     heartbeats.arrive(21, [0], [40])
     assert heartbeats.heartbeat(21) == 23  # and waited for again: what was told stays
+
+
+@given(
+    arrival_lists, st.integers(0, 5), st.integers(0, 5), optional, st.integers(1, 4),
+    st.none() | st.integers(0, 40), st.integers(0, 5), optional,
+)  # fmt: skip
+def test_a_further_bound_never_gives_less_progress(
+    drawn: list[tuple[int, int, int]],
+    disorder: int,
+    latency: int,
+    timeout: int | None,
+    sources: int,
+    skew: int | None,
+    tighter: int,
+    sooner: int | None,
+) -> None:
+    """A skew, a lesser disorder or latency, an earlier timeout: sources that break them only make
+    their own rows late."""
+    arrivals = placed(drawn)
+    until = arrivals[-1][0] + LONG_AFTER
+    loose = make(disorder, None, latency, timeout, sources)
+    sooner = timeout if sooner is None else min(sooner, sooner if timeout is None else timeout)
+    tight = make(min(disorder, tighter), skew, min(latency, tighter), sooner, sources)
+    more = by_definition(arrivals, until, tight)
+    less = by_definition(arrivals, until, loose)
+    assert all(map(int.__ge__, more, less))
+
+
+@pytest.mark.parametrize("sources", [None, 2, 3])
+@pytest.mark.parametrize("skew", [None, 500, 0])
+def test_a_source_past_its_timeout_is_not_waited_for_skew_or_not(
+    sources: int | None, skew: int | None
+) -> None:
+    heartbeats = UniformHeartbeats(sources=sources, skew=skew, timeout=50)
+    heartbeats.arrive(0, [0, 1], [0, 0])
+    for clock in range(10, 600, 10):
+        heartbeats.arrive(clock, [0], [clock])
+    assert heartbeats.heartbeat(590) == 589
 
 
 def test_new_and_retired_sources() -> None:

@@ -13,10 +13,13 @@ and the heartbeat of the stream is the least τ[j] of its sources. Which are the
     no skew, number known              all of them; before each was heard there is no heartbeat
     no skew, number not known          those heard so far; an old tuple of a new one breaks it
 
-When nothing arrives for `timeout`, everything seen is complete: the heartbeat is M. Without a skew
-a source that is silent for `timeout` alone is not waited for until it is heard again. A heartbeat
-that was told is never taken back. (With a coarse unit of the clock, a pause that ends inside the
-unit in which it gets long enough is not noticed.)
+A source that is silent for `timeout`, from its last arrival or, if it was never heard, from the
+first of the stream, is not waited for until it is heard again: skew or not. When nothing arrives
+for `timeout`, everything seen is complete: the heartbeat is M. A heartbeat that was told is never
+taken back. (With a coarse unit of the clock, a pause that ends inside the unit in which it gets
+long enough is not noticed.) So a further bound never holds a heartbeat back, but for those that speak
+of sources nobody has heard of yet: a number of them, and a skew without a number, until the timeout
+has passed.
 
 State: a few numbers per source, and what arrived within the latency, once per source and unit.
 """
@@ -161,18 +164,17 @@ def _evaluate(b: int, given: _Parameters, of: Sources) -> int:
         scalars[live.UNIT] = b
         live.take_effect(b, of)
         told = scalars[live.TOLD]
-        all_heard = given.number == NONE or scalars[live.SEEN] >= given.number
-        if given.apart == NONE:
-            # The others may have been silent for the timeout.
-            all_heard |= is_over(scalars[live.FIRST], timeout, unit, b)
-            least = live.least_live(b, unit, timeout, of)
-            if all_heard:
-                told = max(told, less(least, given.below))
-        else:
+        if given.number != NONE:
+            all_heard = scalars[live.SEEN] >= given.number
+        else:  # with a skew, others are bound to turn up with times that can be waited for
+            all_heard = given.apart == NONE
+        # The others may have been silent for the timeout.
+        all_heard |= is_over(scalars[live.FIRST], timeout, unit, b)
+        least = live.least_live(b, unit, timeout, of)
+        if all_heard:
+            told = max(told, less(least, given.below))
+        if given.apart != NONE:
             told = max(told, less(scalars[live.TOP], given.apart))
-            if given.number != NONE and all_heard:
-                least = live.least_live(b, unit, NONE, of)
-                told = max(told, less(least, given.below))
         if is_over(scalars[live.LAST], timeout, unit, b):
             told = max(told, scalars[live.HIGHEST])
         scalars[live.TOLD] = told
