@@ -33,7 +33,7 @@ def test_the_tree(script: Path) -> None:
         "lifetimes: one for every value the answer has, said eager",
         "state: a timeline for every group",
         "a cti drops: endpoints before it",
-        "final: by ctis of the log, or for plain records the latest time less 5 s",
+        "final: by ctis of the log, or the latest time less 5 s",
         "symbols: emit eager",
         "note: without ctis in the input",
     ):

@@ -224,7 +224,7 @@ def _source(node: Source) -> Remarks:
         latest = "the latest time"
         if node.timing.source is not None:
             latest += f" of each {node.timing.source}"
-        final += f", or for plain records {latest} less {late}{_more_bounds(node)}"
+        final += f", or {latest} less {late}{_more_bounds(node)}"
     return Remarks(
         lifetimes,
         state="lifetimes that may still be retracted, and what waits for block",

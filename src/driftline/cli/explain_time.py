@@ -68,7 +68,7 @@ def watched(source: Source, data: Any) -> Told | str:
         return "no heartbeats, as its declaration says"
     time, chart = SourceTime(timing), Chart()
     for events in chunks(source, data, LARGEST_CHUNK):
-        if events.is_log and not timing.by_source:  # the whole of it
+        if events.is_log and timing.disorder is None:  # the whole of it
             others = int((events.kind != INSERT).sum())
             return f"that of its event log, which has {others:,} events beside inserts"
         _take(events, time, chart)
@@ -82,14 +82,12 @@ def _take(events: RawEvents, time: SourceTime, chart: Chart) -> None:
     from driftline.model.columns import INSERT
 
     first, name = time.came, time.timing.source
-    inserts = np.flatnonzero((events.kind == INSERT) & (events.vs < events.ve))
-    rows = events.payload.take(inserts) if events.payload.num_rows else events.payload
-    column = None if name is None else rows.column(name)
-    clock = None if events.clock is None else events.clock[inserts]
-    ctis_before = time.take(events.vs[inserts], column, clock)
+    sources = None if name is None else events.payload.column(name)
+    ctis_before = time.take(events, sources, events.clock)
     heartbeats = np.where(ctis_before == BEGINNING, BEGINNING, ctis_before - 1)
-    shown = np.arange(first, time.came) if clock is None else clock
-    chart.take(shown, events.vs[inserts], heartbeats)
+    shown = np.arange(first, first + len(events)) if events.clock is None else events.clock
+    inserts = np.flatnonzero((events.kind == INSERT) & (events.vs < events.ve))
+    chart.take(shown[inserts], events.vs[inserts], heartbeats[inserts])
 
 
 def _bounds(told: Told) -> str:

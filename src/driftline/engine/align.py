@@ -5,6 +5,7 @@
 A change goes out as soon as a cti later than its sync time has come, or when it has waited for
 `block` on the clock. While it waits, what follows it in its chain is merged with it. A guess ends
 the waiting as a cti does, but promises nothing: what comes later all the same goes out at once.
+(Where `block` is ∞, no guess is given to it: see `consistency`.)
 
 What comes in one batch comes at one moment of the clock:
 

@@ -2,7 +2,8 @@
 
     consistency(block, remember)(S) = Align_block(Finalize_remember(S))
 
-    strong   block = ∞                    waits until all is final: never speculates
+    strong   block = ∞                    waits until all is final: never speculates, and no guess
+                                          ends the waiting
     middle   block = 0, remember = ∞      answers at once, corrects for ever
     weak     block = 0, remember small    answers at once, corrects for a while
 
@@ -14,6 +15,9 @@ The two stand at a source, one after the other; no other operator knows of them.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -21,6 +25,8 @@ from numpy.typing import NDArray
 from driftline.engine.align import Align, Clock
 from driftline.engine.finalize import Finalize, Promises
 from driftline.engine.source_time import SourceTime
+from driftline.model.time import INFINITY
+from driftline.plan.nodes import Source
 
 
 def consistency(
@@ -36,8 +42,21 @@ def consistency(
 
 
 def promised(time: SourceTime, before: NDArray[np.int64], align: Align) -> Promises | None:
-    """What the arrival of events promises to Finalize; a guess goes to Align instead."""
+    """What the arrival of events promises to Finalize; a guess goes to Align instead, if that may
+    speculate at all."""
     if time.is_guess:
-        align.guess = max(align.guess, time.cti)
+        if align.block < INFINITY:
+            align.guess = max(align.guess, time.cti)
         return None
     return Promises(before, time.cti)
+
+
+def warn_of_waiting(plain: Iterable[Source], block: int, remember: int) -> None:
+    """Say when a query starts which plain records it will be silent about until their end."""
+    names = [source.name for source in plain if source.disorder is None]
+    if names and block == remember == INFINITY:
+        logging.getLogger("driftline").warning(
+            "driftline: block = inf waits for what is final, which nothing of %s is before its "
+            "end: declare disorder, or give a finite block, whose waiting a guess may end",
+            " and ".join(names),
+        )

@@ -20,14 +20,13 @@ from driftline.engine.batch import Batch, Changes, empty, joined
 from driftline.engine.chunks import chunks
 from driftline.engine.coalesce import coalesced
 from driftline.engine.compile import compile_plans
-from driftline.engine.consistency import consistency, promised
+from driftline.engine.consistency import consistency, promised, warn_of_waiting
 from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.finalize import Finalize, Promises
 from driftline.engine.graph import Scheduler
 from driftline.engine.holding import Heartbeat, Holding
 from driftline.engine.inputs import RawEvents, joined_events
 from driftline.engine.source_time import NO_CLOCK, SourceTime, is_watched
-from driftline.model.arrays import to_arrow
 from driftline.model.columns import CTI
 from driftline.model.columns import INSERT as INSERT_KIND
 from driftline.model.reference.latency import Level
@@ -115,15 +114,9 @@ class _Feed:
 
     def _watched(self, time: SourceTime, events: RawEvents) -> Promises | None:
         """What the arrival of events promises; a guess goes to Align."""
-        before = np.full(len(events), BEGINNING, np.int64)
-        # What is never there tells nothing of the others.
-        inserts = np.flatnonzero((events.kind == INSERT_KIND) & (events.vs < events.ve))
-        if len(inserts):
-            name = time.timing.source
-            sources = None if name is None else events.payload.column(name).take(to_arrow(inserts))
-            clock = None if events.clock is None else events.clock[inserts]
-            before[inserts] = time.take(events.vs[inserts], sources, clock)
-        return promised(time, before, self.align)
+        name = time.timing.source
+        sources = None if name is None else events.payload.column(name)
+        return promised(time, time.take(events, sources, events.clock), self.align)
 
     @property
     def now(self) -> int:
@@ -165,7 +158,7 @@ class _Feed:
 
     def _start(self, plain: bool) -> None:
         timing, remember = self.source.timing, self.options.remember
-        if timing.disorder is not None and plain and not timing.by_source:
+        if timing.disorder is not None and not timing.by_source:
             remember = min(remember, timing.disorder)
         self.is_needed = is_watched(timing, self.options.block)
         curious = is_watched(timing, self.options.block, curious=self.options.curious)
@@ -215,11 +208,13 @@ def run_all(
             raise PlanError(f"there is an input {name}, but the query reads only {known}")
     said: dict[str, list[Batch]] = {name: [] for name in plans}
     feeds = {name: _Feed(source, inputs[name], options) for name, source in sources.items()}
+    plain = [name for name, feed in feeds.items() if feed.inserts_only()]
+    warn_of_waiting([sources[name] for name in plain], options.block, options.remember)
     graph = compile_plans(
         [(plan, said[name].append) for name, plan in plans.items()],
         options.level,
         options.scheduler,
-        [name for name, feed in feeds.items() if feed.inserts_only()],
+        plain,
     )
     graph.threads = True
     holding = Holding(graph, options.heartbeat)

@@ -44,7 +44,6 @@ from driftline.engine.parcels import (
     unpacked_batch,
 )
 from driftline.engine.source_time import NO_CLOCK, SourceTime
-from driftline.model.columns import INSERT
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan import nodes
 from driftline.plan.closing import Delays
@@ -388,13 +387,10 @@ class _Source:
         self, time: SourceTime, times: Times, parts: Sequence[pa.RecordBatch], order: Int64s
     ) -> Promises | None:
         """What the events of all tasks promise, in order of arrival."""
-        inserts = np.flatnonzero((times.kind == INSERT) & (times.vs < times.ve))
-        before = np.full(len(times.kind), BEGINNING, np.int64)
-        if len(inserts):
-            chosen = order[inserts]
+        sources = clock = None
+        if parts:
             whole = pa.concat_batches(parts)
             have = whole.schema.names
-            sources = whole.column("source").take(pa.array(chosen)) if "source" in have else None
-            clock = times_of(whole, "clock")[chosen] if "clock" in have else None
-            before[inserts] = time.take(times.vs[inserts], sources, clock)
-        return promised(time, before, self.align)
+            sources = whole.column("source").take(pa.array(order)) if "source" in have else None
+            clock = times_of(whole, "clock")[order] if "clock" in have else None
+        return promised(time, time.take(times, sources, clock), self.align)

@@ -3,7 +3,8 @@
     promised(e)  the cti in force when the event e came: the heartbeat of all that came before it,
                  one tick later. What is before it is late, and a dead letter.
     guess        of a source without bounds: nothing before it is still to come, as far as can be
-                 told. It ends the waiting in Align, and promises nothing.
+                 told. It ends the waiting in Align, unless that waits for what is final, and
+                 promises nothing.
 
 The arrival clock is that of the events (in milliseconds), if they have one. Else, guesses and
 bounds that need no clock go by the order of arrival (and there is no timeout), and for bounds that
@@ -18,14 +19,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from driftline.engine.finalize import Times
 from driftline.engine.fingerprint import fingerprints
 from driftline.engine.operator import Arrays
 from driftline.engine.slots import Slots
 from driftline.engine.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.timing import Timing
 from driftline.time.describe import Description
 from driftline.time.estimate import Estimated
+from driftline.time.live_sources import NO_SOURCE
 from driftline.time.uniform import UniformHeartbeats
 
 Int64s = NDArray[np.int64]
@@ -53,16 +57,48 @@ class SourceTime:
         self.now = NO_CLOCK
         self.has_clock = False
 
-    def take(self, times: Int64s, sources: pa.Array | None, clock: Int64s | None = None) -> Int64s:
-        """Inserts in order of arrival, with their sources and the arrival clock if these have any.
-        Returns the cti that was in force when each came."""
-        if not len(times):
-            return times
-        clocks = self._clocks(len(times), clock)
-        told = self.heartbeats.arrive(clocks, self._numbers(sources, len(times)), times)
-        self.came += len(times)
+    def take(
+        self, events: Times, sources: pa.Array | None = None, clock: Int64s | None = None
+    ) -> Int64s:
+        """Events in order of arrival, with their sources and the arrival clock if these have any.
+        Returns the cti that was in force when each came.
+
+        A source is heard when it inserts or retracts, a stream also by its ctis. An insert shows
+        how far its source is. A retract does so only up to the greatest time that others have
+        shown: it may name an end that lies in the future."""
+        before = np.full(len(events.kind), BEGINNING, np.int64)
+        heard = self._heard(events)
+        if not len(heard):
+            return before
+        kind = events.kind[heard]
+        times = np.where(kind == RETRACT, events.vn[heard], events.vs[heard])
+        clocks = self._clocks(len(heard), None if clock is None else clock[heard])
+        counts = reached = None
+        if (kind == INSERT).all():
+            numbers = self._numbers(sources, heard)
+        else:
+            changes = kind <= RETRACT
+            numbers = np.full(len(heard), 0 if self.timing.source is None else NO_SOURCE)
+            numbers[changes] = self._numbers(sources, heard[changes])
+            counts = changes.astype(np.int64)
+            shown = np.where(kind == INSERT, times, self.heartbeats.highest)
+            reached = np.minimum(times, np.maximum.accumulate(shown))
+            reached[kind == INSERT] = times[kind == INSERT]
+        before[heard] = _ctis(self.heartbeats.arrive(clocks, numbers, times, counts, reached))
+        self.came += len(heard)
         self.now = max(self.now, int(clocks[-1]))
-        return _ctis(told)
+        return before
+
+    def _heard(self, events: Times) -> Int64s:
+        """The places of those that tell when something came: what is malformed tells nothing, and
+        neither does the end of the input. Of what is guessed all are inserts."""
+        kind, vs, ve, vn = events.kind, events.vs, events.ve, events.vn
+        heard = (kind == INSERT) & (vs < ve)
+        if not self.is_guess and (kind != INSERT).any():
+            heard |= (kind == RETRACT) & (vs <= vn) & (vn < ve)
+            heard |= (kind == CTI) & (vs < INFINITY)
+            heard |= (kind == EXTERNAL_CTI) & (vs < ve) & (vn >= 0)
+        return np.flatnonzero(heard)
 
     def take_moment(
         self, times: Int64s, counts: Int64s, sources: pa.Array | None, clock: int | None = None
@@ -72,7 +108,8 @@ class SourceTime:
         self.has_clock |= clock is not None
         shown = self._ordinals(1)[0] if clock is None else clock
         self.now = max(self.now, int(np.clip(shown, -FARTHEST_CLOCK, FARTHEST_CLOCK)))
-        self.heartbeats.arrive(self.now, self._numbers(sources, len(times)), times, counts)
+        numbers = self._numbers(sources, np.arange(len(times)))
+        self.heartbeats.arrive(self.now, numbers, times, counts)
         self.came += int(counts.sum())
         self.heartbeats.heartbeat(self.now)
 
@@ -138,12 +175,15 @@ class SourceTime:
             return np.zeros(count, np.int64)
         return np.arange(self.came, self.came + count)
 
-    def _numbers(self, sources: pa.Array | None, count: int) -> Int64s:
+    def _numbers(self, sources: pa.Array | None, rows: Int64s) -> Int64s:
+        """The numbers of the sources of some rows."""
         if self.timing.source is None or sources is None:
-            return np.zeros(count, np.int64)
+            return np.zeros(len(rows), np.int64)
+        if len(rows) < len(sources):
+            sources = sources.take(pa.array(rows))
         if isinstance(sources, pa.ChunkedArray):
             sources = sources.combine_chunks()
-        numbers, new = self.slots.find_or_add(fingerprints([sources], count))
+        numbers, new = self.slots.find_or_add(fingerprints([sources], len(rows)))
         if len(new):
             self.names.append(sources.take(pa.array(new)))
         return numbers
@@ -174,8 +214,10 @@ class SourceTime:
 
 def is_watched(timing: Timing, block: int, *, curious: bool = False) -> bool:
     """Whether somebody has to watch when events come: there are bounds that are more than a
-    disorder, a guess ends somebody's waiting, or somebody wants to know what the guess is."""
-    return timing.by_source or (timing.heartbeats == "estimate" and (block > 0 or curious))
+    disorder, a guess ends somebody's waiting (but not that for what is final), or somebody wants to
+    know what the guess is."""
+    waits = 0 < block < INFINITY
+    return timing.by_source or (timing.heartbeats == "estimate" and (waits or curious))
 
 
 def _heartbeats(timing: Timing) -> UniformHeartbeats | Estimated:

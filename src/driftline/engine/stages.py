@@ -28,7 +28,7 @@ class Reading:
 
     def remember(self, source: Source, options: Options) -> int:
         """How long the past of the source can be corrected; a promise of its own shortens that."""
-        if source.disorder is None or not self.plain or source.timing.by_source:
+        if source.disorder is None or source.timing.by_source:
             return options.remember
         return min(options.remember, source.disorder)
 

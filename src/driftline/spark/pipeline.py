@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from driftline.engine.consistency import warn_of_waiting
 from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.local import Options, sources_of
 from driftline.engine.parcels import OUTPUT, Parcel, Target, payload_of
@@ -67,6 +68,9 @@ def pipeline(
     run the stateless beginning itself."""
     sources = _sources(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
+    plain = [source for name, source in sources.items() if readings[name].plain]
+    growing = [source for source in plain if frames[source.name].isStreaming]
+    warn_of_waiting(growing, options.block, options.remember)
     native = _native(frames, readings, options) if own_steps else _never
     made = stages(cut_together(plans, native), list(plans), readings, options, shards)
     packed = {

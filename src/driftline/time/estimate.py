@@ -182,7 +182,7 @@ def summary(sources: Int64s, times: Int64s) -> tuple[Int64s, Int64s, Int64s]:
 
 @in_place
 def _absorb(arrivals: Arrivals, given: _Parameters, guesses: _Guesses, of: Sources) -> None:
-    clocks, sources, times, counts, told = arrivals
+    clocks, sources, times, counts, _, told = arrivals
     scalars, delta, gathered = of.scalars, guesses.estimates.delta, guesses.gathered
     before = NEVER
     effect = NEVER

@@ -11,7 +11,7 @@ from driftline.time.bounds import Int64s
 from driftline.time.describe import Description
 from driftline.time.generator_kernel import NEVER
 from driftline.time.heartbeats import steady
-from driftline.time.live_sources import Arrivals, Sources
+from driftline.time.live_sources import NO_SOURCE, Arrivals, Sources
 
 PIECE = 1 << 16
 """So many arrivals are taken in at a time: the queue need not have room for more."""
@@ -42,20 +42,32 @@ class LiveHeartbeats(ABC):
         """The heartbeat of each source, by number."""
 
     def arrive(
-        self, clock: object, sources: object, times: object, counts: object | None = None
+        self,
+        clock: object,
+        sources: object,
+        times: object,
+        counts: object | None = None,
+        reached: object | None = None,
     ) -> Int64s:
         """Arrivals at one clock, or at clocks of their own; `counts` of them each (see
         `estimate.summary`). Returns the heartbeat of the stream that was in force when each came.
+        `reached`: how far each shows its source to be, if that is not its own time; then some may
+        be of NO_SOURCE.
 
         Whoever has asked for heartbeats at a clock has closed it: what comes at it still is judged
         by them.
         """
-        arrivals = _arrivals(clock, sources, times, counts, self._state)
+        arrivals = _arrivals(clock, sources, times, counts, reached, self._state)
         for first in range(0, len(arrivals.times), PIECE):
             piece = Arrivals(*(column[first : first + PIECE] for column in arrivals))
             self._state = self._state.with_room(int(piece.sources.max()), len(piece.times))
             self._absorb(piece)
         return arrivals.told
+
+    @property
+    def highest(self) -> int:
+        """The greatest time that has arrived."""
+        return int(self._state.scalars[live.HIGHEST])
 
     @property
     def told(self) -> int:
@@ -95,7 +107,12 @@ class LiveHeartbeats(ABC):
 
 
 def _arrivals(
-    clock: object, sources: object, times: object, counts: object | None, state: Sources
+    clock: object,
+    sources: object,
+    times: object,
+    counts: object | None,
+    reached: object | None,
+    state: Sources,
 ) -> Arrivals:
     """What a user gave, checked."""
     stamps = np.ascontiguousarray(times, np.int64)
@@ -103,7 +120,9 @@ def _arrivals(
     many = np.ones(len(stamps), np.int64) if counts is None else np.asarray(counts, np.int64)
     if not len(numbers) == len(stamps) == len(many):
         raise ValueError(f"{len(numbers)} sources came with {len(stamps)} times")
-    if len(numbers) and numbers.min() < 0:
+    least = 0 if reached is None else NO_SOURCE
+    if len(numbers) and numbers.min() < least:
         raise ValueError(f"a source has the number {numbers.min()}: number them from 0")
     clocks = steady(clock, len(stamps), int(state.scalars[live.NOW]))
-    return Arrivals(clocks, numbers, stamps, many, np.empty(len(stamps), np.int64))
+    far = stamps if reached is None else np.ascontiguousarray(reached, np.int64)
+    return Arrivals(clocks, numbers, stamps, many, far, np.empty(len(stamps), np.int64))

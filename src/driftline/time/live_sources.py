@@ -87,14 +87,20 @@ class Sources(NamedTuple):
         return np.flatnonzero(self.arrivals)
 
 
+NO_SOURCE = -1
+"""What is heard of the stream, but of no source in particular: a cti."""
+
+
 class Arrivals(NamedTuple):
     """In the order in which they came: so many tuples of a source, and the greatest time of them.
-    `told` gets the heartbeat of the stream that was in force."""
+    `reached`: the time that the source is known to have reached by them, which is the same for
+    inserts. `told` gets the heartbeat of the stream that was in force."""
 
     clocks: Int64s
     sources: Int64s
     times: Int64s
     counts: Int64s
+    reached: Int64s
     told: Int64s
 
 
@@ -114,10 +120,10 @@ UNHEARD = {
 
 @in_place
 def hear(source: int, clock: int, time: int, count: int, effect: int, of: Sources) -> None:
-    """So many tuples of a source, and the greatest time among them, which takes effect at a unit;
-    there is room for it in the queue."""
+    """So many tuples of a source, and the greatest time it has reached by them, which takes effect
+    at a unit; there is room for it in the queue."""
     scalars = of.scalars
-    if of.arrivals[source] == 0:
+    if of.tail[source] == OUT:
         scalars[SEEN] += 1
     of.arrivals[source] += count
     of.greatest[source] = max(of.greatest[source], time)

@@ -17,9 +17,9 @@ A source that is silent for `timeout`, from its last arrival or, if it was never
 first of the stream, is not waited for until it is heard again: skew or not. When nothing arrives
 for `timeout`, everything seen is complete: the heartbeat is M. A heartbeat that was told is never
 taken back. (With a coarse unit of the clock, a pause that ends inside the unit in which it gets
-long enough is not noticed.) So a further bound never holds a heartbeat back, but for those that speak
-of sources nobody has heard of yet: a number of them, and a skew without a number, until the timeout
-has passed.
+long enough is not noticed.) So a further bound never holds a heartbeat back, but for those that
+speak of sources nobody has heard of yet: a number of them, and a skew without a number, until the
+timeout has passed.
 
 State: a few numbers per source, and what arrived within the latency, once per source and unit.
 """
@@ -133,7 +133,7 @@ class _Parameters(NamedTuple):
 
 @in_place
 def _absorb(arrivals: Arrivals, given: _Parameters, of: Sources) -> None:
-    clocks, sources, times, counts, told = arrivals
+    clocks, sources, times, counts, reached, told = arrivals
     before = NEVER
     floor = BEGINNING
     effect = NEVER
@@ -151,9 +151,12 @@ def _absorb(arrivals: Arrivals, given: _Parameters, of: Sources) -> None:
             if of.scalars[live.FIRST] == NEVER:
                 of.scalars[live.FIRST] = clock
         told[at] = of.scalars[live.TOLD]
+        if source == live.NO_SOURCE:
+            of.scalars[live.LAST] = clock
+            continue
         if time <= max(floor, less(of.effective[source], given.below)):
             of.late[source] += counts[at]
-        live.hear(source, clock, time, counts[at], effect, of)
+        live.hear(source, clock, reached[at], counts[at], effect, of)
 
 
 @in_place
