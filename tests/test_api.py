@@ -131,6 +131,12 @@ def test_joins_on_a_name_give_the_column_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("slide", [None, 5])
+def test_no_row_lives_in_a_window_of_nothing(slide: int | None) -> None:
+    with pytest.raises(PlanError, match="at least one tick"):
+        TRADES.window(range=0, slide=slide)
+
+
 def test_windows() -> None:
     events = [dl.Insert(7, 8, dl.Row(k="a", x=1))]
 

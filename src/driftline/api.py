@@ -202,6 +202,8 @@ class Query:
         if range is None:
             raise PlanError("a window needs range=…, or start=… and duration=…")
         size = ticks(range, stamps)
+        if size == 0:
+            raise PlanError("a window lasts at least one tick: in one of range=0 no row would live")
         if slide is None:
             return Query(nodes.Window(self.plan, "sliding", size))
         step = ticks(slide, stamps)

@@ -56,6 +56,21 @@ def test_intervals_in_a_general_window() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("vs + 30 MINUTES FOR 1 HOUR", ("vs + 1800000000", "1 hour")),
+        ("vs - 1 HOUR 30 MINUTES FOR ve - vs", ("vs - 5400000000", "ve - vs")),
+        ("vs + 5s FOR 2 * 10 MINUTES", ("vs + 5000000", "2 * 600000000")),
+        ("vs + 1.5s FOR 3d", ("vs + 1500000", "3 days")),
+    ],
+)
+def test_spoken_durations_in_a_general_window(written: str, meant: tuple[str, str]) -> None:
+    start, duration = meant
+    window = TRADES.window(start=start, duration=duration)
+    assert plan(f"SELECT * FROM trades [FROM {written}]").label() == window.plan.label()
+
+
 def test_a_window_after_a_subquery_a_view_and_a_join() -> None:
     assert (
         plan("SELECT * FROM (SELECT k FROM t) [RANGE 5] AS s")
@@ -93,6 +108,10 @@ def test_windows_as_columns(table: str, query: object) -> None:
     [
         ("SELECT k FROM t [RANGE 5 MINUTES]", "the stream's time is a plain number @ 5 MINUTES"),
         ("SELECT qty FROM trades [RANGE 5 PARSECS]", "is not a duration such as @ 5 PARSECS"),
+        ("SELECT k FROM t [RANGE 0]", "lasts at least one tick @ 0]"),
+        ("SELECT k FROM t [RANGE 0 SLIDE 5]", "lasts at least one tick @ 0 SLIDE"),
+        ("SELECT k FROM t [FROM vs FOR 0]", "lasts at least one tick @ 0]"),
+        ("SELECT k FROM t [FROM vs FOR -1]", "lasts at least one tick @ -1]"),
         ("SELECT k FROM t [RANGE -5]", "a duration cannot be negative @ -5]"),
         ("SELECT k FROM t [RANGE 5 SLIDE 0]", "a slide of at least one tick @ 0]"),
         ("SELECT k FROM t [RANGE x]", "a duration must be a constant @ x]"),

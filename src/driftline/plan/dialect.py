@@ -43,6 +43,12 @@ _COMPARISONS: dict[TokenType, type[exp.Binary]] = {
 _OWN_SYNTAX = {"CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION"}
 _TERMINAL_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _NOT_CLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
+_TEXTS = r"'(?:\\.|''|[^'\\])*'|\"(?:\\.|\"\"|[^\"\\])*\"|`[^`]*`|--[^\n]*|/\*.*?\*/"
+_HEX = re.compile(rf"\bx'([^']*)'|{_TEXTS}", re.IGNORECASE | re.DOTALL)
+_NESTING = re.compile(
+    rf"(?P<open>[(\[]|\bCASE\b|\b(?:ARRAY|MAP|STRUCT)<)|(?P<close>[)\]]|\bEND\b)|{_TEXTS}",
+    re.IGNORECASE | re.DOTALL,
+)
 _PLAINER = {
     "Invalid expression / Unexpected token": "this is not expected here",
     "Expecting )": "a ) is missing",
@@ -114,6 +120,17 @@ class DriftlineSpark(Spark):
                 else:
                     return this
                 this = self.expression(kind(this=this, expression=self._parse_term()))
+
+        def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> list[Any]:
+            def parsed() -> Any:
+                item = parse_method()
+                if item is None and (self._prev and self._prev.token_type == sep):
+                    self.raise_error("a value is expected after this", self._prev)
+                if item is None and self._curr and self._curr.token_type == sep:
+                    self.raise_error("a value is expected before this")
+                return item
+
+            return super()._parse_csv(parsed, sep)
 
         def _left_to_right(
             self,
@@ -198,6 +215,12 @@ def readable(error: ParseError) -> ExpressionError:
 
 def unreadable(error: TokenError, text: str) -> ExpressionError:
     """What stops the tokenizer: in nearly all cases a quote that is not closed."""
+    for hexadecimal in _HEX.finditer(text):
+        if re.search("[^0-9a-fA-F]", hexadecimal[1] or ""):
+            return ExpressionError(
+                f"{hexadecimal[0]} is not binary: X'…' takes the digits 0 to 9 and A to F",
+                *_place(text, hexadecimal.start()),
+            )
     found = _NOT_CLOSED.search(str(error.__cause__ or error))
     if found is None and "/*" in text and text.rfind("/*") > text.rfind("*/"):
         found = _NOT_CLOSED.match(f"Missing /* from 1:{text.rfind('/*')}")
@@ -205,6 +228,26 @@ def unreadable(error: TokenError, text: str) -> ExpressionError:
         what = " ".join(_TERMINAL_STYLE.sub("", str(error)).split())
         what = what.replace("Error tokenizing", "cannot read")
         return ExpressionError(f"{what}: is a quote or a comment not closed?")
-    before = text[: int(found[2])]
-    line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
-    return ExpressionError(f"a {found[1]} is opened here and not closed", line, column)
+    return ExpressionError(
+        f"a {found[1]} is opened here and not closed", *_place(text, int(found[2]))
+    )
+
+
+def deepest(text: str) -> tuple[int, int]:
+    """Line and column of the bracket that the most others are around.
+
+    >>> deepest("f(x,\\n ((y)))")
+    (2, 3)
+    """
+    depth, most, start = 0, 0, 0
+    for each in _NESTING.finditer(text):
+        depth += bool(each["open"]) - bool(each["close"])
+        if depth > most:
+            most, start = depth, each.start()
+    return _place(text, start)
+
+
+def _place(text: str, start: int) -> tuple[int, int]:
+    """Line and column, from 1, of a character."""
+    before = text[:start]
+    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1

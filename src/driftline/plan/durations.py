@@ -52,7 +52,9 @@ def ticks(duration: Duration, timestamps: bool) -> int:
         text = text.removeprefix("interval").replace("'", "").strip()
     if text in ("inf", "infinite", "unbounded", "∞"):
         return INFINITY
-    if text.lstrip("+-").isdigit():
+    if re.match(r"-\s*\.?\d", text):
+        raise PlanError(f"a duration cannot be negative, as {duration!r} is")
+    if text.lstrip("+").isdigit():
         if timestamps and int(text):  # it would be microseconds, which nobody means
             raise PlanError(f"{duration!r} has no unit: write '5s', '2 min' or '1h'")
         return _checked(int(text), duration)
@@ -73,6 +75,12 @@ def ticks(duration: Duration, timestamps: bool) -> int:
     if not text or total != int(total):
         raise PlanError(f"{duration!r} is not a whole number of microseconds")
     return _checked(int(total), duration)
+
+
+def is_unit(word: str) -> bool:
+    """Whether a word is a unit of time, such as `minutes` or `s`."""
+    word = word.lower()
+    return word in _UNITS or word.removesuffix("s") in _UNITS
 
 
 def span(ticks: int, timestamps: bool) -> str:

@@ -56,7 +56,12 @@ def number_literal(text: str) -> tuple[Any, DataType]:
     ((5, DataType(int32)), (1.0, DataType(double)), Decimal('1.50'))
     """
     if "e" in text.lower():
-        return float(text), DOUBLE
+        try:
+            return float(text), DOUBLE
+        except ValueError:
+            raise ExpressionError(
+                f"{text} is not a number: digits are missing after the e"
+            ) from None
     if "." in text:
         return decimal_literal(text)
     value = int(text)

@@ -263,6 +263,8 @@ class _Resolver:
         """`value IN (…)`."""
         if node.args.get("query") is not None or node.args.get("unnest") is not None:
             raise ExpressionError("IN (SELECT …) is a join, and is not supported here")
+        if not node.expressions:
+            raise ExpressionError("IN needs at least one value")
         return operators.is_in(self.resolve(node.this), self.all(node.expressions))
 
     def like(self, node: exp.Like | exp.ILike) -> Expression:

@@ -224,6 +224,9 @@ def type_of(node: exp.Expr) -> DataType:
         return _interval_type(node)
     kind = node.this
     if kind in _FROM_SQLGLOT:
+        if node.expressions and _FROM_SQLGLOT[kind] != STRING:
+            plain = type_name(_FROM_SQLGLOT[kind])
+            raise ExpressionError(f"{plain} takes no size: leave out ({node.expressions[0].sql()})")
         uses(node, "this", "nested", *(("expressions",) if _FROM_SQLGLOT[kind] == STRING else ()))
         for length in node.expressions:
             uses_all(length)  # a cast to VARCHAR(5) is one to STRING, as in Spark
@@ -241,6 +244,10 @@ def type_of(node: exp.Expr) -> DataType:
         return pa.map_(*(type_of(part) for part in node.expressions))
     if kind == exp.DType.STRUCT and node.expressions:
         for part in node.expressions:
+            if part.args.get("constraints"):
+                raise ExpressionError(
+                    f"a field has a name and a type: leave out {part.args['constraints'][0].sql()}"
+                )
             uses(part, "this", "kind")
         return pa.struct([(part.name, type_of(part.args["kind"])) for part in node.expressions])
     if kind == exp.DType.INTERVAL:

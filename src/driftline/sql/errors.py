@@ -8,10 +8,12 @@ from unicodedata import combining, east_asian_width
 
 from sqlglot import exp
 
+from driftline.plan.dialect import deepest
 from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.used import place_of
 
 FIRST_PLACE = (1, 1)
+TOO_DEEP = "the script is nested too deeply: take parts out, into views"
 
 
 class SqlError(PlanError):
@@ -60,6 +62,8 @@ def at(node: exp.Expr) -> Iterator[None]:
         raise error.at(*place_of(node)) from None
     except PlanError as error:
         raise ExpressionError(str(error), *place_of(node)) from None
+    except RecursionError:
+        raise ExpressionError(TOO_DEEP, *place_of(node)) from None
 
 
 @contextmanager
@@ -75,7 +79,7 @@ def in_text(text: str) -> Iterator[None]:
     except PlanError as error:
         raise SqlError(str(error), *FIRST_PLACE, text) from None
     except RecursionError:
-        raise SqlError("the script is nested too deeply", *FIRST_PLACE, text) from None
+        raise SqlError(TOO_DEEP, *deepest(text), text) from None
 
 
 def refuse(message: str, node: exp.Expr) -> ExpressionError:

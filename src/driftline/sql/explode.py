@@ -104,7 +104,8 @@ def of_select_list(scope: Scope, items: Sequence[exp.Expr]) -> tuple[Scope, list
         width = len(scope.schema)
         if any(each.name.startswith("$explode") for each in scope.schema):
             raise refuse("one explode in a select list: use LATERAL VIEW for more", item)
-        plain = Explode(scope.plan, scope.resolve(what[0]), (), *what[1:]).added
+        with at(call):
+            plain = Explode(scope.plan, scope.resolve(what[0]), (), *what[1:]).added
         given = names or [each.name for each in plain]
         if len(given) != len(plain):
             raise refuse(

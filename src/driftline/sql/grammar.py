@@ -13,6 +13,7 @@ table:      name | (query) | TUMBLE(table, d) | HOP(table, d, d), each with brac
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from typing import Any, ClassVar, NoReturn
 
 from sqlglot import exp
@@ -20,7 +21,9 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from driftline.plan.dialect import DriftlineSpark, readable, unreadable
+from driftline.plan.durations import is_unit
 from driftline.plan.errors import ExpressionError
+from driftline.plan.used import place_of
 from driftline.sql.syntax import (
     Bracket,
     CreateStream,
@@ -36,6 +39,18 @@ WINDOW_TABLES = ("TUMBLE", "HOP")
 OTHER_WINDOW_TABLES = ("CUMULATE", "SESSION")
 _ENDLESS = ("INF", "INFINITE", "UNBOUNDED")
 _STARTS = ("SELECT", "CREATE", "INSERT", "SET", "WITH")
+_WORDS = {
+    **{
+        word: word
+        for word in (
+            *("SELECT", "FROM", "WHERE", "HAVING", "LIMIT", "OFFSET", "QUALIFY", "WINDOW", "UNION"),
+            *("INTERSECT", "EXCEPT", "JOIN", "LEFT", "RIGHT", "INNER", "OUTER", "CROSS", "USING"),
+            *("STREAM", "VIEW", "VALUES", "DISTINCT", "BETWEEN", "RANGE", "SLIDE"),
+        )
+    },
+    **{word: f"{word} BY" for word in ("GROUP", "ORDER", "PARTITION")},
+}
+"""What is meant by a word that is nearly this."""
 TEXT = "text"
 """In the meta of an item of a select list: how it was written."""
 
@@ -80,6 +95,9 @@ class DriftlineSql(DriftlineSpark):
             for token, parse in DriftlineSpark.Parser.QUERY_MODIFIER_PARSERS.items()
         }
 
+        _in_window = False
+        """Whether it is about vs and ve, where `30 MINUTES` is a number of ticks."""
+
         def refuse(self, message: str, token: Token | None = None) -> NoReturn:
             """Raises an error with a place; unlike a ParseError, nothing tries another way."""
             place = token or self._curr or self._prev
@@ -105,7 +123,43 @@ class DriftlineSql(DriftlineSpark):
             node = super()._parse_expression()
             if node is not None and start and self._prev and self._prev.end >= start.start:
                 node.meta[TEXT] = self._find_sql(start, self._prev)
+                if place_of(node)[0] is None:
+                    node.update_positions(start)
             return node
+
+        def _parse_statement(self) -> exp.Expr | None:
+            start = self._curr
+            if start and start.token_type == TokenType.VAR:
+                near = get_close_matches(start.text.upper(), _STARTS, n=1, cutoff=0.6)
+                hint = f"did you mean {near[0]}?" if near else f"there are {STATEMENTS}"
+                self.refuse(f"{start.text} is no statement here: {hint}", start)
+            return super()._parse_statement()
+
+        def _parse_type(self, *args: Any, **options: Any) -> exp.Expr | None:
+            duration = self._spoken_duration() if self._in_window else None
+            return duration or super()._parse_type(*args, **options)
+
+        def _parse_interval(self, *args: Any, **options: Any) -> Any:
+            before, self._in_window = self._in_window, False
+            interval = super()._parse_interval(*args, **options)
+            self._in_window = before
+            return interval
+
+        def _spoken_duration(self) -> exp.Expr | None:
+            """`30 MINUTES` or `5s` in an expression over vs and ve."""
+            start, words = self._curr, []
+            while self._at(TokenType.NUMBER):
+                index, amount = self._index, self._curr.text
+                self._advance()
+                if self._curr and self._is_type_sign():
+                    self._advance()
+                unit = self._curr.text if self._curr else ""
+                if not is_unit(unit):
+                    self._retreat(index)
+                    break
+                words += [amount, unit]
+                self._advance()
+            return Duration(this=" ".join(words)).update_positions(start) if words else None
 
         def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
             if self._match_text_seq("WINDOW", "(", advance=False):
@@ -133,8 +187,10 @@ class DriftlineSql(DriftlineSpark):
             replace = self._match_text_seq("OR", "REPLACE")
             temporary = self._match_text_seq("TEMPORARY") or self._match_text_seq("TEMP")
             if self._match_text_seq("STREAM"):
+                self._refuse_if_not_exists()
                 return self._create_stream(start, replace)
             if self._match_text_seq("VIEW"):
+                self._refuse_if_not_exists()
                 name = self._name("view")
                 columns = self._parse_wrapped_id_vars() if self._at(TokenType.L_PAREN) else None
                 self._expect("AS")
@@ -143,6 +199,10 @@ class DriftlineSql(DriftlineSpark):
                 ).update_positions(start)
             kind = self._curr.text.upper() if self._curr and not temporary else ""
             self.refuse(f"CREATE {kind} is not known: CREATE STREAM or CREATE VIEW is")
+
+        def _refuse_if_not_exists(self) -> None:
+            if self._match_text_seq("IF", "NOT", "EXISTS", advance=False):
+                self.refuse("IF NOT EXISTS is not supported: write OR REPLACE, or leave it out")
 
         def _create_stream(self, start: Token, replace: bool) -> exp.Expr:
             name = self._name("stream")
@@ -341,13 +401,15 @@ class DriftlineSql(DriftlineSpark):
             elif self._match_text_seq("UNBOUNDED"):
                 made = Bracket(form="unbounded")
             elif self._match_text_seq("FROM"):
+                self._in_window = True
                 beginning = self._parse_disjunction()
+                if beginning is None:
+                    self.refuse("[FROM e FOR d] needs an expression over vs and ve after FROM")
                 self._expect("FOR")
                 made = Bracket(
                     form="from", start=beginning, duration=self._duration(TokenType.R_BRACKET)
                 )
-                if beginning is None:
-                    self.refuse("[FROM e FOR d] needs an expression over vs and ve after FROM")
+                self._in_window = False
             else:
                 self.refuse(
                     "a window is [RANGE d], [RANGE d SLIDE d], [NOW], [UNBOUNDED] or [FROM e FOR d]"
@@ -417,16 +479,31 @@ def parse_script(text: str) -> list[exp.Expr]:
     try:
         trees = dialect.parse(text)
     except ParseError as error:
-        raise _with_hint(readable(error)) from None
+        raise _with_hint(readable(error), dialect.tokenize(text)) from None
     except TokenError as error:
         raise unreadable(error, text) from None
     return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
 
 
-def _with_hint(error: ExpressionError) -> ExpressionError:
-    """A word that starts a statement where none may start: a semicolon was forgotten."""
+def _with_hint(error: ExpressionError, tokens: list[Token]) -> ExpressionError:
+    """A word that starts a statement where none may start: a semicolon was forgotten. One that is
+    nearly a word of SQL, there or just before: it was meant."""
     for word in _STARTS:
         if error.message.upper().startswith(f"SYNTAX ERROR NEAR '{word}'"):
             message = f"{error.message}; is a ; missing before it?"
             return ExpressionError(message, error.line, error.column)
+    places = [(token.line, start_column(token)) for token in tokens]
+    wrong = (error.line or 0, error.column or 0)
+    if wrong not in places:
+        return error
+    here = places.index(wrong)
+    for token in (tokens[here], *tokens[max(here - 1, 0) : here]):
+        near = get_close_matches(token.text.upper(), _WORDS, n=1, cutoff=0.75)
+        if near and token.token_type == TokenType.VAR:
+            word = _WORDS[near[0]]
+            return ExpressionError(
+                f"syntax error near {token.text!r}: did you mean {word}?",
+                token.line,
+                start_column(token),
+            )
     return error

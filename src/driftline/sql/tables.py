@@ -302,6 +302,11 @@ def renamed(rows: Scope | nodes.Node, columns: list[exp.Expr], node: exp.Expr) -
     values = scope.star()
     if len(columns) != len(values):
         raise refuse(f"there are {len(columns)} names for {len(values)} columns", node)
+    seen: set[str] = set()
+    for name in columns:
+        if name.name.lower() in seen:
+            raise refuse(f"two columns would have the name {name.name}", name)
+        seen.add(name.name.lower())
     return nodes.Project(
         scope.plan,
         tuple(

@@ -14,6 +14,7 @@ from driftline.sql.errors import at, refuse
 from driftline.sql.scope import column_of
 from driftline.sql.syntax import Bracket, Duration, WindowTable
 
+EMPTY = "a window lasts at least one tick: in one of 0 no row would live"
 LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
 """What the expressions of [FROM e FOR d] are about."""
 
@@ -28,13 +29,13 @@ def window(plan: nodes.Node, bracket: Bracket) -> nodes.Node:
         case "unbounded":
             return nodes.Window(plan, "unbounded")
         case "from":
-            return nodes.Window(
-                plan,
-                "general",
-                start=_time(bracket.args["start"], stamps),
-                duration=_time(bracket.args["duration"], stamps),
-            )
+            start, lasts = (_time(bracket.args[key], stamps) for key in ("start", "duration"))
+            if isinstance(lasts, Literal) and (lasts.value is None or lasts.value <= 0):
+                raise refuse(EMPTY, bracket.args["duration"])
+            return nodes.Window(plan, "general", start=start, duration=lasts)
     size = duration(bracket.args["size"], stamps)
+    if size == 0:
+        raise refuse(EMPTY, bracket.args["size"])
     slide = bracket.args.get("slide")
     if slide is None:
         return nodes.Window(plan, "sliding", size)
@@ -104,9 +105,11 @@ def _time(node: exp.Expr, stamps: bool) -> Expression:
     with at(node):
         if isinstance(node, Duration):
             uses(node, "this")
+            if stamps and is_bare(node):
+                raise refuse(f"{node.this} has no unit: write {node.this} SECONDS", node)
             return resolve(_number(ticks(node.this, stamps)), LIFETIME)
         copy = node.copy()
-        for each in list(copy.find_all(exp.Interval)):
+        for each in list(copy.find_all(exp.Interval, Duration)):
             number = _number(duration(each, stamps))
             if each is copy:
                 copy = number
