@@ -78,3 +78,13 @@ def test_a_damaged_checkpoint(checkpoint: Path, name: str, text: str) -> None:
     done = driftline("state", checkpoint)
     said = f"driftline: {checkpoint}/{name} is damaged: it is no JSON object\n"
     assert (done.code, done.out, done.err) == (2, "", said)
+
+
+def test_a_closed_checkpoint_says_so(checkpoint: Path) -> None:
+    assert driftline("state", checkpoint).err == ""
+    Checkpoint(str(checkpoint)).close()
+    done = driftline("state", checkpoint)
+    assert (done.code, done.err) == (
+        0,
+        f"driftline: {checkpoint} is closed: nothing new can come\n",
+    )

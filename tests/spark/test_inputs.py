@@ -24,7 +24,7 @@ from driftline.plan.nodes import Source
 from driftline.spark.inputs import (
     UNREADABLE,
     close,
-    is_closed,
+    is_closing,
     json_records,
     log_batch,
     streamed_events,
@@ -101,9 +101,9 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
         texts = [row[TEXT] for row in spark.table(f"read_{form}").collect() if row[TEXT]]
         assert texts == ["2,y,many,B" if form == "csv" else json.dumps(rows[1])]
 
-    assert not is_closed(control)
+    assert not is_closing(control)
     close(control)
-    assert is_closed(control)
+    assert is_closing(control)
     more = read(spark, frame, f"closed_{form}", tmp_path / "another checkpoint")
     assert [row for row in more if row not in found] == [(CTI, INFINITY, None, None, None)]
 

@@ -214,6 +214,14 @@ def run_command(
         bool,
         typer.Option("--keep-open", help="Do not close the streams where their inputs end."),
     ] = False,
+    close: Annotated[
+        bool,
+        typer.Option(
+            "--close",
+            help="Close the streams of a --checkpoint when all has been read: the answers become "
+            "final, and nothing new can come.",
+        ),
+    ] = False,
     follow: Annotated[
         bool,
         typer.Option(
@@ -266,7 +274,7 @@ def run_command(
     from driftline.cli.run import Wishes, run
     from driftline.cli.runners import RunOptions
 
-    options = RunOptions(batch, keep_open, checkpoint, master, follow, _settings(conf or []))
+    options = RunOptions(batch, keep_open, checkpoint, close, master, follow, _settings(conf or []))
     wishes = Wishes(
         inputs, output, None if emit is None else emit.value, block, remember, table, dead_letters,
         explain_time, time_chart, options,

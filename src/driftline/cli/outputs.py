@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from driftline.cli.errors import Problem
 
@@ -91,8 +91,43 @@ def _writer(
         return _Files(answers, dict.fromkeys(answers, path), table)
     last = suffixes[-1] if suffixes else ""
     grows = growing and not table and last not in COMPRESSIONS
-    file = stack.enter_context(path.open("wb") if grows else _opened(path, last))
+    file = stack.enter_context(_growing(path) if grows else _opened(path, last))
     return (_Tables if table else _Log)(answers, file)
+
+
+@contextmanager
+def _growing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that can be read while it is written. A run that fails before it says anything leaves
+    the old one as it was."""
+    late = _Late(path)
+    try:
+        yield cast("IO[bytes]", late)
+        late.open()
+    finally:
+        late.close()
+
+
+class _Late:
+    """A file that is opened when something is written to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file: IO[bytes] | None = None
+
+    def open(self) -> IO[bytes]:
+        if self.file is None:
+            self.file = self.path.open("wb")
+        return self.file
+
+    def write(self, data: Any) -> int:
+        return self.open().write(data)
+
+    def flush(self) -> None:
+        self.open().flush()
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
 
 
 @contextmanager

@@ -54,6 +54,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     if path == STANDARD_INPUT and any(each.endswith(STANDARD_INPUT) for each in wishes.inputs):
         raise Problem("the script and an input cannot both be standard input")
     _check_letters(wishes.dead_letters)
+    _check_close(wishes.options)
     _check_folder("--time-chart", wishes.time_chart)
     check_chart(wishes.time_chart)
     if runner_name == "local":
@@ -71,6 +72,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
         as_they_come=runner_name != "local",
     )
     _check_follow(inputs, queries, wishes.options)
+    steps = run_queries(queries, inputs.streams, wishes.options)
     plans = {query.name: query.plan for query in queries}
     follow = wishes.options.follow
     stopped = None
@@ -82,7 +84,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
         try:
             with (
                 drawn(unless=_is_shown(wishes)) as progress,
-                closing(run_queries(queries, inputs.streams, wishes.options)) as spoken,
+                closing(steps) as spoken,
             ):
                 for each in spoken:
                     _write(each, output)
@@ -95,6 +97,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
                 raise
             stopped = interrupt  # that is how it ends: what has been said is written
     letters.say()
+    _say_open(inputs, wishes.options)
     if wishes.explain_time or wishes.time_chart is not None:
         explain_time(sources, inputs.streams, wishes.time_chart)
         # What was read as it came is not read again to explain it.
@@ -141,6 +144,28 @@ def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions)
     if options.follow and len({query.consistency for query in queries}) > 1:
         raise Problem(
             "--follow: the queries have different settings (emit, block, remember): run them apart"
+        )
+
+
+def _check_close(options: RunOptions) -> None:
+    if not options.close:
+        return
+    if options.checkpoint is None:
+        raise Problem("--close is for --checkpoint: without one the streams are closed at the end")
+    for other, given in (("--keep-open", options.keep_open), ("--follow", options.follow)):
+        if given:
+            raise Problem(f"--close and {other} are opposites: leave one out")
+
+
+def _say_open(inputs: Inputs, options: RunOptions) -> None:
+    """What the next run can do, where it could do something else than this one."""
+    growing = any(isinstance(each, Streamed) for each in inputs.streams.values())
+    asked = options.close or options.keep_open or options.follow
+    if growing and options.checkpoint and not asked:
+        print(
+            f"driftline: the streams stay open in {options.checkpoint}: run again to go on with "
+            "what is new, and with --close to end them, so that all answers become final",
+            file=sys.stderr,
         )
 
 

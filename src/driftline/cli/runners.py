@@ -56,6 +56,7 @@ class RunOptions:
     batch: int | None = None
     keep_open: bool = False
     checkpoint: str | None = None
+    close: bool = False
     master: str | None = None
     follow: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)  # of Spark
@@ -73,7 +74,8 @@ class Spoken:
 
 
 class Runner(Protocol):
-    """A way to run queries over inputs by the names of their streams."""
+    """A way to run queries over inputs by the names of their streams. What cannot be run is refused
+    when it is called, and not when the first step is asked for."""
 
     def __call__(
         self, queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
@@ -93,12 +95,18 @@ def run_locally(
     queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
 ) -> Generator[Spoken]:
     """Queries of the same consistency run as one graph; others go along with it, step by step."""
-    from driftline.engine.local import run_all
-
     if options.checkpoint is not None or options.master is not None or options.settings:
         raise Problem("--checkpoint, --master and --conf are for --runner spark")
     if options.follow:
         raise Problem("--follow is for --runner spark")
+    return _run_locally(queries, inputs, options)
+
+
+def _run_locally(
+    queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+) -> Generator[Spoken]:
+    from driftline.engine.local import run_all
+
     groups: dict[Consistency, dict[str, Node]] = {}
     for query in queries:
         groups.setdefault(query.consistency, {})[query.name] = query.plan

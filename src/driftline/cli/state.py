@@ -34,6 +34,8 @@ def state(place: str) -> None:
         _draw(known, heads, rows)
     else:
         _print_lines(rows)
+    if checkpoint.is_closed:
+        print(f"driftline: {place} is closed: nothing new can come", file=sys.stderr)
 
 
 def _what_else(place: Path) -> str:

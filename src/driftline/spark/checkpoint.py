@@ -3,6 +3,7 @@
     DIR/driftline.json   the plans and options that the state belongs to
     DIR/tables           the tables that the query reads and that do not change
     DIR/state.json       what the shards held after the last micro-batch, for people
+    DIR/closed.json      is there if the streams were closed: nothing new can come
     DIR/spark            Spark's own checkpoint: offsets, commits and the state
 
 A query goes on from its own checkpoint only. State is written by the operators of a plan, so that
@@ -29,6 +30,7 @@ from driftline.spark.places import Place
 FORMAT = 1
 FILE = "driftline.json"
 REPORT = "state.json"
+CLOSED = "closed.json"
 SHOWN = ("version", "snapshot", "size", "logged", "counters")
 
 
@@ -87,6 +89,15 @@ class Checkpoint:
         known = self._json(REPORT) or {}
         places = {name: tuple(map(int, name.split("/"))) for name in known}
         return {(places[name][0], places[name][1]): head for name, head in known.items()}
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a run has closed the streams, so that nothing new can come."""
+        return self._json(CLOSED) is not None
+
+    def close(self) -> None:
+        """Note that the streams have been closed, and that all has been said."""
+        self.place.write(CLOSED, b"{}")
 
     def read(self) -> dict[str, Any] | None:
         """What the state belongs to; None if there is none."""

@@ -86,7 +86,8 @@ def close(control: Path) -> None:
     half.rename(control / "closing.parquet")
 
 
-def is_closed(control: Path) -> bool:
+def is_closing(control: Path) -> bool:
+    """Whether a stream is closed, or will be when the query goes on."""
     return (control / "closing.parquet").exists()
 
 

@@ -9,7 +9,6 @@ before it has been taken and dealt with.
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 import threading
 from collections.abc import Generator, Iterator, Mapping
@@ -24,8 +23,9 @@ from driftline.cli.progress import Tally
 from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, engine_options
 from driftline.cli.streams import Streamed
 from driftline.engine.local import sources_of
+from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.failures import cause, could_not_start
-from driftline.spark.inputs import close, is_closed, streamed_events
+from driftline.spark.inputs import close, is_closing, streamed_events
 from driftline.spark.query import SparkQuery, SparkSaid
 from driftline.spark.said import Kept
 from driftline.spark.session import session
@@ -40,10 +40,40 @@ if TYPE_CHECKING:
 def run_queries(
     queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
 ) -> Generator[Spoken]:
-    """Queries of the same consistency run as one, with one cut in common; others after them."""
+    """Queries of the same consistency run as one, with one cut in common; others after them. What
+    cannot go on from its checkpoint is refused at once."""
     groups: dict[Consistency, dict[str, Node]] = {}
     for query in queries:
         groups.setdefault(query.consistency, {})[query.name] = query.plan
+    _need_open(inputs, options)
+    return _run_groups(queries, groups, inputs, options)
+
+
+def _need_open(inputs: Mapping[str, Any], options: RunOptions) -> None:
+    """Refuses to go on where nothing new can come."""
+    if options.checkpoint is None:
+        return
+    growing = [each.shown for each in inputs.values() if isinstance(each, Streamed)]
+    if growing and Checkpoint(options.checkpoint).is_closed:
+        raise Problem(
+            f"--checkpoint: {options.checkpoint} has been closed (--close), so that nothing new of "
+            f"{growing[0]} can come: give another directory, and --close only when all has come"
+        )
+    folder = Path(options.checkpoint)
+    controls = (*folder.glob("closing/*"), *folder.glob("[0-9]*/closing/*"))
+    if not options.close and any(map(is_closing, controls)):
+        raise Problem(
+            f"--checkpoint: a run with --close was stopped while it closed {options.checkpoint}: "
+            "run it once more with --close"
+        )
+
+
+def _run_groups(
+    queries: list[Query],
+    groups: Mapping[Consistency, Mapping[str, Node]],
+    inputs: Mapping[str, Any],
+    options: RunOptions,
+) -> Generator[Spoken]:
     temporary = None if options.checkpoint else Path(tempfile.mkdtemp(prefix="driftline-"))
     folder = temporary or Path(str(options.checkpoint))
     tally = Tally([q.name for q in queries], timestamps=all(q.plan.timestamps for q in queries))
@@ -58,6 +88,9 @@ def run_queries(
                 # An event that several groups set aside is one dead letter.
                 dead = said.dead if number == 0 else {}
                 yield Spoken(said.batches, dead, progress, learned(held.counters.values()))
+        if options.close:
+            for place in (folder, *folder.glob("[0-9]*")):
+                Checkpoint(str(place)).close()
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -119,19 +152,13 @@ def _run(
     if options.follow:
         yield from _started(query, kept, folder, {})
         return
-    ended = all(map(is_closed, controls.values()))
-    for number, said in enumerate(_started(query, kept, folder, ALL_THERE_IS)):
-        if controls and ended and number == 0:
-            print(
-                f"driftline: an earlier run has closed the streams of {folder}, so that nothing "
-                "new can come; --keep-open would have left them open",
-                file=sys.stderr,
-            )
-        yield said
-    if not ended and not options.keep_open:
-        for control in controls.values():
+    yield from _started(query, kept, folder, ALL_THERE_IS)
+    if options.close or (options.checkpoint is None and not options.keep_open):
+        still_open = [control for control in controls.values() if not is_closing(control)]
+        for control in still_open:
             close(control)
-        yield from _started(query, kept, folder, ALL_THERE_IS)
+        if still_open:
+            yield from _started(query, kept, folder, ALL_THERE_IS)
 
 
 def _session(options: RunOptions) -> SparkSession:
