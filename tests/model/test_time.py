@@ -72,3 +72,8 @@ def test_every_time_survives_being_written(moment: datetime) -> None:
 def test_showing_times() -> None:
     assert [show(t) for t in (BEGINNING, -3, INFINITY)] == ["-∞", "-3", "∞"]
     assert show(-1, timestamps=True) == "1969-12-31T23:59:59.999999Z"
+
+
+@given(st.integers(BEGINNING + 1, INFINITY - 1))
+def test_every_time_is_read_back(ticks: int) -> None:
+    assert parse_timestamp(format_timestamp(ticks)) == ticks

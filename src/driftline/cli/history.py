@@ -85,11 +85,12 @@ def _write(stream: StreamColumns, table: HistoryColumns) -> None:
 
 def draw(stream: StreamColumns, table: HistoryColumns) -> None:
     """Prints the first rows of a history as a table."""
+    from driftline.model.log.text import plain_values
     from driftline.model.time import show
 
     shown = min(len(table), MOST_ROWS_DRAWN)
     columns = table.payload.column_names
-    cells = [table.payload.column(name).slice(0, shown).to_pylist() for name in columns]
+    cells = [plain_values(table.payload.column(name).slice(0, shown)) for name in columns]
     rows = [
         [
             show(int(table.vs[i]), stream.timestamps),

@@ -263,11 +263,25 @@ def _write_rows(rows: pa.Table, file: IO[bytes], path: Path) -> None:
     if ".csv" in [suffix.lower() for suffix in path.suffixes]:
         from pyarrow import csv
 
-        csv.write_csv(rows, file)
+        csv.write_csv(_sayable(rows), file)
     else:
         import pyarrow.parquet as pq
 
         pq.write_table(rows, file)
+
+
+def _sayable(rows: pa.Table) -> pa.Table:
+    """Arrow writes the years from 0001 to 9999; columns with others are written as texts."""
+    import pyarrow as pa
+
+    from driftline.model.log.text import has_far, moments_text
+
+    for place, name in enumerate(rows.column_names):
+        column = rows.column(place)
+        if has_far(column):
+            texts = [moments_text(chunk) for chunk in column.chunks]
+            rows = rows.set_column(place, name, pa.chunked_array(texts))
+    return rows
 
 
 def said(answer: Answer, batch: Batch) -> StreamColumns:

@@ -21,11 +21,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FINEST_FRACTION_DIGITS = 6
 _ISO = re.compile(
-    r"(?P<date>\d{4}-\d{2}-\d{2})"
+    r"(?P<year>\d{4}|[+-]\d{4,6})-(?P<day>\d{2}-\d{2})"
     r"(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2})?)(?:\.(?P<fraction>\d{1,9}))?"
     r"(?P<zone>Z|[+-]\d{2}:?\d{2})?)?",
     re.ASCII,
 )
+
+
+_ERA = 400
+"""The calendar repeats after so many years."""
+_ERA_DAYS = 146_097
+_ERA_TICKS = _ERA_DAYS * 86_400 * TICKS_PER_SECOND
+_LAST_SHORT_YEAR = 9999
 
 
 def plus(time: int, duration: int) -> int:
@@ -46,6 +53,11 @@ def parse_timestamp(text: str) -> int:
     1500000
     >>> parse_timestamp("1970-01-02")
     86400000000
+
+    A year before 0 or after 9999 has a sign.
+
+    >>> parse_timestamp("+10000-01-01")
+    253402300800000000
     """
     match = _ISO.fullmatch(text)
     if match is None:
@@ -53,14 +65,21 @@ def parse_timestamp(text: str) -> int:
     fraction = match["fraction"] or ""
     if fraction[_FINEST_FRACTION_DIGITS:].strip("0"):
         raise ValueError(f"{text!r} is finer than a microsecond, the tick of a TIMESTAMP stream")
+    year = int(match["year"])
+    era, of_era = divmod(year, _ERA)
     try:
-        whole = datetime.fromisoformat(f"{match['date']}T{match['time'] or '00:00:00'}")
+        # The same day of a year that Python knows, in the calendar's next era.
+        day = f"{of_era + _ERA:04d}-{match['day']}"
+        whole = datetime.fromisoformat(f"{day}T{match['time'] or '00:00:00'}")
         zone = (match["zone"] or "Z").replace(":", "")
         offset = timedelta() if zone == "Z" else _zone_offset(zone)
     except ValueError as error:
         raise ValueError(f"{text!r} is not a time: {error}") from None
-    ticks = (whole.replace(tzinfo=UTC) - _EPOCH - offset) // _MICROSECOND
-    return ticks + int(fraction[:_FINEST_FRACTION_DIGITS].ljust(_FINEST_FRACTION_DIGITS, "0"))
+    ticks = (whole.replace(tzinfo=UTC) - _EPOCH - offset) // _MICROSECOND + (era - 1) * _ERA_TICKS
+    ticks += int(fraction[:_FINEST_FRACTION_DIGITS].ljust(_FINEST_FRACTION_DIGITS, "0"))
+    if not BEGINNING < ticks < INFINITY:
+        raise ValueError(f"{text!r} is farther away than 64 bits of microseconds reach")
+    return ticks
 
 
 def _zone_offset(zone: str) -> timedelta:
@@ -77,18 +96,31 @@ def format_timestamp(ticks: int) -> str:
     >>> format_timestamp(1_500_000), format_timestamp(0)
     ('1970-01-01T00:00:01.5Z', '1970-01-01T00:00:00Z')
 
-    A time outside the years 1 to 9999 has no ISO form; its ticks are shown instead.
+    A year before 0 or after 9999 has a sign, as ISO 8601 and Spark have it.
 
     >>> format_timestamp(2**62)
-    '4611686018427387904'
+    '+148108-07-06T14:00:27.387904Z'
     """
-    try:
-        moment = _EPOCH + timedelta(microseconds=ticks)
-    except OverflowError:
-        return str(ticks)
-    text = moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+    era, of_era = divmod(ticks, _ERA_TICKS)
+    moment = _EPOCH + timedelta(microseconds=of_era)
     fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
-    return f"{text}{fraction}Z"
+    return f"{_year(moment.year + era * _ERA)}-{moment:%m-%dT%H:%M:%S}{fraction}Z"
+
+
+def format_date(days: int) -> str:
+    """ISO 8601 of so many days after 1970-01-01; a year before 0 or after 9999 has a sign.
+
+    >>> format_date(0), format_date(2_932_897), format_date(-800_000)
+    ('1970-01-01', '+10000-01-01', '-0221-09-04')
+    """
+    era, of_era = divmod(days, _ERA_DAYS)
+    moment = _EPOCH + timedelta(days=of_era)
+    return f"{_year(moment.year + era * _ERA)}-{moment:%m-%d}"
+
+
+def _year(year: int) -> str:
+    sign = "-" if year < 0 else "+" if year > _LAST_SHORT_YEAR else ""
+    return f"{sign}{abs(year):04d}"
 
 
 def show(ticks: int, timestamps: bool = False) -> str:

@@ -30,7 +30,7 @@ def iso_ticks(text: NDArray[np.uint8], start: int, end: int) -> int:
     month, day = _digits(text, start + 5, 2), _digits(text, start + 8, 2)
     if text[start + 4] != _DASH or text[start + 7] != _DASH:
         return NO_TIME
-    if year < 1 or not 1 <= month <= _MONTHS or not 1 <= day <= _days_in(year, month):
+    if year < 0 or not 1 <= month <= _MONTHS or not 1 <= day <= _days_in(year, month):
         return NO_TIME
     ticks = _days_since_1970(year, month, day) * 86_400 * _TICKS
     if end - start == _DATE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import orjson
@@ -21,11 +22,14 @@ from driftline.model.columns import Int64s
 from driftline.model.log.bad import Unsayable
 from driftline.model.log.base64 import encoded
 from driftline.model.log.fields import WORDS
-from driftline.model.time import INFINITY, TICKS_PER_SECOND
+from driftline.model.time import INFINITY, TICKS_PER_SECOND, format_date, format_timestamp
 
 TEXT = pa.large_string()
 
 _FIRST_ISO = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * TICKS_PER_SECOND
+_DAY = 86_400 * TICKS_PER_SECOND
+_MANY_DAYS = 10_000_000
+"""More than 64 bits of microseconds would be too many."""
 _LAST_ISO = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp() + 1) * TICKS_PER_SECOND
 _ESCAPES = {
     "\\": "\\\\",
@@ -53,16 +57,85 @@ def times_text(times: Int64s, timestamps: bool) -> pa.Array:
     >>> times_text(np.array([1_500_000]), True).to_pylist()
     ['"1970-01-01T00:00:01.5Z"']
     """
-    text = to_arrow(times).cast(TEXT)
-    if timestamps:
-        sayable = (times >= _FIRST_ISO) & (times < _LAST_ISO)
-        iso = to_arrow(np.where(sayable, times, 0)).cast(pa.timestamp("us")).cast(TEXT)
-        # 1970-01-01 00:00:01.500000 becomes 1970-01-01T00:00:01.5Z
-        iso = pc.utf8_replace_slice(iso, len("1970-01-01"), len("1970-01-01 "), "T")
-        iso = pc.utf8_rtrim(pc.utf8_rtrim(iso, "0"), ".")
-        text = pc.if_else(to_arrow(sayable), joined(['"', iso, 'Z"']), text)
+    text = joined(['"', iso_text(times), '"']) if timestamps else to_arrow(times).cast(TEXT)
     infinite = times == INFINITY
     return pc.if_else(to_arrow(infinite), text_scalar("null"), text) if infinite.any() else text
+
+
+def iso_text(times: Int64s) -> pa.Array:
+    """Microseconds as ISO 8601. Arrow knows the years from 0001 to 9999; others have a sign.
+
+    >>> iso_text(np.array([1_500_000, 2**62])).to_pylist()
+    ['1970-01-01T00:00:01.5Z', '+148108-07-06T14:00:27.387904Z']
+    """
+    far = is_far(times)
+    iso = to_arrow(np.where(far, 0, times)).cast(pa.timestamp("us")).cast(TEXT)
+    # 1970-01-01 00:00:01.500000 becomes 1970-01-01T00:00:01.5Z
+    iso = pc.utf8_replace_slice(iso, len("1970-01-01"), len("1970-01-01 "), "T")
+    iso = joined([pc.utf8_rtrim(pc.utf8_rtrim(iso, "0"), "."), "Z"])
+    if not far.any():
+        return iso
+    others = pa.array([format_timestamp(time) for time in times[far].tolist()], TEXT)
+    return pc.replace_with_mask(iso, to_arrow(far), others)
+
+
+def is_far(times: Int64s) -> NDArray[np.bool_]:
+    """Which are before the year 0001 or after 9999."""
+    found: NDArray[np.bool_] = (times < _FIRST_ISO) | (times >= _LAST_ISO)
+    return found
+
+
+def has_far(column: pa.ChunkedArray) -> bool:
+    """Whether a column, or a part of it, has dates or timestamps of such years."""
+    kind = column.type
+    if pa.types.is_nested(kind):
+        parts = (chunk.flatten() for chunk in column.chunks)
+        return any(
+            has_far(pa.chunked_array([part]))
+            for found in parts
+            for part in (found if isinstance(found, list) else [found])
+        )
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        first, last = _FIRST_ISO, _LAST_ISO - 1
+    elif pa.types.is_date(kind):
+        column = column.cast(pa.date32()).cast(pa.int32())
+        first, last = _FIRST_ISO // _DAY, _LAST_ISO // _DAY - 1
+    else:
+        return False
+    ends = pc.min_max(column)
+    return (
+        bool(ends["min"].is_valid)
+        and not first <= ends["min"].as_py() <= ends["max"].as_py() <= last
+    )
+
+
+def plain_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column for people: as Python has them, or where it has none as JSON says
+    them."""
+    if not has_far(column):
+        return list(column.to_pylist())
+    texts = (values_text(chunk, "") for chunk in column.chunks)
+    return [orjson.loads(text) for part in texts for text in part.to_pylist()]
+
+
+def moments_text(array: pa.Array) -> pa.Array:
+    """A column of dates or timestamps as ISO 8601."""
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us"), safe=False)
+        return _masked(iso_text(_numbers(array.cast(pa.int64()))), array)
+    days = _numbers(array.cast(pa.date32()).cast(pa.int32())).astype(np.int64)
+    far = is_far(np.clip(days, -_MANY_DAYS, _MANY_DAYS) * _DAY)
+    iso = to_arrow(np.where(far, 0, days).astype(np.int32)).cast(pa.date32()).cast(TEXT)
+    if far.any():
+        others = [format_date(day) for day in days[far].tolist()]
+        iso = pc.replace_with_mask(iso, to_arrow(far), pa.array(others, TEXT))
+    return _masked(iso, array)
+
+
+def _numbers(array: pa.Array) -> NDArray[Any]:
+    """The numbers of a column, 0 where there is none."""
+    return np.where(to_numpy(array.is_valid()), stored(array), 0)
 
 
 def rows_text(table: pa.Table, count: int) -> pa.Array:
@@ -102,13 +175,8 @@ def values_text(array: pa.Array, column: str) -> pa.Array:
     elif pa.types.is_struct(kind):
         fields = {field.name: part for field, part in zip(kind, array.flatten(), strict=True)}
         text = _masked(_object_text(fields, len(array)), array)
-    elif pa.types.is_date32(kind):
-        text = _strings_text(array.cast(TEXT))
     elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        micros = array.cast(pa.timestamp("us")).cast(pa.int64())
-        text = _masked(
-            times_text(np.where(to_numpy(array.is_valid()), stored(micros), 0), True), array
-        )
+        text = _masked(joined(['"', moments_text(array), '"']), array)
     elif pa.types.is_decimal(kind):
         text = _decimals_text(array)
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from driftline.model.log.text import plain_values
 from driftline.model.time import BEGINNING, show
 from driftline.spark.views import ViewName, view_of
 
@@ -50,8 +51,9 @@ class Console:
         drawn = Table(title=Text(title), title_justify="left", box=ROUNDED, header_style="bold")
         for field in table.schema:
             drawn.add_column(Text(field.name), justify=_justify(field.type), overflow="fold")
-        for row in table.slice(0, self.rows).to_pylist():
-            drawn.add_row(*_cells(list(row.values())))
+        columns = [plain_values(column) for column in table.slice(0, self.rows).columns]
+        for row in zip(*columns, strict=True):
+            drawn.add_row(*_cells(row))
         self.console.print(drawn)
         if table.num_rows > self.rows:
             self.console.print(f"… and {table.num_rows - self.rows} more rows")
