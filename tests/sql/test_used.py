@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from sqlglot import exp
 
-from driftline.sql import grammar, read_script, script
-from tests.sql.declared import RELATIONS, refused
+from driftline.sql import SqlError, grammar, read_script, script
+from tests.sql.declared import RELATIONS, plan, refused
 
 SCRIPTS = """
 CREATE OR REPLACE STREAM q (a INT, `b c` ARRAY<STRING>) WITH (time = 'a', disorder = 5)
@@ -64,3 +64,112 @@ def test_every_argument_of_every_node_counts(text: str, monkeypatch: pytest.Monk
     for tree, where in mutated(text):
         monkeypatch.setattr(script, "parse_script", lambda _, tree=tree: [tree])
         assert "UNHEARD OF is not supported here" in refused(text).message, where
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k FROM t *",
+        "SELECT k FROM . t",
+        "SELECT k FROM t , WHERE x > 1",
+        "SELECT k FROM t WHERE x > 1 , ORDER BY k",
+        "SELECT AS k FROM t",
+        "SELECT k AS FROM t",
+        "SELECT k AS , x FROM t",
+        "SELECT k FROM t AS",
+        "SELECT sum(x AS) FROM t",
+        "AS SELECT k FROM t",
+        "+ SELECT k FROM t",
+        "SELECT k FROM t ORDER BY x ASC DESC LIMIT 1",
+        "SELECT k FROM t ORDER BY x NULLS FIRST NULLS LAST LIMIT 1",
+        "SELECT k FROM t ORDER BY x LIMIT , 3",
+        "SELECT k FROM t ORDER BY x LIMIT 50 PERCENT",
+        "SELECT k FROM t ORDER BY x LIMIT 1 BY k",
+        "SELECT sum(x) OVER (ORDER BY x ROWS BETWEEN BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
+        "SELECT sum(x) OVER (PARTITION BY ORDER BY x) FROM t",
+        "SELECT sum(x) OVER (ORDER BY x ROWS 1 PRECEDING EXCLUDE CURRENT ROW) FROM t",
+        "SELECT sum(x) OVER (ORDER BY x GROUPS 1 PRECEDING) FROM t",
+        "SELECT rank(DISTINCT) OVER (ORDER BY x) FROM t",
+        "SELECT rank() FILTER (WHERE x > 1) OVER (ORDER BY x) FROM t",
+        "SELECT rank() IGNORE NULLS OVER (ORDER BY x) FROM t",
+        "SELECT CAST(x AS BIGINT FORMAT) FROM t",
+        "SELECT CAST(x AS BIGINT FORMAT 'x') FROM t",
+        "SELECT JSON 1 FROM t",
+        "SELECT x FROM t WHERE x IN k",
+        "SELECT * EXCEPT FROM t",
+        "SELECT * RENAME (x AS z) FROM t",
+        "SELECT * ILIKE 'x%' FROM t",
+        "SELECT STRUCT k FROM t",
+        "SELECT TOP 3 k FROM t",
+        "SELECT k INTO z FROM t",
+        "SELECT DISTINCT ON (k) k FROM t",
+        "SELECT k FROM t NATURAL UNION ALL SELECT k FROM u",
+        "SELECT k FROM t LEFT UNION SELECT k FROM u",
+        "SELECT k FROM t UNION CORRESPONDING SELECT k FROM u",
+        "SELECT k FROM t |> WHERE x > 1",
+        "SELECT k, e FROM t JOIN LATERAL VIEW explode(array(x)) p AS e",
+        "SELECT k FROM t GROUP BY",
+        "SELECT k FROM t GROUP BY k WITH TOTALS",
+        "SELECT k FROM t GROUP BY DISTINCT k",
+        "SELECT k FROM t GROUP BY ALL k",
+        "SELECT k FROM t GROUP BY ROLLUP (k) WITH ROLLUP",
+        "WITH c AS MATERIALIZED (SELECT k FROM t) SELECT * FROM c",
+        "WITH c AS NOT MATERIALIZED (SELECT k FROM t) SELECT * FROM c",
+        "SELECT k FROM t TABLESAMPLE (3 ROWS)",
+        "SELECT k FROM t WITH (nolock)",
+        "SELECT k FROM t PIVOT (sum(x) FOR k IN ('a'))",
+        "SELECT k FROM t FOR UPDATE",
+        "SELECT k FROM t FOR SYSTEM_TIME AS OF '2024-05-01'",
+        "SELECT k FROM (t ORDER BY k LIMIT 1)",
+        "SELECT k FROM t START WITH x = 1 CONNECT BY PRIOR x = y",
+        "SELECT k FROM t SETTINGS a = 1",
+        "SELECT k FROM t NATURAL JOIN u USING (k)",
+        "SELECT k FROM t ASOF JOIN u ON t.k = u.k",
+        "SELECT k FROM t@v",
+        "SELECT k FROM t PARTITION (x = 1)",
+        "SELECT sum(x ORDER BY y) FROM t",
+        "SELECT array_agg(x LIMIT 3) FROM t",
+        "SELECT abs(DISTINCT x) FROM t",
+        "SELECT k COLLATE unicode FROM t",
+        "SELECT k.* EXCEPT (a) FROM t",
+        "INSERT INTO q PARTITION (a = 1) SELECT k FROM t",
+        "CREATE TEMPORARY STREAM q (a INT)",
+        "CREATE STREAM q (a INT) PARTITIONED BY (a)",
+        "CREATE VIEW v COMMENT 'x' AS SELECT k FROM t",
+    ],
+)
+def test_what_other_dialects_say_is_refused(text: str) -> None:
+    refused(text)
+
+
+WORDS = (
+    *("AS", "ALL", "ASC", "BETWEEN", "CROSS", "DISTINCT", "EXCEPT", "FROM", "IGNORE NULLS", "IN"),
+    *(
+        "LEFT",
+        "LIMIT",
+        "NATURAL",
+        "NOT",
+        "NULLS LAST",
+        "ON",
+        "ONLY",
+        "PERCENT",
+        "ROWS",
+        "SYMMETRIC",
+    ),
+    *("UNION", "WITH TIES", "WITH TOTALS", "*", ",", ".", "+", "(", "="),
+)
+HARMLESS = {"ALL", "NULLS LAST", "+", "ROWS", "ONLY"}
+"""What is the default, or may be said without meaning anything."""
+
+
+def test_a_word_more_is_refused_or_means_something() -> None:
+    text = "SELECT k , sum ( x ) AS s FROM t WHERE x > 1 GROUP BY k ORDER BY s DESC LIMIT 3"
+    parts, meant = text.split(), plan(text)
+    for place in range(len(parts) + 1):
+        for word in WORDS:
+            more = " ".join([*parts[:place], word, *parts[place:]])
+            try:
+                same = plan(more) == meant
+            except SqlError:
+                same = False
+            assert not same or word in HARMLESS, more

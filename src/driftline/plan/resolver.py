@@ -370,6 +370,8 @@ class _Resolver:
         self, node: exp.Expr, filtered: exp.Expr | None = None, ignore_nulls: bool = False
     ) -> Expression:
         """An aggregate function, with DISTINCT, FILTER and IGNORE NULLS."""
+        if not isinstance(node, _AGGREGATES):
+            raise ExpressionError(f"{node.sql('spark')} is not an aggregate function")
         uses(node, *_METHODS[type(node)][1:])
         if isinstance(node, exp.IgnoreNulls):
             return self.aggregate(node.this, filtered, ignore_nulls=True)
@@ -420,7 +422,7 @@ class _Resolver:
             refuse_if_not_deterministic(node.sql_name().lower(), 0)
         uses_all(node)
         again = parse_sql(node.sql("spark"))
-        if type(again) is type(node):
+        if type(again) is type(node) or not isinstance(again, exp.Func):
             raise ExpressionError(f"{node.sql('spark')} is not supported")
         return self.resolve(again)
 
@@ -460,6 +462,7 @@ def refuse_if_not_deterministic(name: str, arguments: int) -> None:
         )
 
 
+_AGGREGATES = (exp.Anonymous, exp.Any, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _NO_PARENTHESES = (
     exp.CurrentTimestamp,
     exp.CurrentDate,

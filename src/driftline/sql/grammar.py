@@ -51,6 +51,13 @@ _WORDS = {
     **{word: f"{word} BY" for word in ("GROUP", "ORDER", "PARTITION")},
 }
 """What is meant by a word that is nearly this."""
+_BEGINNINGS = frozenset(
+    [TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN]
+)
+_UNFINISHED = frozenset(
+    [TokenType.COLLATE, TokenType.DEFAULT, TokenType.FORMAT, TokenType.ALIAS, TokenType.COMMA]
+)
+"""What does not end before a closing bracket."""
 TEXT = "text"
 """In the meta of an item of a select list: how it was written."""
 
@@ -129,11 +136,78 @@ class DriftlineSql(DriftlineSpark):
 
         def _parse_statement(self) -> exp.Expr | None:
             start = self._curr
-            if start and start.token_type == TokenType.VAR:
+            if start and not (
+                start.token_type in _BEGINNINGS or start.token_type in self.STATEMENT_PARSERS
+            ):
                 near = get_close_matches(start.text.upper(), _STARTS, n=1, cutoff=0.6)
                 hint = f"did you mean {near[0]}?" if near else f"there are {STATEMENTS}"
                 self.refuse(f"{start.text} is no statement here: {hint}", start)
             return super()._parse_statement()
+
+        # What sqlglot passes over
+
+        def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+            start = self._curr
+            made = super()._parse_alias(this, explicit)
+            if made is this and self._curr is not start:
+                self.raise_error("a name is expected after this", start)
+            return made
+
+        def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
+            comma = self._curr if self._at(TokenType.COMMA) else None
+            join = super()._parse_join(*args, **options)
+            if comma and join is None:
+                self.refuse("a table is expected after the ,", comma)
+            return join
+
+        def _parse_ordered(self, *args: Any, **options: Any) -> exp.Ordered | None:
+            start = self._index
+            item = super()._parse_ordered(*args, **options)
+            words = [token.text.upper() for token in self._tokens[start : self._index]]
+            for pair in (["ASC", "DESC"], ["FIRST", "NULLS"]):
+                if any(words[place : place + 2] == pair for place in range(len(words))):
+                    self.refuse("an item of ORDER BY has one direction", self._tokens[start])
+            return item
+
+        def _parse_partition_by(self) -> list[exp.Expr]:
+            start = self._curr
+            keys = super()._parse_partition_by()
+            if not keys and self._curr is not start:
+                self.refuse(f"{start.text} needs an expression", start)
+            return keys
+
+        def _parse_window_spec(self) -> dict[str, Any]:
+            if self._at(TokenType.BETWEEN) and self._prev.text.upper() in ("BETWEEN", "AND"):
+                self.refuse("BETWEEN is not expected here")
+            return super()._parse_window_spec()
+
+        def _parse_star_op(self, *keywords: str) -> list[exp.Expr] | None:
+            start = self._curr
+            found = super()._parse_star_op(*keywords)
+            if not found and self._curr is not start:
+                self.refuse(f"* {start.text} needs the names of columns: * EXCEPT (a, b)", start)
+            return found
+
+        def parse_set_operation(self, *args: Any, **options: Any) -> exp.SetOperation | None:
+            method = self._curr
+            made = super().parse_set_operation(*args, **options)
+            if made is not None and method.token_type in self.JOIN_METHODS:
+                self.refuse(f"{method.text} is not expected here", method)
+            return made
+
+        def _parse_pipe_syntax_query(self, query: Any) -> Any:
+            self.refuse("|> is not supported: write the query as SELECT … FROM …")
+
+        def _parse_cast(self, *args: Any, **options: Any) -> exp.Expr:
+            made = super()._parse_cast(*args, **options)
+            if self._prev.token_type in _UNFINISHED:
+                self.raise_error("something is missing after this", self._prev)
+            return made
+
+        def _parse_limit(self, *args: Any, **options: Any) -> exp.Expr | None:
+            if self._match_pair(TokenType.LIMIT, TokenType.COMMA, advance=False):
+                self.refuse("LIMIT needs a number", self._next)
+            return super()._parse_limit(*args, **options)
 
         def _parse_type(self, *args: Any, **options: Any) -> exp.Expr | None:
             duration = self._spoken_duration() if self._in_window else None
@@ -175,6 +249,8 @@ class DriftlineSql(DriftlineSpark):
             return super()._parse_query_modifiers(this)
 
         def _parse_projections(self) -> Any:
+            if self._prev and self._prev.token_type == TokenType.ALIAS:
+                self.refuse("AS stands after an expression", self._prev)
             found = super()._parse_projections()
             if self._prev and self._prev.token_type == TokenType.COMMA:
                 self.refuse("a column is expected after the ,", self._prev)
@@ -187,6 +263,8 @@ class DriftlineSql(DriftlineSpark):
             replace = self._match_text_seq("OR", "REPLACE")
             temporary = self._match_text_seq("TEMPORARY") or self._match_text_seq("TEMP")
             if self._match_text_seq("STREAM"):
+                if temporary:
+                    self.refuse("CREATE STREAM takes no TEMPORARY", start)
                 self._refuse_if_not_exists()
                 return self._create_stream(start, replace)
             if self._match_text_seq("VIEW"):
@@ -322,7 +400,12 @@ class DriftlineSql(DriftlineSpark):
         def _parse_table_parts(self, *args: Any, **options: Any) -> Any:
             if not self._curr:
                 self.refuse(f"a table is expected after {self._prev.text}", self._prev)
-            return super()._parse_table_parts(*args, **options)
+            if self._at(TokenType.DOT):
+                self.refuse("a name is expected before the .")
+            table = super()._parse_table_parts(*args, **options)
+            if self._at(TokenType.STAR):
+                self.refuse("* is not expected here: it stands in the select list")
+            return table
 
         def _parse_table_alias(
             self, alias_tokens: Collection[TokenType] | None = None
@@ -330,7 +413,10 @@ class DriftlineSql(DriftlineSpark):
             if self._match_text_seq("MATCH_RECOGNIZE", "(", advance=False):
                 self.refuse("MATCH_RECOGNIZE is not supported yet")
             brackets = self._brackets()
+            start = self._curr
             alias = super()._parse_table_alias(alias_tokens)
+            if alias is None and self._curr is not start:
+                self.refuse("a name is expected after AS", start)
             brackets += self._brackets()
             if brackets:
                 alias = alias or exp.TableAlias()

@@ -37,8 +37,8 @@ def grouping_sets(group: exp.Group) -> tuple[Keys, list[Keys]] | None:
         whole = after[0].copy()
         if not whole.expressions:
             whole.set("expressions", [each.copy() for each in parts])
-        if len(after) > 1:
-            raise refuse("GROUP BY takes one of GROUPING SETS, ROLLUP and CUBE after it", after[1])
+        if len(after) > 1 or any(isinstance(each, _SEVERAL) for each in parts):
+            raise refuse("GROUP BY takes one of GROUPING SETS, ROLLUP and CUBE after it", group)
         return _limited(_flat(parts), _sets(whole), group)
     if not any(isinstance(each, _SEVERAL) for each in parts):
         return None

@@ -214,6 +214,8 @@ def _check(window: exp.Window) -> None:
             raise refuse(f"{call.name}() takes no arguments", window)
         if window.args.get("spec") is not None:
             raise refuse(f"{call.name} takes no ROWS or RANGE", window)
+        if call.distinct or call.filter is not None or call.ignore_nulls:
+            raise refuse(f"{call.name} takes no DISTINCT, FILTER or IGNORE NULLS", window)
     elif not is_known(call.name):
         raise refuse(
             f"{call.name or window.this.sql('spark')} OVER (…) is not supported: there are "

@@ -52,6 +52,8 @@ def _with_ctes(ctes: exp.With, names: Relations) -> Relations:
     uses(ctes, "expressions")
     inner = Relations(names)
     for cte in ctes.expressions:
+        if cte.args.get("materialized") is not None:
+            raise refuse("[NOT] MATERIALIZED is not supported: leave it out", cte)
         uses(cte, "this", "alias")
         uses(cte.args["alias"], "this", "columns")
         if inner.known(cte.alias):

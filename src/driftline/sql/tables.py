@@ -137,6 +137,8 @@ class _Tables:
             raise refuse(
                 f"{' '.join(filter(None, (method, side, kind)))} JOIN is not supported", node
             )
+        if isinstance(node.this, exp.Lateral) and node.this.args.get("view"):
+            raise refuse("LATERAL VIEW comes after a table, without JOIN or a comma", node.this)
         if isinstance(node.this, (exp.Lateral, exp.Unnest)):
             return self.lateral(left, node, how)
         right = self.table(node.this)
