@@ -91,6 +91,27 @@ OFFSETS = [
     "SELECT * FROM t ORDER BY k, x, y LIMIT 3 OFFSET 100",
 ]
 
+MORE = [
+    "SELECT k, listagg(x, ',') WITHIN GROUP (ORDER BY x DESC) AS l FROM t GROUP BY k",
+    "SELECT listagg(k, ';') WITHIN GROUP (ORDER BY y DESC NULLS FIRST, x NULLS LAST, k) FROM t",
+    "SELECT listagg(DISTINCT x) WITHIN GROUP (ORDER BY x) AS l FROM t",
+    "SELECT mode() WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY x DESC) FROM t",
+    "SELECT k, percentile_cont(1 - 0.75) WITHIN GROUP (ORDER BY x DESC) AS p FROM t GROUP BY k",
+    "SELECT percentile(x, 0.25 * 2) AS p, percentile(x, array(1 - 0.5D, 0.9D))[1] AS q FROM t",
+    "SELECT k, x FROM t ORDER BY k, x, y LIMIT 1 + 2 * 2 OFFSET 3 - 2",
+    "SELECT lag(x, 3 - 2, 1 + 1) OVER (ORDER BY k, y, x) AS l FROM t",
+    "SELECT * FROM t WHERE (k, x) IN (('a', 1), ('b', 2), ('c', NULL))",
+    "SELECT *, (x, y) NOT IN ((1, 2), (NULL, 1)) AS i FROM t",
+    "SELECT * FROM t WHERE (k, x) NOT IN (SELECT k, z FROM u)",
+    "SELECT * FROM t WHERE (k, x) NOT IN (SELECT k, z FROM u WHERE u.z = t.y)",
+    "SELECT sum(sum(x)) OVER () AS s, k, rank() OVER (ORDER BY sum(x)) AS r FROM t GROUP BY k",
+    "SELECT k, k, x + 1, x + 1 FROM t",
+    "SELECT * FROM t, LATERAL (SELECT count(*) AS n, max(z) AS m FROM u WHERE u.k = t.k) AS s",
+    "SELECT * FROM t, LATERAL (SELECT z FROM u WHERE u.k = t.k ORDER BY z LIMIT 2) AS s",
+    "SELECT *, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t",
+    "SELECT * FROM t WHERE x > (SELECT avg(z) FROM u WHERE u.k = t.k) OR y IN (SELECT z FROM u)",
+]
+
 
 def rows_of(seed: int) -> dict[str, list[dict[str, Any]]]:
     random = Random(seed)
@@ -134,6 +155,10 @@ def test_grouping_sets(spark: Any) -> None:
 
 def test_offsets(spark: Any) -> None:
     compare(spark, OFFSETS)
+
+
+def test_what_spark_accepts(spark: Any) -> None:
+    compare(spark, MORE)
 
 
 def compare(spark: Any, queries: list[str]) -> None:

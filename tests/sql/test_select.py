@@ -92,7 +92,7 @@ def test_names_of_columns_without_one_are_as_written() -> None:
         ("SELECT k FROM t JOIN u ON t.k = u.k", "k is ambiguous: it may be t.k, u.k @ k FROM"),
         ("SELECT trades.qty FROM trades AS a", "did you mean a.qty? @ trades.qty"),
         ("SELECT zz.* FROM t", "there is no relation zz here @ zz.*"),
-        ("SELECT k, x AS K FROM t", "two columns of the result have the name K @ x AS K"),
+        ("SELECT k FROM (SELECT k, x AS K FROM t) AS s", "the column k is ambiguous @ k FROM"),
         ("SELECT x AS a FROM t WHERE a > 1", "a is a name that SELECT gives @ a > 1"),
         ("SELECT k FROM t WHERE x", "WHERE needs a condition @ x"),
         ("SELECT k FROM t WHERE sum(x) > 1", "an aggregate cannot be in WHERE @ sum(x)"),
@@ -131,3 +131,22 @@ def test_what_is_refused_and_where(text: str, said: str) -> None:
     whole = pointed_at(text)
     assert message.strip() in whole
     assert f"@ {place}" in whole
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("SELECT k, x AS K FROM t", ["k", "K_2"]),
+        ("SELECT t.k, u.k FROM t JOIN u ON t.k = u.k", ["k", "k_2"]),
+        ("SELECT t.*, u.* FROM t JOIN u USING (k)", ["k", "x", "y", "k_2", "z"]),
+        ("SELECT *, x FROM (SELECT k, k, x FROM t) AS s", ["k", "k_2", "x", "x_2"]),
+        ("SELECT x FROM (SELECT k, k, x FROM t) AS s", ["x"]),
+        ("SELECT * FROM (SELECT k, k FROM t) AS s (a, b)", ["a", "b"]),
+        ("SELECT k AS k_2, k, k FROM t", ["k_2", "k", "k_3"]),
+        ("SELECT k, k FROM t UNION SELECT k, k FROM u", ["k", "k_2"]),
+        ("SELECT * FROM (SELECT * FROM t JOIN u ON t.k = u.k) AS v", ["k", "x", "y", "k_2", "z"]),
+        ("SELECT count(*), count(*) FROM t", ["count(*)", "count(*)_2"]),
+    ],
+)
+def test_columns_of_one_name_are_told_apart(text: str, names: list[str]) -> None:
+    assert list(plan(text).schema.names) == names

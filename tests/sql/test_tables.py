@@ -72,7 +72,7 @@ def test_names_for_the_columns_of_an_alias() -> None:
         ("SELECT k FROM t ASOF JOIN u ON t.k = u.k", "JOIN is not supported @ u ON"),
         ("SELECT k FROM t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE is not supported @ 10 PERCENT"),
         ("SELECT k FROM t, trades", "one side has integer time, the other TIMESTAMP @ trades"),
-        ("SELECT * FROM (SELECT * FROM t JOIN u ON t.k = u.k) AS v", "two columns k @ v"),
+        ("SELECT v.k FROM (SELECT * FROM t JOIN u ON t.k = u.k) AS v", "v.k is ambiguous @ v.k"),
         ("SELECT * FROM t AS a (b)", "there are 1 names for 3 columns @ a (b)"),
         ("SELECT * FROM VALUES (1)", "VALUES has no times @"),
         ("SELECT * FROM explode(array(1))", "is no table here @"),

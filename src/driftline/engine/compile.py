@@ -520,6 +520,8 @@ def _aggregate(
             raise PlanError(f"{call.function} needs a share from 0 to 1, not {parameter}")
         if call.function == "percentile" and len(call.args) > 2:  # noqa: PLR2004 - value and share
             raise PlanError("percentile does not take frequencies: repeat the rows instead")
+    elif call.function == "mode" and len(call.args) > 1:
+        parameter = 1.0  # of several the greatest
     elif len(call.args) > 1 and call.function not in ("count", *OF_PAIRS):
         raise PlanError(f"{call.function} of several arguments cannot be kept up to date")
     return Aggregate(

@@ -225,8 +225,14 @@ def _percentile_disc(values: Values, aggregate: Aggregate) -> pa.Array:
 
 
 def _mode(values: Values, aggregate: Aggregate) -> pa.Array:
-    """The value that is there most often, of several the least."""
-    return values.taken(piece_kernels.most_frequent(values.offsets, values.arranged, values.keys))
+    """The value that is there most often, of several the least; with a parameter the greatest."""
+    offsets, arranged = values.offsets, values.arranged
+    if aggregate.parameter is None:
+        return values.taken(piece_kernels.most_frequent(offsets, arranged, values.keys))
+    backwards = np.ascontiguousarray(arranged[::-1])
+    mirrored = np.ascontiguousarray(len(arranged) - offsets[::-1])
+    found = piece_kernels.most_frequent(mirrored, backwards, values.keys)
+    return values.taken(np.ascontiguousarray(found[::-1]))
 
 
 def _covariance(degrees_lost: int) -> Callable[[Values, Aggregate], pa.Array]:

@@ -1,12 +1,57 @@
-"""Columns by the names they are written with."""
+"""Columns by the names they are written with.
+
+Several columns of a query may have one name, as long as nothing asks for it: inside a plan each is
+called by its place, too (`$twice 0 k`), and in an answer by a number (`k`, `k_2`).
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Column
 from driftline.plan.types import Field, Schema
+
+_TWICE = "$twice "
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Names of which each is there once, inside a plan.
+
+    >>> told_apart(["k", "x", "K"])
+    ['$twice 0 k', 'x', '$twice 2 K']
+    """
+    times = Counter(name.lower() for name in names)
+    return [
+        f"{_TWICE}{place} {name}" if times[name.lower()] > 1 else name
+        for place, name in enumerate(names)
+    ]
+
+
+def shown(names: Sequence[str]) -> list[str]:
+    """Names of which each is there once, in an answer.
+
+    >>> shown(["$twice 0 k", "k_2", "$twice 2 K"])
+    ['k', 'k_2', 'K_3']
+    """
+    taken = {name.lower() for name in names if not name.startswith(_TWICE)}
+    found = []
+    for name in names:
+        plain = as_written(name)
+        chosen, number = plain, 1
+        while name.startswith(_TWICE) and chosen.lower() in taken:
+            number += 1
+            chosen = f"{plain}_{number}"
+        taken.add(chosen.lower())
+        found.append(chosen)
+    return found
+
+
+def as_written(name: str) -> str:
+    """The name that a column was given, which others may have, too."""
+    return name.split(" ", 2)[2] if name.startswith(_TWICE) else name
 
 
 def find_column(schema: Schema, names: list[str]) -> tuple[Column, list[str]]:
@@ -36,6 +81,9 @@ def _only(schema: Schema, fields: tuple[Field, ...], written: str) -> Column:
 
 def _unknown(schema: Schema, written: str) -> ExpressionError:
     """The error for a name that no column has, with names that are nearly it."""
+    last = written.rsplit(".", 1)[-1].lower()
+    if sum(as_written(each.name).lower() == last for each in schema) > 1:
+        return ExpressionError(f"the column {written} is ambiguous: name each of them with AS")
     known = [str(each) for each in schema] if "." in written else [each.name for each in schema]
     by_lower_case = {name.lower(): name for name in known}
     near = get_close_matches(written.lower(), by_lower_case, n=3, cutoff=0.6)

@@ -31,7 +31,13 @@ from driftline.plan.constants import (
 from driftline.plan.dialect import parse_sql
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Cast, Expression, Literal
-from driftline.plan.functions import AGGREGATES, FUNCTIONS, aggregate_value, operators
+from driftline.plan.functions import (
+    AGGREGATES,
+    FUNCTIONS,
+    aggregate_value,
+    operators,
+    ordered_aggregate,
+)
 from driftline.plan.functions.base import Arguments, cast_to
 from driftline.plan.functions.collections import field, item, struct
 from driftline.plan.functions.conditionals import choose
@@ -265,7 +271,20 @@ class _Resolver:
             raise ExpressionError("IN (SELECT …) is a join, and is not supported here")
         if not node.expressions:
             raise ExpressionError("IN needs at least one value")
-        return operators.is_in(self.resolve(node.this), self.all(node.expressions))
+        return operators.is_in(
+            self.compared(node.this), tuple(self.compared(each) for each in node.expressions)
+        )
+
+    def compared(self, node: exp.Expr) -> Expression:
+        """A value; of several in brackets a struct, whose fields are told by their places."""
+        while isinstance(node, exp.Paren):
+            uses(node, "this")
+            node = node.this
+        if not isinstance(node, exp.Tuple):
+            return self.resolve(node)
+        uses(node, "expressions")
+        names = [f"col{place}" for place in range(1, len(node.expressions) + 1)]
+        return struct(names, self.all(node.expressions))
 
     def like(self, node: exp.Like | exp.ILike) -> Expression:
         """`[NOT] LIKE`, with any, all and some of several patterns."""
@@ -397,19 +416,23 @@ class _Resolver:
         return aggregate_value(name, args, distinct, where, ignore_nulls)
 
     def within_group(self, node: exp.WithinGroup, filtered: exp.Expr | None) -> Expression:
-        """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`."""
-        ordered = node.expression.expressions
-        name = str(node.this.this).lower()
-        uses(node.this, "this", "expressions")
+        """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x)`; so are listagg and mode written."""
+        call, ordered = node.this, node.expression.expressions
+        name = str(call.this).lower()
+        uses(call, "this", "expressions")
         uses(node.expression, "expressions")
-        if name not in ("percentile_cont", "percentile_disc") or len(ordered) != 1:
-            raise ExpressionError(f"{name} does not take WITHIN GROUP")
-        uses(ordered[0], "this", "desc", "nulls_first")
-        if ordered[0].args.get("desc"):
-            raise ExpressionError(f"{name}: ORDER BY … DESC is not supported; use 1 - share")
-        args = (self.resolve(ordered[0].this), *self.all(node.this.expressions))
         where = None if filtered is None else self.resolve(filtered)
-        return aggregate_value(name, args, False, where)
+        order: list[tuple[Expression, bool, bool]] = []
+        for each in ordered:
+            uses(each, "this", "desc", "nulls_first")
+            descending = bool(each.args.get("desc"))
+            order.append((self.resolve(each.this), descending, bool(each.args.get("nulls_first"))))
+        nodes = call.expressions
+        distinct = bool(nodes) and isinstance(nodes[0], exp.Distinct)
+        if distinct:
+            uses(nodes[0], "expressions")
+            nodes = [*nodes[0].expressions, *nodes[1:]]
+        return ordered_aggregate(name, self.all(nodes), order, distinct, where)
 
     def filter_(self, node: exp.Filter) -> Expression:
         """`aggregate(…) FILTER (WHERE condition)`."""

@@ -25,7 +25,7 @@ from driftline.plan.functions import AGGREGATES
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 from driftline.sql.explode import lateral
-from driftline.sql.order import limit_of, offset_of
+from driftline.sql.order import has_ties, limit_of, offset_of
 from driftline.sql.scope import Relations, Scope, columns_in, replaced, walked
 from driftline.sql.tables import BindQuery, bind_from
 
@@ -244,6 +244,7 @@ class _Untying:
         if order is not None:
             uses(order, "expressions")
         count, offset = limit_of(limit, order), offset_of(query, order)
+        method = "rank" if has_ties(query) else "row_number"
         query.set("limit", None)
         query.set("offset", None)
         query.set("order", None)
@@ -252,7 +253,7 @@ class _Untying:
         if query.args.get("distinct") is not None:
             raise refuse("DISTINCT with LIMIT in a subquery about the row outside", order)
         place = exp.Window(
-            this=exp.Anonymous(this="row_number", expressions=[]),
+            this=exp.Anonymous(this=method, expressions=[]),
             partition_by=[key.copy() for key in keys],
             order=exp.Order(expressions=[self._by(each) for each in order.expressions]),
         )

@@ -8,10 +8,12 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression, Literal
+from driftline.plan.folding import folded
 from driftline.plan.functions.operators import compare
-from driftline.plan.types import INT, Schema, is_orderable, type_name
+from driftline.plan.resolver import resolve
+from driftline.plan.types import INT, Schema, is_integer, is_orderable, type_name
 from driftline.plan.used import uses
-from driftline.sql.errors import refuse
+from driftline.sql.errors import at, refuse
 
 PLACE = "$place"
 
@@ -71,14 +73,18 @@ def offset_of(node: Any, order: exp.Expr | None) -> int:
 
 
 def _whole(word: str, count: exp.Expr, order: exp.Expr | None) -> int:
-    if not (isinstance(count, exp.Literal) and not count.is_string and count.this.isdigit()):
+    if count.find(exp.Column, exp.Query) is not None:
         raise refuse(f"{word} takes a whole number", count)
-    uses(count, "this")
+    with at(count):
+        value = folded(resolve(count, Schema(())))
+    number = value.value if isinstance(value, Literal) and is_integer(value.type) else None
+    if number is None or number < 0:
+        raise refuse(f"{word} takes a whole number", count)
     if order is None:
         raise refuse(
             f"{word} without ORDER BY would be any rows: say with ORDER BY which come first", count
         )
-    return int(count.this)
+    return int(number)
 
 
 def top(

@@ -26,6 +26,7 @@ from driftline.plan import nodes
 from driftline.plan.coercion import can_cast
 from driftline.plan.durations import ticks
 from driftline.plan.expressions import Cast, Column
+from driftline.plan.names import shown
 from driftline.plan.naming import check_names
 from driftline.plan.timing import timing
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
@@ -124,7 +125,7 @@ class _Reader:
     def _put_out(self, name: str, plan: nodes.Node, node: exp.Expr) -> None:
         if name in self._outputs:
             raise refuse(f"two queries have the name {name}", node)
-        _refuse_no_columns(plan, node)
+        plan = _with_shown_names(plan)
         line, column = place_of(node)
         self._outputs[name] = Output(name, plan, dict(self.settings), line or 1, column or 1)
 
@@ -274,12 +275,19 @@ class _Reader:
             )
 
 
-def _refuse_no_columns(plan: nodes.Node, node: exp.Expr) -> None:
-    seen: set[str] = set()
-    for name in plan.schema.names:
-        if name.lower() in seen:
-            raise refuse(f"two columns of the result have the name {name}: name one with AS", node)
-        seen.add(name.lower())
+def _with_shown_names(plan: nodes.Node) -> nodes.Node:
+    """An answer whose columns have different names."""
+    schema = plan.schema
+    names = shown(schema.names)
+    if names == list(schema.names):
+        return plan
+    columns = zip(names, schema.names, schema, strict=True)
+    return nodes.Project(
+        plan,
+        tuple(
+            nodes.Named(new, Column(old, each.type, each.qualifier)) for new, old, each in columns
+        ),
+    )
 
 
 def _as_declared(plan: nodes.Node, declared: Schema, named: bool, node: exp.Expr) -> nodes.Node:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression
+from driftline.plan.names import as_written, told_apart
 from driftline.plan.types import Schema
 from driftline.plan.used import uses, uses_all
 from driftline.sql.correlated import conjuncts_of, is_aggregate
@@ -104,7 +105,8 @@ class _Select:
             rows = self.scope.plan
             return nodes.Distinct(rows) if distinct is not None else rows
         outputs = [output for item in self.items for output in self._outputs(item, groups)]
-        _refuse_same_names(outputs, self.items)
+        names = told_apart([as_written(output.name) for output in outputs])
+        outputs = [nodes.Named(name, each.value) for name, each in zip(names, outputs, strict=True)]
         wanted = self._order(order, outputs, groups) if order is not None else []
         plan = limited(self._before_projection(groups), qualify)
         by_columns = groups is None and self._is_star() and qualify is None
@@ -436,17 +438,6 @@ def _name_of(node: exp.Expr) -> str:
 
 def _alias_of(node: exp.Expr) -> str | None:
     return node.alias if isinstance(node, exp.Alias) else None
-
-
-def _refuse_same_names(outputs: list[nodes.Named], items: list[Item]) -> None:
-    seen: set[str] = set()
-    for place, output in enumerate(outputs):
-        if output.name.lower() in seen:
-            node = items[min(place, len(items) - 1)].node
-            raise refuse(
-                f"two columns of the result have the name {output.name}: name one with AS", node
-            )
-        seen.add(output.name.lower())
 
 
 def _refuse_window_functions(node: exp.Expr, clause: str) -> None:

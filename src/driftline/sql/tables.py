@@ -10,8 +10,9 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.combining import need_same_time
 from driftline.plan.errors import ExpressionError, PlanError
-from driftline.plan.expressions import Call, Expression, Literal
+from driftline.plan.expressions import Call, Column, Expression, Literal
 from driftline.plan.functions.base import cast_to
+from driftline.plan.names import as_written, told_apart
 from driftline.plan.resolver import resolve
 from driftline.plan.types import BOOLEAN, VOID
 from driftline.plan.used import uses
@@ -81,7 +82,7 @@ class _Tables:
             return scope
         if not scope.is_plain:
             scope = Scope(nodes.Project(scope.plan, tuple(scope.star())))
-        return Scope(self.named(scope.plan, alias.name, alias))
+        return Scope(self.named(scope.plan, alias.name))
 
     def rows(self, node: exp.Expr) -> Scope:
         if isinstance(node, exp.Table):
@@ -98,7 +99,7 @@ class _Tables:
                 own = {(each.qualifier or "").lower() for each in plan.schema}
                 if own == {node.name.lower()}:
                     return Scope(plan)
-                return Scope(self.named(plan, node.name, node))
+                return Scope(self.named(plan, node.name))
             raise refuse(
                 f"{inner.name or inner.sql_name()} is no table here"
                 if isinstance(inner, exp.Func)
@@ -115,15 +116,19 @@ class _Tables:
             raise refuse("LATERAL and UNNEST come after a table: FROM t, LATERAL explode(…)", node)
         raise refuse("a table in FROM is a name, a subquery, TUMBLE(…) or HOP(…)", node)
 
-    def named(self, plan: nodes.Node, name: str, node: exp.Expr) -> nodes.Node:
-        """The rows under a name, by which each column must be clear."""
-        seen: set[str] = set()
-        for each in plan.schema:
-            if each.name.lower() in seen:
-                raise refuse(
-                    f"{name} would have two columns {each.name}: name one of them with AS", node
-                )
-            seen.add(each.name.lower())
+    def named(self, plan: nodes.Node, name: str) -> nodes.Node:
+        """The rows under a name."""
+        schema = plan.schema
+        names = told_apart([as_written(each.name) for each in schema])
+        if names != [each.name for each in schema]:
+            columns = zip(names, schema.names, schema, strict=True)
+            plan = nodes.Project(
+                plan,
+                tuple(
+                    nodes.Named(new, Column(old, each.type, each.qualifier))
+                    for new, old, each in columns
+                ),
+            )
         return nodes.Alias(plan, name)
 
     # Joins

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from driftline.plan.coercion import can_cast
 from driftline.plan.expressions import AggregateCall, Cast, Expression, Literal
+from driftline.plan.folding import folded
 from driftline.plan.functions import AGGREGATES, aggregate_value
 from driftline.plan.nodes import OrderItem
 from driftline.plan.over import Frame, OverColumn, Unit
@@ -154,7 +155,7 @@ def _refuse_extras(window: exp.Window, call: Call) -> None:
 
 
 def _whole(node: exp.Expr, what: str, resolve: Resolve) -> int:
-    value = resolve(node)
+    value = folded(resolve(node))
     if not isinstance(value, Literal) or not is_integer(value.type) or value.value is None:
         raise refuse(f"{what} is a whole number", node)
     return int(value.value)
@@ -209,7 +210,7 @@ def _bound(
 
 def _distance(node: exp.Expr, by: Expression, resolve: Resolve) -> float:
     """A distance in units of the order column."""
-    value = resolve(node)
+    value = folded(resolve(node))
     kind = by.type
     if isinstance(value, Literal) and value.value is not None:
         number = value.value

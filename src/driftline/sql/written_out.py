@@ -14,7 +14,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from driftline.plan.dialect import parse_sql
-from driftline.plan.used import uses
+from driftline.plan.expressions import Literal
+from driftline.plan.folding import folded
+from driftline.plan.resolver import resolve
+from driftline.plan.types import Schema, is_integer
 from driftline.sql.errors import refuse
 from driftline.sql.window_functions import Call, called
 
@@ -60,11 +63,13 @@ def _share(window: exp.Window, call: Call) -> exp.Expr:
 
 def _ntile(window: exp.Window, call: Call, count: exp.Expr) -> exp.Expr:
     (buckets,) = call.args if len(call.args) == 1 else (None,)
-    number = buckets.this if isinstance(buckets, exp.Literal) and not buckets.is_string else ""
-    if not number.isdigit() or int(number) < 1:
+    number = 0
+    if buckets is not None and buckets.find(exp.Column, exp.Query) is None:
+        value = folded(resolve(buckets, Schema(())))
+        if isinstance(value, Literal) and is_integer(value.type):
+            number = value.value or 0
+    if number < 1:
         raise refuse("NTILE takes a constant number of buckets, 1 or more", window)
-    assert buckets is not None
-    uses(buckets, "this")
     k = exp.Literal.number(number)
     # The first n mod k buckets have n div k + 1 rows each.
     return _expression(

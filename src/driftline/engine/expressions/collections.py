@@ -32,6 +32,7 @@ from driftline.engine.expressions.lists import (
     sorted_items,
 )
 from driftline.engine.expressions.registry import kernel
+from driftline.engine.order_keys import order_keys
 from driftline.plan.expressions import Call, Literal
 from driftline.plan.types import BIGINT, BOOLEAN, STRING, is_map, is_nested
 
@@ -192,6 +193,23 @@ def _sort_nested(lists: Array, ascending: bool) -> Array:
     target = np.empty(len(rows), dtype=np.int64)
     target[starts[rows] + rank] = np.arange(len(rows))
     return lists_from(items.take(pa.array(target)), lengths, both_valid(lists), lists.type)
+
+
+@kernel("values_in_order", total=True)
+def _values_in_order(call: Call, args: Sequence[Value]) -> Array:
+    """The last fields of lists of structs, in the order of the others: ascending (a) or descending
+    (d), in capitals with nulls last when ascending, and first when descending."""
+    lists, directions = args[0], call.args[1]
+    assert isinstance(directions, Literal)
+    *by, values = items_of(lists).flatten()
+    keys = [rows_of_items(lists)]
+    for part, direction in zip(by, directions.value, strict=True):
+        there = valid_mask(part)
+        key = np.where(there, order_keys(part), 0)
+        first = there if direction in "aD" else ~there
+        keys += [first.astype(np.int64), ~key if direction in "dD" else key]
+    order = np.lexsort(keys[::-1])
+    return lists_from(values.take(pa.array(order)), lengths_of(lists), both_valid(lists), call.kind)
 
 
 @kernel("array_max array_min", total=True)

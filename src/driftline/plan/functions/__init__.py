@@ -10,7 +10,7 @@ from driftline.plan.functions import (
 )
 from driftline.plan.functions.aggregates import AGGREGATES, aggregate
 from driftline.plan.functions.base import FUNCTIONS
-from driftline.plan.functions.rewritten import aggregate_value
+from driftline.plan.functions.rewritten import aggregate_value, ordered_aggregate
 
 __all__ = [
     "AGGREGATES",
@@ -22,5 +22,6 @@ __all__ = [
     "dates",
     "mathematics",
     "operators",
+    "ordered_aggregate",
     "strings",
 ]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from driftline.plan.coercion import bounded
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import AggregateCall, Expression
+from driftline.plan.folding import folded
 from driftline.plan.functions.base import (
     Arguments,
     argument,
@@ -96,6 +97,12 @@ def _same(name: str, args: Arguments) -> tuple[Arguments, DataType]:
     return args, args[0].type
 
 
+def _mode(name: str, args: Arguments) -> tuple[Arguments, DataType]:
+    for each in args[1:]:
+        argument(each, BOOLEAN, name, 2)  # whether it is the least of several, which it is
+    return args[:1], args[0].type
+
+
 def _list(name: str, args: Arguments) -> tuple[Arguments, DataType]:
     return args, pa.list_(args[0].type)
 
@@ -109,7 +116,7 @@ def _median(name: str, args: Arguments) -> tuple[Arguments, DataType]:
 def _percentile(name: str, args: Arguments) -> tuple[Arguments, DataType]:
     share = args[1]
     many = is_array(share.type)
-    share = argument(share, pa.list_(DOUBLE) if many else DOUBLE, name, 2)
+    share = folded(argument(share, pa.list_(DOUBLE) if many else DOUBLE, name, 2))
     value, kind = numeric_argument(args[0], name), DOUBLE
     rest = tuple(argument(arg, BIGINT, name, 3) for arg in args[2:])
     return (value, share, *rest), pa.list_(kind) if many else kind
@@ -163,7 +170,7 @@ _DEFINITIONS: list[tuple[str, int, int | None, Typing]] = [
     ("first first_value", 1, 2, _same),
     ("last last_value", 1, 2, _same),
     ("any_value", 1, 2, _same),
-    ("mode", 1, 1, _same),
+    ("mode", 1, 2, _mode),
     ("array_agg collect_list", 1, 1, _list),
     ("collect_set", 1, 1, _list),
     ("bool_and every", 1, 1, _all),

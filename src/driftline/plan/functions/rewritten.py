@@ -4,19 +4,28 @@ max_by(x, y)            max(struct(y, x)).x, of the rows where y is not null; so
 approx_count_distinct   count(DISTINCT x): it is exact
 corr(x, y)              covar_pop(x, y) / (stddev_pop(x) * stddev_pop(y)), of the rows that have
                         both; null if one of them does not vary
-string_agg(x, s)        array_join(array_agg(x), s), null if there is no x
+string_agg(x, s)        array_join(array_agg(x), s), null if there is no x; WITHIN GROUP (ORDER BY
+                        y): of array_agg(struct(y, x)) the values x in the order of y
 percentile(x, array)    array(percentile(x, p), …), null if there is no x
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyarrow as pa
+
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import AggregateCall, Call, Case, Cast, Expression, Literal
-from driftline.plan.functions.aggregates import aggregate
+from driftline.plan.functions.aggregates import AGGREGATES, aggregate
 from driftline.plan.functions.base import FUNCTIONS, Arguments
 from driftline.plan.functions.collections import field, struct
 from driftline.plan.functions.operators import arithmetic, compare, condition, is_not_null, logical
-from driftline.plan.types import BIGINT, STRING, is_array, is_orderable, type_name
+from driftline.plan.types import BIGINT, BOOLEAN, INT, STRING, is_array, is_orderable, type_name
+
+_DIRECTIONS = {(False, True): "a", (False, False): "A", (True, False): "d", (True, True): "D"}
+"""How a direction is told to the engine: ascending or descending, in capitals with nulls where they
+are not by default."""
 
 
 def aggregate_value(
@@ -40,6 +49,49 @@ def aggregate_value(
     if call.function.startswith("percentile") and is_array(call.args[1].type):
         return _percentiles(call)
     return call
+
+
+def ordered_aggregate(
+    name: str,
+    args: Arguments,
+    order: list[tuple[Expression, bool, bool]],
+    distinct: bool,
+    filtered: Expression | None,
+) -> Expression:
+    """An aggregate WITHIN GROUP (ORDER BY …), each item of which is a value, whether it descends,
+    and whether its nulls come first."""
+    function = AGGREGATES[name].name if name in AGGREGATES else name
+    if function == "string_agg":
+        return _joined_in_order(aggregate(name, args, distinct, filtered), order)
+    if function not in ("percentile", "percentile_disc", "mode") or len(order) != 1 or distinct:
+        raise ExpressionError(f"{name} does not take {'DISTINCT ' if distinct else ''}WITHIN GROUP")
+    value, descending, _ = order[0]
+    if function == "mode":
+        if args:
+            raise ExpressionError("mode() WITHIN GROUP (ORDER BY x) takes no argument but x")
+        call = aggregate(name, (value,), False, filtered)
+        return replace(call, args=(*call.args, Literal(True, BOOLEAN))) if descending else call
+    if descending and function == "percentile_disc":
+        raise ExpressionError(f"{name}: ORDER BY … DESC is not supported")
+    if descending:
+        args = (arithmetic("subtract", Literal(1, INT), args[0]), *args[1:]) if args else ()
+    return aggregate_value(name, (value, *args), False, filtered)
+
+
+def _joined_in_order(call: AggregateCall, order: list[tuple[Expression, bool, bool]]) -> Expression:
+    value, *separators = call.args
+    by = [each for each, _, _ in order]
+    for each in by:
+        if not is_orderable(each.type):
+            raise ExpressionError(f"one cannot order by a {type_name(each.type)}")
+    names = [f"by{place}" for place in range(len(by))]
+    whole = struct([*names, "value"], (*by, value))
+    there = _both(call.filter, condition(is_not_null((value,)), "FILTER"))
+    listed = aggregate("array_agg", (whole,), call.distinct, there)
+    directions = "".join(_DIRECTIONS[descending, first] for _, descending, first in order)
+    values = Call("values_in_order", (listed, Literal(directions, STRING)), pa.list_(STRING))
+    separator = separators[0] if separators else Literal("", STRING)
+    return _unless_empty(call, FUNCTIONS["array_join"]((values, separator)))
 
 
 def _refuse_distinct(call: AggregateCall) -> None:
