@@ -41,11 +41,26 @@ QUERIES = {
         FROM ({SUMS})) WHERE place = 1""",
     "over": f"SELECT *, sum(s) OVER (PARTITION BY window_end) AS total FROM ({SUMS})",
 }
+MOVED = "TUMBLE(TABLE (SELECT at {} AS at, k, x FROM trades), DESCRIPTOR(at), 5)"
+OVERS = "TUMBLE(TABLE (SELECT {} AS at, k, s FROM ({})), DESCRIPTOR(at), 10)"
+QUERIES |= {
+    "of times before": f"SELECT window_end, sum(x) AS s FROM {MOVED.format('- 7')} GROUP BY ALL",
+    "of times after": f"SELECT window_end, k, max(x) AS m FROM {MOVED.format('+ 7')} GROUP BY ALL",
+    "of ends": f"SELECT window_end, sum(s) AS s FROM {OVERS.format('window_end', SUMS)} "
+    "GROUP BY ALL",
+    "of starts": "SELECT window_end - 3 AS e, k, sum(s) AS s FROM "
+    + OVERS.format("window_start", SUMS.replace("window_end", "window_start"))
+    + " GROUP BY ALL",
+}
 NEAR = "a.k = b.k AND a.at BETWEEN b.at - 2 AND b.at + 3"
 COUNTS = SUMS.replace("TUMBLE(trades, 5)", "TUMBLE(trades, 5) WHERE x > 2")
 JOINS = {
     "near": f"SELECT a.at, a.x, b.x AS y FROM trades a JOIN trades b ON {NEAR}",
     "at once": "SELECT a.at, a.x, b.x AS y FROM trades a JOIN trades b ON a.at = b.at",
+    "later": "SELECT a.at, a.x, b.x AS y FROM (SELECT at + 9 AS at, x FROM trades) a "
+    "JOIN trades b ON a.at = b.at",
+    "windows later": f"""SELECT a.window_end, a.x, b.x AS y FROM {MOVED.format("+ 7")} a
+        JOIN TUMBLE(trades, 5) b ON a.window_end = b.window_end AND a.k = b.k""",
     "windows": """SELECT a.window_end, a.x, b.x AS y FROM TUMBLE(trades, 5) a
         JOIN HOP(trades, 5, 10) b ON a.window_end = b.window_start AND a.k = b.k""",
     "of groups": f"SELECT a.window_end, a.k, a.s, b.m FROM ({SUMS}) a JOIN ({COUNTS}) b "

@@ -29,11 +29,11 @@ def test_a_stretch_may_still_grow_from_the_cti_on() -> None:
     #   1───4           one stretch since 1, as long as the next piece starts where the last ended
     #       4───6
     operator = Coalesce(KX)
-    assert said_by(operator, [insert(1, 4, A), cti(4)]) == ([insert(1, 4, A)], 3)
+    assert said_by(operator, [insert(1, 4, A), cti(4)]) == ([insert(1, 4, A)], 4)
     grown = [retract(1, 4, 1, A), insert(1, 6, A)]
-    assert said_by(operator, [insert(4, 6, A), cti(6)]) == (grown, 5)
+    assert said_by(operator, [insert(4, 6, A), cti(6)]) == (grown, 6)
     assert operator.state_size()[0] > 0
-    assert said_by(operator, [cti(7)]) == ([], 6)
+    assert said_by(operator, [cti(7)]) == ([], 7)
     assert operator.state_size()[0] == 0
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import driftline as dl
 from driftline.engine.batch import Batch
 from driftline.engine.inputs import events_from
 from driftline.engine.local import Options, history_table, run
 from driftline.engine.stages import Reading
 from driftline.model import reference
-from driftline.model.event import Event
+from driftline.model.event import Cti, Event, Insert
 from driftline.model.history import History, Lifetime
 from driftline.model.reference import Level
 from driftline.model.row import Row
@@ -20,6 +22,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.finals import final
 from driftline.plan.lifetimes import is_loose
 from driftline.plan.nodes import Final, Node
+from tests.engine.test_closing import DISORDER, QUERIES, TRADES, rows
 from tests.engine.test_plans import ARRIVALS, PLANS
 from tests.engine.test_shard import Cluster, events_by_name
 
@@ -59,8 +62,8 @@ def test_random_plans(
     options = Options(level, batch=size, keep_open=True)
     schema = query.schema.arrow
     answer = history_of([step.batch for step in run(query, events, options)], schema)
-    if whole.window_end is not None:
-        wanted = reference.window_finals(answer, INFINITY, whole.window_end)
+    if whole.windows:
+        wanted = reference.window_finals(answer, INFINITY, whole.windows)
     else:
         wanted = answer.coalesced() if is_loose(query) else answer
 
@@ -78,5 +81,83 @@ def test_random_plans(
     assert history_of(said, schema) == wanted
 
 
+SHIFTED = "TUMBLE(TABLE (SELECT at {} AS at, k, x FROM trades), DESCRIPTOR(at), 5)"
+BY_TIME = {
+    "windows": "SELECT window_end, k, x FROM TUMBLE(trades, 5)",
+    "before": f"SELECT window_end, count(*) AS n FROM {SHIFTED.format('- 7')} GROUP BY ALL",
+    "after": f"SELECT window_end AS e, k, sum(x) AS s FROM {SHIFTED.format('+ 12')} GROUP BY ALL",
+    "only called so": "SELECT k, max(window_end) AS window_end FROM TUMBLE(trades, 5) GROUP BY k",
+    "lifetimes": "SELECT k, count(*) AS n FROM trades [RANGE 7] GROUP BY k",
+    "endless": "SELECT k, count(*) AS n FROM trades GROUP BY k",
+    **QUERIES,
+}
+
+
+@settings(max_examples=80)
+@given(
+    query=st.sampled_from(sorted(BY_TIME)),
+    times=st.lists(st.integers(0, 40), max_size=20),
+    late=st.lists(st.integers(0, DISORDER - 1), min_size=20, max_size=20),
+    level=st.sampled_from([Level.ORDERED, Level.EAGER]),
+    size=st.integers(1, 9),
+    shards=st.integers(1, 3),
+)
+def test_final_answers_of_records_are_all_that_there_are(
+    query: str, times: list[int], late: list[int], level: Level, size: int, shards: int
+) -> None:
+    """In one process and on shards: each row once, as it is at the end; none is lost."""
+    moments = sorted((time + delay, time) for time, delay in zip(times, late, strict=False))
+    records = rows([time for _, time in moments])
+    plan = dl.sql(BY_TIME[query], trades=TRADES).plan
+    whole = final(plan, ["trades"])
+    options, schema = Options(level, batch=size), plan.schema.arrow
+    answer = history_of([each.batch for each in run(plan, {"trades": records}, options)], schema)
+    if whole.windows:
+        wanted = sorted(str(life.row) for life in answer if life.ve == INFINITY)
+    else:
+        wanted = sorted(map(str, answer.coalesced()))
+
+    def shown(batches: list[Batch]) -> list[str]:
+        assert all(batch.weight.min() > 0 for batch in batches if len(batch))
+        history = history_of(batches, schema)
+        return sorted(str(life.row) if whole.windows else str(life) for life in history)
+
+    local = [each.batch for each in run(whole, {"trades": records}, options)]
+    assert shown(local) == wanted
+    if not whole.windows or " JOIN " in BY_TIME[query]:
+        return  # what has no window, or a null there, is final when the streams are closed
+    # A record long after all others, instead of the end of the stream: its own window is open.
+    source = plan.sources()["trades"]
+    events = events_from(source, [*records, *rows([10_000])])
+    cluster = Cluster(whole, {"trades": Reading(plain=True, ordered=False)}, options, shards)
+    said: list[Batch] = []
+    for first in range(0, len(events), size):
+        said += cluster.step({"trades": events.slice(*_part(first, size, len(events)))}, 1)
+    assert cluster.dead == 0
+    assert shown(said) == wanted
+
+
 def _part(first: int, size: int, length: int) -> tuple[int, int]:
     return min(first, length), min(first + size, length)
+
+
+INNER = "SELECT k, count(*) AS x FROM {} GROUP BY k"
+EXACT = {
+    "windows of counts": f"SELECT window_end, k, x FROM TUMBLE(({INNER.format('s')}), 10)",
+    "windows of counts of counts": "SELECT window_end, x FROM TUMBLE("
+    f"({INNER.format('(' + INNER.format('s') + ')')}), 10)",
+    "counts of windows of counts": "SELECT window_end, count(*) AS n FROM TUMBLE("
+    f"({INNER.format('s [RANGE 30]')}), 10) GROUP BY window_end",
+}
+
+
+@pytest.mark.parametrize("query", EXACT)
+def test_a_window_over_an_aggregate_is_final_when_it_is_over(query: str) -> None:
+    source = dl.stream("s", {"k": "STRING"})
+    plan = final(dl.sql(EXACT[query], s=source).plan)
+    events = [Insert(12, INFINITY, Row(k="a")), Cti(19), Cti(20)]
+    ends = [
+        [each.row["window_end"] for each in history_of([step.batch], plan.schema.arrow)]
+        for step in run(plan, {"s": events}, Options(batch=1, keep_open=True))
+    ]
+    assert ends == [[], [], [20]]

@@ -56,30 +56,30 @@ def waiting_since(history: History, last: int) -> int:
 @given(
     streams(COLUMNS),
     st.sampled_from([1, 2, 3, 100]),
-    st.sampled_from([None, "window_end"]),
+    st.sampled_from([(), (("window_end", 0),), (("window_end", 3),), (("window_end", -1),)]),
     st.sampled_from([None, 0, 2]),
 )
 def test_it_is_its_reference_after_every_batch(
-    events: list[Event], size: int, window_end: str | None, renew_after: int | None
+    events: list[Event], size: int, windows: tuple[tuple[str, int], ...], renew_after: int | None
 ) -> None:
-    operator: Operator = Finals(WINDOWS, window_end)
+    operator: Operator = Finals(WINDOWS, windows)
     promised = BEGINNING
     for number, (came, said) in enumerate(drive(operator, at_one_port(events), [WINDOWS], size)):
         so_far = [event for _, event in came]
         whole, last = canonical_history(so_far), last_cti(so_far)
         assert breaches(said) == []
         assert all(isinstance(event, (Insert, Cti)) for event in said)
-        if window_end is None:
+        if not windows:
             assert canonical_history(said) == reference.finals(whole, last)
             since = INFINITY if last == INFINITY else waiting_since(whole, last)
             promised = max(promised, min(last, since))
             assert last_cti(said) == promised
         else:
-            assert canonical_history(said) == reference.window_finals(whole, last)
+            assert canonical_history(said) == reference.window_finals(whole, last, windows)
             assert last_cti(said) == last
         if number == renew_after:
             state = operator.snapshot()
-            operator.__dict__.update(Finals(WINDOWS, window_end).__dict__)
+            operator.__dict__.update(Finals(WINDOWS, windows).__dict__)
             operator.restore(state)
 
 
@@ -112,7 +112,7 @@ def test_final_answers_about_windows(events: list[Event], size: int, level: Leve
     s = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
     query = s.tumble(5).group_by("window_end", "k").agg("count(*) AS n")
     plan = final(query.plan)
-    assert plan.window_end == "window_end"
+    assert plan.windows == (("window_end", 0),)
     said: list[Batch] = []
     graph = compile_plan(plan, said.append, level)
     schema = s.plan.schema.arrow

@@ -27,10 +27,15 @@ CASES = {
         "window_end": 0,
         "e": 0,
     },
+    f"SELECT window_end + 1 AS e FROM {WINDOWS}": {"e": -1},
+    f"SELECT e, window_end FROM TUMBLE(TABLE (SELECT window_end AS e FROM {WINDOWS}), "
+    "DESCRIPTOR(e), 10)": {"e": 0, "window_end": 0},
+    "SELECT window_end FROM TUMBLE(TABLE (SELECT at - 7 AS at FROM trades), DESCRIPTOR(at), 5)": {
+        "window_end": 7
+    },
     # by another column, of rows that end, computed, or grouped by something else
     "SELECT window_end FROM TUMBLE(TABLE trades, DESCRIPTOR(x), 5)": {},
     "SELECT window_end FROM TUMBLE(trades [RANGE 5], 5)": {},
-    f"SELECT window_end + 1 AS e FROM {WINDOWS}": {},
     f"SELECT k, max(window_end) AS e FROM {WINDOWS} GROUP BY k": {},
     "SELECT k, at FROM trades": {},
 }

@@ -114,10 +114,15 @@ def _table() -> pa.Table:
 
 @pytest.mark.spark
 def test_final_answers_only(trades: Any, tmp_path: Path) -> None:
-    query = dl.on_spark(VOLUME, {"trades": trades}, final=True, shards=2)
-    run(query, sinks.Parquet(tmp_path / "final", "finals"), tmp_path / "checkpoint")
-    rows = sinks.read_parquet(tmp_path / "final").to_pylist()
-    assert sorted((row["window_end"], row["symbol"], row["qty"]) for row in rows) == FINAL
+    earlier = TRADES.select("symbol", "qty", "at - INTERVAL 5 HOURS AS at").tumble("1 minute", "at")
+    moved = earlier.group_by("window_end", "symbol").agg("sum(qty) AS qty")
+    query = dl.on_spark({"as it is": VOLUME, "moved": moved}, {"trades": trades}, final=True)
+    memory = sinks.Memory()
+    run(query, memory, tmp_path / "checkpoint")
+    for name, by in (("as it is", timedelta()), ("moved", timedelta(hours=5))):
+        rows = memory.table(name, "finals").to_pylist()
+        found = [(row["window_end"] + by, row["symbol"], row["qty"]) for row in rows]
+        assert sorted(found) == FINAL
 
 
 @pytest.mark.spark

@@ -9,9 +9,10 @@ A cti C lets go every stretch that ends before it.
 A stretch that reaches up to C, [a, b) with a < C ≤ b, may still become longer. That changes nothing
 before C, but in a stream it would be a full retraction with sync time a, and another insert; and to
 wait until no stretch can grow any more would be to wait for ever, if one has no end. So what comes
-out is right as a sum of lifetimes, and up to the cti, C - 1, as snapshots; only an operator that
-goes by these may follow, or one without state and then `retell`. Where only vs or only ve matters,
-`edges` is all that is needed.
+out is right as a sum of lifetimes, and up to the cti C as snapshots. Only an operator that goes by
+these may follow, or one without state and then `retell`; it has to keep a lifetime that ends at C,
+because such a one may yet be taken back for a longer one. Where only vs or only ve matters, `edges`
+is all that is needed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Coalesce(Operator):
         cti = BEGINNING
         if batch.cti > self.cti:
             self.cti = batch.cti
-            cti = self.cti - (self.cti < INFINITY)
+            cti = self.cti
             if self.cti == INFINITY:
                 self._start_empty()
             else:

@@ -244,9 +244,10 @@ class _Compiler:
     def _final(self, node: nodes.Final) -> Step:
         from driftline.engine.finals import Finals
 
-        if node.window_end is not None and self.level is Level.PERFECT:
+        if node.windows and self.level is Level.PERFECT:
             raise PlanError("final answers about windows need emit=ordered or emit=eager")
-        operator = Finals(node.schema.arrow, node.window_end)
+        may_grow = is_stretches(node.input)
+        operator = Finals(node.schema.arrow, node.windows, input_may_grow=may_grow)
         return self._after(node.label(), operator, self.step(node.input))
 
     def _windowcolumns(self, node: nodes.WindowColumns) -> Step:
@@ -376,6 +377,8 @@ class _Compiler:
         grows = only_grows(node.input, self.inserts_only)
         operator = group_by(source.operator.schema, keys, aggregates, self.level, only_grows=grows)
         self._closed(operator, [key.value for key in node.keys], node.input)
+        if isinstance(operator, SnapshotOperator):
+            operator.input_may_grow = is_stretches(node.input)
         return self._after("group by", operator, source)
 
     def _over(self, node: Over) -> Step:

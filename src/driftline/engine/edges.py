@@ -2,14 +2,13 @@
 are known.
 
     starts(H) = { (a, ∞, r) : (a, b, r) ∈ coalesce(H) }
-    ends(H)   = { (b - 1, b, r) : (a, b, r) ∈ coalesce(H), b < ∞ }
+    ends(H)   = { (b, ∞, r) : (a, b, r) ∈ coalesce(H), b < ∞ }
 
 With Δ(r, t) the number of lifetimes of r that start at t, less those that end there, a row starts
 max(0, Δ) times at t, or ends max(0, -Δ) times. That is all a window by vs alone, or by ve alone,
 needs of `coalesce`, and unlike a stretch, an edge before the input's cti can not change any more.
 
-State: Δ of every row and time that is not final. A cti C lets go all before it. The output's cti is
-C for starts; the end at t is a lifetime from t - 1 on, so for ends it is C - 1.
+State: Δ of every row and time that is not final. A cti C lets go all before it, and goes on.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Edges(Operator):
         if batch.cti > self.cti:
             self.cti = batch.cti
             self._forget(self.times.up_to(self.cti - 1))
-            cti = self.cti - (self.sign < 0 and self.cti < INFINITY)
+            cti = self.cti
         added = output.vs[output.weight > 0]
         high = int(added.max()) if len(added) else BEGINNING
         return Batch(output.vs, output.ve, output.weight, output.payload, cti, high)
@@ -72,8 +71,8 @@ class Edges(Operator):
         self._forget(touched[(self.delta[touched] == 0) | (times[first] < self.cti)])
         said = np.flatnonzero(weight)
         at = times[first[said]]
-        vs, ve = (at, np.full(len(at), INFINITY)) if self.sign > 0 else (at - 1, at)
-        return Batch(vs, ve, weight[said], batch.payload.take(pa.array(rows[first[said]])))
+        payload = batch.payload.take(pa.array(rows[first[said]]))
+        return Batch(at, np.full(len(at), INFINITY), weight[said], payload)
 
     def _make_room(self) -> None:
         if self.slots.used > len(self.delta):

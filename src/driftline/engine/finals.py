@@ -1,10 +1,13 @@
 """Finals: what can not change any more, and nothing else.
 
-    finals(H, C)            = { (vs, ve, r) ∈ H : ve ≤ C }
-    window_finals(H, C, w)  = { (w(r) - 1, w(r), r) : (vs, ve, r) ∈ H, vs < w(r) ≤ ve, w(r) ≤ C }
+    finals(H, C)           = { (vs, ve, r) ∈ H : ve ≤ C }
+    window_finals(H, C, w) = { (w(r) - 1, w(r), r) : (vs, ve, r) ∈ H, vs < w(r) ≤ ve, w(r) ≤ C }
 
 with C the cti of the input. State: the lifetimes that are not final, or of each row with a window
 the number of its copies that are alive at the last tick of that. A cti lets go what it makes final.
+
+A lifetime of `coalesce` that ends at C may become longer, so there it is ve < C that is final: of
+[10, 20) and a cti 20, the same row in [20, 30) may come next, and the answer is [10, 30).
 
 A lifetime that waits will be said with its own vs, so the output's cti is the least of C and the vs
 of all that wait; of windows it is C, as what comes is at the last tick of a window that ends later.
@@ -12,19 +15,21 @@ of all that wait; of windows it is C, as what comes is at the last tick of a win
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from driftline.engine.alter_lifetime import plus
 from driftline.engine.batch import Batch
 from driftline.engine.due import Due
 from driftline.engine.operator import Arrays, Operator, Span, span_of
 from driftline.engine.rowstore import RowStore
 from driftline.engine.slots import Slots
 from driftline.engine.stored_rows import rows_from_bytes, rows_to_bytes
-from driftline.model.arrays import to_arrow
+from driftline.model.arrays import stored, to_arrow, to_numpy
 from driftline.model.time import BEGINNING, INFINITY
 
 Int64s = NDArray[np.int64]
@@ -32,11 +37,20 @@ Int64s = NDArray[np.int64]
 
 class Finals(Operator):
     """`slots`: one for every lifetime (or row with a window) that waits; `copies`: how many of it;
-    `vs`, `ve`: its times; `rows`: its row. `promised`: the latest cti of the output."""
+    `vs`, `ve`: its times; `rows`: its row. `promised`: the latest cti of the output.
 
-    def __init__(self, schema: pa.Schema, window_end: str | None = None) -> None:
+    `windows`: the columns with the times of windows, and how long after these they are over;
+    `input_may_grow`: lifetimes that end at the cti may become longer."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        windows: Sequence[tuple[str, int]] = (),
+        *,
+        input_may_grow: bool = False,
+    ) -> None:
         super().__init__(schema)
-        self.window_end = window_end
+        self.windows, self.input_may_grow = windows, input_may_grow
         self._start_empty()
         self.cti = self.promised = BEGINNING
 
@@ -47,7 +61,7 @@ class Finals(Operator):
 
     def process(self, port: int, batch: Batch) -> Batch:
         if len(batch):
-            self._take_in(batch if self.window_end is None else self._at_last_ticks(batch))
+            self._take_in(self._at_last_ticks(batch) if self.windows else batch)
         self.cti = max(self.cti, batch.cti)
         output = self._final()  # without a new cti, too: a lifetime may now end at the latest one
         high = int(output.vs.max()) if len(output) else BEGINNING
@@ -55,8 +69,13 @@ class Finals(Operator):
 
     def _at_last_ticks(self, batch: Batch) -> Batch:
         """The lifetimes that hold the last tick of their window, cut down to that."""
-        column = batch.payload.column(self.window_end)
-        ends = column.cast(pa.int64()).fill_null(INFINITY).to_numpy(zero_copy_only=False)
+        ends = np.full(len(batch), BEGINNING)
+        for name, delay in self.windows:
+            column = batch.payload.column(name).cast(pa.int64())
+            known = to_numpy(column.is_valid())
+            over = plus(stored(column), np.full(len(batch), delay))
+            ends = np.where(known, np.maximum(ends, over), ends)
+        ends[ends == BEGINNING] = INFINITY
         held = np.flatnonzero((batch.vs < ends) & (ends <= batch.ve))
         return replace(batch.take(held), vs=ends[held] - 1, ve=ends[held])
 
@@ -76,7 +95,8 @@ class Finals(Operator):
     def _final(self) -> Batch:
         """What is final by now: it is said, and forgotten."""
         everything = self.cti == INFINITY
-        slots = self.slots.live_slots() if everything else np.sort(self.ve.up_to(self.cti))
+        ended = self.cti - self.input_may_grow
+        slots = self.slots.live_slots() if everything else np.sort(self.ve.up_to(ended))
         said = Batch(
             self.vs.of(slots), self.ve.of(slots), self.copies[slots], self.rows.take(slots)
         )
@@ -91,7 +111,7 @@ class Finals(Operator):
 
     def _promise(self) -> int:
         """The output's cti, if it advances."""
-        cti = self.cti if self.window_end is not None else min(self.cti, self._earliest())
+        cti = self.cti if self.windows else min(self.cti, self._earliest())
         if cti <= self.promised:
             return BEGINNING
         self.promised = cti

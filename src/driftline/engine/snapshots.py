@@ -99,6 +99,7 @@ class SnapshotOperator(Operator):
         self.kept_schema = pa.schema([schema.field(name) for name in kept])
         self.level = LEVELS[level]
         self.closing = Closing()
+        self.input_may_grow = False  # lifetimes of `coalesce` that end at the cti may become longer
         self._start_empty()
 
     def _start_empty(self) -> None:
@@ -326,7 +327,10 @@ class SnapshotOperator(Operator):
     def _settled(self) -> int:
         """What ends at or before this has been said as it is, and stays so. (A retraction can put
         an end between the watermark and the cti: it is said when the watermark comes there.)"""
-        return self.cti if self.level == EAGER else min(self.cti, self.watermark)
+        cti = self.cti
+        if self.input_may_grow and BEGINNING < cti < INFINITY:
+            cti -= 1
+        return cti if self.level == EAGER else min(cti, self.watermark)
 
     def _final(self) -> int:
         """Before this nothing is said any more: at `perfect`, what is alive at the watermark is

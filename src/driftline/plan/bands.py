@@ -19,13 +19,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from driftline.model.time import INFINITY
 from driftline.plan import nodes
-from driftline.plan.closing import Delays, closing_pairs, is_time, later
-from driftline.plan.conditions import conjuncts
-from driftline.plan.expressions import Call, Cast, Column, Expression, Literal
+from driftline.plan.closing import Delays, after_vs, closing_pairs, later
+from driftline.plan.conditions import Line, conjuncts, line, total
+from driftline.plan.expressions import Call, Expression
 from driftline.plan.lifetimes import only_grows
 
 
@@ -37,11 +35,6 @@ class Spans(NamedTuple):
     both: int = INFINITY
 
 
-Line = tuple[int, int, int]
-"""(a, b, c): a · time of the left + b · time of the right + c."""
-
-_SIGNS = {"add": 1, "add_interval": 1}
-_SIGNS |= {"subtract": -1, "subtract_interval": -1, "subtract_timestamps": -1}
 _STRICT = {"less": True, "less_equal": False, "greater": True, "greater_equal": False}
 
 
@@ -74,10 +67,11 @@ def _by_times(node: nodes.Join, inserts_only: Collection[str]) -> tuple[int, int
     width = len(node.left.schema)
     times: dict[str, Line] = {}
     for place, name in enumerate(names):
-        if place < width and is_time(node.left, place, inserts_only):
-            times[name] = (1, 0, 0)
-        elif place >= width and is_time(node.right, place - width, inserts_only):
-            times[name] = (0, 1, 0)
+        if place < width:
+            if (after := after_vs(node.left, place, inserts_only)) is not None:
+                times[name] = (1, 0, after)
+        elif (after := after_vs(node.right, place - width, inserts_only)) is not None:
+            times[name] = (0, 1, after)
     ahead = {1: INFINITY, -1: INFINITY}  # of right - left, of left - right: less than this
     for part in conjuncts(node.condition):
         for (a, b, c), strict in _below_zero(part, times):
@@ -108,36 +102,4 @@ def _below_zero(part: Expression, times: Mapping[str, Line]) -> list[tuple[Line,
 
 
 def _between(one: Expression, other: Expression, times: Mapping[str, Line]) -> Line | None:
-    return _sum(_line(one, times), _line(other, times), -1)
-
-
-def _line(value: Expression, times: Mapping[str, Line]) -> Line | None:
-    def line(part: Expression, lines: list[Line | None]) -> Line | None:
-        match part:
-            case Column(name=name) if _is_exact(part.type):
-                return times.get(name)
-            case Literal(value=int() as number) if not isinstance(number, bool):
-                return (0, 0, number) if _is_exact(part.type) else None
-            case Cast(value=inner) if pa.types.is_integer(part.type):
-                return lines[0] if pa.types.is_integer(inner.type) else None
-            case Call(function="negate"):
-                return _sum((0, 0, 0), lines[0], -1)
-            case Call(function=function) if function in _SIGNS:
-                return _sum(lines[0], lines[1], _SIGNS[function])
-        return None
-
-    found: Line | None = value.fold(line)
-    return found
-
-
-def _is_exact(kind: pa.DataType) -> bool:
-    """Whether values are counted in the ticks of time: integers, and microseconds."""
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        return bool(kind.unit == "us")
-    return bool(pa.types.is_integer(kind))
-
-
-def _sum(one: Line | None, other: Line | None, sign: int) -> Line | None:
-    if one is None or other is None:
-        return None
-    return (one[0] + sign * other[0], one[1] + sign * other[1], one[2] + sign * other[2])
+    return total(line(one, times), line(other, times), -1)

@@ -5,8 +5,9 @@
 
 The end of a window closes with the delay 0 and its start with that of the window's size, if rows
 are only ever added, never end, and are in the window by their vs: those to come start at t or
-later. That is so for plain records. A row of an event log may be retracted, and one of a window in
-brackets ends, which changes an answer after its window is over: these groups stay.
+later. That is so for plain records. Windows by a column that closes are over when all values in
+them have closed. A row of an event log may be retracted, and one of a window in brackets ends,
+which changes an answer after its window is over: these groups stay.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from driftline.plan import nodes
-from driftline.plan.conditions import conjuncts, equality
+from driftline.plan.conditions import conjuncts, equality, shifted
 from driftline.plan.explode import Explode
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.lifetimes import only_grows
@@ -47,7 +48,7 @@ def closing_key(
         if isinstance(key, Column) and key.name in names:
             closes = columns.get(names.index(key.name))
             if closes is not None:
-                return number, closes.delay
+                return number, max(closes.delay, 0)
     return None
 
 
@@ -118,9 +119,22 @@ def _of_windows(
     given, width = node.input, len(node.input.schema)
     if any(each.name in ("window_start", "window_end") for each in given.schema):
         return {}  # the new ones take their place
-    by_vs = node.time is None or is_time(given, given.schema.names.index(node.time), inserts_only)
-    if by_vs and only_grows(given, inserts_only) and _endless(given, inserts_only):
-        return {**before, width: Closes(node.size, 0), width + 1: Closes(0, node.size)}
+    place = None if node.time is None else given.schema.names.index(node.time)
+    if only_grows(given, inserts_only) and _endless(given, inserts_only):
+        after = 0 if place is None else after_vs(given, place, inserts_only)
+        if after is not None:
+            return {
+                **before,
+                width: Closes(node.size - after, after),
+                width + 1: Closes(-after, node.size + after),
+            }
+    if place in before:
+        delay, reach = before[place]
+        return {
+            **before,
+            width: Closes(delay + node.size, reach),
+            width + 1: Closes(delay, reach + node.size),
+        }
     return before
 
 
@@ -130,13 +144,15 @@ def _renamed(
     inserts_only: Collection[str],
     known: Mapping[str, Delays],
 ) -> dict[int, Closes]:
-    """What closes among columns computed from an input, those that it has itself."""
+    """What closes among columns computed from an input: those that it has itself, moved or not."""
     found, names = delays(given, inserts_only, known), given.schema.names
-    return {
-        number: found[names.index(value.name)]
-        for number, value in enumerate(values)
-        if isinstance(value, Column) and value.name in names and names.index(value.name) in found
-    }
+    made = {}
+    for number, value in enumerate(values):
+        match shifted(value):
+            case (name, by) if name in names and names.index(name) in found:
+                delay, reach = found[names.index(name)]
+                made[number] = Closes(delay - by, reach + by)
+    return made
 
 
 def _endless(node: nodes.Node, inserts_only: Collection[str]) -> bool:
@@ -157,17 +173,21 @@ def _endless(node: nodes.Node, inserts_only: Collection[str]) -> bool:
     return False
 
 
-def is_time(node: nodes.Node, place: int, inserts_only: Collection[str]) -> bool:
-    """Whether a column is where plain records have their vs from."""
+def after_vs(node: nodes.Node, place: int, inserts_only: Collection[str]) -> int | None:
+    """How much later than its vs the time in a column of a row is; None if that is not known. The
+    column that plain records have their vs from is not later at all."""
     match node:
         case nodes.Source() | nodes.Leaf():
-            return node.name in inserts_only and node.schema.names[place] == node.time
+            own = node.name in inserts_only and node.schema.names[place] == node.time
+            return 0 if own else None
         case nodes.Select(input=given) | nodes.Alias(input=given):
-            return is_time(given, place, inserts_only)
+            return after_vs(given, place, inserts_only)
         case nodes.WindowColumns(input=given) | Explode(input=given):
-            return place < len(given.schema) and is_time(given, place, inserts_only)
+            return after_vs(given, place, inserts_only) if place < len(given.schema) else None
         case nodes.Project(input=given, columns=columns):
-            value, names = columns[place].value, given.schema.names
-            if isinstance(value, Column) and value.name in names:
-                return is_time(given, names.index(value.name), inserts_only)
-    return False
+            names = given.schema.names
+            match shifted(columns[place].value):
+                case (name, by) if name in names:
+                    before = after_vs(given, names.index(name), inserts_only)
+                    return None if before is None else before + by
+    return None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
+
+import pyarrow as pa
 
 from driftline.plan.expressions import Call, Cast, Column, Expression, Literal
 from driftline.plan.types import BOOLEAN
@@ -73,3 +76,58 @@ def _linear(
             if a == b == 0:
                 return c * x, c * y, c * z
     return None
+
+
+Line = tuple[int, int, int]
+"""(a, b, c): a · time of the left + b · time of the right + c."""
+
+_SIGNS = {"add": 1, "add_interval": 1}
+_SIGNS |= {"subtract": -1, "subtract_interval": -1, "subtract_timestamps": -1}
+
+
+def line(value: Expression, times: Mapping[str, Line]) -> Line | None:
+    """A value as a line, if some columns are such; None if it is not straight."""
+
+    def of(part: Expression, lines: list[Line | None]) -> Line | None:
+        match part:
+            case Column(name=name) if _is_exact(part.type):
+                return times.get(name)
+            case Literal(value=int() as number) if not isinstance(number, bool):
+                return (0, 0, number) if _is_exact(part.type) else None
+            case Cast(value=inner) if pa.types.is_integer(part.type):
+                return lines[0] if pa.types.is_integer(inner.type) else None
+            case Call(function="negate"):
+                return total((0, 0, 0), lines[0], -1)
+            case Call(function=function) if function in _SIGNS:
+                return total(lines[0], lines[1], _SIGNS[function])
+        return None
+
+    found: Line | None = value.fold(of)
+    return found
+
+
+def total(one: Line | None, other: Line | None, sign: int) -> Line | None:
+    """The sum or the difference of two lines."""
+    if one is None or other is None:
+        return None
+    return (one[0] + sign * other[0], one[1] + sign * other[1], one[2] + sign * other[2])
+
+
+def shifted(value: Expression) -> tuple[str, int] | None:
+    """The column that a value is, and by how many ticks it is moved; None if it is not of this
+    form."""
+    if isinstance(value, Column):
+        return value.name, 0
+    names = value.columns()
+    if len(names) != 1:
+        return None
+    (name,) = names
+    form = line(value, {name: (1, 0, 0)})
+    return None if form is None or form[0] != 1 else (name, form[2])
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    """Whether values are counted in the ticks of time: integers, and microseconds."""
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return bool(kind.unit == "us")
+    return bool(pa.types.is_integer(kind))

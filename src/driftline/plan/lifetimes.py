@@ -18,7 +18,7 @@ from typing import Literal
 from driftline.plan import nodes
 from driftline.plan.conditions import linear_form
 from driftline.plan.explode import Explode
-from driftline.plan.expressions import AggregateCall
+from driftline.plan.expressions import AggregateCall, Column, Expression
 
 BY_START = ("first", "last", "any_value", "array_agg", "collect_set")
 """The aggregates that go by the start of lifetimes."""
@@ -100,14 +100,33 @@ class Coalescing:
             return whole
         match whole:
             case nodes.Window(input=given) if is_loose(given):
-                return replace(whole, input=nodes.Coalesce(given, needed(whole)))
+                return _over(nodes.Coalesce(given, needed(whole)), whole)
             case nodes.WindowColumns(input=given, time=None) if is_loose(given):
                 return replace(whole, input=nodes.Coalesce(given))
             case nodes.Aggregate(input=given) if is_loose(given) and _goes_by_start(whole):
                 return replace(whole, input=nodes.Coalesce(given))
-            case nodes.Final(input=given, window_end=None) if is_loose(given):
+            case nodes.Final(input=given, windows=()) if is_loose(given):
                 return replace(whole, input=nodes.Coalesce(given))
         return whole
+
+
+def _over(given: nodes.Coalesce, window: nodes.Window) -> nodes.Window:
+    """A window over what it needs to know; ends are lifetimes that start when a row ends."""
+    if given.part != "ends":
+        return replace(window, input=given)
+    assert window.start is not None
+    assert window.duration is not None
+    return replace(
+        window,
+        input=given,
+        start=window.start.transform(_from_the_end),
+        duration=window.duration.transform(_from_the_end),
+    )
+
+
+def _from_the_end(part: Expression) -> Expression:
+    is_end = isinstance(part, Column) and part.name.lower() == "ve"
+    return Column("vs", part.type) if is_end else part
 
 
 def _goes_by_start(node: nodes.Aggregate) -> bool:

@@ -413,10 +413,17 @@ class Rank(_OneInput):
 
 @dataclass(frozen=True)
 class Final(_OneInput):
-    """What can not change any more, each row once; see the reference's `finals`. `window_end`: the
-    column by which rows are answers about windows. `driftline.plan.finals` makes it."""
+    """What can not change any more, each row once; see the reference's `finals`. `windows`: the
+    columns by which rows are answers about windows, and how long after the time in each these are
+    over. `driftline.plan.finals` makes it."""
 
-    window_end: str | None = None
+    windows: tuple[tuple[str, int], ...] = ()
 
     def label(self) -> str:
-        return "final" if self.window_end is None else f"final by {self.window_end}"
+        if not self.windows:
+            return "final"
+        parts = [
+            f"{name} {'+-'[delay < 0]} {span(abs(delay), self.timestamps)}" if delay else name
+            for name, delay in self.windows
+        ]
+        return f"final by {', '.join(parts)}"

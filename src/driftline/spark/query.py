@@ -37,6 +37,7 @@ from driftline.spark.letters import DEAD, letters_from_bytes
 from driftline.spark.pipeline import pipeline
 from driftline.spark.places import folder_for_now
 from driftline.spark.session import STREAMING, UNCHECKED, configured, on_disk
+from driftline.spark.sources import reading_of
 from driftline.spark.stepping import COUNTERS
 from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.views import TIMES, Moment, change_rows
@@ -122,9 +123,17 @@ def on_spark(
     options = Options(
         Level(emit), ticks(block, stamps), ticks(remember, stamps), heartbeat=heartbeat
     )
+    made = SparkQuery(plans, frames, options, shards)
     if final:
-        plans = {name: only_final(plan) for name, plan in plans.items()}
-    return SparkQuery(plans, frames, options, shards)
+        plain, tables = [], []
+        for name, source in sources_of(plans.values()).items():
+            frame = made.frames.get(name)
+            if frame is not None and reading_of(frame, source).plain:
+                plain.append(name)
+                if source.time is None and not frame.isStreaming:
+                    tables.append(name)
+        made.plans = {name: only_final(plan, plain, tables) for name, plan in plans.items()}
+    return made
 
 
 class SparkQuery:

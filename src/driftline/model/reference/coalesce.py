@@ -3,12 +3,12 @@
     coalesce(H) = { (a, b, r) once for every k ≥ 1 :
                     [a, b) is a longest stretch in which at least k copies of r are alive }
     starts(H)   = { (a, ∞, r) : (a, b, r) ∈ coalesce(H) }
-    ends(H)     = { (b - 1, b, r) : (a, b, r) ∈ coalesce(H), b < ∞ }
+    ends(H)     = { (b, ∞, r) : (a, b, r) ∈ coalesce(H), b < ∞ }
 
 Aggregates, set operators, rank, and outer, semi and anti joins say what is alive when, but leave
 open in how many pieces they say it. What goes by lifetimes, such as a window, comes after coalesce,
-which depends on the snapshots alone. A window that looks only at vs needs only the starts, one that
-looks only at ve the ends.
+which depends on the snapshots alone. A window that looks only at vs needs only the starts; one that
+looks only at ve needs the ends, and takes them for its vs.
 """
 
 from __future__ import annotations
@@ -26,4 +26,4 @@ def starts(history: History) -> History:
 
 
 def ends(history: History) -> History:
-    return History(Lifetime(ve - 1, ve, row) for _, ve, row in coalesce(history) if ve < INFINITY)
+    return History(Lifetime(ve, INFINITY, row) for _, ve, row in coalesce(history) if ve < INFINITY)
