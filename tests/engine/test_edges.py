@@ -51,7 +51,7 @@ def test_edges_are_their_references_after_every_batch(
 @given(streams(COLUMNS), st.sampled_from([1, 3, 100]))
 def test_the_cti_goes_on_and_nothing_is_held_behind_it(events: list[Event], size: int) -> None:
     for edge in ("starts", "ends"):
-        operator = Edges(KX, edge)  # type: ignore[arg-type]
+        operator = Edges(KX, edge)
         for came, said in drive(operator, at_one_port([*events, CLOSE]), [KX], size):
             ctis = [event.t for _, event in came if isinstance(event, Cti)]
             last = max(ctis, default=None)

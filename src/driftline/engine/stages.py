@@ -179,7 +179,7 @@ def _time_place(each: Input, reading: Reading, options: Options) -> int | None:
         return None
     if source.time is None:
         return None
-    place = source.columns.names.index(source.time)
+    place = source.columns.places[source.time]
     name = each.leaf.schema.names[place]
     return None if any(name in key.columns() for key in each.keys) else place
 

@@ -42,13 +42,8 @@ def closing_key(
 ) -> tuple[int, int] | None:
     """The first of some keys over an input that closes, and its delay. `inserts_only`: the sources
     of plain records; `known`: what is known of leaves."""
-    columns = delays(given, inserts_only, known)
-    names = given.schema.names
-    for number, key in enumerate(keys):
-        if isinstance(key, Column) and key.name in names:
-            closes = columns.get(names.index(key.name))
-            if closes is not None:
-                return number, max(closes.delay, 0)
+    for number, closes in _renamed(keys, given, inserts_only, known).items():
+        return number, max(closes.delay, 0)
     return None
 
 
@@ -119,7 +114,7 @@ def _of_windows(
     given, width = node.input, len(node.input.schema)
     if any(each.name in ("window_start", "window_end") for each in given.schema):
         return {}  # the new ones take their place
-    place = None if node.time is None else given.schema.names.index(node.time)
+    place = None if node.time is None else given.schema.places[node.time]
     if only_grows(given, inserts_only) and _endless(given, inserts_only):
         after = 0 if place is None else after_vs(given, place, inserts_only)
         if after is not None:
@@ -145,12 +140,12 @@ def _renamed(
     known: Mapping[str, Delays],
 ) -> dict[int, Closes]:
     """What closes among columns computed from an input: those that it has itself, moved or not."""
-    found, names = delays(given, inserts_only, known), given.schema.names
+    found, places = delays(given, inserts_only, known), given.schema.places
     made = {}
     for number, value in enumerate(values):
         match shifted(value):
-            case (name, by) if name in names and names.index(name) in found:
-                delay, reach = found[names.index(name)]
+            case (name, by) if places.get(name) in found:
+                delay, reach = found[places[name]]
                 made[number] = Closes(delay - by, reach + by)
     return made
 
@@ -185,9 +180,9 @@ def after_vs(node: nodes.Node, place: int, inserts_only: Collection[str]) -> int
         case nodes.WindowColumns(input=given) | Explode(input=given):
             return after_vs(given, place, inserts_only) if place < len(given.schema) else None
         case nodes.Project(input=given, columns=columns):
-            names = given.schema.names
+            places = given.schema.places
             match shifted(columns[place].value):
-                case (name, by) if name in names:
-                    before = after_vs(given, names.index(name), inserts_only)
+                case (name, by) if name in places:
+                    before = after_vs(given, places[name], inserts_only)
                     return None if before is None else before + by
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from driftline.plan import nodes
 from driftline.plan.errors import PlanError
@@ -55,7 +56,7 @@ class Explode(nodes._OneInput):
             )
         )
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema + self.added
 

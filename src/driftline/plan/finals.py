@@ -60,6 +60,7 @@ class _Tracing:
     def __init__(self, plain: Collection[str], tables: Collection[str]) -> None:
         self.plain, self.tables = plain, tables
         self.done: dict[tuple[int, int], Times | None] = {}
+        self.partners: dict[int, dict[int, list[int]]] = {}
 
     def times(self, node: nodes.Node, place: int) -> Times | None:
         """What times a column of a node has; None if none that say when its rows start."""
@@ -89,9 +90,10 @@ class _Tracing:
                 return _latest([self.times(side, place) for side in node.inputs])
             case nodes.Rank(partition=partition) | Over(partition=partition):
                 names = node.inputs[0].schema.names
-                own = {each.name for each in partition if isinstance(each, Column)}
-                is_own = place < len(names) and names[place] in own
-                return self.times(node.inputs[0], place) if is_own else None
+                kept = place < len(names) and any(
+                    isinstance(each, Column) and each.name == names[place] for each in partition
+                )
+                return self.times(node.inputs[0], place) if kept else None
             case (
                 nodes.Select()
                 | nodes.Alias()
@@ -107,7 +109,7 @@ class _Tracing:
         """The delay of the end of windows."""
         if node.time is None:
             return 0
-        times = self.times(node.input, node.input.schema.names.index(node.time))
+        times = self.times(node.input, node.input.schema.places[node.time])
         if times is None:
             raise PlanError(
                 f"windows by {node.time} have no final answers: ctis are about the time of the "
@@ -118,19 +120,31 @@ class _Tracing:
 
     def _joined(self, node: nodes.Join, place: int) -> Times | None:
         """A pair starts when the later of its rows does: both have to be known."""
-        names, width = (node.left.schema + node.right.schema).names, len(node.left.schema)
+        width = len(node.left.schema)
         own, other = (node.left, node.right) if place < width else (node.right, node.left)
         times = self.times(own, place if place < width else place - width)
         if times is None or self._is_table(other):
             return times
-        for part in conjuncts(node.condition):
-            match equality(part, frozenset(names[:width]), frozenset(names[width:])):
-                case Column(name=left), Column(name=right) if names[place] in (left, right):
-                    match = right if place < width else left
-                    found = self.times(other, names.index(match) - (width if place < width else 0))
-                    if found is not None:
-                        return Times(max(times.delay, found.delay), times.of)
+        for match in self._partners(node).get(place, ()):
+            found = self.times(other, match)
+            if found is not None:
+                return Times(max(times.delay, found.delay), times.of)
         return None
+
+    def _partners(self, node: nodes.Join) -> dict[int, list[int]]:
+        """By the place of a column of a join, those of the other side that have to be equal."""
+        if id(node) not in self.partners:
+            both, width = node.left.schema + node.right.schema, len(node.left.schema)
+            left, right = frozenset(both.names[:width]), frozenset(both.names[width:])
+            found: dict[int, list[int]] = {}
+            for part in conjuncts(node.condition):
+                match equality(part, left, right):
+                    case Column(name=one), Column(name=other):
+                        here, there = both.places[one], both.places[other]
+                        found.setdefault(here, []).append(there - width)
+                        found.setdefault(there, []).append(here)
+            self.partners[id(node)] = found
+        return self.partners[id(node)]
 
     def _is_table(self, node: nodes.Node) -> bool:
         """Whether all rows have always been there."""
@@ -142,10 +156,10 @@ class _Tracing:
         return all(map(self._is_table, node.inputs))
 
     def _computed(self, given: nodes.Node, value: Expression) -> Times | None:
-        names = given.schema.names
+        places = given.schema.places
         match shifted(value), value:
-            case (name, by), _ if name in names:
-                times = self.times(given, names.index(name))
+            case (name, by), _ if name in places:
+                times = self.times(given, places[name])
                 return None if times is None else Times(times.delay - by, times.of)
             case _, Call(function="coalesce", args=args):
                 return _latest([self._computed(given, each) for each in args])

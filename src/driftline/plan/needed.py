@@ -8,7 +8,7 @@ Operators that compare whole rows (distinct, set operators, rank, over, coalesce
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from driftline.plan import nodes
 from driftline.plan.explode import Explode
@@ -30,7 +30,7 @@ def _all(node: nodes.Node) -> Places:
 
 def _places(node: nodes.Node, values: Iterable[Expression]) -> Places:
     """Where the columns that expressions read are in a node."""
-    names: Mapping[str, int] = {name: place for place, name in enumerate(node.schema.names)}
+    names = node.schema.places
     return frozenset(names[name] for value in values for name in value.columns())
 
 
@@ -73,7 +73,7 @@ def _read(node: nodes.Node, wanted: Places, found: dict[str, Places]) -> None:
 def _time(node: nodes.WindowColumns) -> Places:
     if node.time is None:
         return frozenset()
-    return frozenset({node.input.schema.names.index(node.time)})
+    return frozenset({node.input.schema.places[node.time]})
 
 
 def _join(node: nodes.Join, wanted: Places, found: dict[str, Places]) -> None:

@@ -13,8 +13,10 @@ select (qty > 100)
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from driftline.plan.depth import make_room
@@ -96,7 +98,7 @@ class Node:
         make_room(depth * _CALLS_A_LEVEL)
         self.__dict__["_depth"] = depth
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """The columns of the rows."""
         raise NotImplementedError
@@ -106,10 +108,14 @@ class Node:
         """The nodes this one is made from."""
         return ()
 
-    @property
+    @cached_property
     def timestamps(self) -> bool:
         """Whether time ticks in microseconds since 1970, rather than in units of its own."""
         return self.inputs[0].timestamps
+
+    def __getstate__(self) -> dict[str, object]:
+        found_again = ("schema", "timestamps")
+        return {name: kept for name, kept in self.__dict__.items() if name not in found_again}
 
     def label(self) -> str:
         """The node in one line."""
@@ -118,9 +124,9 @@ class Node:
     def walk(self) -> Iterator[Node]:
         """This node and all below it, each once, from the top."""
         seen: set[int] = set()
-        waiting: list[Node] = [self]
+        waiting: deque[Node] = deque([self])
         while waiting:
-            node = waiting.pop(0)
+            node = waiting.popleft()
             if id(node) not in seen:
                 seen.add(id(node))
                 yield node
@@ -155,7 +161,7 @@ class Source(Node):
     ticks_are_timestamps: bool = False
     timing: Timing = NOTHING_KNOWN
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.columns.qualified(self.name)
 
@@ -164,7 +170,7 @@ class Source(Node):
         """How many ticks plain records are late at most, if that is declared."""
         return self.timing.disorder
 
-    @property
+    @cached_property
     def timestamps(self) -> bool:
         return self.ticks_are_timestamps
 
@@ -183,11 +189,11 @@ class Leaf(Node):
     ticks_are_timestamps: bool = False
     time: str | None = None  # the column that gives plain records their time, if it is there
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.columns
 
-    @property
+    @cached_property
     def timestamps(self) -> bool:
         return self.ticks_are_timestamps
 
@@ -203,7 +209,7 @@ class _OneInput(Node):
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 
@@ -214,7 +220,7 @@ class Alias(_OneInput):
 
     name: str
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema.qualified(self.name)
 
@@ -238,7 +244,7 @@ class Project(_OneInput):
 
     columns: tuple[Named, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(tuple(Field(column.name, column.value.type) for column in self.columns))
 
@@ -287,7 +293,7 @@ class WindowColumns(_OneInput):
     size: int
     time: str | None = None  # a column of the input; None: vs
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         kind = TIMESTAMP if self.timestamps else BIGINT
         if self.time is not None:
@@ -318,7 +324,7 @@ class Join(_TwoInputs):
     how: JoinKind
     condition: Expression | None
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         if self.how in ("semi", "anti"):
             return self.left.schema
@@ -333,7 +339,7 @@ class Join(_TwoInputs):
 class Union(_TwoInputs):
     """All lifetimes of both inputs; columns correspond by position."""
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.left.schema
 
@@ -348,7 +354,7 @@ class SetOperation(_TwoInputs):
     kind: Literal["intersect", "minus"]
     distinct: bool
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.left.schema
 
@@ -379,7 +385,7 @@ class Aggregate(_OneInput):
             if not isinstance(each.value, AggregateCall):
                 raise PlanError(f"{each.value} is not an aggregate")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         columns = (*self.keys, *self.aggregates)
         return Schema(tuple(Field(column.name, column.value.type) for column in columns))
@@ -399,7 +405,7 @@ class Rank(_OneInput):
     name: str | None = "rank"  # None: the place is not a column
     limit: int | None = None
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         if self.name is None:
             return self.input.schema

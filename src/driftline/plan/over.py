@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from driftline.plan import nodes
@@ -65,7 +66,7 @@ class Over(nodes._OneInput):
         ):
             raise PlanError("a RANGE with a distance needs ORDER BY with one item")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         fields = tuple(Field(each.name, each.value.type) for each in self.columns)
         return self.input.schema + Schema(fields)

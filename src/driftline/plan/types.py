@@ -19,7 +19,8 @@ time units) into these. The rules that find common types are in `driftline.plan.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -284,6 +285,10 @@ def quoted(name: str) -> str:
     return name if plain else "`" + name.replace("`", "``") + "`"
 
 
+MANY_PARTS = 8
+"""A schema of so many parts has an index of its own."""
+
+
 @dataclass(frozen=True)
 class Field:
     """A column of a schema; the qualifier is the name or alias of the relation it comes from."""
@@ -335,31 +340,62 @@ class Schema:
         return iter(self.fields)
 
     def __add__(self, other: Schema) -> Schema:
-        return Schema(self.fields + other.fields)
+        if not self.fields or not other.fields:
+            return self if self.fields else other
+        made = Schema(self.fields + other.fields)
+        parts = (*self._parts, *other._parts)
+        if len(parts) <= MANY_PARTS:
+            made.__dict__["_parts"] = parts  # whose names are known already
+        return made
+
+    @cached_property
+    def _parts(self) -> tuple[Schema, ...]:
+        """The schemas that this one was put together from."""
+        return (self,)
 
     def qualified(self, qualifier: str | None) -> Schema:
         """The same columns under another relation name."""
-        return Schema(tuple(replace(field, qualifier=qualifier) for field in self.fields))
+        return Schema(tuple(Field(each.name, each.type, qualifier) for each in self.fields))
+
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[Field, ...]]:
+        """The columns by their names in lower case."""
+        found: dict[str, list[Field]] = {}
+        for field in self.fields:
+            found.setdefault(field.name.lower(), []).append(field)
+        return {name: tuple(fields) for name, fields in found.items()}
 
     def find(self, name: str, qualifier: str | None = None) -> tuple[Field, ...]:
         """The columns that a name can mean: one, or none, or several, which is ambiguous."""
+        if len(self._parts) > 1:
+            return tuple(each for part in self._parts for each in part.find(name, qualifier))
+        found = self._by_name.get(name.lower(), ())
+        if qualifier is None:
+            return found
         return tuple(
-            field
-            for field in self.fields
-            if field.name.lower() == name.lower()
-            and (qualifier is None or (field.qualifier or "").lower() == qualifier.lower())
+            field for field in found if (field.qualifier or "").lower() == qualifier.lower()
         )
 
     def key(self, field: Field) -> str:
         """The name of the Arrow column that holds a field: plain where that is unique."""
         return field.name if len(self.find(field.name)) == 1 else str(field)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the Arrow columns."""
         return tuple(self.key(field) for field in self.fields)
 
-    @property
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where the Arrow columns are, by name; of equal names the first."""
+        return {name: place for place, name in reversed(list(enumerate(self.names)))}
+
+    @cached_property
     def arrow(self) -> Any:
         """The pyarrow.Schema of the columns."""
-        return pa.schema([(self.key(field), field.type) for field in self.fields])
+        return pa.schema(
+            [(name, field.type) for name, field in zip(self.names, self.fields, strict=True)]
+        )
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"fields": self.fields}  # the rest is found again

@@ -31,6 +31,8 @@ class Groups:
         self.sets: list[frozenset[Expression]] | None = None
         self.asked = False  # whether grouping(…) is
         self.keys: dict[Expression, str] = {}
+        self.taken: set[str] = set()  # the names of keys, in lower case
+        self.named: set[str] = set()  # the names of keys and calls
         self.calls: dict[AggregateCall, str] = {}
         self.filters: list[Callable[[nodes.Node], nodes.Node]] = []
 
@@ -41,9 +43,10 @@ class Groups:
         if name is None:
             plain = value.name.split(".")[-1] if isinstance(value, Column) else f"${value.sql()}"
             name = plain.strip("`")
-        taken = {each.lower() for each in self.keys.values()}
-        if name.lower() in taken:
+        if name.lower() in self.taken:
             name = f"$key{len(self.keys)}"
+        self.taken.add(name.lower())
+        self.named.add(name)
         self.keys[value] = name
 
     def having(self, value: Expression, node: exp.Expr) -> None:
@@ -53,8 +56,7 @@ class Groups:
     def over(self, value: Expression, node: exp.Expr) -> Expression:
         """An expression over rows, as one over groups."""
         changed = self._changed(value)
-        known = set(self.keys.values()) | set(self.calls.values())
-        for stray in sorted(changed.columns() - known):
+        for stray in sorted(changed.columns() - self.named):
             if not self._is_window(stray):
                 place = next((each for each in columns_in(node) if self._means(each, stray)), node)
                 raise refuse(
@@ -71,6 +73,7 @@ class Groups:
             if any(child.aggregates() for child in value.children):
                 raise nested_aggregate(value)
             name = self.calls.setdefault(value, f"${len(self.calls)}")
+            self.named.add(name)
             return Column(name, value.type)
         if not value.children:
             return value
@@ -80,9 +83,7 @@ class Groups:
         return self.scope.has(column) and name in self.scope.resolve(column).columns()
 
     def _is_window(self, name: str) -> bool:
-        return name.startswith(PREFIX) or not any(
-            name == known for known in self.scope.schema.names
-        )
+        return name.startswith(PREFIX) or name not in self.scope.schema.places
 
     def plan(self) -> nodes.Node:
         """The groups, and of these the ones that HAVING keeps."""

@@ -167,10 +167,12 @@ class _Reader:
 
     def _columns(self, node: CreateStream) -> Schema:
         columns: dict[str, object] = {}
+        known: set[str] = set()
         for each in node.args["columns"]:
             uses(each, "this", "kind")
-            if each.name.lower() in {known.lower() for known in columns}:
+            if each.name.lower() in known:
                 raise refuse(f"there are two columns {each.name}", each)
+            known.add(each.name.lower())
             with at(each):
                 check_names([each.name])
                 columns[each.name] = type_of(each.args["kind"])

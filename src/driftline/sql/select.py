@@ -110,7 +110,8 @@ class _Select:
         wanted = self._order(order, outputs, groups) if order is not None else []
         plan = limited(self._before_projection(groups), qualify)
         by_columns = groups is None and self._is_star() and qualify is None
-        hidden = [named for named, _ in wanted if named not in outputs]
+        shown = set(outputs)
+        hidden = [named for named, _ in wanted if named not in shown]
         if hidden and distinct is not None and order is not None:
             raise refuse(
                 "with DISTINCT, ORDER BY takes columns of the select list", order.expressions[0]
@@ -396,6 +397,7 @@ class _Select:
         """What to order by: columns of the output, or further ones that have to be computed."""
         uses(order, "expressions")
         found: list[tuple[nodes.Named, exp.Expr]] = []
+        by_value = {output.value: output for output in reversed(outputs)}
         for each in order.expressions:
             uses(each, "this", "desc", "nulls_first")
             node = each.this
@@ -410,7 +412,7 @@ class _Select:
                 found.append((outputs[place - 1], each))
                 continue
             value = self._ordering_value(node, groups)
-            same = next((output for output in outputs if output.value == value), None)
+            same = by_value.get(value)
             found.append((same or nodes.Named(f"$order{len(found)}", value), each))
         return found
 
