@@ -46,8 +46,8 @@ class Words:
     def put_in(self, table: pa.Table) -> pa.Table:
         """The rows with their numbers."""
         for name, codes in self._found.items():
-            if name in table.column_names:
-                place = table.column_names.index(name)
+            place = table.schema.get_field_index(name)
+            if place >= 0:
                 table = table.set_column(place, name, _with(table.column(name), codes))
         return table
 

@@ -304,8 +304,9 @@ def _empty_rows(count: int) -> pa.Table:
 
 
 def _column(table: pa.Table, name: str) -> list[pa.Array]:
-    if name in table.column_names:
-        chunks: list[pa.Array] = table.column(name).chunks
+    place = table.schema.get_field_index(name)
+    if place >= 0:
+        chunks: list[pa.Array] = table.column(place).chunks
         return chunks
     return [pa.nulls(table.num_rows)]
 

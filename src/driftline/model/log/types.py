@@ -156,8 +156,9 @@ class RowTypes:
         assert self.columns is not None
         joined = {}
         for name, known in self.columns.items():
-            if name in table.column_names:
-                joined[name] = self._join(known, table.schema.field(name).type, name)
+            place = table.schema.get_field_index(name)
+            if place >= 0:
+                joined[name] = self._join(known, table.schema.field(place).type, name)
             else:
                 joined[name] = known  # null in every row
         found: set[str] = set()
@@ -174,7 +175,7 @@ class RowTypes:
     def _still_words(self, path: str, table: pa.Table) -> bool:
         if "[]" in path or "." in path:
             raise Undecided  # it may be inside a value
-        return path not in table.column_names or all(
+        return table.schema.get_field_index(path) < 0 or all(
             value is None or value in WORDS for value in table.column(path).unique().to_pylist()
         )
 
