@@ -9,6 +9,7 @@ the input goes before such a name (but not in ORDER BY).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -285,7 +286,7 @@ class _Select:
 
     def _add_key(self, groups: Groups, node: exp.Expr) -> Expression:
         value, name = self._key(node)
-        groups.add_key(value, name or self._given_name(value))
+        groups.add_key(value, name or self._given_names.get(value))
         return value
 
     def _key(self, node: exp.Expr) -> tuple[Expression, str | None]:
@@ -326,8 +327,11 @@ class _Select:
         if not value.aggregates() and not value.columns() & {*self.late.added.names}:
             groups.add_key(value, item.name)
 
-    def _given_name(self, value: Expression) -> str | None:
-        """The name under which the select list gives a key, so that it is called that at once."""
+    @cached_property
+    def _given_names(self) -> dict[Expression, str]:
+        """The names under which the select list gives keys, so that they are called that at once:
+        by what is given."""
+        found: dict[Expression, str] = {}
         for item in self.items:
             if item.star or isinstance(item.node, exp.Column) or _has_subquery(item.node):
                 continue
@@ -336,9 +340,8 @@ class _Select:
             if any(isinstance(part, exp.Window) for part in walked(item.node)):
                 continue
             inner = self._with_aliases(item.node.unalias())
-            if self.scope.resolve(inner, self.late.added) == value:
-                return item.name
-        return None
+            found.setdefault(self.scope.resolve(inner, self.late.added), item.name)
+        return found
 
     def _having(self, groups: Groups, having: exp.Having | None) -> None:
         if having is None:
