@@ -405,6 +405,7 @@ class Query:
         scheduler: Literal["drain", "round-robin"] = "drain",
         keep_open: bool = False,
         heartbeat: Literal["source", "operator", "memory", "query"] = "source",
+        strict: bool = False,
         **more: Any,
     ) -> Iterator[Said]:
         """Run the query in this process, and give what it says after every batch of input."""
@@ -433,6 +434,7 @@ class Query:
             scheduler,
             keep_open,
             heartbeat,
+            strict=strict,
         )
         for output in local.run(self.plan, {**(inputs or {}), **more}, options):
             yield Said(output.batch, output.dead, output.counters)
@@ -445,7 +447,8 @@ class Query:
         at once), `emit` ("perfect", "ordered" or "eager"), `block` and `remember` (durations),
         `keep_open` (do not close the streams at their end), `heartbeat` (whose heartbeats a row
         waits for while it waits: those of its own source, of all that meet in the first operator,
-        that with an eye on memory, or of all sources of the query).
+        that with an eye on memory, or of all sources of the query), `strict` (the first dead
+        letter raises `BadInput`, instead of being counted in `Result.dead_letters`).
         """
         result = Result(self.schema, is_loose(self.plan))
         for said in self.changes(inputs, **options):

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Said:
     """What a query says after one batch of input.
 
-    `dead_letters`: by stream, the events of this batch that are no part of it, with reasons.
+    `dead_letters`: by stream, the events of this batch that are no part of it and the records that
+    could not be read (`bad`), with reasons.
     `counters`: by operator, what it has done so far and what it holds: changes and ctis in,
     inserts, retracts and ctis out, rows and bytes of state, its output watermark. Every stream has
     two more, Finalize (with its `dead_letters`) and Align.
@@ -75,7 +76,8 @@ class Result:
 
     @property
     def dead_letters(self) -> dict[str, int]:
-        """How many events of each stream were no part of it; `said` holds them with reasons."""
+        """How many events of each stream were no part of it, or could not be read; `said` holds
+        them with reasons."""
         counts: dict[str, int] = {}
         for said in self.said:
             for name, letters in said.dead_letters.items():

@@ -78,8 +78,11 @@ def test_streams_are_interleaved_by_position() -> None:
 
 def test_mistakes_name_the_row() -> None:
     rows = [{"k": "a", "t": 1}] * 9 + [{"k": "a", "t": None}]
-    with pytest.raises(ValueError, match="row 10 of s has no time"):
-        list(COUNTS.changes(s=iter(rows), batch=4))
+    with pytest.raises(ValueError, match="<s>:10: it has no time: t is null"):
+        list(COUNTS.changes(s=iter(rows), batch=4, strict=True))
+    letters = [said.dead_letters.get("s") for said in COUNTS.changes(s=iter(rows), batch=4)]
+    found = [bad for dead in letters if dead is not None for bad in dead.bad]
+    assert [(bad.line, bad.column, bad.value) for bad in found] == [(10, "t", None)]
 
 
 def test_an_empty_input_is_a_stream_without_events() -> None:

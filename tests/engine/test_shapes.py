@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
-from driftline.engine.inputs import typed
+from driftline.engine.fitting import typed
 from driftline.plan.nodes import Source
 
 
@@ -27,8 +27,8 @@ def test_fields_are_found_by_their_names(value: Any, kind: str, expected: Any) -
     plan = dl.stream("s", {"v": kind}).plan
     assert isinstance(plan, Source)
     table = pa.table({"v": pa.chunked_array([[None, value], [value]])})
-    assert typed(plan, table).column("v").to_pylist() == [None, expected, expected]
-    assert typed(plan, table.slice(1)).column("v").to_pylist() == [expected, expected]
+    assert typed(plan, table)[0].column("v").to_pylist() == [None, expected, expected]
+    assert typed(plan, table.slice(1))[0].column("v").to_pylist() == [expected, expected]
 
 
 def test_structs_of_an_event_log_go_by_name(tmp_path: Any) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from driftline.engine.json_records import JsonRecords
+    from driftline.engine.fitting import Records
+    from driftline.engine.inputs import RawEvents
     from driftline.model.columns import StreamColumns
     from driftline.model.log.bad import BadEvent
     from driftline.plan.nodes import Source
@@ -42,8 +43,8 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the events of a stream stood: files, of a log the columns with the lines, of records in
-    JSON the lines."""
+    """Where the events of a stream stood: files, of a log the columns with the lines, of records
+    the lines."""
 
     files: tuple[str, ...]
     columns: StreamColumns | None = None
@@ -51,8 +52,8 @@ class Place:
     is_streamed: bool = False
 
     def of(self, number: int) -> tuple[str, int]:
-        """File and line of an event, counted from 0; of plain records the number of the row; 0 if
-        that is not known."""
+        """File and line of an event, counted from 0; of Parquet the number of the row; 0 if that is
+        not known."""
         if self.is_streamed:
             return self.files[0], 0
         if self.lines is not None:
@@ -85,7 +86,6 @@ def read_inputs(
     wanted: Sequence[str],
     sources: Mapping[str, Source],
     *,
-    collect_bad: bool,
     as_they_come: bool = False,
 ) -> Inputs:
     """The data of the streams that a script reads, from the arguments of --input. `as_they_come`:
@@ -105,10 +105,10 @@ def read_inputs(
         raise Problem("standard input can be one input only")
     inputs = Inputs()
     logs = [each for each in given if _is_log(each)]
-    _read_logs(logs, sources, inputs, collect_bad=collect_bad)
+    _read_logs(logs, sources, inputs)
     for each in given:
         if each not in logs:
-            _read_records(each, sources, inputs, collect_bad=collect_bad)
+            _read_records(each, sources, inputs)
     for name, stream in left:
         _leave(name, stream, sources, inputs)
     return _complete(inputs, sources, logs)
@@ -195,28 +195,26 @@ def _is_log(given: _Given) -> bool:
 # Event logs
 
 
-def _read_logs(
-    logs: Sequence[_Given], sources: Mapping[str, Source], inputs: Inputs, *, collect_bad: bool
-) -> None:
+def _read_logs(logs: Sequence[_Given], sources: Mapping[str, Source], inputs: Inputs) -> None:
     unnamed = [each for each in logs if each.name is None]
     parts = [[each] for each in unnamed]
     known = list(sources.items())
-    found = [_read_log(part, known, inputs, collect_bad=collect_bad) for part in parts]
+    found = [_read_log(part, known, inputs) for part in parts]
     names = [name for streams in found for name in streams]
     if len(names) > len(set(names)):  # a stream goes on from file to file
         inputs.bad.clear()
-        parts, found = [unnamed], [_read_log(unnamed, known, inputs, collect_bad=collect_bad)]
+        parts, found = [unnamed], [_read_log(unnamed, known, inputs)]
     for part, streams in zip(parts, found, strict=True):
         _take(streams, part, sources, inputs)
     for name in dict.fromkeys(each.name for each in logs if each.name is not None):
         part = [each for each in logs if each.name == name]
         called = next((each.stream for each in part if each.stream), name)
         read_before = len(inputs.bad)
-        streams = _read_log(part, [(called, sources[name])], inputs, collect_bad=collect_bad)
+        streams = _read_log(part, [(called, sources[name])], inputs)
         if called not in streams and len(streams) == 1:
             (called,) = streams
             del inputs.bad[read_before:]  # it is read again, with its types
-            streams = _read_log(part, [(called, sources[name])], inputs, collect_bad=collect_bad)
+            streams = _read_log(part, [(called, sources[name])], inputs)
         if streams and called not in streams:
             raise Problem(f"{part[0].shown} has {', '.join(streams)}, but not {called}")
         if called in streams:
@@ -227,24 +225,18 @@ def _read_log(
     files: Sequence[_Given],
     sources: Sequence[tuple[str, Source]],
     inputs: Inputs,
-    *,
-    collect_bad: bool,
 ) -> dict[str, StreamColumns]:
     """The streams of logs; those that have such names have columns of the sources' types."""
-    from driftline.engine.log_columns import exact_columns
-    from driftline.model.log.bad import BadInput
+    from driftline.engine.log_columns import declared
     from driftline.model.log.reader import scan_log
 
     with reading([each.path for each in files]) as progress:
         log = scan_log(
             [each.opened() for each in files],
             progress=progress,
-            only_the_first_bad=not collect_bad,
             valid_streams=False,
-            exact=exact_columns(sources),
+            declared=declared(sources),
         )
-    if log.bad and not collect_bad:
-        raise BadInput(log.bad[0])
     inputs.bad += log.bad
     return log.streams
 
@@ -306,9 +298,7 @@ def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[_Giv
 # Plain records
 
 
-def _read_records(
-    given: _Given, sources: Mapping[str, Source], inputs: Inputs, *, collect_bad: bool
-) -> None:
+def _read_records(given: _Given, sources: Mapping[str, Source], inputs: Inputs) -> None:
     from driftline.engine.inputs import events_from
 
     name = given.name or _guessed(given.path, sources)
@@ -317,12 +307,12 @@ def _read_records(
     source = sources[name]
     _need_time(given.shown, source)
     if any(each in _suffixes(given.path) for each in PLAIN_SUFFIXES):
-        inputs.streams[name], lines = _table(given, source), None
+        events = _table(given, source)
     else:
-        records = _json_records(given, source, collect_bad=collect_bad)
-        inputs.streams[name], lines = events_from(source, records.table), records.lines
-        inputs.bad += records.bad
-    inputs.places[name] = Place((given.shown,), lines=lines)
+        events = events_from(source, _json_records(given, source))
+    inputs.bad += events.bad
+    inputs.streams[name] = replace(events, bad=())
+    inputs.places[name] = Place((given.shown,), lines=events.lines)
 
 
 def _need_time(shown: str, source: Source) -> None:
@@ -346,7 +336,7 @@ def _guessed(path: str, sources: Mapping[str, Source]) -> str:
     )
 
 
-def _table(given: _Given, source: Source) -> Any:
+def _table(given: _Given, source: Source) -> RawEvents:
     import pyarrow as pa
 
     from driftline.engine.inputs import events_from
@@ -357,13 +347,13 @@ def _table(given: _Given, source: Source) -> Any:
         raise Problem(f"{given.shown}: {error}") from None
 
 
-def _json_records(given: _Given, source: Source, *, collect_bad: bool) -> JsonRecords:
+def _json_records(given: _Given, source: Source) -> Records:
     from driftline.engine.inputs import json_records
 
-    records = json_records(source, given.opened(), collect_bad=collect_bad)
-    for name in records.missing if len(records.lines) else ():
+    read = json_records(source, given.opened())
+    for name in read.missing if len(read.records.lines) else ():
         _say_missing(source, name)
-    return records
+    return read.records
 
 
 def _say_missing(source: Source, column: str) -> None:

@@ -1,30 +1,47 @@
-"""The events that a run sets aside: counted, and collected in a file, if one was named."""
+"""The records that cannot be read and the events that a run sets aside: counted, the first ones
+named, and all collected in a file, if one was named."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
+
+from driftline.model.log.bad import BadEvent, BadInput
 
 if TYPE_CHECKING:
     from driftline.cli.inputs import Inputs
     from driftline.cli.runners import Spoken
     from driftline.engine.dead_letters import DeadLetters
     from driftline.model.columns import StreamColumns
-    from driftline.model.log.bad import BadEvent
     from driftline.plan.nodes import Source
+
+
+NAMED = 3
+"""So many of the records that could not be read are named in the end."""
 
 
 class Letters:
     """Dead letters, written as they come. A run that goes on from a checkpoint is told again what
-    earlier ones have set aside: it begins the file anew, so that every event is in it once."""
+    earlier ones have set aside: it begins the file anew, so that every event is in it once.
+    `strict`: the first one ends the run."""
 
-    def __init__(self, inputs: Inputs, sources: dict[str, Source], path: str | None) -> None:
-        self.inputs, self.sources, self.path = inputs, sources, path
+    def __init__(
+        self,
+        inputs: Inputs,
+        sources: dict[str, Source],
+        path: str | None,
+        *,
+        strict: bool = False,
+    ) -> None:
+        self.inputs, self.sources, self.path, self.strict = inputs, sources, path, strict
         self.counts: dict[str, int] = {}
+        self.unread = 0
+        self.named: list[BadEvent] = []  # the first that could not be read
         self.file: IO[bytes] | None = None
+        self._count_unread(inputs.bad)
 
     def __enter__(self) -> Self:
         return self
@@ -40,23 +57,36 @@ class Letters:
     def add(self, spoken: Spoken) -> None:
         """What one step of a run has set aside."""
         for name, dead in spoken.dead.items():
-            self.counts[name] = self.counts.get(name, 0) + len(dead)
+            self._count_unread(dead.bad)
+            if len(dead.kind):
+                self.counts[name] = self.counts.get(name, 0) + len(dead.kind)
+                if self.strict:
+                    raise BadInput(next(self._explained(name, dead)))
         self._write(spoken.dead)
+
+    def _count_unread(self, bad: Sequence[BadEvent]) -> None:
+        if bad and self.strict:
+            raise BadInput(bad[0])
+        self.unread += len(bad)
+        self.named += bad[: NAMED - len(self.named)]
 
     def say(self) -> None:
         """How many there were, and where they are."""
+        where = (
+            f"in {self.path}"
+            if self.path is not None
+            else "left out (--dead-letters FILE collects them, with the reasons)"
+        )
         for name, count in self.counts.items():
             what = f"{count:,} event{'s' if count > 1 else ''} of {name}"
-            where = (
-                f"in {self.path}"
-                if self.path is not None
-                else "left out (--dead-letters FILE collects them, with the reasons)"
-            )
             print(f"driftline: {what} came too late or cannot be: {where}", file=sys.stderr)
-        if self.path is not None and self.inputs.bad:
-            count = len(self.inputs.bad)
-            what = f"{count:,} line{'s' if count > 1 else ''}"
-            print(f"driftline: {what} could not be read: in {self.path}", file=sys.stderr)
+        if self.unread:
+            what = f"{self.unread:,} record{'s' if self.unread > 1 else ''}"
+            print(f"driftline: {what} could not be read: {where}", file=sys.stderr)
+            for bad in self.named:
+                print(f"driftline: {_flat(str(bad))}", file=sys.stderr)
+            if self.unread > len(self.named):
+                print(f"driftline: and {self.unread - len(self.named):,} more", file=sys.stderr)
 
     def _write(self, dead: Mapping[str, DeadLetters]) -> None:
         from driftline.model.log.deadletters import dead_letter
@@ -67,20 +97,23 @@ class Letters:
             self.file = Path(self.path).open("wb")  # noqa: SIM115 - it is closed on leaving
             self.file.writelines(map(dead_letter, self.inputs.bad))
         for name, letters in dead.items():
+            self.file.writelines(map(dead_letter, letters.bad))
             self.file.writelines(map(dead_letter, self._explained(name, letters)))
         self.file.flush()
 
     def _explained(self, name: str, dead: DeadLetters) -> Iterator[BadEvent]:
-        from driftline.model.log.bad import BadEvent
         from driftline.model.log.writer import event_lines
 
         stamps = self.sources[name].timestamps
         lines = event_lines(_as_stream(name, stamps, dead)).to_pylist()
         places = [self.inputs.places[name].of(int(number)) for number in dead.number]
-        for (file, line), reason, event, text in zip(
-            places, dead.reasons(stamps), lines, dead.texts(), strict=True
-        ):
-            yield BadEvent(file, line, reason, (event if text is None else text).strip().encode())
+        reasons = dead.reasons(stamps)[len(dead.bad) :]
+        for (file, line), reason, event in zip(places, reasons, lines, strict=True):
+            yield BadEvent(file, line, reason, event.strip().encode())
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _as_stream(name: str, stamps: bool, dead: DeadLetters) -> StreamColumns:
@@ -90,7 +123,7 @@ def _as_stream(name: str, stamps: bool, dead: DeadLetters) -> StreamColumns:
     from driftline.model.columns import INSERT
     from driftline.model.columns import StreamColumns as Columns
 
-    count = len(dead)
+    count = len(dead.kind)
     return Columns(
         name=name,
         timestamps=stamps,

@@ -232,9 +232,14 @@ def run_command(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Collect events that came too late or are not valid, with the reasons.",
+            help="Collect records that cannot be read, and events that came too late or are not "
+            "valid, with the reasons.",
         ),
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Stop at the first of these, instead of going on without."),
+    ] = False,
     explain_time: Annotated[
         bool,
         typer.Option(
@@ -277,7 +282,7 @@ def run_command(
     options = RunOptions(batch, keep_open, checkpoint, close, master, follow, _settings(conf or []))
     wishes = Wishes(
         inputs, output, None if emit is None else emit.value, block, remember, table, dead_letters,
-        explain_time, time_chart, options,
+        explain_time, time_chart, strict, options,
     )  # fmt: skip
     run(script, runner.value, wishes)
 

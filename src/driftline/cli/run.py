@@ -46,6 +46,7 @@ class Wishes:
     dead_letters: str | None = None
     explain_time: bool = False
     time_chart: str | None = None
+    strict: bool = False
     options: RunOptions = field(default_factory=RunOptions)
 
 
@@ -65,12 +66,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     check_types(wishes.output, {query.name: query.plan for query in queries})
     sources = _sources(script)
     _need_apart(path, wishes, [query.name for query in queries], files_read(wishes.inputs, sources))
-    inputs = read_inputs(
-        wishes.inputs,
-        sources,
-        collect_bad=wishes.dead_letters is not None,
-        as_they_come=runner_name != "local",
-    )
+    inputs = read_inputs(wishes.inputs, sources, as_they_come=runner_name != "local")
     _check_follow(inputs, queries, wishes.options)
     steps = run_queries(queries, inputs.streams, wishes.options)
     plans = {query.name: query.plan for query in queries}
@@ -78,7 +74,7 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
     stopped = None
     learned: Mapping[str, Learned] = {}
     with (
-        Letters(inputs, sources, wishes.dead_letters) as letters,
+        Letters(inputs, sources, wishes.dead_letters, strict=wishes.strict) as letters,
         writer(wishes.output, plans, table=wishes.table, growing=follow) as output,
     ):
         try:
@@ -87,8 +83,8 @@ def run(path: str, runner_name: str, wishes: Wishes) -> None:
                 closing(steps) as spoken,
             ):
                 for each in spoken:
-                    _write(each, output)
                     letters.add(each)
+                    _write(each, output)
                     learned = each.learned or learned
                     if each.progress is not None:
                         progress(each.progress)

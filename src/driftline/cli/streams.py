@@ -132,7 +132,7 @@ def _form_of(folder: Path) -> Form:
 
 
 def read_here(source: Source, given: Streamed) -> Iterator[Any]:
-    """The records of a directory as Arrow batches, file after file: for the local runner."""
+    """The records of a directory, file after file: for the local runner."""
     if given.kind != "files" or "://" in given.place:
         raise Problem(f"--input {source.name}={given.shown} is for --runner spark")
     return itertools.chain.from_iterable(
@@ -150,7 +150,7 @@ def _read_file(source: Source, path: Path, form: Form) -> Iterator[Any]:
         return
     try:
         if form == "json":
-            yield json_records(source, path).table
+            yield json_records(source, path).records
         else:
             yield from parts(source, path, LARGEST_CHUNK)
     except pa.ArrowInvalid as error:

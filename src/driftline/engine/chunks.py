@@ -14,7 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from driftline.engine.inputs import RawEvents, batches_of_csv, events_from
+from driftline.engine.fitting import Records, of_table
+from driftline.engine.inputs import RawEvents, csv_parts, events_from
 from driftline.plan.nodes import Source
 
 LARGEST_CHUNK = 1 << 16
@@ -26,21 +27,22 @@ TABLE_CHUNK = 1 << 18
 def chunks(source: Source, data: Any, size: int) -> Iterator[RawEvents]:
     """The raw events of a stream in parts, of at most `size` where rows come one by one; their
     places in arrival order go on from part to part."""
-    position = 0
+    position, read = 0, 0
     for part in parts(source, data, min(size, LARGEST_CHUNK)):
-        events = events_from(source, part, position)
+        events = events_from(source, part, position, read)
         yield events
         position += len(events)
+        read += len(events) + len(events.bad)
 
 
 def parts(source: Source, data: Any, size: int) -> Iterator[Any]:
-    """What an input is made of, as it is read: tables or batches, of rows one by one `size`."""
+    """What an input is made of, as it is read: records or tables, of rows one by one `size`."""
     if isinstance(data, (str, Path)) and Path(data).exists():
         suffixes = [suffix.lower() for suffix in Path(data).suffixes]
         if ".parquet" in suffixes:
             return _of_parquet(source, Path(data), size)
         if ".csv" in suffixes:
-            return batches_of_csv(source, Path(data))
+            return csv_parts(source, Path(data))
     elif isinstance(data, pa.RecordBatchReader):
         return iter(data)
     elif isinstance(data, (pa.Table, pa.RecordBatch)):
@@ -51,7 +53,7 @@ def parts(source: Source, data: Any, size: int) -> Iterator[Any]:
     return iter([data])
 
 
-def _of_parquet(source: Source, path: Path, size: int) -> Iterator[pa.RecordBatch]:
+def _of_parquet(source: Source, path: Path, size: int) -> Iterator[Records]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
@@ -59,12 +61,15 @@ def _of_parquet(source: Source, path: Path, size: int) -> Iterator[pa.RecordBatc
         columns = [name for name in file.schema_arrow.names if name.lower() in wanted]
         if len(columns) < len(wanted):
             columns = file.schema_arrow.names  # for the message that says what is missing
-        yield from file.iter_batches(batch_size=max(size, 1024), columns=columns)
+        before = 0
+        for batch in file.iter_batches(batch_size=max(size, 1024), columns=columns):
+            yield of_table(source.name, pa.Table.from_batches([batch]), before, str(path))
+            before += len(batch)
 
 
 def _of_iterator(items: Iterator[Any], size: int) -> Iterator[Any]:
     for first in items:
-        if isinstance(first, (pa.RecordBatch, pa.Table)):
+        if isinstance(first, (pa.RecordBatch, pa.Table, Records)):
             yield first
             continue
         following: Iterable[Any] = itertools.islice(items, size - 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from driftline.model.columns import EXTERNAL_CTI, INSERT, RETRACT
 from driftline.model.event import Event, ExternalCti, Insert, Retract, malformed
+from driftline.model.log.bad import BadEvent
 from driftline.model.row import Row
 from driftline.model.time import show
 
@@ -20,8 +21,6 @@ Int64s = NDArray[np.int64]
     range(8)
 )
 NEVER_FOUND = 8
-WITHOUT_TIME = 9
-UNREADABLE = 10
 REASONS = (
     "fine",
     "malformed",
@@ -32,8 +31,6 @@ REASONS = (
     "promise about a forgotten past",
     "retract or count in a stream of inserts only",
     "retract without its insert",
-    "no time",
-    "unreadable",
 )
 """A short name for each reason code."""
 
@@ -45,7 +42,7 @@ class DeadLetters:
 
     `number`: which event of the stream it was, counted from 0 in order of arrival.
     `code`: why it is dead; `detail`: the numbers that the sentence about it needs.
-    `text`: what stood there, of events that could not be read, where that is known.
+    `bad`: records that could not be read, with file, line, column, value and reason.
     """
 
     number: Int64s
@@ -56,10 +53,10 @@ class DeadLetters:
     payload: pa.RecordBatch
     code: NDArray[np.int8]
     detail: Int64s
-    text: pa.Array | None = None
+    bad: tuple[BadEvent, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.kind)
+        return len(self.kind) + len(self.bad)
 
     def with_more(self, others: Sequence[DeadLetters]) -> DeadLetters:
         """These and others, in the order in which the events came."""
@@ -77,21 +74,25 @@ class DeadLetters:
             pa.concat_batches([part.payload for part in parts]).take(pa.array(order)),
             np.concatenate([part.code for part in parts])[order],
             np.concatenate([part.detail for part in parts], axis=1)[:, order],
-            _texts(parts).take(pa.array(order)),
+            tuple(bad for part in parts for bad in part.bad),
         )
 
-    def texts(self) -> list[str | None]:
-        """What stood there, for each event of which only that is known."""
-        found: list[str | None] = _texts([self]).to_pylist()
-        return found
-
     def reasons(self, timestamps: bool = False) -> list[str]:
-        """Why each event is dead, in words."""
-        return [self._reason(place, timestamps) for place in range(len(self))]
+        """Why each is dead, in words: the records that could not be read, then the events."""
+        events = [self._reason(place, timestamps) for place in range(len(self.kind))]
+        return [*(bad.reason for bad in self.bad), *events]
+
+    def first(self, stream: str, timestamps: bool = False) -> BadEvent:
+        """The first of them; of an event the number, as there is no line."""
+        if self.bad:
+            return self.bad[0]
+        event = str(self.to_events()[0]).encode()
+        reason = self._reason(0, timestamps)
+        return BadEvent(f"<{stream}>", int(self.number[0]) + 1, reason, event)
 
     def to_events(self) -> list[Event]:
         """The events of the plain model: for tests and small numbers."""
-        rows = self.payload.to_pylist() if self.payload.num_columns else [{}] * len(self)
+        rows = self.payload.to_pylist() if self.payload.num_columns else [{}] * len(self.kind)
         return [self._event(place, Row(row)) for place, row in enumerate(rows)]
 
     def _event(self, place: int, row: Row) -> Event:
@@ -127,17 +128,15 @@ class DeadLetters:
                 )
             case 7:
                 return "a retract, but the stream was declared to have inserts only"
-            case 9:
-                return "it has no time"
-            case 10:
-                return "it could not be read: its kind is unknown, or a value has another type"
         return "no insert came for it before its time passed"
 
 
-def _texts(parts: Sequence[DeadLetters]) -> pa.Array:
-    return pa.concat_arrays(
-        [
-            pa.nulls(len(part), pa.string()) if part.text is None else part.text.cast(pa.string())
-            for part in parts
-        ]
+def unreadable(schema: pa.Schema, bad: Iterable[BadEvent]) -> DeadLetters:
+    """Records that could not be read."""
+    nothing, codes = np.empty(0, np.int64), np.empty(0, np.int8)
+    rows = schema.empty_table().combine_chunks().to_batches()
+    payload = rows[0] if rows else pa.RecordBatch.from_pylist([], schema=schema)
+    details = np.empty((3, 0), np.int64)
+    return DeadLetters(
+        nothing, codes, nothing, nothing, nothing, payload, codes, details, tuple(bad)
     )

@@ -290,7 +290,7 @@ class Finalize(Operator):
 
     def restore(self, arrays: Arrays) -> None:
         self.arrived = int(arrays["arrived"][0])
-        self.dead = arrays["dead"].astype(np.int64)
+        self.dead = arrays["dead"].astype(np.int64)[: len(REASONS)]
         self.admission.restore(arrays)
         self.chains.restore(arrays)
 

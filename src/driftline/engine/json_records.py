@@ -7,7 +7,8 @@ Spark's casts decide what they mean, as for CSV. As in Spark, "NaN", "Infinity" 
 numbers, and BINARY is in base64.
 
 Arrow's reader takes a block of lines at once, told by the first one what to expect. Where it
-stumbles, the lines of the block are read one by one, which also tells what is wrong with them.
+stumbles, the block is halved, and at last its lines are read one by one, which also tells what is
+wrong with them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from __future__ import annotations
 import io
 import json
 from base64 import b64decode
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
@@ -25,30 +26,29 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.json
-from numpy.typing import NDArray
 
-from driftline.model.log.bad import BadEvent, BadInput
+from driftline.engine.fitting import Records, misfit
+from driftline.model.log.bad import BadEvent, Misfit, Misfits
 from driftline.model.log.base64 import decoded
 from driftline.model.log.fields import WORDS, may_hold_words, take_words_out
 from driftline.model.log.source import Source as Text
 from driftline.model.log.source import line_bounds
-from driftline.plan.errors import PlanError
 from driftline.plan.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
+    DATE,
     DOUBLE,
     STRING,
     Schema,
     is_array,
-    is_datetime,
     is_decimal,
     is_float,
     is_integer,
     is_map,
     is_nested,
     is_struct,
-    type_name,
+    is_timestamp,
 )
 
 _ARROW_BLOCK = 1 << 20
@@ -56,18 +56,19 @@ _MOST_DIGITS = 38
 _LONG = 19
 """So long an integer may not fit 64 bits."""
 
+ONE_BY_ONE = 256
+"""So few records are read one by one where they cannot be taken together."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass
 class JsonRecords:
-    """What was read: the columns that the stream has, the line of every record, the columns that no
-    record has (they are null), and the lines that are no records."""
+    """What was read: the records that fit, with the lines that do not, and the columns that no
+    record has (they are null)."""
 
-    table: pa.Table
-    lines: NDArray[np.int64]
+    records: Records
     missing: tuple[str, ...]
-    bad: list[BadEvent] = field(default_factory=list)
 
 
 def is_log(data: Path | bytes) -> bool:
@@ -87,32 +88,27 @@ def is_log(data: Path | bytes) -> bool:
 def read_records(
     columns: Schema,
     what: str | Path | bytes | IO[bytes],
-    typed: Callable[[pa.Table], pa.Table],
-    *,
-    collect_bad: bool = False,
+    fitted: Callable[[Records], Records],
 ) -> JsonRecords:
-    """The records of a file; `typed` gives a part of them the types of the stream. The first bad
-    line raises `BadInput`, unless they are collected."""
+    """The records of a file; `fitted` gives a part of them the types of the stream."""
     text = Text(io.BytesIO(what) if isinstance(what, bytes) else what)
     schema = columns.arrow
-    parts, lines = [schema.empty_table()], [np.zeros(0, np.int64)]
+    tables, lines = [schema.empty_table()], [np.zeros(0, np.int64)]
     seen: set[str] = set()
     bad: list[BadEvent] = []
     before = 0
     for block in text.blocks():
         part = _Block(schema, text.name, block, before)
-        table = part.together()
-        if table is None:
-            table = part.one_by_one()
-        bad += part.bad
-        if bad and not collect_bad:
-            raise BadInput(bad[0])
-        parts.append(typed(table))
-        lines.append(part.lines)
+        for read in map(fitted, part.records()):
+            tables.append(read.table)
+            lines.append(read.lines)
+            bad += read.bad
         seen |= part.seen
         before += part.count
     missing = tuple(name for name in schema.names if name.lower() not in seen)
-    return JsonRecords(pa.concat_tables(parts), np.concatenate(lines), missing, bad)
+    whole = pa.concat_tables(tables)
+    places = np.concatenate(lines)
+    return JsonRecords(Records(whole, text.name, places, lambda row: b"", bad), missing)
 
 
 class _Block:
@@ -129,17 +125,37 @@ class _Block:
         opens[others] = True
         self.places = np.flatnonzero(opens)
         self.lines = self.places + before + 1
+        self.before = before
         self.seen: set[str] = set()
-        self.bad: list[BadEvent] = []
+
+    def records(self) -> Iterator[Records]:
+        """The records, and the lines that are none. Where Arrow does not read them all, the block
+        is halved until the few in question can be read one by one."""
+        told = self._told()
+        table = None if told is None else self._together(told)
+        if table is not None:
+            yield self._records(table)
+        elif (told is None and self.all_open) or len(self.places) <= ONE_BY_ONE:
+            table, misfits = self._one_by_one()
+            yield self._records(table).without(misfits)
+        else:
+            middle = int(self.places[len(self.places) // 2])
+            cut = int(self.starts[middle])
+            for part, before in ((self.block[:cut], 0), (self.block[cut:], middle)):
+                half = _Block(self.schema, self.file, part, self.before + before)
+                yield from half.records()
+                self.seen |= half.seen
+
+    def _records(self, table: pa.Table) -> Records:
+        return Records(table, self.file, self.lines, lambda row: self._line(self.places[row]))
 
     def _line(self, place: int) -> bytes:
         return self.block[self.starts[place] : self.ends[place]].strip()
 
-    def together(self) -> pa.Table | None:
+    def _together(self, told: dict[str, pa.DataType]) -> pa.Table | None:
         """The records, if Arrow reads them all as they are."""
-        told = self._told()
-        table = None if told is None else self._parsed(told)
-        if told is None or table is None or table.num_rows != len(self.places):
+        table = self._parsed(told)
+        if table is None or table.num_rows != len(self.places):
             return None
         by_name: dict[str, str] = {}
         if any(told[name] != table.column(name).type for name in told):
@@ -212,27 +228,24 @@ class _Block:
             return table
         return words.put_in(table)
 
-    def one_by_one(self) -> pa.Table:
-        """The records, each read by itself; what is no record is bad."""
+    def _one_by_one(self) -> tuple[pa.Table, Misfits]:
+        """The records, each read by itself, and what is no record."""
         rows: list[dict[str, Any]] = []
-        kept: list[bool] = []
-        for place, number in zip(self.places.tolist(), self.lines.tolist(), strict=True):
-            line = self._line(place)
-            row = _loads(line)
-            kept.append(isinstance(row, dict))
-            if isinstance(row, dict):
-                rows.append({name.lower(): value for name, value in row.items()})
-            else:
-                self.bad.append(BadEvent(self.file, number, row, line))
-        self.lines = self.lines[kept]
+        misfits: Misfits = {}
+        for number, place in enumerate(self.places.tolist()):
+            row = _loads(self._line(place))
+            if isinstance(row, str):
+                misfits[number] = Misfit(None, None, row)
+                row = {}
+            rows.append({name.lower(): value for name, value in row.items()})
         self.seen = set().union(*rows)
-        return pa.table(
-            [
-                column_of(each.name, each.type, [row.get(each.name.lower()) for row in rows])
-                for each in self.schema
-            ],
-            names=self.schema.names,
-        )
+        columns = []
+        for each in self.schema:
+            values = [row.get(each.name.lower()) for row in rows]
+            column, found = column_of(each.name, each.type, values)
+            columns.append(column)
+            misfits = found | misfits
+        return pa.table(columns, names=self.schema.names), misfits
 
 
 def _raw_type(kind: pa.DataType, example: Any) -> pa.DataType | None:
@@ -255,7 +268,7 @@ def _raw_type(kind: pa.DataType, example: Any) -> pa.DataType | None:
         return DOUBLE
     if is_decimal(kind):
         return kind
-    if is_datetime(kind) and isinstance(example, (int, float)):
+    if is_timestamp(kind) and isinstance(example, (int, float)):
         return BIGINT if isinstance(example, int) else DOUBLE
     if kind == BOOLEAN:
         return BOOLEAN
@@ -291,26 +304,29 @@ def holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
     return test(kind) or any(holds(part, test) for part in parts)
 
 
-def column_of(name: str, kind: pa.DataType, values: list[Any]) -> pa.Array:
-    """Values as they were read, in a column that can be cast to its type."""
+def column_of(name: str, kind: pa.DataType, values: list[Any]) -> tuple[pa.Array, Misfits]:
+    """Values as they were read, in a column that can be cast to its type; those that do not have
+    the shape of the type are null."""
     there = [value for value in values if value is not None]
     raw = _text_type(kind)
-    if is_datetime(kind) and there and all(isinstance(value, _Number) for value in there):
+    misfits: Misfits = {}
+    if is_timestamp(kind) and there and all(isinstance(value, _Number) for value in there):
         number = int if all(map(_is_whole, there)) else float
         values = [None if value is None else number(value) for value in values]
         raw = BIGINT if number is int else DOUBLE
     elif kind == BOOLEAN and all(isinstance(value, bool) for value in there):
         raw = BOOLEAN
     else:
-        try:
-            text = _texts(kind)
-            values = [None if value is None else text(value) for value in values]
-        except _Misfit as misfit:
-            raise PlanError(
-                f"{misfit} in the column {name} does not fit {type_name(kind)}: declare another "
-                "type, or STRING"
-            ) from None
-    return pa.array(values, raw)
+        text = _texts(kind)
+        made = []
+        for place, value in enumerate(values):
+            try:
+                made.append(None if value is None else text(value))
+            except _Misfit:
+                made.append(None)
+                misfits[place] = misfit(name, value, kind)
+        values = made
+    return pa.array(values, raw), misfits
 
 
 class _Misfit(Exception):
@@ -363,6 +379,8 @@ def _texts(kind: pa.DataType) -> Callable[[Any], Any]:
         return of_map
     if kind == BINARY:
         return _bytes
+    if kind == DATE:
+        return _date
     number = _without_point if is_integer(kind) else str
 
     def of_plain(value: Any) -> str:
@@ -375,14 +393,20 @@ def _texts(kind: pa.DataType) -> Callable[[Any], Any]:
 
 def _need(kind: type, value: Any) -> None:
     if not isinstance(value, kind):
-        raise _Misfit(_json(value))
+        raise _Misfit
 
 
 def _bytes(value: Any) -> bytes:
     try:
         return b64decode(value + "=" * (-len(value) % 4), validate=True)
     except (TypeError, ValueError):
-        raise _Misfit(_json(value)) from None
+        raise _Misfit from None
+
+
+def _date(value: Any) -> str:
+    """A number is no date."""
+    _need(str, None if isinstance(value, _Number) else value)
+    return str(value)
 
 
 def _without_point(number: str) -> str:

@@ -21,7 +21,7 @@ from driftline.engine.chunks import chunks
 from driftline.engine.coalesce import coalesced
 from driftline.engine.compile import compile_plans
 from driftline.engine.consistency import consistency, promised, warn_of_waiting
-from driftline.engine.dead_letters import DeadLetters
+from driftline.engine.dead_letters import DeadLetters, unreadable
 from driftline.engine.finalize import Finalize, Promises
 from driftline.engine.graph import Scheduler
 from driftline.engine.holding import Heartbeat, Holding
@@ -29,6 +29,7 @@ from driftline.engine.inputs import RawEvents, joined_events
 from driftline.engine.source_time import NO_CLOCK, SourceTime, is_watched
 from driftline.model.columns import CTI
 from driftline.model.columns import INSERT as INSERT_KIND
+from driftline.model.log.bad import BadEvent, BadInput
 from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
@@ -43,7 +44,8 @@ ENOUGH = 1_000_000
 @dataclass(frozen=True)
 class Options:
     """How a query is run: see `Query.run`. Durations are in ticks. `curious`: what is guessed of
-    the time of streams is wanted, although nobody waits for it (see `SourceTime.learned`)."""
+    the time of streams is wanted, although nobody waits for it (see `SourceTime.learned`).
+    `strict`: the first dead letter raises `BadInput`."""
 
     level: Level = Level.ORDERED
     block: int = 0
@@ -53,6 +55,7 @@ class Options:
     keep_open: bool = False
     heartbeat: Heartbeat = "source"
     curious: bool = False
+    strict: bool = False
 
 
 class _Feed:
@@ -62,6 +65,7 @@ class _Feed:
         self.source, self.options, self.schema = source, options, source.schema.arrow
         self.chunks = chunks(source, data, options.batch)
         self.read: deque[RawEvents] = deque()  # and not yet taken
+        self.bad: list[BadEvent] = []  # could not be read, and was not yet reported
         self.finalize: Finalize | None = None
         self.time: SourceTime | None = None
         self.is_needed = False  # its time, by somebody who waits or is promised something
@@ -72,6 +76,7 @@ class _Feed:
             events = next(self.chunks, None)
             if events is None:
                 return True
+            self.bad += events.bad
             if len(events):
                 self.read.append(events)
         return False
@@ -89,7 +94,15 @@ class _Feed:
                 break
             if int(events.position[-1]) + 1 >= until:
                 break  # without asking for more than is needed
-        return self._through(joined_events(taken)) if taken else (empty(self.schema), None)
+        batch, dead = self._through(joined_events(taken)) if taken else (empty(self.schema), None)
+        return batch, self._with_bad(dead)
+
+    def _with_bad(self, dead: DeadLetters | None) -> DeadLetters | None:
+        """Dead letters, and what could not be read meanwhile."""
+        if not self.bad:
+            return dead
+        unread, self.bad = unreadable(self.schema, self.bad), []
+        return unread if dead is None else dead.with_more([unread])
 
     def inserts_only(self) -> bool:
         """Whether all that comes are plain records, of which none is ever taken back."""
@@ -101,7 +114,8 @@ class _Feed:
             kind=np.full(1, CTI, np.int8),
             vs=np.full(1, INFINITY, np.int64),
         )
-        return self._through(end)
+        batch, dead = self._through(end)
+        return batch, self._with_bad(dead)
 
     def _through(self, events: RawEvents) -> tuple[Batch, DeadLetters]:
         if self.finalize is None:
@@ -234,6 +248,9 @@ def run_all(
             for name, batches in said.items()
         }
         dead = {name: letters for name, (_, letters) in ready.items() if letters}
+        if options.strict:
+            for name, letters in dead.items():
+                raise BadInput(letters.first(name, sources[name].timestamps))
         counters = graph.counters()
         for name, feed in feeds.items():
             counters |= {f"{name}: {part}": counted for part, counted in feed.counters().items()}
@@ -243,6 +260,8 @@ def run_all(
     while not all(feed.is_exhausted() for feed in feeds.values()):
         yield step({name: feed.next(until) for name, feed in feeds.items()})
         until += options.batch
+    if any(feed.bad for feed in feeds.values()):
+        yield step({name: feed.next(until) for name, feed in feeds.items()})
     if not options.keep_open:
         yield step({name: feed.close() for name, feed in feeds.items()})
 

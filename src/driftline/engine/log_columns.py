@@ -1,64 +1,103 @@
-"""Columns of an event log that hold more than JSON has: DECIMAL, MAP and BINARY, alone or inside.
+"""The columns of an event log with the types that are declared for them.
 
-The reader of logs knows no types, and keeps the JSON text of such columns as it was written. Here
-it becomes values: a number keeps all its digits, an object is a map with any keys, a string in
-base64 is bytes.
+The reader of logs knows no types, and keeps the JSON text of columns that hold more than JSON has
+(DECIMAL, MAP and BINARY, alone or inside) as it was written. Here it becomes values: a number keeps
+all its digits, an object is a map with any keys, a string in base64 is bytes. Other columns are
+cast. An event whose values do not fit is bad.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.engine.inputs import typed_column
+from driftline.engine.fitting import named, typed_column
+from driftline.engine.inputs import check_log_times
 from driftline.engine.json_records import column_of, exactly, holds
+from driftline.model.columns import INSERT, StreamColumns
+from driftline.model.log.bad import Misfit, Misfits
 from driftline.model.log.base64 import decoded
 from driftline.model.log.rows import Convert
-from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
-from driftline.plan.types import BINARY, STRING, is_decimal, is_map, type_name
+from driftline.plan.types import BINARY, STRING, is_decimal, is_map
 
 
-def exact_columns(sources: Iterable[tuple[str, Source]]) -> Callable[[str], Mapping[str, Convert]]:
-    """For the reader of a log: of the streams with these names, how the texts of columns become
-    values of the types that are declared."""
-    known = {
-        name.lower(): {
+@dataclass(frozen=True)
+class Declared:
+    """What streams are declared to be, by their names in a log in lower case."""
+
+    sources: Mapping[str, Source]
+
+    def exact(self, name: str) -> Mapping[str, Convert]:
+        """How the texts of columns become values of the types that are declared."""
+        source = self.sources.get(name.lower())
+        if source is None:
+            return {}
+        return {
             field.name.lower(): partial(_converted, source, field)
             for field in source.columns.arrow
             if holds(field.type, lambda kind: is_decimal(kind) or is_map(kind) or kind == BINARY)
         }
-        for name, source in sources
-    }
-    return lambda name: known.get(name.lower(), {})
+
+    def fit(self, stream: StreamColumns) -> tuple[StreamColumns, Misfits]:
+        """A stream with the types that are declared, and the events that have other values."""
+        source = self.sources.get(stream.name.lower())
+        if source is None or not stream.payload.num_columns:
+            return stream, {}
+        check_log_times(source, stream)
+        own = {field.name.lower(): field for field in source.columns.arrow}
+        payload: dict[str, Any] = {}
+        misfits: Misfits = {}
+        for name in stream.payload.column_names:
+            payload[name] = column = stream.payload.column(name)
+            if named(name) in own:
+                payload[name], found = typed_column(source, own[named(name)], column)
+                misfits = found | misfits
+        arrival = source.timing.arrival
+        for name, column in payload.items() if arrival is not None else ():
+            if named(name) == str(arrival).lower() and column.null_count:
+                missing = column.is_null().to_numpy(zero_copy_only=False) & (stream.kind == INSERT)
+                reason = f"it has no arrival: {name} is null"
+                for row in np.flatnonzero(missing).tolist():
+                    misfits.setdefault(row, Misfit(name, None, reason))
+        return replace(stream, payload=pa.table(payload)), misfits
 
 
-def _converted(source: Source, field: pa.Field, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+def declared(sources: Iterable[tuple[str, Source]]) -> Declared:
+    """What is known of the streams of a log that have these names."""
+    return Declared({name.lower(): source for name, source in sources})
+
+
+def _converted(
+    source: Source, field: pa.Field, texts: pa.ChunkedArray
+) -> tuple[pa.Array | pa.ChunkedArray, Misfits]:
     if not len(texts) or texts.null_count == len(texts):
-        return pa.chunked_array([pa.nulls(len(texts), field.type)])
+        return pa.chunked_array([pa.nulls(len(texts), field.type)]), {}
     whole = texts.cast(STRING).combine_chunks()
     values = _plain(whole, field.type)
-    if values is None:
-        different = whole.dictionary_encode()
-        read = [_loads(field, text) for text in different.dictionary.to_pylist()]
-        values = column_of(field.name, field.type, read)
-        made = typed_column(source, field, pa.chunked_array([values]))
-        return pa.table([made], [field.name]).column(0).take(different.indices)
-    if field.type == BINARY:
+    if values is not None and field.type == BINARY:
         try:
-            values = decoded(values)
-        except ValueError as misfit:
-            raise _no_value(source, field, str(misfit)) from None
-    elif is_decimal(field.type):
-        try:  # Arrow's cast is fast, and gives up where digits have to be rounded
-            return pa.chunked_array([pc.cast(values, field.type)])
-        except pa.ArrowInvalid:
-            pass
-    return typed_column(source, field, pa.chunked_array([values]))
+            return pa.chunked_array([decoded(values)]), {}
+        except ValueError:
+            values = None
+    if values is not None:
+        return typed_column(source, field, pa.chunked_array([values]))
+    different = whole.dictionary_encode()
+    read = [_loads(text) for text in different.dictionary.to_pylist()]
+    values, misfits = column_of(field.name, field.type, read)
+    made, found = typed_column(source, field, pa.chunked_array([values]))
+    misfits = found | misfits
+    column = pa.table([made], [field.name]).column(0).take(different.indices)
+    if not misfits:
+        return column, {}
+    indices = different.indices.to_pylist()
+    return column, {row: misfits[at] for row, at in enumerate(indices) if at in misfits}
 
 
 def _plain(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
@@ -73,15 +112,8 @@ def _plain(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
     return pc.utf8_trim(texts, '"') if pc.any(quoted).as_py() else texts
 
 
-def _loads(field: pa.Field, text: str) -> Any:
+def _loads(text: str) -> Any:
     try:
         return exactly(text)
     except ValueError:
-        raise PlanError(f"the column {field.name} holds {text}, which is no proper JSON") from None
-
-
-def _no_value(source: Source, field: pa.Field, shown: str) -> PlanError:
-    return PlanError(
-        f"'{shown}' in the column {field.name} of {source.name} is no {type_name(field.type)} in "
-        "base64: declare it as STRING"
-    )
+        return text

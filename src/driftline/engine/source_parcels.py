@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from driftline.engine.dead_letters import UNREADABLE, WITHOUT_TIME, DeadLetters
+from driftline.engine.fitting import as_json
 from driftline.engine.parcels import (
     TIMES,
     Parcel,
@@ -31,7 +31,10 @@ from driftline.engine.parcels import (
 )
 from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT, RETRACT
+from driftline.model.log.bad import BadEvent
+from driftline.model.log.deadletters import from_text
 from driftline.model.time import BEGINNING, INFINITY
+from driftline.plan.nodes import Source
 from driftline.time.estimate import summary
 
 Int64s = NDArray[np.int64]
@@ -42,8 +45,8 @@ arrival clock (in milliseconds) where it is known."""
 
 RAW = (KIND, VS, VE, VN, POSITION, CLOCK)
 
-TEXT = "$text"
-"""A column beside these, with what stood there of events that could not be read."""
+BAD = "$bad"
+"""A column beside these, with what is wrong with a record that could not be read."""
 
 NO_CLOCKS = np.empty(0, np.int64)
 
@@ -75,29 +78,28 @@ class Watch:
     source: int | None
 
 
-def without_time(events: pa.RecordBatch, payload: pa.RecordBatch) -> tuple[pa.Array, DeadLetters]:
-    """Which events have a time and a kind that is known; the others as dead letters."""
+def set_aside(
+    events: pa.RecordBatch, payload: pa.RecordBatch, source: Source
+) -> tuple[pa.Array, list[BadEvent]]:
+    """Which events have a time and a kind that is known; the others are bad records."""
     good = events.column(VS).is_valid()
-    unreadable = np.zeros(len(events), np.bool_)
     if KIND in events.schema.names:
-        unreadable = times_of(events, KIND) < 0
-        good = pc.and_(good, pa.array(~unreadable))
-    bad = pc.invert(good)
-    count = pc.sum(bad).as_py() or 0
-    nothing = np.zeros(count, np.int64)
-    codes = np.where(unreadable, UNREADABLE, WITHOUT_TIME).astype(np.int8)
-    letters = DeadLetters(
-        nothing,
-        np.full(count, INSERT, np.int8),
-        nothing,
-        nothing,
-        nothing,
-        payload.filter(bad),
-        codes[bad.to_numpy(zero_copy_only=False)],
-        np.zeros((3, count), np.int64),
-        events.column(TEXT).filter(bad) if TEXT in events.schema.names else None,
-    )
-    return good, letters
+        good = pc.and_(good, pc.greater_equal(events.column(KIND), 0))
+    if pc.all(good, min_count=0).as_py():
+        return good, []
+    nowhere = f"<{source.name}>"
+    bad = []
+    for row in np.flatnonzero(~good.to_numpy(zero_copy_only=False)).tolist():
+        if BAD in events.schema.names and (written := events.column(BAD)[row].as_py()) is not None:
+            bad.append(from_text(written))
+            continue
+        text = as_json(payload.slice(row, 1).to_pylist()[0] if payload.num_columns else {})
+        if events.column(VS)[row].as_py() is None:
+            name = source.time or "vs"
+            bad.append(BadEvent(nowhere, 0, f"it has no time: {name} is null", text, name))
+        else:
+            bad.append(BadEvent(nowhere, 0, "its kind is none of those of events", text, "kind"))
+    return good, bad
 
 
 def _at_one_moment(

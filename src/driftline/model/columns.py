@@ -123,7 +123,7 @@ class StreamColumns:
         """The columns of plain events; the types of the payload are inferred unless given."""
         times = np.array([_times(event) for event in events], np.int64).reshape(-1, 4)
         whole = None if schema is None else pa.struct(list(schema))
-        rows = [_plain(getattr(event, "row", {}), whole) for event in events]
+        rows = [plain_value(getattr(event, "row", {}), whole) for event in events]
         if schema is None:
             names = list(dict.fromkeys(column for row in rows for column in row))
             payload = pa.table({column: [row.get(column) for row in rows] for column in names})
@@ -162,16 +162,19 @@ def _times(event: Event) -> tuple[int, int, int, int]:
             return EXTERNAL_CTI, start, end, count
 
 
-def _plain(value: Any, kind: pa.DataType | None = None) -> Any:
+def plain_value(value: Any, kind: pa.DataType | None = None) -> Any:
     """A value as the dicts and lists that Arrow takes, for a type if that is known: the entries of
     a map are pairs, and these are tuples."""
     if isinstance(value, Mapping):
         parts = kind if kind is not None and pa.types.is_struct(kind) else ()
         kinds = {part.name: part.type for part in parts}
-        return {name: _plain(item, kinds.get(name)) for name, item in value.items()}
+        return {name: plain_value(item, kinds.get(name)) for name, item in value.items()}
     if isinstance(value, tuple) and kind is not None and pa.types.is_map(kind):
-        return [(_plain(key, kind.key_type), _plain(item, kind.item_type)) for key, item in value]
+        return [
+            (plain_value(key, kind.key_type), plain_value(item, kind.item_type))
+            for key, item in value
+        ]
     if isinstance(value, tuple):
         item_kind = kind.value_type if kind is not None and pa.types.is_list(kind) else None
-        return [_plain(item, item_kind) for item in value]
+        return [plain_value(item, item_kind) for item in value]
     return value

@@ -3,13 +3,14 @@
 same type   the column as it is
 structs     field by field, by their names, whatever their case and order; what is not there is
             null
-else        Spark's cast. A value that does not fit ends the query with a sentence about it,
-            whether the session is in ANSI mode or not; and a fraction is no integer
+else        Spark's cast, whether the session is in ANSI mode or not. A value that does not fit is
+            null, and so is one of which something would be cut off: 1.5 is no integer, and 1.255
+            no DECIMAL(10,2)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from driftline.plan.coercion import can_cast
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
 
 
-def typed(column: Column, have: DataType, kind: pa.DataType, name: str, stream: str) -> Column:
-    """A column that has some type with the type that a stream gives it. `name`, `stream`: what it
-    is called."""
+def typed(
+    column: Column, have: DataType, kind: pa.DataType, name: str, stream: str
+) -> tuple[Column, Column | None]:
+    """A column that has some type with the type that a stream gives it, and where its values do
+    not fit (None: all do). `name`, `stream`: what it is called."""
     from pyspark.sql.pandas.types import from_arrow_type
 
     want = from_arrow_type(kind)
@@ -33,7 +36,7 @@ def typed(column: Column, have: DataType, kind: pa.DataType, name: str, stream: 
             f"the column {name} of {stream} is a {have.simpleString().upper()}, which cannot be a "
             f"{type_name(kind)}: declare another type"
         )
-    return _Typing(name, stream).of(column, have, want)
+    return _of(column, have, want), _misfits(column, have, want)
 
 
 def _fits(have: DataType, want: DataType) -> bool:
@@ -68,56 +71,98 @@ def _places(have: StructType, want: StructType) -> list[tuple[StructField, int |
     return [(each, there.get(each.name.lower())) for each in want]
 
 
-@dataclass(frozen=True)
-class _Typing:
-    name: str
-    stream: str
+def _of(value: Column, have: DataType, want: DataType) -> Column:
+    """A value with another type; null where it has none."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
-    def of(self, value: Column, have: DataType, want: DataType) -> Column:
-        from pyspark.sql import functions as f
-        from pyspark.sql.types import ArrayType, MapType, StructType
-
-        if have.simpleString() == want.simpleString():
-            return value
-        if isinstance(have, ArrayType) and isinstance(want, ArrayType):
-            items = have.elementType, want.elementType
-            return f.transform(value, lambda item: self.of(item, *items))
-        if isinstance(have, MapType) and isinstance(want, MapType):
-            keys, values = (have.keyType, want.keyType), (have.valueType, want.valueType)
-            return f.map_from_arrays(
-                f.transform(f.map_keys(value), lambda key: self.of(key, *keys)),
-                f.transform(f.map_values(value), lambda item: self.of(item, *values)),
-            )
-        if isinstance(have, StructType) and isinstance(want, StructType):
-            fields = [
-                (
-                    f.lit(None).cast(each.dataType)
-                    if place is None
-                    else self.of(
-                        value.getField(have[place].name), have[place].dataType, each.dataType
-                    )
-                ).alias(each.name)
-                for each, place in _places(have, want)
-            ]
-            return f.when(value.isNotNull(), f.struct(*fields))
-        return self._cast(value, have, want)
-
-    def _cast(self, value: Column, have: DataType, want: DataType) -> Column:
-        from pyspark.sql import functions as f
-        from pyspark.sql.types import FractionalType, IntegralType, StringType
-
-        if isinstance(want, StringType):
-            return value.cast(want)
-        cast = value.try_cast(want)
-        misfits = value.isNotNull() & cast.isNull()
-        if isinstance(have, FractionalType) and isinstance(want, IntegralType):
-            misfits |= cast.cast(have) != value
-        shown = value.cast("string")
-        if isinstance(have, StringType):
-            shown = f.concat(f.lit("'"), shown, f.lit("'"))
-        said = (
-            f" in the column {self.name} of {self.stream} is no {want.simpleString().upper()}: "
-            "declare another type, or STRING and use try_cast"
+    if have.simpleString() == want.simpleString():
+        return value
+    if isinstance(have, ArrayType) and isinstance(want, ArrayType):
+        items = have.elementType, want.elementType
+        return f.transform(value, lambda item: _of(item, *items))
+    if isinstance(have, MapType) and isinstance(want, MapType):
+        keys, values = (have.keyType, want.keyType), (have.valueType, want.valueType)
+        made = f.map_from_arrays(
+            f.transform(f.map_keys(value), lambda key: _of(key, *keys)),
+            f.transform(f.map_values(value), lambda item: _of(item, *values)),
         )
-        complaint = f.raise_error(f.concat(shown, f.lit(said)))
-        return f.when(misfits, complaint.cast(want)).otherwise(cast)
+        misfits = _misfits(value, have, want)  # a key cannot be null
+        return made if misfits is None else f.when(~f.coalesce(misfits, f.lit(False)), made)
+    if isinstance(have, StructType) and isinstance(want, StructType):
+        fields = [
+            (
+                f.lit(None).cast(each.dataType)
+                if place is None
+                else _of(value.getField(have[place].name), have[place].dataType, each.dataType)
+            ).alias(each.name)
+            for each, place in _places(have, want)
+        ]
+        return f.when(value.isNotNull(), f.struct(*fields))
+    return value.try_cast(want)
+
+
+def _misfits(value: Column, have: DataType, want: DataType) -> Column | None:
+    """Where a value, or a part of it, has none of another type; None: nowhere."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
+
+    if have.simpleString() == want.simpleString() or isinstance(want, StringType):
+        return None
+    if isinstance(have, ArrayType) and isinstance(want, ArrayType):
+        return _any(value, have.elementType, want.elementType)
+    if isinstance(have, MapType) and isinstance(want, MapType):
+        return _either(
+            _any(f.map_keys(value), have.keyType, want.keyType),
+            _any(f.map_values(value), have.valueType, want.valueType),
+        )
+    if isinstance(have, StructType) and isinstance(want, StructType):
+        fields = [
+            _misfits(value.getField(have[place].name), have[place].dataType, each.dataType)
+            for each, place in _places(have, want)
+            if place is not None
+        ]
+        return _either(*fields)
+    cast = value.try_cast(want)
+    cut = _cut_off(value, cast, have, want)
+    lost = value.isNotNull() & cast.isNull()
+    return lost if cut is None else lost | cut
+
+
+def _cut_off(value: Column, cast: Column, have: DataType, want: DataType) -> Column | None:
+    """Where a cast has cut off what the value had."""
+    from pyspark.sql.types import DecimalType, FractionalType, IntegralType, StringType
+
+    if isinstance(have, FractionalType) and isinstance(want, IntegralType):
+        return cast.cast(have) != value
+    if not isinstance(want, DecimalType):
+        return None
+    if isinstance(have, DecimalType):
+        return value != cast
+    if isinstance(have, FractionalType):
+        return cast.cast(have) != value
+    if not isinstance(have, StringType):
+        return None
+    with_power = value.rlike("[eE]")
+    longer = value.rlike(rf"\.[0-9]{{{want.scale}}}[0-9]*[1-9]")
+    return (~with_power & longer) | (with_power & (value.try_cast(_LONGEST) != cast))
+
+
+_LONGEST = "DECIMAL(38, 19)"
+
+
+def _any(items: Column, have: DataType, want: DataType) -> Column | None:
+    from pyspark.sql import functions as f
+
+    def misfits(item: Column) -> Column:
+        found = _misfits(item, have, want)
+        return f.lit(False) if found is None else f.coalesce(found, f.lit(False))
+
+    return None if _misfits(items, have, want) is None else f.exists(items, misfits)
+
+
+def _either(*conditions: Column | None) -> Column | None:
+    from pyspark.sql import functions as f
+
+    there = [f.coalesce(each, f.lit(False)) for each in conditions if each is not None]
+    return reduce(lambda one, other: one | other, there) if there else None

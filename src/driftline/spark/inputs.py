@@ -4,8 +4,10 @@
     kafka   Spark's Kafka source, if the connector is there: the values of messages as JSON
     rate    Spark's rate source: columns timestamp and value
 
-Records are read with the types of the stream. One that cannot be read becomes an event of no known
-kind, which is a dead letter. Lines of an event log are read by the same reader as everywhere.
+Spark tells which files there are, and a task reads each by the same reader as everywhere: values
+mean the same, and a record that cannot be read has its line. It becomes an event of no known kind,
+which is a dead letter. Spark itself reads Parquet, and files with options of its own readers, of
+which the lines are not known.
 
 Beside each there is a directory for the cti ∞ that closes the stream when all has been read: it is
 written between two starts of the query, of which the second reads nothing else.
@@ -15,8 +17,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -24,26 +29,26 @@ import pyarrow.parquet as pq
 
 from driftline.cli.errors import Problem
 from driftline.cli.streams import Streamed
-from driftline.engine.inputs import check_log_times, typed
-from driftline.engine.log_columns import exact_columns
-from driftline.engine.source_parcels import CLOCK, KIND, TEXT, VE, VN, VS
+from driftline.engine.csv_records import CsvFile
+from driftline.engine.inputs import RawEvents, empty_log, events_from, json_records
+from driftline.engine.log_columns import declared
+from driftline.engine.source_parcels import BAD, CLOCK, KIND, VE, VN, VS
 from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT, StreamColumns
+from driftline.model.log.deadletters import to_text
 from driftline.model.log.reader import scan_log
+from driftline.model.log.source import COMPRESSIONS
 from driftline.model.time import INFINITY
 from driftline.plan.nodes import Source
 from driftline.plan.types import quoted, type_name
-from driftline.spark.sources import EVENTS, payload_name, raw_events
+from driftline.spark.sources import EVENTS, FILE, ROW, UNREADABLE, payload_name, raw_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 UNREAD = "$unread"
-"""A column with the text of a record that could not be read as it was to be."""
-
-UNREADABLE = -1
-"""The kind of such an event."""
+"""A column with the text of a record that Spark could not read as it was to be."""
 
 SCALA = "2.13"
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10"
@@ -51,7 +56,16 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10"
 MOST_BYTES = 64 << 20
 """How much of a directory a micro-batch takes at most, if nothing else is said."""
 
+MOST_ROWS = 1 << 16
+"""So many rows at most go back to Spark at once."""
+
 LIMITS = ("maxFilesPerTrigger", "maxBytesPerTrigger")
+
+OF_FILES = (
+    *LIMITS, "latestFirst", "maxFileAge", "fileNameOnly", "cleanSource", "sourceArchiveDir",
+    "pathGlobFilter", "recursiveFileLookup", "maxCachedFiles", "discardCachedInputRatio",
+)  # fmt: skip
+"""Options that say which files are read, and not how."""
 
 
 def streamed_events(
@@ -60,13 +74,15 @@ def streamed_events(
     """The raw events of an input, and of `control`, the directory with what closes it."""
     from pyspark.sql import functions as f
 
-    if given.form == "log":
-        raw = log_events(_lines(spark, given), source, given.stream or source.name)
-        if source.timing.needs_clock:
-            # As of other streams, the time of the micro-batch: "at" is for logs that are files.
-            raw = raw.withColumn(CLOCK, f.unix_millis(f.current_timestamp()))
+    if given.kind == "kafka":
+        raw = message_events(_messages(spark, given), source, given)
+    elif given.kind == "files" and not _is_sparks_own(given):
+        raw = _file_events(spark, given, source)
     else:
         raw = _record_events(_records(spark, given, source), source)
+    if source.timing.needs_clock and CLOCK not in raw.columns:
+        # As of other streams, the time of the micro-batch: "at" is for logs that are files.
+        raw = raw.withColumn(CLOCK, f.unix_millis(f.current_timestamp()))
     control.mkdir(parents=True, exist_ok=True)
     closing = spark.readStream.schema(_CONTROL).parquet(str(control))
     names = [f.col(quoted(each)) for each in (KIND, VS, VE, VN) if each in raw.columns]
@@ -91,16 +107,109 @@ def is_closing(control: Path) -> bool:
     return (control / "closing.parquet").exists()
 
 
-# Records
+# Files that our own readers read
+
+
+def _is_sparks_own(given: Streamed) -> bool:
+    """Whether Spark reads the records of files, because it does that best or is told how."""
+    known = {option.lower() for option in OF_FILES}
+    how = any(option.lower() not in known for option in given.options)
+    return given.form == "parquet" or (how and given.form != "log")
+
+
+def _file_events(spark: SparkSession, given: Streamed, source: Source) -> DataFrame:
+    """The raw events of files, each read by a task, which opens those on this machine itself."""
+    options = {"recursiveFileLookup": "true", **_limits(given), **given.options}
+    reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).options(**options)
+    is_near = "://" not in given.place or given.place.startswith("file:")
+    files = reader.load(given.place).select("path", *([] if is_near else ["content"]))
+    read = partial(_read_files, source, given.form, given.stream or source.name)
+    return files.mapInArrow(read, _raw_schema(source, events=given.form == "log"))
+
+
+_BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+
+
+def _read_files(
+    source: Source, form: str, stream: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            path = unquote(urlsplit(row["path"]).path) if "content" not in row else row["path"]
+            what = Path(path) if "content" not in row else _opened(path, row["content"])
+            for table in _tables(source, form, stream, what):
+                yield from table.to_batches(max_chunksize=MOST_ROWS)
+
+
+def _opened(path: str, content: bytes) -> IO[bytes]:
+    kind = COMPRESSIONS.get(Path(path).suffix.lower())
+    whole = pa.input_stream(pa.BufferReader(content), kind).read() if kind else content
+    file = io.BytesIO(whole)
+    file.name = path
+    return file
+
+
+def _tables(source: Source, form: str, stream: str, what: Path | IO[bytes]) -> Iterator[pa.Table]:
+    """The raw events of a file, part by part."""
+    if isinstance(what, Path) and what.stat().st_size == 0:
+        return
+    if form == "log":
+        yield log_table(what, source, stream)
+    elif form == "json":
+        yield raw_table(events_from(source, json_records(source, what).records))
+    else:
+        for part in CsvFile(source, what).parts():
+            yield raw_table(events_from(source, part))
+
+
+def _raw_schema(source: Source, *, events: bool) -> str:
+    names = [f"{quoted(KIND)} TINYINT, {quoted(VS)} BIGINT"]
+    if events:
+        names.append(f"{quoted(VE)} BIGINT, {quoted(VN)} BIGINT, {quoted(EVENTS)} BOOLEAN")
+    elif source.timing.arrival is not None:
+        names.append(f"{quoted(CLOCK)} BIGINT")
+    names.append(f"{quoted(BAD)} STRING")
+    names += [
+        f"{quoted(payload_name(place))} {type_name(column.type)}"
+        for place, column in enumerate(source.columns)
+    ]
+    return ", ".join(names)
+
+
+def raw_table(events: RawEvents) -> pa.Table:
+    """Raw events as rows, and the records that could not be read as events of no known kind."""
+    count, bad = len(events), len(events.bad)
+    more = np.zeros(bad, np.int64)
+    columns: dict[str, Any] = {
+        KIND: np.concatenate([events.kind, np.full(bad, UNREADABLE, np.int8)]),
+        VS: np.concatenate([events.vs, more]),
+    }
+    if events.is_log:
+        columns[VE] = np.concatenate([events.ve, more])
+        columns[VN] = np.concatenate([events.vn, more])
+        columns[EVENTS] = pa.nulls(count + bad, pa.bool_())
+    elif events.clock is not None:
+        columns[CLOCK] = np.concatenate([events.clock, np.full(bad, NO_CLOCK)])
+    written = pa.array([to_text(each) for each in events.bad], pa.string())
+    columns[BAD] = pa.concat_arrays([pa.nulls(count, pa.string()), written])
+    for place, column in enumerate(events.payload.columns):
+        parts = [*column.chunks, pa.nulls(bad, column.type)]
+        columns[payload_name(place)] = pa.chunked_array(parts, column.type)
+    return pa.table(columns)
+
+
+# Records that Spark reads
 
 
 def _records(spark: SparkSession, given: Streamed, source: Source) -> DataFrame:
+    from pyspark.sql import functions as f
+
     if given.kind == "rate":
         return spark.readStream.format("rate").options(**given.options).load()
-    if given.kind == "kafka":
-        return json_records(_messages(spark, given), source)
     reader = spark.readStream.options(**_file_options(given)).format(given.form)
-    return reader.schema(_schema(spark, given, source)).load(given.place)
+    frame = reader.schema(_schema(spark, given, source)).load(given.place)
+    row = f.col("_metadata.row_index") + 1 if given.form == "parquet" else f.lit(0)
+    return frame.select("*", f.col("_metadata.file_path").alias(FILE), row.alias(ROW))
 
 
 def _file_options(given: Streamed) -> dict[str, str]:
@@ -111,10 +220,15 @@ def _file_options(given: Streamed) -> dict[str, str]:
         # As RFC 4180 has it: a quote inside quotes is written twice, and lines may end there.
         # What is empty is null, but not what is empty inside quotes.
         options |= {"multiLine": "true", "escape": '"', "nullValue": "\0"}
-    if not any(limit in given.options for limit in LIMITS):
-        # Events of a log have an order, and files of one micro-batch have none.
-        options |= {LIMITS[0]: "1"} if given.form == "log" else {LIMITS[1]: str(MOST_BYTES)}
-    return {**options, **given.options}
+    return {**options, **_limits(given), **given.options}
+
+
+def _limits(given: Streamed) -> dict[str, str]:
+    """How much a micro-batch takes, if nothing is said. Events of a log have an order, and files of
+    one micro-batch have none."""
+    if any(limit in given.options for limit in LIMITS):
+        return {}
+    return {LIMITS[0]: "1"} if given.form == "log" else {LIMITS[1]: str(MOST_BYTES)}
 
 
 def _schema(spark: SparkSession, given: Streamed, source: Source) -> StructType | str:
@@ -140,8 +254,24 @@ def _schema(spark: SparkSession, given: Streamed, source: Source) -> StructType 
     return ", ".join([*header, unread])
 
 
+def _record_events(records: DataFrame, source: Source) -> DataFrame:
+    """Records as raw events, whose payload is named by its places."""
+    from pyspark.sql import functions as f
+
+    unread = f.col(quoted(UNREAD)) if UNREAD in records.columns else None
+    events = raw_events(records, source, unread)
+    if KIND not in events.columns:
+        events = events.withColumn(KIND, f.lit(INSERT).cast("tinyint"))
+    payload = [
+        f.col(quoted(name)).alias(payload_name(place))
+        for place, name in enumerate(source.columns.names)
+    ]
+    times = [quoted(each) for each in (KIND, VS, CLOCK, BAD) if each in events.columns]
+    return events.select(*times, *payload)
+
+
 def _messages(spark: SparkSession, given: Streamed) -> DataFrame:
-    """The values of a topic's messages."""
+    """The values of a topic's messages, and where each stood."""
     from pyspark.errors import AnalysisException
 
     servers, _, topic = given.place.partition("/")
@@ -152,7 +282,7 @@ def _messages(spark: SparkSession, given: Streamed) -> DataFrame:
         **given.options,
     }
     try:
-        return spark.readStream.format("kafka").options(**options).load().select("value")
+        messages = spark.readStream.format("kafka").options(**options).load()
     except AnalysisException as error:
         if "data source" not in str(error).lower():
             raise
@@ -161,93 +291,54 @@ def _messages(spark: SparkSession, given: Streamed) -> DataFrame:
             f"{given.shown} needs Spark's Kafka connector, which is not there: add "
             f"--conf spark.jars.packages={package}"
         ) from None
+    source = f"concat('{given.shown}/', partition) AS source"
+    return messages.selectExpr("value", source, "offset AS line")
 
 
-def json_records(values: DataFrame, source: Source) -> DataFrame:
-    """Messages as records: their column `value` is JSON."""
-    from pyspark.sql import functions as f
-
-    fields = [f"{quoted(column.name)} {type_name(column.type)}" for column in source.columns]
-    schema = ", ".join([*fields, f"{quoted(UNREAD)} STRING"])
-    options = {"columnNameOfCorruptRecord": UNREAD}
-    record = f.from_json(f.col("value").cast("string"), schema, options)
-    return values.select(record.alias("record")).select("record.*")
+def message_events(messages: DataFrame, source: Source, given: Streamed) -> DataFrame:
+    """Messages as raw events: their values are records in JSON, or lines of an event log; `source`
+    and `line` say where each stood."""
+    read = partial(_read_messages, source, given.form, given.stream or source.name)
+    return messages.mapInArrow(read, _raw_schema(source, events=given.form == "log"))
 
 
-def _record_events(records: DataFrame, source: Source) -> DataFrame:
-    """Records as raw events, whose payload is named by its places."""
-    from pyspark.sql import functions as f
-
-    kind = f.lit(INSERT)
-    extra = []
-    if UNREAD in records.columns:
-        unread = f.col(quoted(UNREAD))
-        kind = f.when(unread.isNotNull(), f.lit(UNREADABLE)).otherwise(kind)
-        extra = [unread.alias(TEXT)]
-    # What was not read as it was to be is kept apart from the cast that would fail on it.
-    events = raw_events(records, source, extra=[kind.cast("tinyint").alias(KIND), *extra])
-    payload = [
-        f.col(quoted(name)).alias(payload_name(place))
-        for place, name in enumerate(source.columns.names)
-    ]
-    times = [quoted(each) for each in (KIND, VS, CLOCK, TEXT) if each in events.columns]
-    return events.select(*times, *payload)
+def _read_messages(
+    source: Source, form: str, stream: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        values, files, lines = (
+            batch.column(name).to_pylist() for name in ("value", "source", "line")
+        )
+        # A message is a line: white space is all that a line break can be in JSON.
+        text = b"\n".join((value or b"null").replace(b"\n", b" ") for value in values)
+        if form == "log":
+            events = log_events(io.BytesIO(text), source, stream)
+        else:
+            events = events_from(source, json_records(source, text).records)
+        bad = (
+            replace(each, source=files[each.line - 1], line=lines[each.line - 1])
+            for each in events.bad
+        )
+        yield from raw_table(replace(events, bad=tuple(bad))).to_batches(max_chunksize=MOST_ROWS)
 
 
 # Event logs
 
 
-def _lines(spark: SparkSession, given: Streamed) -> DataFrame:
-    if given.kind == "kafka":
-        return _messages(spark, given).selectExpr("CAST(value AS STRING) AS value")
-    reader = spark.readStream.options(**_file_options(given))
-    return reader.text(given.place).select("value")
-
-
-def log_events(lines: DataFrame, source: Source, stream: str) -> DataFrame:
-    """The lines of event logs, in a column `value`, as raw events of one of their streams."""
-    times = f"{quoted(KIND)} TINYINT, {quoted(VS)} BIGINT, {quoted(VE)} BIGINT, {quoted(VN)} BIGINT"
-    columns = [times, f"{quoted(EVENTS)} BOOLEAN, {quoted(TEXT)} STRING"]
-    columns += [
-        f"{quoted(payload_name(place))} {type_name(column.type)}"
-        for place, column in enumerate(source.columns)
-    ]
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            texts = batch.column(0).drop_null().to_pylist()
-            yield from log_batch("\n".join(texts).encode(), source, stream).to_batches()
-
-    return lines.mapInArrow(read, ", ".join(columns))
-
-
-def log_batch(lines: bytes, source: Source, stream: str) -> pa.Table:
+def log_table(what: Path | IO[bytes], source: Source, stream: str) -> pa.Table:
     """Raw events from the lines of a log: those of one stream, and what is no event."""
-    log = scan_log(
-        [io.BytesIO(lines)], valid_streams=False, exact=exact_columns([(stream, source)])
-    )
-    parts = [
-        _columns(source, columns)
-        for name, columns in log.streams.items()
-        if name.lower() == stream.lower()
-    ]
-    if log.bad:
-        count = len(log.bad)
-        nothing = pa.table({each.name: pa.nulls(count, each.type) for each in source.columns.arrow})
-        zeros = np.zeros(count, np.int64)
-        kinds = np.full(count, UNREADABLE, np.int8)
-        texts = pa.array([bad.text.decode(errors="replace") for bad in log.bad], pa.string())
-        parts.append(_table(kinds, zeros, zeros, zeros, nothing, texts))
-    if not parts:
-        empty = np.empty(0, np.int64)
-        return _table(
-            empty.astype(np.int8), empty, empty, empty, source.columns.arrow.empty_table()
-        )
-    return pa.concat_tables(parts)
+    return raw_table(log_events(what, source, stream))
 
 
-def _columns(source: Source, columns: StreamColumns) -> pa.Table:
-    check_log_times(source, columns)
+def log_events(what: Path | IO[bytes], source: Source, stream: str) -> RawEvents:
+    log = scan_log([what], valid_streams=False, declared=declared([(stream, source)]))
+    own = [each for name, each in log.streams.items() if name.lower() == stream.lower()]
+    columns = _with_all_columns(source, own[0]) if own else empty_log(source)
+    return replace(events_from(source, columns), bad=tuple(log.bad))
+
+
+def _with_all_columns(source: Source, columns: StreamColumns) -> StreamColumns:
+    """A column that no row has is null."""
     payload = columns.payload
     if payload.num_rows < len(columns):  # ctis only
         payload = pa.table({"": pa.nulls(len(columns))})
@@ -255,20 +346,4 @@ def _columns(source: Source, columns: StreamColumns) -> pa.Table:
     for each in source.columns:
         if each.name.lower() not in have:
             payload = payload.append_column(each.name, pa.nulls(len(columns), each.type))
-    return _table(columns.kind, columns.vs, columns.ve, columns.vn, typed(source, payload))
-
-
-def _table(
-    kind: np.ndarray,
-    vs: np.ndarray,
-    ve: np.ndarray,
-    vn: np.ndarray,
-    payload: pa.Table,
-    texts: pa.Array | None = None,
-) -> pa.Table:
-    table = pa.table({KIND: kind, VS: vs, VE: ve, VN: vn})
-    table = table.append_column(EVENTS, pa.nulls(len(table), pa.bool_()))
-    table = table.append_column(TEXT, pa.nulls(len(table), pa.string()) if texts is None else texts)
-    for place, column in enumerate(payload.columns):
-        table = table.append_column(payload_name(place), column)
-    return table
+    return replace(columns, payload=payload)

@@ -7,24 +7,37 @@ import pyarrow as pa
 
 from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.parcels import pack, payload_of, times_of, unpack, with_times
+from driftline.model.log.bad import BadEvent
+from driftline.model.log.deadletters import from_text, to_text
 
 DEAD = "$dead "
 """What stands before the name of a source on the port of its dead letters."""
 
 _TIMES = ("number", "kind", "vs", "ve", "vn", "code")
 _DETAILS = ("first", "second", "third")
-_TEXT = "text"
+_BAD = "bad"
+"""A column with the records that could not be read, each in a row of its own."""
 
 
 def letters_to_bytes(letters: DeadLetters) -> bytes:
     times = {name: getattr(letters, name) for name in _TIMES}
     details = dict(zip(_DETAILS, letters.detail, strict=True))
     rows = with_times(letters.payload, **times, **details)
-    return pack(rows if letters.text is None else rows.append_column(_TEXT, letters.text))
+    if not letters.bad:
+        return pack(rows)
+    unread = pa.RecordBatch.from_pydict({_BAD: [to_text(bad) for bad in letters.bad]})
+    both = pa.concat_tables(
+        [pa.Table.from_batches([rows]), pa.Table.from_batches([unread])], promote_options="default"
+    )
+    return pack(both.combine_chunks().to_batches()[0])
 
 
 def letters_from_bytes(data: bytes, schema: pa.Schema) -> DeadLetters:
     rows = unpack(data)
+    bad: tuple[BadEvent, ...] = ()
+    if _BAD in rows.schema.names:
+        bad = tuple(from_text(each) for each in rows.column(_BAD).drop_null().to_pylist())
+        rows = rows.filter(rows.column(_BAD).is_null())
     columns = {name: times_of(rows, name) for name in (*_TIMES, *_DETAILS)}
     return DeadLetters(
         columns["number"],
@@ -35,7 +48,7 @@ def letters_from_bytes(data: bytes, schema: pa.Schema) -> DeadLetters:
         payload_of(rows, schema),
         columns["code"],
         np.stack([columns[name] for name in _DETAILS]),
-        rows.column(_TEXT) if _TEXT in rows.schema.names else None,
+        bad,
     )
 
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from driftline.engine.consistency import warn_of_waiting
-from driftline.engine.dead_letters import DeadLetters
+from driftline.engine.dead_letters import unreadable
 from driftline.engine.local import Options, sources_of
 from driftline.engine.parcels import OUTPUT, Parcel, Target, payload_of
 from driftline.engine.shard import Stage
-from driftline.engine.source_parcels import Watch, source_parcels, without_time
+from driftline.engine.source_parcels import Watch, set_aside, source_parcels
 from driftline.engine.stages import Reading, stages
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
@@ -173,9 +173,9 @@ def _packed(
         if whole:
             events = pa.concat_batches(whole)
             payload = payload_of(_conformed(events, names, schema), schema)
-            good, letters = without_time(events, payload)
-            if len(letters):
-                data = letters_to_bytes(_as_read(letters, prefix))
+            good, bad = set_aside(events, payload, source)
+            if bad:
+                data = letters_to_bytes(unreadable(source.schema.arrow, bad))
                 letter = Parcel(OUTPUT, DEAD + source.name, 0, origin, data=data)
                 yield from to_arrow([letter], shards)
                 events, payload = events.filter(good), payload.filter(good)
@@ -185,15 +185,6 @@ def _packed(
             yield from to_arrow(parcels, shards)
 
     return prefixed(raw, prefix, wanted).mapInArrow(pack, WIRE)
-
-
-def _as_read(letters: DeadLetters, prefix: Prefix) -> DeadLetters:
-    """Dead letters with the columns of the source: after a projection these are not known."""
-    if not any(isinstance(step, Project) for step in prefix.steps):
-        return letters
-    schema = prefix.source.schema.arrow
-    columns = [pa.nulls(len(letters), each.type) for each in schema]
-    return replace(letters, payload=pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
 def _conformed(

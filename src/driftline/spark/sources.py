@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from driftline.engine.source_parcels import CLOCK, KIND, POSITION, RAW, TEXT, VE, VN, VS
+from driftline.engine.source_parcels import BAD, CLOCK, KIND, POSITION, RAW, VE, VN, VS
 from driftline.engine.source_time import NO_CLOCK
 from driftline.engine.stages import Reading
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
@@ -31,6 +31,12 @@ EVENTS = "$events"
 ALWAYS = -(2**62)
 """Since when the rows of a table without a time are there."""
 
+UNREADABLE = -1
+"""The kind of an event that could not be read."""
+
+FILE, ROW = "$file", "$row"
+"""Columns that are there where the files and rows of records are known."""
+
 KINDS = {"insert": INSERT, "retract": RETRACT, "cti": CTI, "external_cti": EXTERNAL_CTI}
 
 
@@ -49,13 +55,14 @@ def _has_events(frame: DataFrame, source: Source) -> bool:
     return {"kind", "vs"} <= have and not {"kind", "vs"} <= own
 
 
-def raw_events(frame: DataFrame, source: Source, extra: Sequence[Column] = ()) -> DataFrame:
+def raw_events(frame: DataFrame, source: Source, unread: Column | None = None) -> DataFrame:
     """The raw events of a source: the times in columns of their own, then the payload by the names
-    of the source's columns. `extra`: what more is to be computed from the frame's own columns."""
+    of the source's columns. A row with a value of another type is an event of no known kind, and
+    its column BAD says why; so is one of which `unread` has the text."""
     from pyspark.sql import functions as f
 
     if VS in frame.columns:
-        names = [f.col(quoted(name)) for name in frame.columns if name in (*RAW, TEXT)]
+        names = [f.col(quoted(name)) for name in frame.columns if name in (*RAW, BAD)]
         payload = [
             f.col(quoted(payload_name(place))).alias(name)
             for place, name in enumerate(source.columns.names)
@@ -63,15 +70,21 @@ def raw_events(frame: DataFrame, source: Source, extra: Sequence[Column] = ()) -
         return frame.select(*names, *payload)
     have = _names(frame, source)
     events = _has_events(frame, source)
+    bad = BadRows(
+        frame, source, [have[each.lower()] for each in source.columns.names if each.lower() in have]
+    )
+    if unread is not None:
+        bad.add_unread(unread)
+    kind: Column | None = None
     times: list[Column] = []
     if events:
         # Not a string literal for each: kinds of other names become null, which is refused below.
         pairs = [f.lit(part) for kind in KINDS.items() for part in kind]
         code = f.element_at(f.create_map(*pairs), f.lower(frame[have["kind"]]))
-        times.append(f.coalesce(code, f.lit(-1)).cast("tinyint").alias(KIND))
-        times.append(_ticks(frame, have["vs"], source).alias(VS))
+        kind = f.coalesce(code, f.lit(UNREADABLE))
+        times.append(_ticks(frame, have["vs"], source, bad).alias(VS))
         for name, alias in (("ve", VE), ("vn", VN)):
-            value = _ticks(frame, have[name], source) if name in have else f.lit(None)
+            value = _ticks(frame, have[name], source, bad) if name in have else f.lit(None)
             times.append(f.coalesce(value, f.lit(INFINITY)).cast("bigint").alias(alias))
     elif source.time is None and not frame.isStreaming:
         times.append(f.lit(ALWAYS).alias(VS))
@@ -82,25 +95,90 @@ def raw_events(frame: DataFrame, source: Source, extra: Sequence[Column] = ()) -
         )
     else:
         times.append(_time(frame, have, source, source.time).alias(VS))
+    typed_columns = {
+        each.name: _typed(frame, have, source, each.name, bad) for each in source.columns
+    }
     if source.timing.arrival is not None:
-        arrival = f.col(quoted(_required(source, have, source.timing.arrival)))
-        stamped = is_timestamp(source.columns.find(source.timing.arrival)[0].type)
+        name = source.timing.arrival
+        arrival = typed_columns[source.columns.find(name)[0].name]
+        stamped = is_timestamp(source.columns.find(name)[0].type)
         clock = f.unix_millis(arrival.cast("timestamp")) if stamped else arrival.cast("bigint")
         times.append(f.coalesce(clock, f.lit(NO_CLOCK)).alias(CLOCK))
     elif source.timing.needs_clock:
         # The time of the micro-batch, which is the same when it comes again.
         times.append(f.unix_millis(f.current_timestamp()).alias(CLOCK))
-    payload = [_typed(frame, have, source, each.name).alias(each.name) for each in source.columns]
-    return frame.select(*extra, *times, *payload)
+    why = bad.why()
+    if why is not None:
+        kind = f.when(why.isNotNull(), f.lit(UNREADABLE)).otherwise(
+            f.lit(INSERT) if kind is None else kind
+        )
+        times.append(why.alias(BAD))
+    if kind is not None:
+        times.insert(0, kind.cast("tinyint").alias(KIND))
+    return frame.select(*times, *(column.alias(name) for name, column in typed_columns.items()))
 
 
-def _typed(frame: DataFrame, have: dict[str, str], source: Source, name: str) -> Column:
-    """A column of a stream, with the type that the stream gives it."""
+class BadRows:
+    """The rows of a DataFrame that cannot be read: by the conditions for that, in turn."""
+
+    def __init__(self, frame: DataFrame, source: Source, own: Sequence[str]) -> None:
+        self.frame, self.source, self.own = frame, source, own
+        self.cases: list[Column] = []
+
+    def add(self, name: str, value: Column, misfits: Column, kind: str) -> None:
+        """Where a value is of another type than its column."""
+        from pyspark.sql import functions as f
+
+        text = value.cast("string")
+        shown = f.substring(text, 1, LONGEST_SHOWN)
+        if self.frame.schema[name].dataType.simpleString() == "string":
+            shown = f.concat(f.lit("'"), shown, f.lit("'"))
+        reason = f.concat(shown, f.lit(f" in the column {name} is no {kind}"))
+        event = f.to_json(f.struct(*(f.col(quoted(each)) for each in self.own)))
+        self.cases.append(f.when(misfits, self._bad(f.lit(name), text, reason, event)))
+
+    def add_unread(self, text: Column) -> None:
+        """Where Spark could not read a record, and has only its text."""
+        from pyspark.sql import functions as f
+
+        reason = f.lit("it cannot be read: a value of another type, or another number of fields")
+        nothing = f.lit(None).cast("string")
+        self.cases.append(f.when(text.isNotNull(), self._bad(nothing, nothing, reason, text)))
+
+    def _bad(self, column: Column, value: Column, reason: Column, text: Column) -> Column:
+        """As `model.log.deadletters.from_text` reads it."""
+        from pyspark.sql import functions as f
+
+        known = FILE in self.frame.columns
+        file = f.col(quoted(FILE)) if known else f.lit(f"<{self.source.name}>")
+        line = f.col(quoted(ROW)) if known else f.lit(0)
+        parts = {"source": file, "line": line, "column": column, "value": value}
+        parts |= {"reason": reason, "text": text}
+        return f.to_json(f.struct(*(part.alias(name) for name, part in parts.items())))
+
+    def why(self) -> Column | None:
+        """What is wrong with a row, as text; null if nothing is. None: nothing can be."""
+        from pyspark.sql import functions as f
+
+        return f.coalesce(*self.cases) if self.cases else None
+
+
+LONGEST_SHOWN = 80
+
+
+def _typed(
+    frame: DataFrame, have: dict[str, str], source: Source, name: str, bad: BadRows | None = None
+) -> Column:
+    """A column of a stream, with the type that the stream gives it; what does not fit is null."""
     from pyspark.sql import functions as f
 
     own = _required(source, have, name)
     kind = source.columns.find(name)[0].type
-    return typed(f.col(quoted(own)), frame.schema[own].dataType, kind, name, source.name)
+    value = f.col(quoted(own))
+    column, misfits = typed(value, frame.schema[own].dataType, kind, name, source.name)
+    if misfits is not None and bad is not None:
+        bad.add(own, value, misfits, type_name(kind))
+    return column
 
 
 def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -> DataFrame:
@@ -108,7 +186,7 @@ def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -
     all) named by their place."""
     from pyspark.sql import functions as f
 
-    times = [name for name in (*RAW, TEXT) if name in frame.columns]
+    times = [name for name in (*RAW, BAD) if name in frame.columns]
     top: Node = prefix.source
     for step in prefix.steps:
         match step:
@@ -169,7 +247,7 @@ def _time(frame: DataFrame, have: dict[str, str], source: Source, name: str) -> 
 TIMES_AS_INTEGERS = ("tinyint", "smallint", "int", "bigint", "string", "timestamp")
 
 
-def _ticks(frame: DataFrame, name: str, source: Source) -> Column:
+def _ticks(frame: DataFrame, name: str, source: Source, bad: BadRows) -> Column:
     """A time of events as ticks: integers are these already."""
     from pyspark.sql import functions as f
     from pyspark.sql.pandas.types import to_arrow_type
@@ -183,11 +261,13 @@ def _ticks(frame: DataFrame, name: str, source: Source) -> Column:
         return column.cast("bigint")
     if is_timestamp(kind) and source.timestamps:
         return f.unix_micros(column.cast("timestamp"))
-    if source.timestamps and source.time is not None:  # texts, as CSV and JSON have them
-        return f.unix_micros(column.cast("timestamp"))
-    if source.time is not None and type_name(kind) == "STRING":
-        return column.cast("bigint")
-    raise PlanError(_no_time(source, name, type_name(kind)))
+    if source.time is None or not (source.timestamps or type_name(kind) == "STRING"):
+        raise PlanError(_no_time(source, name, type_name(kind)))
+    # Texts, as CSV and JSON have them.
+    wanted = "timestamp" if source.timestamps else "bigint"
+    time = column.try_cast(wanted)
+    bad.add(name, column, column.isNotNull() & time.isNull(), wanted.upper())
+    return f.unix_micros(time) if source.timestamps else time
 
 
 def _no_time(source: Source, name: str, kind: str) -> str:

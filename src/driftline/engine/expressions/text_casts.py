@@ -76,9 +76,13 @@ def from_text(array: Array, target: Any) -> tuple[Array, Mask | None]:
     """Texts as another type, and the rows that have no value."""
     if target == BINARY:
         return pc.cast(array, BINARY), None
-    quick = _quick(array, target)
-    if quick is not None:
-        return quick, None
+    plain = _plain(array, target)
+    if plain is not None:
+        quick = _quick(array, target, plain)
+        if quick is not None:
+            return quick, None
+        if pc.any(plain).as_py() and not pc.all(plain).as_py():
+            return _apart(array, target, pc.fill_null(plain, True))
     result = per_distinct(_parser(target), [array], _storage(target))
     bad = ~valid_mask(result) & valid_mask(array)
     return (result.view(target) if result.type != target else result), bad
@@ -90,8 +94,8 @@ def _storage(target: Any) -> Any:
     return pa.int64() if is_timestamp(target) else target
 
 
-def _quick(array: Array, target: Any) -> Array | None:
-    """The whole array by Arrow, if all texts are in a plain form that Arrow reads alike."""
+def _plain(array: Array, target: Any) -> Array | None:
+    """Which texts are in a plain form that Arrow reads alike, if there is one."""
     if target == DATE:
         pattern = _PLAIN_DATE
     elif is_timestamp(target):
@@ -102,7 +106,12 @@ def _quick(array: Array, target: Any) -> Array | None:
         pattern = _PLAIN_NUMBER
     else:
         return None
-    if not pc.all(pc.match_substring_regex(array, pattern), min_count=0).as_py():
+    return pc.match_substring_regex(array, pattern)
+
+
+def _quick(array: Array, target: Any, plain: Array) -> Array | None:
+    """The whole array by Arrow, if all texts are plain."""
+    if not pc.all(plain, min_count=0).as_py():
         return None
     try:
         if target == TIMESTAMP:
@@ -110,6 +119,20 @@ def _quick(array: Array, target: Any) -> Array | None:
         return pc.cast(array, target)
     except pa.ArrowInvalid:  # such as 2023-02-30, or a number that does not fit
         return None
+
+
+def _apart(array: Array, target: Any, plain: Array) -> tuple[Array, Mask | None]:
+    """The plain texts together, and the few others, each with its result and its bad rows."""
+    mask = numbers(plain).astype(np.bool_)
+    places = np.argsort(~mask, kind="stable")  # the plain ones first
+    parts = [
+        from_text(array.filter(plain), target),
+        from_text(array.filter(pc.invert(plain)), target),
+    ]
+    bad = np.concatenate([np.zeros(len(r), np.bool_) if b is None else b for r, b in parts])
+    back = np.empty(len(places), np.int64)
+    back[places] = np.arange(len(places))
+    return pa.concat_arrays([result for result, _ in parts]).take(pa.array(back)), bad[back]
 
 
 def _parser(target: Any) -> Callable[[str], Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BadEvent:
-    """One line of a log that is no event, or an event that its stream may not have.
+    """A record that cannot be read, or an event that its stream may not have: the file in which it
+    stood (or what was given instead), the line, why, its text, and which value of which column.
 
     >>> print(BadEvent("events.jsonl", 17, "an insert needs vs < ve, but vs = 5, ve = 5", b"{}"))
     events.jsonl:17: an insert needs vs < ve, but vs = 5, ve = 5
@@ -17,13 +18,32 @@ class BadEvent:
     line: int
     reason: str
     text: bytes
+    column: str | None = None
+    value: str | None = None
 
     def __str__(self) -> str:
         return f"{self.source}:{self.line}: {self.reason}"
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why a row cannot be read: the column, its value as a text (None: null), and the reason."""
+
+    column: str | None
+    value: str | None
+    reason: str
+
+    def at(self, source: str, line: int, text: bytes) -> BadEvent:
+        """The bad record that it is, by where it stood."""
+        return BadEvent(source, line, self.reason, text, self.column, self.value)
+
+
+Misfits = dict[int, Misfit]
+"""The rows of a table that cannot be read, by their places."""
+
+
 class BadInput(ValueError):
-    """The log holds an event that cannot be taken."""
+    """The input holds a record that cannot be taken."""
 
     def __init__(self, event: BadEvent) -> None:
         super().__init__(str(event))

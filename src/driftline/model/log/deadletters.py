@@ -13,7 +13,8 @@ from driftline.model.log.bad import BadEvent
 
 
 def write_dead_letters(bad: Iterable[BadEvent], path: str | Path) -> None:
-    """Writes them as JSON Lines: source, line, reason, and the event (its text if not JSON)."""
+    """Writes them as JSON Lines: source, line, the column and its value where one is to blame,
+    reason, and the event (its text if not JSON)."""
     with atomic_file(path) as file:
         file.writelines(dead_letter(event) for event in bad)
 
@@ -25,10 +26,33 @@ def dead_letter(bad: BadEvent) -> bytes:
     b'{"source":"a.jsonl","line":3,"reason":"malformed JSON","event":"{oops"}\n'
     >>> dead_letter(BadEvent("a.jsonl", 4, "a cti needs \"t\"", b'{"kind": "cti"}'))
     b'{"source":"a.jsonl","line":4,"reason":"a cti needs \\"t\\"","event":{"kind": "cti"}}\n'
+    >>> dead_letter(BadEvent("a.csv", 5, "no INT", b"one,7", "x", "one"))
+    b'{"source":"a.csv","line":5,"column":"x","value":"one","reason":"no INT","event":"one,7"}\n'
     """
-    event = as_json(bad.text)
-    letter = {"source": bad.source, "line": bad.line, "reason": bad.reason, "event": event}
+    place: dict[str, Any] = {"source": bad.source, "line": bad.line}
+    if bad.column is not None:
+        place |= {"column": bad.column, "value": bad.value}
+    letter = {**place, "reason": bad.reason, "event": as_json(bad.text)}
     return orjson.dumps(letter, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def to_text(bad: BadEvent) -> str:
+    r"""A bad record as JSON, with its text as it was.
+
+    >>> from_text(to_text(BadEvent("a.csv", 5, "no INT", b"one,7", "x", "one")))
+    BadEvent(source='a.csv', line=5, reason='no INT', text=b'one,7', column='x', value='one')
+    """
+    text = bad.text.decode(errors="replace")
+    place = {"source": bad.source, "line": bad.line, "column": bad.column, "value": bad.value}
+    return orjson.dumps({**place, "reason": bad.reason, "text": text}).decode()
+
+
+def from_text(written: str) -> BadEvent:
+    """What `to_text` wrote; what is null may be missing."""
+    given = orjson.loads(written)
+    text = given.get("text", "").encode()
+    column, value = given.get("column"), given.get("value")
+    return BadEvent(given["source"], given["line"], given["reason"], text, column, value)
 
 
 def as_json(text: bytes) -> Any:

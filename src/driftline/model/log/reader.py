@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 import numpy as np
 import orjson
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from driftline.model.columns import NO_CLOCK, RETRACT, Int64s, StreamColumns
 from driftline.model.log.apart import Used, files_of, need_apart
-from driftline.model.log.bad import BadEvent, BadInput
+from driftline.model.log.bad import BadEvent, BadInput, Misfits
 from driftline.model.log.deadletters import write_dead_letters
 from driftline.model.log.explain import ParsedLine, Refused, parse_line
 from driftline.model.log.rows import Convert, RowReader
@@ -29,9 +29,18 @@ from driftline.model.log.source import BLOCK_BYTES, Progress, Source, line_bound
 from driftline.model.validity import check_columns
 
 Input = str | Path | IO[bytes]
-Exact = Callable[[str], Mapping[str, Convert]]
-"""Of a stream, by its name in the log, the columns whose values are kept as they were written, by
-their names in lower case, and how each becomes values."""
+
+
+class Declared(Protocol):
+    """What is known of the streams of a log, by their names in it."""
+
+    def exact(self, name: str) -> Mapping[str, Convert]:
+        """The columns whose values are kept as they were written, by their names in lower case, and
+        how each becomes values."""
+
+    def fit(self, stream: StreamColumns) -> tuple[StreamColumns, Misfits]:
+        """A stream with its types, and the events that do not fit."""
+
 
 _NOT_ASCII = 0x80
 
@@ -55,7 +64,7 @@ def read_log(
     dead_letters: str | Path | None = None,
     limit: int | None = None,
     progress: Progress | None = None,
-    exact: Exact | None = None,
+    declared: Declared | None = None,
 ) -> EventLog:
     """The valid events of one or several logs, read one after another.
 
@@ -75,7 +84,7 @@ def read_log(
         limit=limit,
         progress=progress,
         only_the_first_bad=dead_letters is None,
-        exact=exact,
+        declared=declared,
     )
     if dead_letters is not None:
         write_dead_letters(log.bad, dead_letters)
@@ -92,16 +101,16 @@ def scan_log(
     only_the_first_bad: bool = False,
     block_bytes: int = BLOCK_BYTES,
     valid_streams: bool = True,
-    exact: Exact | None = None,
+    declared: Declared | None = None,
 ) -> EventLog:
     """The valid events, and all that is bad in file order (or at least the first of it).
 
     Without `valid_streams` only the lines are judged: events that their stream may not have, such
-    as late ones, are left to a query, which sets them aside itself. `exact` tells what JSON does
-    not: which columns are decimals, maps, or have such parts.
+    as late ones, are left to a query, which sets them aside itself. `declared` tells what JSON does
+    not: the types of columns.
     """
     sources = [Source(each, block_bytes) for each in _several(inputs)]
-    gathering = _Gathering(limit, exact)
+    gathering = _Gathering(limit, declared)
     for number, source in enumerate(sources):
         gathering.begin(number)
         for block in source.blocks(progress):
@@ -138,6 +147,8 @@ class _Bad:
     line: int
     reason: str
     text: bytes | None
+    column: str | None = None
+    value: str | None = None
 
 
 def _with_texts(bad: list[_Bad], sources: list[Source], only_the_first: bool) -> list[BadEvent]:
@@ -155,6 +166,8 @@ def _with_texts(bad: list[_Bad], sources: list[Source], only_the_first: bool) ->
             each.line,
             each.reason,
             each.text if each.text is not None else texts[each.source][each.line].strip(),
+            each.column,
+            each.value,
         )
         for each in bad
     ]
@@ -172,10 +185,11 @@ class _StreamBuilder:
         ] = []
         self.part_sources: list[int] = []
 
-    def columns(self) -> StreamColumns:
+    def columns(self) -> tuple[StreamColumns, Misfits]:
+        payload, misfits = self.rows.table()
         kind, vs, ve, vn, at, position, line = map(np.concatenate, zip(*self.parts, strict=True))
         lengths = [len(part[0]) for part in self.parts]
-        return StreamColumns(
+        stream = StreamColumns(
             name=self.name,
             timestamps=self.timestamps,
             kind=kind,
@@ -186,15 +200,16 @@ class _StreamBuilder:
             position=position,
             line=line,
             source=np.repeat(np.array(self.part_sources, np.int32), lengths),
-            payload=self.rows.table(),
+            payload=payload,
         )
+        return stream, misfits
 
 
 class _Gathering:
     """Takes blocks of lines, and holds the streams and the bad lines found in them."""
 
-    def __init__(self, limit: int | None, exact: Exact | None) -> None:
-        self._exact = exact or (lambda name: {})
+    def __init__(self, limit: int | None, declared: Declared | None) -> None:
+        self._declared = declared
         self.streams: dict[str, _StreamBuilder] = {}
         self.bad: list[_Bad] = []
         self._left = limit
@@ -206,10 +221,25 @@ class _Gathering:
     def full(self) -> bool:
         return self._left == 0
 
+    def _exact(self, name: str) -> Mapping[str, Convert]:
+        return {} if self._declared is None else self._declared.exact(name)
+
     def columns(self) -> dict[str, StreamColumns]:
-        """What was read, in order of the streams' first events."""
-        streams = [builder.columns() for builder in self.streams.values()]
-        return {each.name: each for each in sorted(streams, key=lambda each: each.position[0])}
+        """What was read, in order of the streams' first events; what does not fit is bad."""
+        streams = [self._fitting(*builder.columns()) for builder in self.streams.values()]
+        firsts = {name: builder.parts[0][5][0] for name, builder in self.streams.items()}
+        return {each.name: each for each in sorted(streams, key=lambda each: firsts[each.name])}
+
+    def _fitting(self, stream: StreamColumns, misfits: Misfits) -> StreamColumns:
+        if self._declared is not None:
+            stream, found = self._declared.fit(stream)
+            misfits = found | misfits
+        if not misfits:
+            return stream
+        for i, misfit in misfits.items():
+            source, line = int(stream.source[i]), int(stream.line[i])
+            self.bad.append(_Bad(source, line, misfit.reason, None, misfit.column, misfit.value))
+        return stream.take(~np.isin(np.arange(len(stream)), list(misfits)))
 
     def begin(self, source: int) -> None:
         self._source, self._lines = source, 0
@@ -227,7 +257,7 @@ class _Gathering:
         self._position += len(starts)
         bytes_ = np.frombuffer(block, np.uint8)
         scanned = scan_lines(bytes_, starts, ends)
-        scanned.fine[_not_utf8(block, starts, ends)] = False
+        scanned.fine[not_utf8(block, starts, ends)] = False
         names = [block[a:b].decode() for a, b in scanned.names[: scanned.name.max(initial=-1) + 1]]
 
         def line(i: int) -> bytes:
@@ -339,7 +369,7 @@ def _not_blank(block: bytes, starts: Int64s, ends: Int64s) -> Int64s:
     return np.flatnonzero(opens)
 
 
-def _not_utf8(block: bytes, starts: Int64s, ends: Int64s) -> list[int]:
+def not_utf8(block: bytes, starts: Int64s, ends: Int64s) -> list[int]:
     """The indices of the lines that are not UTF-8."""
     try:
         block.decode()

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from driftline.model.columns import Int64s
 from driftline.model.compiled import njit
+from driftline.model.log.bad import Misfits
 from driftline.model.log.explain import ParsedLine, Refused
 from driftline.model.log.fields import WORDS, kept_as_text, may_hold_words, take_words_out
 from driftline.model.log.scan import Bytes, scan_row
@@ -35,8 +36,8 @@ Reread = Callable[[int], ParsedLine]
 """Reads the line of the i-th row exactly; raises `Refused` if it is no event after all."""
 
 
-Convert = Callable[[pa.ChunkedArray], pa.ChunkedArray]
-"""From the JSON texts of a column's values to the values."""
+Convert = Callable[[pa.ChunkedArray], tuple[pa.Array | pa.ChunkedArray, Misfits]]
+"""From the JSON texts of a column's values to the values, and the rows that have none."""
 
 
 class RowReader:
@@ -81,18 +82,23 @@ class RowReader:
             self._together(part, done, len(starts))
         return refused
 
-    def table(self) -> pa.Table:
-        """All the rows that were taken."""
+    def table(self) -> tuple[pa.Table, Misfits]:
+        """All the rows that were taken, and those among them that cannot be converted."""
         columns = self.types.columns or {}
         if not columns:
-            return pa.table({})
-        return pa.table({name: self._whole(name, kind) for name, kind in columns.items()})
+            return pa.table({}), {}
+        whole: dict[str, Any] = {}
+        misfits: Misfits = {}
+        for name, kind in columns.items():
+            whole[name], found = self._whole(name, kind)
+            misfits = found | misfits
+        return pa.table(whole), misfits
 
-    def _whole(self, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    def _whole(self, name: str, kind: pa.DataType) -> tuple[pa.ChunkedArray, Misfits]:
         chunks = [conform(chunk, kind) for table in self._tables for chunk in _column(table, name)]
         column = pa.chunked_array(chunks, kind)
         convert = self._exact.get(name.lower())
-        return column if convert is None else convert(column)
+        return (column, {}) if convert is None else convert(column)
 
     def _together(self, part: _Part, low: int, high: int) -> None:
         try:

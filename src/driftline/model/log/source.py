@@ -16,7 +16,7 @@ from driftline.model.log.bad import UnreadableLog
 BLOCK_BYTES = 16 * 2**20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STANDARD_INPUT = "-"
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
 
 Progress = Callable[[int], None]
 """Called with the number of bytes of the file that have been read since the last call."""
@@ -114,7 +114,7 @@ class Source:
             raw: Any = _Open(self._stream)
             return raw
         file = self._path.open("rb")
-        compression = _COMPRESSIONS.get(self._path.suffix.lower())
+        compression = COMPRESSIONS.get(self._path.suffix.lower())
         counted = _Counted(file, progress) if progress else file
         return pa.input_stream(counted, compression) if compression else counted
 

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from driftline.model.columns import StreamColumns
-from driftline.model.log.deadletters import as_json
+from driftline.model.log.deadletters import dead_letter
 from driftline.model.log.text import joined, quoted
 from driftline.model.log.writer import event_lines, text_bytes
 from driftline.spark.sinks.files import OwnFolder, numbered
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
 class DeadLetterFiles:
     """Writes DIR/000000012.jsonl for micro-batch 12 if something died in it: which event of the
-    stream it was, counted from 0, the reason, and the event; its text if it could not be read."""
+    stream it was, counted from 0, the reason, and the event; of a record that could not be read
+    where it stood, the column and its value, the reason, and its text."""
 
     def __init__(self, path: str | Path) -> None:
         self.folder = OwnFolder(path)
@@ -41,6 +41,7 @@ class DeadLetterFiles:
         def write(file: IO[bytes]) -> None:
             for name, letters in dead.items():
                 stamps = name in said.timestamps
+                file.writelines(map(dead_letter, letters.bad))
                 file.write(text_bytes(_lines(name, letters, timestamps=stamps)))
 
         self.folder.put(numbered(said.batch_id, ".jsonl"), write)
@@ -57,17 +58,13 @@ def _lines(name: str, letters: DeadLetters, *, timestamps: bool) -> pa.Array:
         at=None,
         position=letters.number,
         line=letters.number,
-        source=np.zeros(len(letters), np.int32),
+        source=np.zeros(len(letters.kind), np.int32),
         payload=pa.Table.from_batches([letters.payload]),
     )
     reasons = pa.array(
-        [quoted(reason) for reason in letters.reasons(timestamps)], pa.large_string()
+        [quoted(reason) for reason in letters.reasons(timestamps)[len(letters.bad) :]],
+        pa.large_string(),
     )
     numbers = pa.array(letters.number).cast(pa.large_string())
-    texts = [
-        None if text is None else orjson.dumps(as_json(text.encode())).decode()
-        for text in letters.texts()
-    ]
-    read = pa.compute.utf8_rtrim(event_lines(events), "\n")
-    whole = pa.compute.coalesce(pa.array(texts, pa.large_string()), read.cast(pa.large_string()))
+    whole = pa.compute.utf8_rtrim(event_lines(events), "\n").cast(pa.large_string())
     return joined(['{"number":', numbers, ',"reason":', reasons, ',"event":', whole, "}\n"])
