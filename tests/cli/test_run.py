@@ -134,11 +134,13 @@ def test_late_events_are_counted_and_collected(folder: Path) -> None:
 def test_lines_that_are_no_events(folder: Path) -> None:
     log = folder / "bad.jsonl"
     log.write_text(lines(EVENTS[0]) + "{oops\n" + lines(EVENTS[1]))
-    ran = run(folder, "--input", log)
+    ran = run(folder, "--input", log, "--strict")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"{log}:2: ")
+    assert ran.err.startswith(f"{log}:2: malformed JSON")
     ran = run(folder, "--input", log, "--dead-letters", folder / "dead.jsonl", "--table")
     assert ran.code == 0
+    assert f"1 record could not be read: in {folder / 'dead.jsonl'}\n" in ran.err
+    assert f"driftline: {log}:2: malformed JSON" in ran.err
     assert len(read(ran.out)) == 2
     assert read((folder / "dead.jsonl").read_text())[0]["line"] == 2
 
@@ -400,17 +402,20 @@ def test_an_empty_log(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("qty", "abc", "'abc' in the column qty of trades is no INT"),
-        ("qty", "20.5", "'20.5' in the column qty of trades is no INT"),
-        ("ts", "yesterday", "'yesterday' in the column ts of trades is no TIMESTAMP"),
+        ("qty", "abc", "'abc' in the column qty is no INT"),
+        ("qty", "20.5", "'20.5' in the column qty is no INT"),
+        ("ts", "yesterday", "'yesterday' in the column ts is no TIMESTAMP"),
     ],
 )
 def test_values_that_do_not_fit_are_named(folder: Path, column: str, value: str, said: str) -> None:
     row = {"symbol": "A", "qty": "2", "ts": "2026-01-01T00:00:00Z", column: value}
     (folder / "in.csv").write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
-    ran = driftline("run", folder / "timed.sql", "-i", f"trades={folder / 'in.csv'}")
-    assert (ran.code, ran.out) == (2, "")
-    assert said in ran.err
+    given = ("run", folder / "timed.sql", "-i", f"trades={folder / 'in.csv'}")
+    ran = driftline(*given, "--strict")
+    assert (ran.code, ran.out, ran.err) == (2, "", f"{folder / 'in.csv'}:2: {said}\n")
+    ran = driftline(*given)
+    assert (ran.code, ran.out) == (0, '{"stream":"result","kind":"cti","t":null}\n')
+    assert f"driftline: {folder / 'in.csv'}:2: {said}\n" in ran.err
 
 
 def test_a_duration_without_a_unit_is_refused_where_time_is_a_timestamp(folder: Path) -> None:
@@ -470,9 +475,9 @@ def test_plain_records_in_json_that_are_hard_to_read(folder: Path) -> None:
     (folder / "s.jsonl").write_text(
         '{"k":"2024-01-01","t":1}\n\n{"k":\n{"K":5,"t":9}\n{"k":"late","t":3}\n'
     )
-    ran = run(folder, "-i", folder / "s.jsonl", "--table")
+    ran = run(folder, "-i", folder / "s.jsonl", "--table", "--strict")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"{folder}/s.jsonl:3: malformed JSON")
+    assert f"{folder}/s.jsonl:3: malformed JSON" in ran.err
     dead = folder / "dead.jsonl"
     ran = run(folder, "-i", folder / "s.jsonl", "--table", "--dead-letters", dead)
     assert [event["row"] for event in read(ran.out)] == [{"k": "2024-01-01"}, {"k": "5"}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from decimal import Decimal
@@ -15,21 +16,21 @@ import pytest
 import driftline as dl
 from driftline.cli.errors import Problem
 from driftline.cli.streams import Streamed, streamed
-from driftline.engine.source_parcels import CLOCK, KIND, TEXT, VS
+from driftline.engine.source_parcels import BAD, CLOCK, KIND, VS
 from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import CTI, INSERT
+from driftline.model.log.deadletters import from_text
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
 from driftline.spark.inputs import (
-    UNREADABLE,
     close,
     is_closing,
-    json_records,
-    log_batch,
+    log_table,
+    message_events,
     streamed_events,
 )
-from driftline.spark.sources import payload_name, raw_events, reading_of
+from driftline.spark.sources import UNREADABLE, payload_name, raw_events, reading_of
 from tests.cli.run import driftline
 
 pytestmark = pytest.mark.spark
@@ -73,7 +74,7 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
             "ts,more,Qty,symbol",
             '1,"x, ""y""\nz",3,A',
             "2,y,many,B",
-            "7,z,5,",
+            '7,z," 5 ",',
             '8,,6,"""a\n"',
         )
         (folder / "1.csv").write_text("\n".join(lines))
@@ -87,7 +88,9 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
         (folder / "1.jsonl").write_text("\n".join(map(json.dumps, rows)))
     else:
         symbols = ["A", None, '"a\n']
-        table = {"ts": [1, 7, 8], "qty": pa.array([3, 5, 6], pa.int64()), "symbol": symbols}
+        symbols.insert(1, "B")
+        numbers = pa.array([3, 1 << 40, 5, 6], pa.int64())
+        table = {"ts": [1, 2, 7, 8], "qty": numbers, "symbol": symbols}
         pq.write_table(pa.table(table), folder / "1.parquet")
     frame = streamed_events(spark, given(str(folder)), TRADES, control)
     reading = reading_of(frame, TRADES)
@@ -95,11 +98,17 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
     found = read(spark, frame, f"read_{form}", tmp_path / "checkpoint")
     good = [row for row in found if row[0] == INSERT]
     assert good == [(INSERT, 1, "A", 3, 1), (INSERT, 7, None, 5, 7), (INSERT, 8, '"a\n', 6, 8)]
-    bad = [row[2:4] for row in found if row[0] == UNREADABLE]
-    assert bad == ([] if form == "parquet" else [("B", None)])
-    if form != "parquet":  # what stood there is kept
-        texts = [row[TEXT] for row in spark.table(f"read_{form}").collect() if row[TEXT]]
-        assert texts == ["2,y,many,B" if form == "csv" else json.dumps(rows[1])]
+    assert len([row for row in found if row[0] == UNREADABLE]) == 1
+    (written,) = (row[BAD] for row in spark.table(f"read_{form}").collect() if row[BAD])
+    bad = from_text(written)
+    assert bad.source.removeprefix("file://") == str(folder / f"1.{form}")
+    assert bad.line == (4 if form == "csv" else 2)  # after a value with a line break
+    assert (bad.column or "").lower() == "qty"
+    assert bad.value == (str(1 << 40) if form == "parquet" else "many")
+    assert f"in the column {bad.column} is no INT" in bad.reason
+    expected = {"csv": "2,y,many,B", "jsonl": '{"ts": 2, "qty": "many", "symbol": "B"}'}
+    parquet = '{"symbol":"B","qty":1099511627776,"ts":2}'
+    assert bad.text.decode() == expected.get(form, parquet)
 
     assert not is_closing(control)
     close(control)
@@ -110,13 +119,18 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
 
 def test_messages_are_json_of_the_streams_columns(spark: Any) -> None:
     values = [b'{"symbol":"A","qty":3,"ts":1,"more":{}}', b'{"symbol":"B","qty":"x"}', b"?", None]
-    messages = spark.createDataFrame([(value,) for value in values], "value BINARY")
-    rows = [tuple(row) for row in json_records(messages, TRADES).collect()]
-    assert rows[0] == ("A", 3, 1, None)
-    assert rows[1][:3] == ("B", None, None)
-    assert rows[1][3] == values[1].decode()  # type: ignore[union-attr]
-    assert rows[2] == (None, None, None, "?")
-    assert rows[3] == (None, None, None, None)
+    places = [(value, "kafka://h/t/0", 40 + at) for at, value in enumerate(values)]
+    messages = spark.createDataFrame(places, "value BINARY, source STRING, line BIGINT").coalesce(1)
+    rows = message_events(messages, TRADES, given("kafka://h:1/t")).collect()
+    assert tuple(rows[0])[3:] == ("A", 3, 1)
+    bad = [from_text(row[BAD]) for row in rows[1:]]
+    assert [(each.source, each.line) for each in bad] == [
+        ("kafka://h/t/0", n) for n in (41, 42, 43)
+    ]
+    assert bad[0].reason == "'x' in the column qty is no INT"
+    assert bad[0].text == values[1]
+    assert bad[1].reason.startswith("malformed JSON")
+    assert bad[2].reason == "a record is a JSON object, but this is not"
 
 
 def test_without_the_connector_kafka_is_refused(spark: Any, tmp_path: Path) -> None:
@@ -163,6 +177,10 @@ def test_what_is_followed_has_a_clock_if_it_needs_one(
     assert rows[INFINITY] == NO_CLOCK
 
 
+def log_batch(lines: bytes, source: Source, stream: str) -> pa.Table:
+    return log_table(io.BytesIO(lines), source, stream)
+
+
 LOG = """\
 {"stream":"trades","kind":"insert","vs":1,"ve":null,"row":{"symbol":"A","qty":3}}
 {"stream":"names","kind":"insert","vs":1,"ve":null,"row":{"symbol":"A","name":"Alpha"}}
@@ -173,6 +191,7 @@ what?
 
 def test_lines_of_a_log() -> None:
     found = log_batch(LOG.encode(), TRADES, "Trades")
+    assert found.column_names[:2] == [KIND, VS]
     assert found[KIND].to_pylist() == [INSERT, CTI, UNREADABLE]
     assert found[VS].to_pylist()[:2] == [1, 4]
     assert found[payload_name(0)].to_pylist()[0] == "A"
@@ -180,7 +199,8 @@ def test_lines_of_a_log() -> None:
     assert log_batch(b'{"stream":"trades","kind":"cti","t":4}', TRADES, "trades").num_rows == 1
     assert log_batch(b"", TRADES, "trades").num_rows == 0
     assert log_batch(b"", TRADES, "trades").schema == found.schema
-    assert found[TEXT].to_pylist() == [None, None, "what?"]
+    (bad,) = (from_text(each) for each in found[BAD].drop_null().to_pylist())
+    assert (bad.line, bad.text) == (3, b"what?")
 
 
 def test_the_values_of_a_log_that_json_does_not_have() -> None:

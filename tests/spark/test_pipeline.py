@@ -212,25 +212,55 @@ def test_a_table_that_does_not_change(spark: Any, tmp_path: Path) -> None:
     assert [(row["name"], row["qty"]) for row in last] == [("Alpha", 15), ("Beta", 5)]
 
 
-def test_a_row_of_a_table_that_has_no_time_is_refused(spark: Any, tmp_path: Path) -> None:
+def test_a_row_of_a_table_that_cannot_be_read_is_a_dead_letter(spark: Any, tmp_path: Path) -> None:
     frame = streamed(spark, tmp_path / "trades", ROWS[:1])
     names = spark.createDataFrame(
-        [("A", "Alpha", 1), ("B", "Beta", None)], "symbol STRING, name STRING, since BIGINT"
+        [("A", "Alpha", "1"), ("B", "Beta", None), ("C", "Gamma", "soon")],
+        "symbol STRING, name STRING, since STRING",
     )
     columns = {"symbol": "STRING", "name": "STRING", "since": "BIGINT"}
     query = TRADES.join(dl.stream("names", columns, time="since"), on="symbol")
     asked = dl.on_spark(query, {"trades": frame, "names": names}, shards=2)
-    with pytest.raises(PlanError, match="a row of the table names has no time"):
-        said_by(asked, tmp_path)
+    said = said_by(asked, tmp_path)
+    assert sorted(letters_of(said, "names")) == [
+        (None, "it has no time: since is null"),
+        ("soon", "'soon' in the column since is no BIGINT"),
+    ]
+    assert {row["name"] for row in table(said, query, "result")} == {"Alpha"}
+    strict = dl.on_spark(query, {"trades": frame, "names": names}, shards=2, strict=True)
+    with pytest.raises(Exception, match="BadInput: <names>:0: "):
+        said_by(strict, tmp_path / "strict")
+
+
+def letters_of(said: list[SparkSaid], name: str) -> list[tuple[str | None, str]]:
+    found = [bad for each in said if name in each.dead for bad in each.dead[name].bad]
+    return [(bad.value, bad.reason) for bad in found]
 
 
 def test_a_row_without_a_time_is_a_dead_letter(spark: Any, tmp_path: Path) -> None:
     frame = streamed(spark, tmp_path / "trades", [[("A", 3, 1), ("B", 5, None)], [("A", 1, 4)]])
     query = TRADES.agg("sum(qty) AS qty")
     said = said_by(dl.on_spark(query, {"trades": frame}, shards=2), tmp_path)
-    (letters,) = [each.dead["trades"] for each in said if each.dead]
-    assert letters.reasons() == ["it has no time"]
+    assert letters_of(said, "trades") == [(None, "it has no time: ts is null")]
     assert [row["qty"] for row in table(said, query, "result")] == [3, 4]
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_rows_that_cannot_be_read_are_dead_letters(
+    spark: Any, tmp_path: Path, native: bool
+) -> None:
+    frame = streamed(spark, tmp_path / "trades", ROWS[:1]).selectExpr(
+        "symbol", "ts", "CASE symbol WHEN 'B' THEN 'many' ELSE concat(' ', qty, ' ') END AS qty"
+    )
+    query = QUERIES["native" if native else "total"]
+    said = said_by(dl.on_spark(query, {"trades": frame}, shards=2), tmp_path)
+    assert letters_of(said, "trades") == [("many", "'many' in the column qty is no INT")]
+    rows = [{"symbol": s, "qty": "many" if s == "B" else f" {q} ", "ts": t} for s, q, t in ROWS[0]]
+    local = query.run(trades=rows, keep_open=True)
+    assert table(said, query, "result") == sorted(local.history().to_pylist(), key=repr)
+    assert local.dead_letters == {"trades": 1}
+    (bad,) = said[0].dead["trades"].bad
+    assert bad.text == b'{"symbol":"B","qty":"many","ts":2}'
 
 
 def test_another_plan_on_a_checkpoint_is_refused(spark: Any, tmp_path: Path) -> None:

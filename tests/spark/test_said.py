@@ -11,7 +11,8 @@ import pytest
 
 import driftline as dl
 from driftline.engine.batch import Batch, empty
-from driftline.engine.source_parcels import VS, without_time
+from driftline.engine.dead_letters import unreadable
+from driftline.model.log.bad import BadEvent
 from driftline.spark import said as module
 from driftline.spark.query import SparkSaid
 from driftline.spark.said import Kept
@@ -25,8 +26,8 @@ def _said(number: int, *, dead: bool = False) -> SparkSaid:
     rows = pa.record_batch({"k": [number], "t": [number]}, schema=QUERY.plan.schema.arrow)
     one = np.ones(1, np.int64)
     batch = Batch(one * number, one * (number + 1), one, rows, cti=number)
-    events = pa.record_batch({VS: pa.array([None], pa.int64())})
-    _, letters = without_time(events, rows)
+    bad = BadEvent("s.csv", 2, "it has no time: t is null", b"1,", "t")
+    letters = unreadable(rows.schema, [bad])
     return SparkSaid(number, {"result": batch}, {"s": letters} if dead else {})
 
 

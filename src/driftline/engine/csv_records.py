@@ -52,9 +52,11 @@ class CsvFile:
         self.text = Text(what, BLOCK_BYTES)
         self.name = name or self.text.name
         self.line = 1  # the next one to be read
+        self._is_unclosed = False  # a quote in the block that comes next
         self._blocks = self._whole_records()
         self._rest = b""
         self.names = self._header()
+        self._is_unclosed = False
         self.columns = self._wanted()
 
     def _header(self) -> list[str]:
@@ -119,23 +121,38 @@ class CsvFile:
             if cut:
                 yield whole[:cut]
             rest = [whole[cut:]]
-        if rest and (last := b"".join(rest)):
-            yield last
+        last = b"".join(rest)
+        while last:
+            starts, _, _, _, is_open = records_of(np.frombuffer(last, np.uint8))
+            cut = int(starts[-1]) if is_open else len(last)
+            if cut:
+                yield last[:cut]
+            last = last[cut:]
+            if last:  # a line alone is lost with its quote, and not all that follows
+                end = last.find(b"\n") + 1 or len(last)
+                self._is_unclosed = True
+                yield last[:end]
+                last = last[end:]
 
     def part(self, block: bytes) -> Records:
         """The records of a block."""
         first = self.line
         self.line += block.count(b"\n")
+        if self._is_unclosed:
+            self._is_unclosed = False
+            misfit = Misfit(None, None, "a quote is opened in it and never closed")
+            lost = misfit.at(self.name, first, block.rstrip(b"\r\n"))
+            nothing = self._parsed(b"")
+            return Records(nothing, self.name, np.empty(0, np.int64), lambda _: b"", [lost])
         table = self._parsed(block)
         count = self.line - first + (not block.endswith(b"\n"))
         if table is not None and table.num_rows == count:  # a record a line
             return Records(table, self.name, np.arange(first, first + count), _Lines(block))
-        scanned = records_of(np.frombuffer(block, np.uint8))
-        starts, ends, lines, _, _ = scanned
+        starts, ends, lines, fields, _ = records_of(np.frombuffer(block, np.uint8))
         bad: Misfits = {}
         there = ends > starts
         if table is None or table.num_rows != there.sum():
-            there, bad = self._judged(block, *scanned)
+            there, bad = self._judged(block, starts, ends, fields)
             table = self._parsed(_only(block, starts, there), whole=True)
         if table is None or table.num_rows != there.sum():
             raise PlanError(f"{self.name}: from line {first} on it cannot be read as CSV")
@@ -152,7 +169,7 @@ class CsvFile:
         return Records(table, self.name, lines, lambda row: text(int(places[row])), letters)
 
     def _judged(
-        self, block: bytes, starts: Int64s, ends: Int64s, _: Int64s, fields: Int64s, is_open: bool
+        self, block: bytes, starts: Int64s, ends: Int64s, fields: Int64s
     ) -> tuple[NDArray[np.bool_], Misfits]:
         """Which records can be read, and what is wrong with the others; empty lines are none."""
         wanted = len(self.names)
@@ -167,9 +184,6 @@ class CsvFile:
                 bad[place] = Misfit(None, None, reason)
         for place in not_utf8(block, starts, ends):
             bad.setdefault(place, self._not_utf8(block[starts[place] : ends[place]]))
-        if is_open:
-            reason = "a quote is opened in it and never closed"
-            bad[len(starts) - 1] = Misfit(None, None, reason)
         there[list(bad)] = False
         return there, bad
 

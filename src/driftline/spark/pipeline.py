@@ -91,7 +91,7 @@ def pipeline(
     if not moving:
         raise PlanError("none of the DataFrames is a stream: make one with spark.readStream")
     still = [packed[name] for name, frame in frames.items() if not frame.isStreaming]
-    tables = _tables(still, place) if still else None
+    tables = _tables(still, place, made.levels[0].level) if still else None
     if silent := ticking(frames, sources, options.block):
         moving.append(ticks(moving[0].sparkSession, silent, made.levels, heard))
     flow = reduce(lambda one, other: one.union(other), moving)
@@ -220,17 +220,13 @@ def _columns(targets: Sequence[Target]) -> frozenset[int] | None:
     return frozenset(wanted)
 
 
-def _tables(packed: Sequence[DataFrame], place: str) -> str:
-    """Write down the parcels of tables that do not change, and that are closed therefore."""
+def _tables(packed: Sequence[DataFrame], place: str, first: int) -> str:
+    """Write down the parcels of tables that do not change, and that are closed therefore; the first
+    stage reports the rows that could not be read."""
     if not are_written(Place(place)):
         rows = (row for frame in packed for row in frame.drop("label").collect())
         parcels = [replace(parcel, cti=INFINITY) for parcel in from_rows(rows)]
-        for dead in (parcel for parcel in parcels if parcel.level == OUTPUT):
-            raise PlanError(
-                f"a row of the table {dead.port.removeprefix(DEAD)} has no time, or is of a kind "
-                "that is not known: leave it out"
-            )
-        write_tables(Place(place), parcels)
+        write_tables(Place(place), parcels, first)
     return place
 
 

@@ -23,6 +23,7 @@ from driftline.engine.holding import Heartbeat
 from driftline.engine.local import Options, sources_of
 from driftline.engine.parcels import unpacked_batch
 from driftline.model.log.apart import Used, need_apart
+from driftline.model.log.bad import BadInput
 from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING
 from driftline.plan.durations import ticks
@@ -86,6 +87,7 @@ def on_spark(
     final: bool = False,
     shards: int | None = None,
     heartbeat: Heartbeat = "source",
+    strict: bool = False,
 ) -> SparkQuery:
     """A query on Spark, over a streaming DataFrame for each stream that it reads.
 
@@ -95,7 +97,8 @@ def on_spark(
 
     `emit`, `block`, `remember`, `heartbeat`: as `Query.run` takes them (but not "memory", and a row
     cannot wait for streams that another stage reads). `final`: say every row once, when it can
-    not change any more. `shards`: how many; as many as Spark has cores if not said.
+    not change any more. `shards`: how many; as many as Spark has cores if not said. `strict`: the
+    first dead letter ends the query, instead of going to the sink.
 
     >>> import driftline as dl                                                   # doctest: +SKIP
     >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "TIMESTAMP"},
@@ -123,7 +126,7 @@ def on_spark(
     options = Options(
         Level(emit), ticks(block, stamps), ticks(remember, stamps), heartbeat=heartbeat
     )
-    made = SparkQuery(plans, frames, options, shards)
+    made = SparkQuery(plans, frames, options, shards, strict=strict)
     if final:
         plain, tables = [], []
         for name, source in sources_of(plans.values()).items():
@@ -146,6 +149,8 @@ class SparkQuery:
         frames: Mapping[str, DataFrame],
         options: Options | None = None,
         shards: int | None = None,
+        *,
+        strict: bool = False,
     ) -> None:
         if not frames or not isinstance(frames, Mapping):
             raise PlanError("a query on Spark needs a DataFrame for every stream it reads, by name")
@@ -155,7 +160,7 @@ class SparkQuery:
         if shards is not None and shards < 1:
             raise PlanError(f"a query needs at least one shard, not {shards}")
         self.plans, self.frames = dict(plans), dict(frames)
-        self.options = options or Options()
+        self.options, self.strict = options or Options(), strict
         self.spark = next(iter(frames.values())).sparkSession
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
 
@@ -230,6 +235,8 @@ class SparkQuery:
 
         def each(frame: DataFrame, batch_id: int) -> None:
             said = self._said(frame, batch_id, shards)
+            for source, letters in said.dead.items() if self.strict else ():
+                raise BadInput(letters.first(source, source in said.timestamps))
             sink(replace(said, time=began_at(kept, batch_id), run=run_id(kept)))
             kept.report(said.heads)
             heard.take(said.heads)

@@ -39,7 +39,8 @@ def stepped(
         number = mine[0].shard
         log = StateLog(stage, number, store, _kept)
         if tables is not None and log.head.version == 0:
-            mine += read_tables(Place(tables), stage.level, number)
+            for parcel in read_tables(Place(tables), stage.level, number):
+                (passing if parcel.level == OUTPUT else mine).append(parcel)
         answer = log.step(mine)
         passing += answer.parcels
         passing += _reports(answer, number, stage.level, log.head.to_bytes())

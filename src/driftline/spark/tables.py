@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from driftline.engine.parcels import Parcel
+from driftline.engine.parcels import OUTPUT, Parcel
 from driftline.engine.state_log import parcels_from_bytes, parcels_to_bytes
 from driftline.spark.places import Place
 
@@ -18,10 +18,13 @@ FOLDER = "tables"
 COMPLETE = "complete"
 
 
-def write_tables(place: Place, parcels: Sequence[Parcel]) -> None:
+def write_tables(place: Place, parcels: Sequence[Parcel], first: int) -> None:
+    """Write what each shard takes in; what leaves the query at once goes to one of the `first`
+    level."""
     by_shard: dict[tuple[int, int], list[Parcel]] = {}
     for parcel in parcels:
-        by_shard.setdefault((parcel.level, parcel.shard), []).append(parcel)
+        level = first if parcel.level == OUTPUT else parcel.level
+        by_shard.setdefault((level, parcel.shard), []).append(parcel)
     for (level, shard), own in by_shard.items():
         place.write(f"{FOLDER}/{level}-{shard}.arrow", parcels_to_bytes(own))
     place.write(f"{FOLDER}/{COMPLETE}", b"")

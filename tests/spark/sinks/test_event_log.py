@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from driftline.engine.dead_letters import UNREADABLE, DeadLetters
+from driftline.engine.dead_letters import TOO_LATE, DeadLetters, unreadable
 from driftline.model.columns import INSERT
 from driftline.model.history import canonical_history
+from driftline.model.log.bad import BadEvent
 from driftline.model.log.reader import read_log
 from driftline.plan.errors import PlanError
 from driftline.spark.letters import letters_from_bytes, letters_to_bytes
@@ -103,28 +104,34 @@ def test_dead_letters_are_kept(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_read_is_kept_as_it_was(tmp_path: Path) -> None:
-    texts = ['{"symbol":1,\n"x":1.10}', "{oops", None]
-    three = pa.RecordBatch.from_pydict({"symbol": ["A", "B", "C"], "qty": [1, 2, 3]})
-    zeros, count = np.zeros(3, np.int64), len(texts)
-    letters = DeadLetters(
-        np.arange(count),
-        np.full(count, INSERT, np.int8),
-        zeros,
-        zeros,
-        zeros,
-        three,
-        np.full(count, UNREADABLE, np.int8),
-        np.zeros((3, count), np.int64),
-        pa.array(texts),
-    )
-    assert letters.with_more([letters]).texts() == sorted(texts * 2, key=texts.index)
-    again = letters_from_bytes(letters_to_bytes(letters), three.schema)
+    bad = [
+        BadEvent(
+            "in/a.jsonl",
+            3,
+            "'x' in the column qty is no INT",
+            b'{"qty":"x",\n"y":1.10}',
+            "qty",
+            "x",
+        ),
+        BadEvent("in/a.jsonl", 4, "malformed JSON", b"{oops"),
+    ]
+    schema = pa.schema([("symbol", pa.string()), ("qty", pa.int64())])
+    one = pa.RecordBatch.from_pydict({"symbol": ["C"], "qty": [3]}, schema=schema)
+    zero, kind = np.zeros(1, np.int64), np.full(1, INSERT, np.int8)
+    late = np.full(1, TOO_LATE, np.int8)
+    events = DeadLetters(zero, kind, zero, zero + 5, zero, one, late, np.zeros((3, 1), np.int64))
+    letters = unreadable(schema, bad[:1]).with_more([events, unreadable(schema, bad[1:])])
+    assert len(letters) == 3
+    again = letters_from_bytes(letters_to_bytes(letters), schema)
+    assert again.bad == tuple(bad)
+    assert again.to_events() == letters.to_events()
     DeadLetterFiles(tmp_path)(SparkSaid(0, {}, {"trades": again}, run="one"))
     lines = (tmp_path / "000000000.jsonl").read_text().splitlines()
-    assert [line.split('"event":')[1][:-1] for line in lines[:2]] == [
-        '{"symbol":1, "x":1.10}',
-        '"{oops"',
-    ]
+    assert lines[0] == (
+        '{"source":"in/a.jsonl","line":3,"column":"qty","value":"x","reason":'
+        '"\'x\' is no INT","event":{"qty":"x", "y":1.10}}'
+    )
+    assert json.loads(lines[1])["event"] == "{oops"
     assert json.loads(lines[2])["event"]["row"] == {"symbol": "C", "qty": 3}
 
 
