@@ -101,7 +101,7 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
     assert len([row for row in found if row[0] == UNREADABLE]) == 1
     (written,) = (row[BAD] for row in spark.table(f"read_{form}").collect() if row[BAD])
     bad = from_text(written)
-    assert bad.source.removeprefix("file://") == str(folder / f"1.{form}")
+    assert bad.source == str(folder / f"1.{form}")
     assert bad.line == (4 if form == "csv" else 2)  # after a value with a line break
     assert (bad.column or "").lower() == "qty"
     assert bad.value == (str(1 << 40) if form == "parquet" else "many")

@@ -209,7 +209,8 @@ def _records(spark: SparkSession, given: Streamed, source: Source) -> DataFrame:
     reader = spark.readStream.options(**_file_options(given)).format(given.form)
     frame = reader.schema(_schema(spark, given, source)).load(given.place)
     row = f.col("_metadata.row_index") + 1 if given.form == "parquet" else f.lit(0)
-    return frame.select("*", f.col("_metadata.file_path").alias(FILE), row.alias(ROW))
+    path = f.regexp_replace("_metadata.file_path", "^file:(//)?", "")
+    return frame.select("*", path.alias(FILE), row.alias(ROW))
 
 
 def _file_options(given: Streamed) -> dict[str, str]:

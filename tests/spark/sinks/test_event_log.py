@@ -108,7 +108,7 @@ def test_what_could_not_be_read_is_kept_as_it_was(tmp_path: Path) -> None:
         BadEvent(
             "in/a.jsonl",
             3,
-            "'x' in the column qty is no INT",
+            "'x' is no INT",
             b'{"qty":"x",\n"y":1.10}',
             "qty",
             "x",
