@@ -104,3 +104,81 @@ def test_the_file_is_one_of_its_own(tmp_path: Path) -> None:
         ran = driftline("run", tmp_path / "q.sql", *files)
         assert (ran.code, ran.err) == (2, f"driftline: --dead-letters{complaint}\n")
     assert log.read_text() == text
+
+
+BAD_FILES = {
+    "csv": (
+        b't,x,k\n1, 7 ,"a\nb"\n2,one,c\n3,3\n4,4,d,e\n,5,f\n6,6,\xff\n7,3000000000,g\n8,8,h\n',
+        [
+            (4, "x", "one", "'one' in the column x is no INT"),
+            (5, None, None, "it has 2 fields, but the first line names 3"),
+            (6, None, None, "it has 4 fields, but the first line names 3"),
+            (7, "t", None, "it has no time: t is null"),
+            (8, "k", "\ufffd", "'\ufffd' in the column k is not UTF-8"),
+            (9, "x", "3000000000", "'3000000000' in the column x is no INT"),
+        ],
+    ),
+    "jsonl": (
+        b'{"t":1,"x":" 7 ","k":"a"}\n\n{"t":2,"x":"one"}\n{"t":3,"x":[1]}\n{"x":5}\n'
+        b'{"t":6,"k":"\xff"}\n'
+        b'{"t":7,"x":3000000000}\n{oops\n{"t":8,"x":8,"k":"h"}\n',
+        [
+            (3, "x", "one", "'one' in the column x is no INT"),
+            (4, "x", "[1]", "'[1]' in the column x is no INT"),
+            (5, "t", None, "it has no time: t is null"),
+            (6, None, None, "malformed JSON"),
+            (7, "x", "3000000000", "'3000000000' in the column x is no INT"),
+            (8, None, None, "malformed JSON"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", BAD_FILES)
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("runner", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_a_run_goes_on_without_what_cannot_be_read(
+    tmp_path: Path, form: str, folder: bool, runner: str
+) -> None:
+    text, expected = BAD_FILES[form]
+    (tmp_path / "q.sql").write_text(
+        "CREATE STREAM s (k STRING, x INT, t INT) WITH (time = 't'); SELECT x FROM s"
+    )
+    path = tmp_path / "in" / f"s.{form}"
+    path.parent.mkdir()
+    path.write_bytes(text)
+    dead = tmp_path / "dead.jsonl"
+    command = ("run", tmp_path / "q.sql", "-i", f"s={path.parent if folder else path}")
+    options = ("--runner", runner, "--table")
+    ran = driftline(*command, *options, "--dead-letters", dead)
+    assert ran.code == 0, ran.err
+    assert [json.loads(line)["row"]["x"] for line in ran.out.splitlines()] == [7, 8]
+    found = [json.loads(line) for line in dead.read_text().splitlines()]
+    assert {letter["source"] for letter in found} == {str(path)}
+    for letter, (line, column, value, reason) in zip(found, expected, strict=True):
+        assert (letter["line"], letter.get("column"), letter.get("value")) == (line, column, value)
+        assert letter["reason"].startswith(reason)
+        assert letter["event"]
+    said = [line for line in ran.err.splitlines() if line.startswith("driftline:")]
+    assert said[0] == f"driftline: 6 records could not be read: in {dead}"
+    assert [line.startswith(f"driftline: {path}:") for line in said[1:4]] == [True] * 3
+    assert said[4:] == ["driftline: and 3 more"]
+
+    if runner == "spark" and not folder:
+        return  # it is read before a runner has it
+    ran = driftline(*command, *options, "--strict")
+    assert ran.code == 2
+    assert ran.err.startswith(f"{path}:{expected[0][0]}: {expected[0][3]}")
+
+
+def test_a_file_without_a_header_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "q.sql").write_text(
+        "CREATE STREAM s (x INT, t INT) WITH (time = 't'); SELECT x FROM s"
+    )
+    (tmp_path / "s.csv").write_text("1,2\n")
+    ran = driftline("run", tmp_path / "q.sql", "-i", tmp_path / "s.csv")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        f"driftline: {tmp_path / 's.csv'}: its first line names no column x of s, but 1, 2: the "
+        "first line of CSV must name the columns\n"
+    )
