@@ -46,6 +46,7 @@ from driftline.plan.expressions import AggregateCall, Call, Column, Expression
 from driftline.plan.lifetimes import is_loose
 from driftline.plan.naming import parse_ordered
 from driftline.plan.resolver import parse_expression, resolve
+from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 from driftline.plan.timing import timing
 from driftline.plan.types import (
     BOOLEAN,
@@ -406,6 +407,7 @@ class Query:
         keep_open: bool = False,
         heartbeat: Literal["source", "operator", "memory", "query"] = "source",
         strict: bool = False,
+        max_expansion: int | str = DEFAULT_EXPANSION,
         **more: Any,
     ) -> Iterator[Said]:
         """Run the query in this process, and give what it says after every batch of input."""
@@ -435,6 +437,7 @@ class Query:
             keep_open,
             heartbeat,
             strict=strict,
+            max_expansion=size_of(max_expansion),
         )
         for output in local.run(self.plan, {**(inputs or {}), **more}, options):
             yield Said(output.batch, output.dead, output.counters)
@@ -448,7 +451,8 @@ class Query:
         `keep_open` (do not close the streams at their end), `heartbeat` (whose heartbeats a row
         waits for while it waits: those of its own source, of all that meet in the first operator,
         that with an eye on memory, or of all sources of the query), `strict` (the first dead
-        letter raises `BadInput`, instead of being counted in `Result.dead_letters`).
+        letter raises `BadInput`, instead of being counted in `Result.dead_letters`),
+        `max_expansion` (how many bytes a batch may become where rows are made of rows: "8GB").
         """
         result = Result(self.schema, is_loose(self.plan))
         for said in self.changes(inputs, **options):

@@ -204,6 +204,14 @@ def run_command(
         int | None,
         typer.Option(metavar="N", min=1, help="How many events are taken in at once."),
     ] = None,
+    max_expansion: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="How many bytes a batch may become in windows, joins, lists and texts: 8GB, inf.",
+            show_default="2GB",
+        ),
+    ] = None,
     table: Annotated[
         bool,
         typer.Option(
@@ -282,7 +290,7 @@ def run_command(
     options = RunOptions(batch, keep_open, checkpoint, close, master, follow, _settings(conf or []))
     wishes = Wishes(
         inputs, output, None if emit is None else emit.value, block, remember, table, dead_letters,
-        explain_time, time_chart, strict, options,
+        explain_time, time_chart, strict, options, max_expansion,
     )  # fmt: skip
     run(script, runner.value, wishes)
 

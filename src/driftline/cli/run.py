@@ -48,6 +48,7 @@ class Wishes:
     time_chart: str | None = None
     strict: bool = False
     options: RunOptions = field(default_factory=RunOptions)
+    max_expansion: str | None = None
 
 
 def run(path: str, runner_name: str, wishes: Wishes) -> None:
@@ -139,7 +140,8 @@ def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions)
         raise Problem("--follow needs an input that goes on: a directory, kafka:// or rate://")
     if options.follow and len({query.consistency for query in queries}) > 1:
         raise Problem(
-            "--follow: the queries have different settings (emit, block, remember): run them apart"
+            "--follow: the queries have different settings (emit, block, remember, max_expansion): "
+            "run them apart"
         )
 
 
@@ -177,7 +179,12 @@ def _is_shown(wishes: Wishes) -> bool:
 
 def _consistency(output: Output, wishes: Wishes) -> Consistency:
     """The command line goes before SET, and SET before the defaults."""
-    given = {"emit": wishes.emit, "block": wishes.block, "remember": wishes.remember}
+    given = {
+        "emit": wishes.emit,
+        "block": wishes.block,
+        "remember": wishes.remember,
+        "max_expansion": wishes.max_expansion,
+    }
     said = {name: value for name, value in given.items() if value is not None}
     chosen = Consistency(**{**output.settings, **said})
     _check(chosen, output)
@@ -187,12 +194,17 @@ def _consistency(output: Output, wishes: Wishes) -> Consistency:
 def _check(consistency: Consistency, output: Output) -> None:
     from driftline.plan.durations import ticks
     from driftline.plan.errors import PlanError
+    from driftline.plan.sizes import size_of
 
     for name, value in (("block", consistency.block), ("remember", consistency.remember)):
         try:
             ticks(value, output.plan.timestamps)
         except PlanError as error:
             raise Problem(f"{name}: {error}") from None
+    try:
+        size_of(consistency.max_expansion)
+    except PlanError as error:
+        raise Problem(str(error)) from None
 
 
 def _sources(script: Script) -> dict[str, Source]:

@@ -29,15 +29,17 @@ SPARK = "driftline.spark.runner"
 """The module whose function `run_queries` is the Spark runner."""
 
 DEFAULT_EMIT, DEFAULT_BLOCK, DEFAULT_REMEMBER = "ordered", "0", "inf"
+DEFAULT_EXPANSION = "2GB"
 
 
 @dataclass(frozen=True)
 class Consistency:
-    """How a query is run: emit level, block and remember, as they were written."""
+    """How a query is run: emit level, block, remember and max_expansion, as they were written."""
 
     emit: str = DEFAULT_EMIT
     block: str = DEFAULT_BLOCK
     remember: str = DEFAULT_REMEMBER
+    max_expansion: str = DEFAULT_EXPANSION
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ def engine_options(
     from driftline.engine.local import DEFAULT_BATCH, Options
     from driftline.model.reference.latency import Level
     from driftline.plan.durations import ticks
+    from driftline.plan.sizes import size_of
 
     stamps = all(plan.timestamps for plan in plans.values())
     return Options(
@@ -165,6 +168,7 @@ def engine_options(
         options.batch or DEFAULT_BATCH,
         keep_open=options.keep_open,
         curious=True,
+        max_expansion=size_of(consistency.max_expansion),
     )
 
 

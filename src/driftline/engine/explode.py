@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.batch import Batch, empty
+from driftline.engine.expressions import expansion
 from driftline.engine.operator import Operator
 from driftline.engine.select import with_own_high
 from driftline.model.arrays import list_lengths
@@ -27,6 +28,8 @@ class Explode(Operator):
     """`column` names the list or map of a row, which the answer has no more; the columns of the
     item come after the others: its place from 0, if that is wanted, and its value, or its key and
     its value."""
+
+    expands = True
 
     def __init__(
         self, schema: pa.Schema, column: str, *, outer: bool = False, position: bool = False
@@ -55,9 +58,15 @@ class Explode(Operator):
         lengths = list_lengths(lists)
         none = lengths == 0
         count = np.where(none, 1, lengths) if self.outer else lengths
+        made, kept = expansion.total(count), batch.payload.select(self.kept)
+        expansion.check(
+            f"explode makes {made:,} rows of {len(batch):,}",
+            made * (expansion.row_bytes(kept) + 8),
+            "drop columns before it, or make the lists shorter",
+        )
         rows = np.repeat(np.arange(len(batch)), count)
         place = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-        columns = list(batch.payload.select(self.kept).take(pa.array(rows)).columns)
+        columns = list(kept.take(pa.array(rows)).columns)
         columns += self._items(lists, lengths, rows, place, none[rows])
         output = Batch(
             batch.vs[rows],

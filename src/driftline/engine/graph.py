@@ -19,12 +19,19 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
 
-from driftline.engine.batch import Batch
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.batch import Batch, has_removals, latest_start
+from driftline.engine.expressions.expansion import TooLarge, check, full_column, limited, row_bytes
 from driftline.engine.operator import Arrays, Operator
+from driftline.model.time import BEGINNING
+from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 Scheduler = Literal["drain", "round-robin"]
 
@@ -59,6 +66,8 @@ class Graph:
         self.sinks: list[tuple[Step, Callable[[Batch], None]]] = []
         self.scheduler = scheduler
         self.threads = False
+        self.max_expansion = size_of(DEFAULT_EXPANSION)
+        self.emitted = -1  # bytes put out since a batch was split, if one was
 
     def add(self, name: str, operator: Operator) -> Step:
         step = Step(f"{len(self.steps)} {name}", operator)
@@ -78,6 +87,16 @@ class Graph:
 
     def push(self, source: str, batch: Batch) -> None:
         """Let a batch in at a source, and run until nothing is left to do."""
+        self.emitted = -1
+        try:
+            with limited(self.max_expansion):
+                self._push(source, batch)
+        except Exception:
+            for step in self.steps:
+                step.queue.clear()
+            raise
+
+    def _push(self, source: str, batch: Batch) -> None:
         for step, port in self.sources.get(source, ()):
             step.queue.append((port, batch))
         if self.scheduler == "round-robin":
@@ -90,9 +109,25 @@ class Graph:
     def _work(self, step: Step) -> Batch | None:
         """Take one batch from a step's queue; returns what comes out, if there is something."""
         port, batch = step.queue.popleft()
-        output = step.operator.receive(port, batch)
+        try:
+            output = step.operator.receive(port, batch)
+        except TooLarge:
+            if not step.operator.expands or len(batch) == 1 or has_removals(batch.weight):
+                raise
+            step.queue.extendleft((port, half) for half in reversed(_halves(batch)))
+            self.emitted = max(self.emitted, 0)
+            return None
+        except pa.ArrowCapacityError:
+            raise full_column(step.name.partition(" ")[2]) from None
         if output.is_empty:
             return None
+        if self.emitted >= 0 and any(step is last for last, _ in self.sinks):
+            self.emitted += int(len(output) * row_bytes(output.payload))
+            check(
+                "the answer to one batch is too large",
+                self.emitted,
+                "take smaller batches (--batch)",
+            )
         for last, sink in self.sinks:
             if step is last:
                 sink(output)
@@ -115,7 +150,9 @@ class Graph:
         it that have no other input, and the longest of them in threads."""
         while waiting := [step for step in self.steps if step.queue]:
             ready = [step for step in waiting if not any(each.leads_to(step) for each in waiting)]
-            futures = [_pool().submit(self._work_off, step) for step in ready[1:]]
+            futures = [
+                _pool().submit(copy_context().run, self._work_off, step) for step in ready[1:]
+            ]
             try:
                 brought = [self._work_off(ready[0])]
             finally:
@@ -162,6 +199,14 @@ class Graph:
             raise ValueError("the state is that of another plan")
         for step in self.steps:
             step.operator.restore(states[step.name])
+
+
+def _halves(batch: Batch) -> tuple[Batch, Batch]:
+    """A batch of additions as two, one after the other."""
+    middle = len(batch) // 2
+    first = replace(batch.take(np.arange(middle)), cti=BEGINNING)
+    second = replace(batch.take(np.arange(middle, len(batch))), cti=batch.cti, high=batch.high)
+    return replace(first, high=latest_start(first.vs, first.weight)), second
 
 
 @cache

@@ -34,6 +34,7 @@ from driftline.model.reference.latency import Level
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Node, Source
+from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 DEFAULT_BATCH = 50_000
 
@@ -45,7 +46,8 @@ ENOUGH = 1_000_000
 class Options:
     """How a query is run: see `Query.run`. Durations are in ticks. `curious`: what is guessed of
     the time of streams is wanted, although nobody waits for it (see `SourceTime.learned`).
-    `strict`: the first dead letter raises `BadInput`."""
+    `strict`: the first dead letter raises `BadInput`. `max_expansion`: bytes that a batch may
+    become (see `expressions.expansion`)."""
 
     level: Level = Level.ORDERED
     block: int = 0
@@ -56,6 +58,7 @@ class Options:
     heartbeat: Heartbeat = "source"
     curious: bool = False
     strict: bool = False
+    max_expansion: int = size_of(DEFAULT_EXPANSION)
 
 
 class _Feed:
@@ -231,6 +234,7 @@ def run_all(
         plain,
     )
     graph.threads = True
+    graph.max_expansion = options.max_expansion
     holding = Holding(graph, options.heartbeat)
 
     def step(ready: dict[str, tuple[Batch, DeadLetters | None]]) -> Outputs:

@@ -68,6 +68,7 @@ class Operator(ABC):
     keeps_watermark = False  # whether `process` itself says how far the output has come
     adds_up = False  # whether it adds up what it receives, consolidated or not
     nets = False  # whether it consolidates its output
+    expands = False  # whether it refuses what would become too large before it changes its state
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -76,9 +77,9 @@ class Operator(ABC):
     def receive(self, port: int, batch: Batch) -> Batch:
         """Take a batch in at a port, and return what the output changes by."""
         counters = self.counters
+        output = self.process(port, batch)
         counters.changes_in += len(batch)
         counters.ctis_in += batch.cti != BEGINNING
-        output = self.process(port, batch)
         added, removed = added_and_removed(output.weight)
         counters.inserts_out += max(0, added - removed)
         counters.retracts_out += removed

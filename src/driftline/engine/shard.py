@@ -136,6 +136,7 @@ class Shard:
                 [port.leaf.name for port in stage.sources if port.plain],
                 stage.closing,
             )
+            self.graphs[fragment.name].max_expansion = stage.options.max_expansion
         self.holding = [Holding(graph, stage.options.heartbeat) for graph in self.graphs.values()]
         self.final = dict.fromkeys(self.graphs, BEGINNING)
         self.sources = {port.leaf.name: _Source(port, stage.options) for port in stage.sources}

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftline.engine.batch import Batch, empty
+from driftline.engine.expressions import expansion
 from driftline.engine.operator import Operator
 from driftline.engine.select import with_own_high
 from driftline.model.arrays import stored, to_arrow, to_numpy
@@ -35,6 +36,8 @@ class Hop(Operator):
     that have these names). `time` names the column that says when a row is, None stands for vs.
     The window's times are whole ticks, or with `timestamps` moments in UTC.
     """
+
+    expands = True
 
     def __init__(
         self,
@@ -64,6 +67,12 @@ class Hop(Operator):
         moments, timed = self._moments(batch)
         first, count = self._windows(moments)
         count[~timed] = 0
+        made = expansion.total(count)
+        expansion.check(
+            f"windows of {self.size} every {self.slide} make {made:,} rows of {len(batch):,}",
+            made * (expansion.row_bytes(batch.payload) + 16),
+            "take a larger slide or a smaller size",
+        )
         rows = np.repeat(np.arange(len(batch)), count)
         place = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
         start = first[rows] + self.slide * place

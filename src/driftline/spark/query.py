@@ -31,6 +31,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.finals import final as only_final
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Node
+from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
@@ -88,6 +89,7 @@ def on_spark(
     shards: int | None = None,
     heartbeat: Heartbeat = "source",
     strict: bool = False,
+    max_expansion: int | str = DEFAULT_EXPANSION,
 ) -> SparkQuery:
     """A query on Spark, over a streaming DataFrame for each stream that it reads.
 
@@ -95,10 +97,11 @@ def on_spark(
     or a plan. A DataFrame has plain records, which get their time from the stream's time column, or
     events: columns kind, vs, ve, vn and the stream's own, as `SparkQuery.changes` gives them.
 
-    `emit`, `block`, `remember`, `heartbeat`: as `Query.run` takes them (but not "memory", and a row
-    cannot wait for streams that another stage reads). `final`: say every row once, when it can
-    not change any more. `shards`: how many; as many as Spark has cores if not said. `strict`: the
-    first dead letter ends the query, instead of going to the sink.
+    `emit`, `block`, `remember`, `heartbeat`, `max_expansion`: as `Query.run` takes them (but not
+    "memory", and a row cannot wait for streams that another stage reads). `final`: say every
+    row once, when it can not change any more. `shards`: how many; as many as Spark
+    has cores if not said. `strict`: the first dead letter ends the query, instead of going to the
+    sink.
 
     >>> import driftline as dl                                                   # doctest: +SKIP
     >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "TIMESTAMP"},
@@ -124,7 +127,11 @@ def on_spark(
         raise PlanError(f"heartbeat is source, operator or query, not {heartbeat!r}")
     stamps = all(plan.timestamps for plan in plans.values())
     options = Options(
-        Level(emit), ticks(block, stamps), ticks(remember, stamps), heartbeat=heartbeat
+        Level(emit),
+        ticks(block, stamps),
+        ticks(remember, stamps),
+        heartbeat=heartbeat,
+        max_expansion=size_of(max_expansion),
     )
     made = SparkQuery(plans, frames, options, shards, strict=strict)
     if final:

@@ -28,6 +28,7 @@ from driftline.plan.durations import ticks
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.names import shown
 from driftline.plan.naming import check_names
+from driftline.plan.sizes import size_of
 from driftline.plan.timing import timing
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
 from driftline.plan.used import mark, place_of, refuse_unused, uses
@@ -41,7 +42,7 @@ from driftline.sql.windows import is_bare
 
 RESULT = "result"
 EMITS = ("perfect", "ordered", "eager")
-SETTINGS = ("emit", "block", "remember")
+SETTINGS = ("emit", "block", "remember", "max_expansion")
 BOUNDS = (
     "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",
 )  # fmt: skip
@@ -262,6 +263,9 @@ class _Reader:
             said = said.lower()
             if said not in EMITS:
                 raise refuse(f"emit is {', '.join(EMITS[:-1])} or {EMITS[-1]}, not {said}", value)
+        elif key == "max_expansion":
+            with at(value):
+                size_of(said)
         else:
             with at(value):  # which time it is about is known when a query uses it
                 ticks(said, timestamps=not said.strip().isdigit())

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from driftline.engine.expressions.expansion import check_texts
+
 Array = Any
 """A pyarrow.Array."""
 Scalar = Any
@@ -18,6 +20,10 @@ Value = Any
 """A pyarrow.Array, or a pyarrow.Scalar that stands for the same value in every row."""
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[Any]
+
+
+WORTH_A_LOOK = 1 << 27
+"""Bytes up to which nothing is too large."""
 
 
 def is_scalar(value: Value) -> bool:
@@ -31,6 +37,10 @@ def as_array(value: Value, length: int) -> Array:
         return value
     if not value.is_valid:
         return pa.nulls(length, value.type)
+    if not pa.types.is_primitive(value.type):
+        once = pa.repeat(value, 1)
+        if once.nbytes * length > WORTH_A_LOOK:
+            check_texts(f"a constant in each of {length:,} rows", once.nbytes * length)
     return pa.repeat(value, length)
 
 
@@ -116,4 +126,10 @@ def per_distinct(function: Callable[..., Any], arrays: list[Array], kind: Any) -
         None if code < 0 else function(*values)
         for code, *values in zip(distinct.tolist(), *chosen, strict=True)
     ]
-    return pa.array(results, kind).take(pa.array(inverse))
+    made = pa.array(results, kind)
+    if made.nbytes * length > WORTH_A_LOOK:
+        sizes = 1 + made.nbytes / len(made)
+        if pa.types.is_string(kind) or pa.types.is_binary(kind):
+            sizes = numbers(pc.binary_length(made))[inverse].sum(dtype=np.float64) / length
+        check_texts(f"a function of {length:,} rows", sizes * length)
+    return made.take(pa.array(inverse))

@@ -31,6 +31,7 @@ from driftline.engine.expressions.arrays import (
 from driftline.engine.expressions.casts import cast, cast_is_total
 from driftline.engine.expressions.comparison import compare_values
 from driftline.engine.expressions.errors import EvaluationError
+from driftline.engine.expressions.expansion import full_column
 from driftline.engine.expressions.literals import scalar_of
 from driftline.engine.expressions.registry import KERNELS, Kernel
 from driftline.plan.depth import make_room
@@ -124,7 +125,10 @@ def evaluate(expression: Expression, columns: Any) -> Array:
     >>> evaluate(test, rows).to_pylist()
     [10.0, None, None]
     """
-    return compiled(expression).array(Frame(columns))
+    try:
+        return compiled(expression).array(Frame(columns))
+    except pa.ArrowCapacityError:
+        raise full_column(expression.brief()) from None
 
 
 def evaluate_predicate(expression: Expression, columns: Any) -> Mask:

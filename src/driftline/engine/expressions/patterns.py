@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from driftline.engine.expressions.arrays import Array, Value, as_array, is_scalar, per_distinct
 from driftline.engine.expressions.errors import EvaluationError
+from driftline.engine.expressions.expansion import LONGEST_COLUMN, check_texts
 from driftline.engine.expressions.registry import kernel
 from driftline.engine.expressions.strings import lower
 from driftline.plan.expressions import Call, Literal
@@ -265,6 +266,10 @@ def _regexp_replace(call: Call, args: Sequence[Value]) -> Array:
         quick = re2_pattern(pattern)
         empty = java_regex(pattern, "regexp_replace").search("") is not None
         if quick is not None and not empty:
+            if args[0].nbytes * (len(replacement or "") + 1) > LONGEST_COLUMN:
+                found = float(pc.sum(pc.count_substring_regex(args[0], quick)).as_py() or 0)
+                size = args[0].nbytes + found * len((replacement or "").encode())
+                check_texts(call.brief(), size)
             return pc.replace_substring_regex(args[0], quick, replacement)
     return per_distinct(_replaced, _rows(args), STRING)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from driftline.engine.expressions import expansion
 from driftline.engine.expressions.arrays import (
     Array,
     Value,
@@ -25,6 +26,7 @@ from driftline.plan.types import DATE, INTERVAL, STRING
 
 _MICROS_OF_A_DAY = 86_400_000_000
 _LONGEST = 2**31 - 16
+_BYTES_OF_AN_ITEM = 24
 _WIDE = Context(prec=400)
 
 
@@ -50,8 +52,17 @@ def _sequence(call: Call, args: Sequence[Value]) -> Array:
     count = distance // np.maximum(np.abs(step), 1).view(np.uint64) + np.uint64(1)
     if valid is not None:
         count[~valid] = 0
-    if (count > _LONGEST).any() or int(count.sum()) > _LONGEST:
-        raise EvaluationError("TOO_LONG_SEQUENCE", "sequence would have too many items")
+    made = expansion.total(count)
+    expansion.check(
+        f"{call.brief()} makes {made:,} items of {len(start):,} rows",
+        made * _BYTES_OF_AN_ITEM,
+        "take a larger step or a shorter range",
+    )
+    if made > _LONGEST:
+        raise expansion.too_large(
+            f"{call.brief()} makes {made:,} items in one batch, and a column of a batch holds "
+            f"{_LONGEST:,}: take a larger step or a shorter range, or smaller batches (--batch)"
+        )
     lengths = count.astype(np.int64)
     rows = np.repeat(np.arange(len(start)), lengths)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

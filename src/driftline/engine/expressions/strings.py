@@ -12,12 +12,16 @@ import pyarrow.compute as pc
 
 from driftline.engine.expressions.arrays import (
     Array,
+    Numbers,
     Value,
     as_array,
+    both_valid,
     is_scalar,
+    numbers,
     per_distinct,
 )
 from driftline.engine.expressions.errors import EvaluationError
+from driftline.engine.expressions.expansion import LONGEST_COLUMN, check_texts
 from driftline.engine.expressions.lists import concat_lists, reverse_lists
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
@@ -26,6 +30,8 @@ from driftline.plan.types import BINARY, BOOLEAN, INT, STRING, is_array
 _ASCII_END = 0x80
 _MAX_INT = (1 << 31) - 1
 _BYTE = 0xFF
+_WIDEST = 4
+"""Bytes of a character, at most."""
 
 
 def is_ascii(array: Array) -> bool:
@@ -76,6 +82,13 @@ def _length(call: Call, args: Sequence[Value]) -> Array:
 def _octets(call: Call, args: Sequence[Value]) -> Array:
     octets = pc.binary_length(args[0])
     return octets if call.function == "octet_length" else pc.multiply(octets, pa.scalar(8, INT))
+
+
+def _check(call: Call, args: Sequence[Array], sizes: Numbers) -> None:
+    """An error if texts of these sizes, where no argument is null, are too large together."""
+    valid = both_valid(*args)
+    sizes = np.maximum(sizes if valid is None else np.where(valid, sizes, 0), 0)
+    check_texts(call.brief(), float(sizes.sum()))
 
 
 def _rows(args: Sequence[Value]) -> list[Array]:
@@ -144,6 +157,12 @@ def _right(call: Call, args: Sequence[Value]) -> Array:
 def _concat(call: Call, args: Sequence[Value]) -> Array:
     if is_array(call.kind):
         return concat_lists(_rows(args), call.kind)
+    length = max((len(arg) for arg in args if not is_scalar(arg)), default=1)
+    sizes = sum(
+        len(arg.as_buffer() or b"") * length if is_scalar(arg) else arg.nbytes for arg in args
+    )
+    if sizes > LONGEST_COLUMN:
+        check_texts(call.brief(), sizes)
     separator = pa.scalar(b"" if call.kind == BINARY else "", call.kind)
     return pc.binary_join_element_wise(*args, separator)
 
@@ -185,9 +204,11 @@ def _trim(call: Call, args: Sequence[Value]) -> Array:
     return per_distinct(python[call.function], _rows(args), STRING)
 
 
-@kernel("lpad rpad", total=True)
+@kernel("lpad rpad")
 def _pad(call: Call, args: Sequence[Value]) -> Array:
     left = call.function == "lpad"
+    width = 1 if is_ascii(args[0]) and is_ascii(args[2]) else _WIDEST
+    _check(call, args, numbers(args[1]) * float(width))
 
     def pad(text: str, length: int, filling: str) -> str:
         if length <= len(text) or not filling:
@@ -204,6 +225,9 @@ def _replace(call: Call, args: Sequence[Value]) -> Array:
     known = _constants(args[1:])
     if known is not None and not is_scalar(args[0]):
         search, replacement = known
+        if search and args[0].nbytes * (len(replacement) + 1) > LONGEST_COLUMN:
+            found = float(pc.sum(pc.count_substring(args[0], search)).as_py() or 0)
+            check_texts(call.brief(), args[0].nbytes + found * len(replacement.encode()))
         return pc.replace_substring(args[0], search, replacement) if search else args[0]
     return per_distinct(
         lambda text, search, by: text.replace(search, by) if search else text, _rows(args), STRING
@@ -266,14 +290,16 @@ def _reverse(call: Call, args: Sequence[Value]) -> Array:
     return reverse_lists(args[0]) if is_array(call.kind) else pc.utf8_reverse(args[0])
 
 
-@kernel("repeat", total=True)
+@kernel("repeat")
 def _repeat(call: Call, args: Sequence[Value]) -> Array:
+    _check(call, args, numbers(args[1]) * numbers(pc.binary_length(args[0])).astype(np.float64))
     times = pc.max_element_wise(args[1], pa.scalar(0, INT), skip_nulls=False)
     return pc.binary_repeat(args[0], times)
 
 
-@kernel("space", total=True)
+@kernel("space")
 def _space(call: Call, args: Sequence[Value]) -> Array:
+    _check(call, args, numbers(args[0]).astype(np.float64))
     return per_distinct(lambda count: " " * count, [args[0]], STRING)
 
 

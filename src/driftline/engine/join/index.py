@@ -132,16 +132,24 @@ class Index:
             self.run_of, self.position = grown
 
     def overlapping(
-        self, low: UInt64s, high: UInt64s, vs: Int64s, ve: Int64s, high_at: UInt64s
+        self,
+        low: UInt64s,
+        high: UInt64s,
+        vs: Int64s,
+        ve: Int64s,
+        high_at: UInt64s,
+        most: int = INFINITY,
     ) -> tuple[Int64s, Int64s]:
         """For some keys and lifetimes: which of them overlaps the entry at which place.
-        `high_at`: the second half of the key's fingerprint at each place."""
-        found = [
-            _overlapping(
-                low, high, vs, ve, run.low, run.vs, run.place, run.reach, run.first, high_at
-            )
-            for run in self.runs.values()
-        ]
+        `high_at`: the second half of the key's fingerprint at each place. Where there are more than
+        `most`, not all are given, but more than `most`."""
+        found: list[tuple[Int64s, Int64s]] = []
+        for run in self.runs.values():
+            if most < 0:
+                break
+            run_arrays = (run.low, run.vs, run.place, run.reach, run.first)
+            found.append(_overlapping(low, high, vs, ve, *run_arrays, high_at, most))
+            most -= len(found[-1][0])
         return _concatenated([one for one, _ in found]), _concatenated([at for _, at in found])
 
     def set_ends(self, places: Int64s, ends: Int64s) -> None:
@@ -299,6 +307,7 @@ def _overlapping(
     reach: Int64s,
     first: Int64s,
     high_at: UInt64s,
+    most: int,
 ) -> tuple[Int64s, Int64s]:
     bits = 0
     while (1 << bits) < len(first) - 1:
@@ -308,6 +317,8 @@ def _overlapping(
     rows, places = np.empty(room, np.int64), np.empty(room, np.int64)
     greatest = reach[-1]
     for row in range(len(key_low)):
+        if found > most:
+            break
         if key_vs[row] >= greatest:
             continue
         key = key_low[row]

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -40,6 +41,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.batch import Batch, empty, has_removals, latest_start
+from driftline.engine.expressions import expansion
 from driftline.engine.join.coverage import Matches
 from driftline.engine.join.memory import Memory
 from driftline.engine.join.preserved import MatchesWithin, Preserved
@@ -54,6 +56,10 @@ Residual = Callable[[pa.RecordBatch], NDArray[np.bool_]]
 Rows = Callable[[Int64s], pa.RecordBatch]
 
 _LEFT, _RIGHT = 0, 1
+_PAIR_BYTES, _FIELD_BYTES = 40, 12
+"""About how many bytes a pair has, and each of its columns."""
+_PIECE = 4_000_000
+"""So many pairs are held against a residual condition at once."""
 _SIDES = ("left", "right")
 _PRESERVED: dict[How, tuple[bool, bool]] = {
     "inner": (False, False),
@@ -91,6 +97,7 @@ class Join(Operator):
     after its vs a lifetime of either side can match, see `plan.bands`."""
 
     ports = 2
+    expands = True
 
     def __init__(
         self,
@@ -197,7 +204,8 @@ class Join(Operator):
 
         def matches(places: Int64s, start: Int64s, end: Int64s) -> Matches:
             keyed = Keyed(side.low[places], side.high[places], start, end)
-            pairs = self._pairs(port, keyed, lambda some: side.rows.take(places[some]))
+            with expansion.refused_at_once():
+                pairs = self._pairs(port, keyed, lambda some: side.rows.take(places[some]))
             return Matches(
                 pairs.one,
                 np.maximum(start[pairs.one], other.vs[pairs.place]),
@@ -210,7 +218,20 @@ class Join(Operator):
     def _pairs(self, port: int, keyed: Keyed, rows: Rows) -> _Pairs:
         """The matches of some lifetimes of one side in what is held of the other."""
         other = self.sides[1 - port]
-        one, place = other.overlapping(keyed)
+        width = _PAIR_BYTES + _FIELD_BYTES * len(self.both)
+        most = expansion.limit() // width
+        piece = most if self.residual is None else min(most, _PIECE)
+        one, place = other.overlapping(keyed, piece)
+        if len(one) > piece and piece < most and len(keyed.vs) > 1:
+            return self._pairs_in_parts(port, keyed, rows)
+        if len(one) > most:
+            expansion.check(
+                f"a join makes more than {most:,} pairs of {len(keyed.vs):,} rows with what is "
+                "held of the other side",
+                (len(one) + 1.0) * width,
+                "compare more columns with =, bound the lifetimes with a window, or take smaller "
+                "batches (--batch)",
+            )
         if self.residual is None or len(one) == 0:
             return _Pairs(one, place, None)
         joined = self._joined(port, rows(one), other.rows.take(place))
@@ -218,6 +239,22 @@ class Join(Operator):
         if fulfilled.all():
             return _Pairs(one, place, joined)
         return _Pairs(one[fulfilled], place[fulfilled], _taken(joined, np.flatnonzero(fulfilled)))
+
+    def _pairs_in_parts(self, port: int, keyed: Keyed, rows: Rows) -> _Pairs:
+        """The matches of some lifetimes, half of them at a time: a condition may leave few."""
+        half = len(keyed.vs) // 2
+        parts, start = [], 0
+        for some in (slice(None, half), slice(half, None)):
+            few = Keyed(keyed.low[some], keyed.high[some], keyed.vs[some], keyed.ve[some])
+            found = self._pairs(port, few, partial(_shifted, rows, start))
+            parts.append(_Pairs(found.one + start, found.place, found.joined))
+            start = half
+        joined = [part.joined for part in parts if part.joined is not None]
+        return _Pairs(
+            np.concatenate([part.one for part in parts]),
+            np.concatenate([part.place for part in parts]),
+            pa.concat_batches(joined) if joined else None,
+        )
 
     def _bound(self, port: int) -> int:
         """The lifetimes of a side that end at or before this time may go."""
@@ -232,7 +269,10 @@ class Join(Operator):
             return
         if other is not None and bound < INFINITY:
             going = places[side.weight[places] != 0]
-            pairs = self._pairs(port, side.held(going), lambda some: side.rows.take(going[some]))
+            with expansion.refused_at_once():
+                pairs = self._pairs(
+                    port, side.held(going), lambda some: side.rows.take(going[some])
+                )
             other.note_past(pairs.place, self.frontier)
         side.drop(numbers, bound)
 
@@ -280,6 +320,10 @@ class Join(Operator):
                     if part.startswith(prefix)
                 }
             )
+
+
+def _shifted(rows: Rows, start: int, which: Int64s) -> pa.RecordBatch:
+    return rows(which + start)
 
 
 def _lasting(how: How, spans: Spans) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -102,9 +102,12 @@ class Side:
     def held(self, places: Int64s) -> Keyed:
         return Keyed(self.low[places], self.high[places], self.vs[places], self.ve[places])
 
-    def overlapping(self, others: Keyed) -> tuple[Int64s, Int64s]:
-        """Which of some lifetimes of the other side overlaps what is held at which place."""
-        return self.index.overlapping(others.low, others.high, others.vs, others.ve, self.high)
+    def overlapping(self, others: Keyed, most: int) -> tuple[Int64s, Int64s]:
+        """Which of some lifetimes of the other side overlaps what is held at which place. Where
+        there are more than `most`, not all are given, but more than `most`."""
+        return self.index.overlapping(
+            others.low, others.high, others.vs, others.ve, self.high, most
+        )
 
     def add(self, keyed: Keyed, weight: Int64s, rows: pa.RecordBatch) -> tuple[Int64s, Int64s]:
         """Add changes up. Returns those that were not there yet, and the places they got."""
