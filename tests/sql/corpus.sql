@@ -253,3 +253,99 @@ SELECT a FROM l ORDER BY a OFFSET 100
 SELECT a FROM l ORDER BY a
 SELECT a + 1 AS a FROM l ORDER BY a LIMIT 1
 SELECT a FROM l ORDER BY a FETCH FIRST 3 ROWS ONLY
+-- Several of these at once
+SELECT x.k, y.k AS j, z.k AS i FROM l x LEFT JOIN r y ON x.k = y.k LEFT JOIN s z ON y.k = z.k WHERE z.c IS NULL
+SELECT * FROM (SELECT l.k AS lk, a, r.k AS rk, b FROM l FULL JOIN r ON l.k = r.k) q WHERE lk IS NULL OR rk IS NULL
+SELECT l.a, q.n FROM l LEFT JOIN (SELECT k, count(*) AS n FROM r GROUP BY k) q ON l.k = q.k
+SELECT l.a, coalesce(q.n, 0) AS n FROM l LEFT JOIN (SELECT k, count(*) AS n FROM r GROUP BY k) q USING (k)
+SELECT k, a, b, c FROM l FULL JOIN r USING (k) LEFT JOIN s USING (k)
+SELECT k, a, b, c FROM l RIGHT JOIN r USING (k) RIGHT JOIN s USING (k)
+SELECT * FROM l LEFT JOIN (r JOIN s USING (k)) USING (k)
+SELECT * FROM (l JOIN r USING (k)) JOIN (s JOIN e USING (k)) USING (k)
+SELECT * FROM (l LEFT JOIN r USING (k)) LEFT JOIN (s LEFT JOIN e USING (k)) USING (k)
+SELECT l.*, c FROM l NATURAL JOIN s
+SELECT l.k FROM l JOIN r USING (k) WHERE k = 'x'
+SELECT r.k, k FROM l LEFT JOIN r USING (k)
+SELECT k AS z FROM l LEFT JOIN r USING (k) ORDER BY k DESC NULLS LAST, z LIMIT 3
+SELECT max(k) AS m FROM l FULL JOIN s USING (k)
+SELECT count(l.k) AS n, count(r.k) AS m, count(k) AS o FROM l FULL JOIN r USING (k)
+SELECT x.a FROM l x, l y WHERE x.a = y.a + 1
+SELECT x.a, y.a AS b, z.a AS c FROM l x, l y, l z WHERE x.a < y.a AND y.a < z.a
+SELECT DISTINCT x.k FROM l x JOIN l y ON x.k = y.k AND x.a <> y.a
+SELECT a FROM l WHERE a = (SELECT max(a) FROM l)
+SELECT k, a FROM l AS o WHERE a = (SELECT max(a) FROM l AS i WHERE i.k = o.k)
+SELECT k FROM l GROUP BY k HAVING max(a) >= (SELECT avg(a) FROM l)
+SELECT a FROM l WHERE k IN (SELECT k FROM r WHERE b IN (SELECT max(b) FROM r GROUP BY k))
+SELECT a FROM l WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.k = l.k) AND NOT EXISTS (SELECT 1 FROM s WHERE s.k = l.k)
+SELECT a FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.k) OR a > 4
+SELECT a FROM l WHERE k NOT IN (SELECT k FROM s) AND a IS NOT NULL
+SELECT a FROM l WHERE (SELECT count(*) FROM r WHERE r.k = l.k) > 1
+SELECT a, (SELECT count(*) FROM r WHERE r.k = l.k) AS n FROM l
+SELECT a, (SELECT max(b) FROM r WHERE r.b > l.a) AS n FROM l
+SELECT sum(n) AS s FROM (SELECT (SELECT count(*) FROM r WHERE r.k = l.k) AS n FROM l)
+SELECT k, count(*) AS n FROM (SELECT k FROM l UNION ALL SELECT k FROM r UNION ALL SELECT k FROM s) GROUP BY k
+SELECT k FROM l UNION (SELECT k FROM r EXCEPT SELECT k FROM s) EXCEPT SELECT 'w' AS k FROM l
+SELECT k, sum(a) AS v FROM l GROUP BY k UNION ALL SELECT k, sum(b) FROM r GROUP BY k
+(SELECT k FROM l ORDER BY a DESC LIMIT 1) INTERSECT (SELECT k FROM l)
+SELECT * FROM (SELECT a FROM l ORDER BY a DESC LIMIT 2) x UNION ALL SELECT * FROM (SELECT b FROM r ORDER BY b LIMIT 2) y
+WITH a AS (SELECT k, sum(a) AS s FROM l GROUP BY k), b AS (SELECT max(s) AS m FROM a) SELECT a.k FROM a, b WHERE a.s = b.m
+WITH x AS (SELECT * FROM l), y AS (SELECT * FROM x WHERE a > 1), x2 AS (SELECT * FROM y) SELECT count(*) AS n FROM x2
+WITH x AS (SELECT 1 AS one FROM l) SELECT * FROM x, (WITH x AS (SELECT 2 AS two FROM s) SELECT * FROM x) y
+WITH r AS (SELECT k FROM l) SELECT count(*) AS n FROM r
+SELECT k, a FROM l ORDER BY a DESC NULLS LAST, k LIMIT 2 OFFSET 2
+SELECT k, count(*) AS n FROM l GROUP BY k ORDER BY count(*) DESC, k NULLS LAST LIMIT 2
+SELECT k FROM l GROUP BY k ORDER BY max(a) DESC NULLS LAST LIMIT 2
+SELECT a * 2 AS d FROM l ORDER BY a NULLS LAST LIMIT 2
+SELECT DISTINCT a % 2 AS p FROM l ORDER BY p NULLS LAST LIMIT 2
+SELECT k, a, row_number() OVER (PARTITION BY k ORDER BY a DESC) AS n FROM l WHERE k IN ('x', 'y')
+SELECT k, max(a) AS m, sum(max(a)) OVER () AS t FROM l GROUP BY k
+SELECT k, max(a) AS m, rank() OVER (ORDER BY max(a) DESC NULLS LAST) AS t FROM l GROUP BY k HAVING count(*) > 1
+SELECT k, a, sum(a) OVER (PARTITION BY k ORDER BY a ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS p FROM l
+SELECT a, avg(a) OVER (ORDER BY a ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) AS p FROM l
+SELECT a, count(*) OVER (ORDER BY a RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS p FROM l
+SELECT a, max(a) OVER (ORDER BY a ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) AS p FROM l
+SELECT k, first_value(a) OVER (PARTITION BY k ORDER BY a DESC) AS p FROM l
+SELECT a, lag(a, 2) OVER (ORDER BY a) AS p, lead(a, 2, -1) OVER (ORDER BY a) AS q FROM l
+SELECT a, percent_rank() OVER (ORDER BY a) AS p, cume_dist() OVER (ORDER BY a) AS q FROM l
+SELECT n, count(*) AS c FROM (SELECT dense_rank() OVER (ORDER BY k) AS n FROM l) GROUP BY n
+SELECT k, a FROM (SELECT *, rank() OVER (PARTITION BY k ORDER BY a DESC) AS n FROM l) WHERE n <= 1 AND a > 1
+SELECT k, b FROM r QUALIFY rank() OVER (PARTITION BY k ORDER BY b DESC) = 1
+SELECT k, sum(b) AS s FROM r GROUP BY k QUALIFY row_number() OVER (ORDER BY s DESC) <= 2
+SELECT CASE WHEN a > 2 THEN 'big' ELSE 'small' END AS size, count(*) AS n FROM l GROUP BY CASE WHEN a > 2 THEN 'big' ELSE 'small' END
+SELECT CASE WHEN a > 2 THEN 'big' ELSE 'small' END AS size, count(*) AS n FROM l GROUP BY size
+SELECT CASE WHEN a > 2 THEN 'big' ELSE 'small' END AS size, count(*) AS n FROM l GROUP BY 1
+SELECT a + 1 AS b, count(*) AS n FROM l GROUP BY a + 1 HAVING a + 1 > 3
+SELECT a + 1 AS b, count(*) AS n FROM l GROUP BY a HAVING a > 3
+SELECT k, count(*) + sum(a) AS n FROM l GROUP BY k HAVING n > 4
+SELECT k, sum(CASE WHEN a > 1 THEN 1 ELSE 0 END) AS n FROM l GROUP BY k
+SELECT k, count(DISTINCT a) AS d, count(a) AS c FROM l GROUP BY k
+SELECT k, min(a) FILTER (WHERE a > 1) AS m, count(*) FILTER (WHERE a IS NULL) AS n FROM l GROUP BY k
+SELECT l.k, count(r.b) AS n FROM l LEFT JOIN r ON l.k = r.k GROUP BY l.k HAVING count(r.b) = 0
+SELECT k, a, grouping(k) AS g, count(*) AS n FROM l GROUP BY ROLLUP (k, a) HAVING grouping(a) = 1
+SELECT k, sum(a) AS s FROM l GROUP BY GROUPING SETS ((k), ()) HAVING sum(a) > 4
+SELECT k, a % 2 AS p, count(*) AS n FROM l GROUP BY CUBE (k, a % 2)
+SELECT sum(a) AS n FROM l WHERE a > 100 GROUP BY k
+SELECT a IS NULL AS i, a = 3 AS e, a <> 3 AS n, NOT a = 3 AS m FROM l
+SELECT a FROM l WHERE NOT (a = 3 OR a IS NULL)
+SELECT a FROM l WHERE a = 1 OR k = 'y' AND a = 3
+SELECT a FROM l WHERE (a, k) IN ((1, 'x'), (3, 'y'))
+SELECT coalesce(k, 'none') AS k, a FROM l
+SELECT nullif(a, 3) AS n FROM l
+SELECT -a AS n, +a AS p, a - -1 AS q FROM l
+SELECT k || '!' AS e FROM l
+SELECT t.a FROM (SELECT t.a FROM (SELECT a FROM l AS t) AS t) AS t
+SELECT t.x FROM (SELECT a FROM l) AS t (x) WHERE t.x > 2
+SELECT p.k, q.k AS j FROM (l AS p CROSS JOIN s AS q) WHERE p.k < q.k
+SELECT l.a FROM l WHERE l.k IN (SELECT l.k FROM l WHERE l.a > 2)
+SELECT a FROM l AS r WHERE EXISTS (SELECT 1 FROM r AS l WHERE l.k = r.k)
+SELECT a FROM l INTERSECT SELECT a FROM l WHERE a > 2 UNION SELECT b FROM r
+SELECT a FROM l EXCEPT ALL SELECT a FROM l WHERE a = 3
+SELECT k FROM l INTERSECT ALL SELECT k FROM l
+SELECT DISTINCT * FROM s
+SELECT count(*) AS n FROM (SELECT DISTINCT * FROM s)
+SELECT * FROM l WHERE k = 'x' UNION ALL SELECT * FROM r WHERE k = 'x' ORDER BY 2 DESC LIMIT 2
+SELECT any_value(k) AS k FROM s WHERE k = 'v'
+SELECT bool_and(a > 0) AS b, bool_or(a > 4) AS c FROM l
+SELECT avg(DISTINCT a) AS d FROM l
+SELECT l.a, v.n FROM l, LATERAL (SELECT count(*) AS n FROM r WHERE r.k = l.k) AS v
+SELECT l.a, v.b FROM l LEFT JOIN LATERAL (SELECT b FROM r WHERE r.k = l.k ORDER BY b DESC LIMIT 1) AS v ON true

@@ -45,6 +45,12 @@ SELECT k, e FROM t, LATERAL explode(array(x)) AS p (e)
 SELECT k, e FROM t CROSS JOIN UNNEST(array(x)) AS p (e)
 SELECT k, explode(array(x)) AS e FROM t
 SELECT k, posexplode(array(x)) AS (i, e) FROM t
+SELECT t.k, v.n FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.k = t.k) AS v
+SELECT k, (SELECT max(z) FROM u WHERE u.k = t.k) AS m, EXISTS (SELECT 1 FROM u) AS e FROM t
+SELECT listagg(k, ',') WITHIN GROUP (ORDER BY k) AS l, mode() WITHIN GROUP (ORDER BY x) AS m FROM t
+SELECT k FROM t WHERE (k, x) IN ((1, 2), (3, 4)) AND (k, x) NOT IN (SELECT k, z FROM u)
+SELECT k FROM t WHERE x BETWEEN SYMMETRIC 3 AND 1 ORDER BY x FETCH FIRST 2 ROWS WITH TIES
+SELECT * EXCEPT (x) FROM t ORDER BY y LIMIT 1 + 1
 """.strip().splitlines()
 
 
