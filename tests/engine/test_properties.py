@@ -15,15 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import driftline as dl
 from driftline.engine.aggregates import Aggregate
+from driftline.engine.compile import compile_plan
 from driftline.engine.group_by import GroupBy, distinct
 from driftline.engine.operator import Operator
+from driftline.engine.plain import batch_of, events_of
 from driftline.model.event import CLOSE, Cti, Event, Insert, Retract
 from driftline.model.history import History, canonical_history
 from driftline.model.reference import Level, group_by
 from driftline.model.reference import distinct as reference_distinct
 from driftline.model.reference.aggregates import count_all, max_
+from driftline.model.row import Row
 from driftline.model.stream import closed_up_to, is_closed, is_ordered, is_perfect, is_valid
+from driftline.model.time import INFINITY
 from driftline.testing import histories, streams, streams_of
 from driftline.testing.driving import drive
 
@@ -101,3 +106,66 @@ def test_well_behaved(name: str, level: Level, data: st.DataObject) -> None:
         for _ in range(2)
     ]
     assert canonical_history(told[0]).same_snapshots(canonical_history(told[1]))
+
+
+TWO_COLUMNS = {"k": "STRING", "x": "BIGINT"}
+S, T = (dl.stream(name, TWO_COLUMNS) for name in "st")
+QUERIES = {
+    **{
+        f"{how} join": S.alias("l").join(T.alias("r"), "l.k = r.k AND l.x <= r.x", how)
+        for how in ("inner", "left", "right", "full", "semi", "anti")
+    },
+    "intersect": S.intersect(T),
+    "minus all": S.minus(T, all=True),
+    "union": S.union(T),
+    "distinct": S.union(T).distinct(),
+    "sum": S.union(T).group_by("k").agg("sum(x) AS x"),
+    "median": S.union(T).group_by("k").agg("median(x) AS x"),
+    "first": S.union(T).group_by("k").agg("first(x) AS x"),
+    "top": S.union(T).top(1, by="x DESC", per="k"),
+    "rank": S.union(T).rank("x", per="k"),
+    "over": S.union(T).over("lag(x) AS y", per="k", by="x"),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 9),
+            st.sampled_from([1, 2, 5, None]),
+            st.sampled_from("st"),
+            st.sampled_from("ab"),
+            st.integers(0, 1),
+        ),
+        max_size=8,
+    )
+)
+def test_perfectness_preserving_of_several_inputs(
+    name: str, drawn: list[tuple[int, int | None, str, str, int]]
+) -> None:
+    """At every moment the snapshots that have ended have been emitted, in order and for good."""
+    plan = QUERIES[name].plan
+    said: dict[Level, list[Event]] = {Level.PERFECT: [], Level.EAGER: []}
+    graphs = {
+        level: compile_plan(
+            plan,
+            lambda batch, so_far=so_far: so_far.extend(events_of(batch)),  # type: ignore[misc]
+            level,
+        )
+        for level, so_far in said.items()
+    }
+    for vs, length, port, k, x in sorted(drawn, key=lambda each: each[0]):
+        event = Insert(vs, INFINITY if length is None else vs + length, Row(k=k, x=x))
+        for graph in graphs.values():
+            if port in plan.sources():
+                graph.push(port, batch_of([event], KX))
+        truth = canonical_history(said[Level.EAGER]).clip(end=vs)
+        assert canonical_history(said[Level.PERFECT]).clip(end=vs).same_snapshots(truth)
+    for graph in graphs.values():
+        for port in plan.sources():
+            graph.push(port, batch_of([CLOSE], KX))
+    assert is_perfect(said[Level.PERFECT])
+    assert is_closed(said[Level.PERFECT])
+    truth = canonical_history(said[Level.EAGER])
+    assert canonical_history(said[Level.PERFECT]).same_snapshots(truth)

@@ -299,6 +299,7 @@ class _Compiler:
             assert condition is not None
             return evaluate_predicate(condition, rows)
 
+        by_snapshots = node.how != "inner" and self.level is Level.PERFECT
         operator = Join(
             left_step.operator.schema,
             right_step.operator.schema,
@@ -307,8 +308,11 @@ class _Compiler:
             right_keys,
             residual if condition is not None else None,
             spans(node, self.inserts_only, self.closing, closing=self.level is not Level.PERFECT),
+            high_of_inputs=by_snapshots,
         )
         joined = self._after(f"{node.how} join", operator, left_step, right_step)
+        if by_snapshots:
+            joined = self._after("retell", Retell(operator.schema, self.level), joined)
         kept = left if node.how in ("semi", "anti") else both
         if joined.operator.schema.names != kept.names:
             joined = self._computed(

@@ -26,7 +26,9 @@ Lifetimes are dropped when they are half of a run of the index, so at most about
 held as are needed.
 
 The output's cti is F. Pairs match the reference lifetime by lifetime, what is preserved snapshot by
-snapshot: a stretch that grows after some of it was final goes on in another piece, see `memory`.
+snapshot: a stretch that grows after some of it was final goes on in another piece, see `memory`. At
+the level `perfect` what comes out is retold by snapshots (see `retell`), up to the watermark of the
+inputs (`high_of_inputs`).
 """
 
 from __future__ import annotations
@@ -108,6 +110,8 @@ class Join(Operator):
         right_keys: list[str],
         residual: Residual | None = None,
         spans: Spans = Spans(),  # noqa: B008
+        *,
+        high_of_inputs: bool = False,
     ) -> None:
         if len(left_keys) != len(right_keys):
             raise ValueError(f"{left_keys} and {right_keys} are not equally many keys")
@@ -117,6 +121,7 @@ class Join(Operator):
         self.nets = True  # not needed before an operator that adds up what it gets
         self.pairs_come_out = how not in ("semi", "anti")
         self.residual = residual
+        self.high_of_inputs = high_of_inputs
         self.sides = tuple(
             Side(schema, keys, Memory.empty(how == "semi") if kept else None, *lasts)
             for schema, keys, kept, lasts in zip(
@@ -141,12 +146,15 @@ class Join(Operator):
         for either in (_LEFT, _RIGHT):
             self._let_go(either)
         cti = self._promise()
+        high = batch.high if self.high_of_inputs else BEGINNING
         if not parts:
-            return empty(self.schema, cti)
+            return empty(self.schema, cti, high)
         output = _gathered(parts, cti)
         # Without removals in the input, what goes and what comes are different lifetimes.
         output = output.netted() if self.nets and has_removals(batch.weight) else output
-        return replace(output, high=latest_start(output.vs, output.weight))
+        if not self.high_of_inputs:
+            high = latest_start(output.vs, output.weight)
+        return replace(output, high=high)
 
     def _changed(self, port: int, batch: Batch) -> list[_Part]:
         """What the changes of one side change; they become part of the state."""
