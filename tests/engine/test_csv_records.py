@@ -35,12 +35,15 @@ def parts(text: bytes, stream: Source = PLAIN) -> list[Records]:
 
 
 def read(text: bytes, stream: Source = PLAIN) -> tuple[list[tuple[int, Any, Any]], list[Any]]:
-    """The line, t and k of the records; the line, column, value and text of the bad ones."""
+    """The line, t as text, and k of the records; line, column, value and text of the bad ones."""
     good, bad = [], []
     for part in parts(text, stream):
         rows = part.table.to_pylist()
         lines = part.lines.tolist()
-        good += [(line, row["t"], row["k"]) for line, row in zip(lines, rows, strict=True)]
+        good += [
+            (line, None if row["t"] is None else str(row["t"]), row["k"])
+            for line, row in zip(lines, rows, strict=True)
+        ]
         assert all(part.text(place) for place in range(len(rows)))
         bad += [(each.line, each.column, each.value, each.text) for each in part.bad]
     return good, bad

@@ -1,4 +1,5 @@
-"""Plain records in CSV, as columns of text: Spark's casts decide what a value means.
+"""Plain records in CSV, as columns of text: Spark's casts decide what a value means. Only of plain
+numbers Arrow makes numbers by itself, since these mean the same to both.
 
 As RFC 4180 has it: fields may be in quotes, a quote inside quotes is written twice, and lines may
 end there. As Spark reads it: a field is null if nothing is there, not if it is "" or NA, and an
@@ -18,6 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftline.engine.fitting import Records, named
@@ -42,6 +44,8 @@ NULLS_IN_CSV: dict[str, Any] = {
 
 _QUOTE, _COMMA, _NEWLINE, _RETURN = b'",\n\r'
 _ARROW_BLOCK = 1 << 20
+_HEXADECIMAL = (b"0x", b"0X")
+"""What Arrow takes for a number, and Spark does not."""
 
 
 class CsvFile:
@@ -58,6 +62,8 @@ class CsvFile:
         self.names = self._header()
         self._is_unclosed = False
         self.columns = self._wanted()
+        kinds = zip(self.columns, source.columns.arrow.types, strict=True)
+        self.numbers = {str(place): kind for place, kind in kinds if _is_plain(kind)}
 
     def _header(self) -> list[str]:
         for block in self._blocks:
@@ -200,31 +206,51 @@ class CsvFile:
         return Misfit(None, None, "it is not UTF-8")
 
     def _parsed(self, block: bytes, *, whole: bool = False) -> pa.Table | None:
-        """The stream's columns of a block of records, as text; None where Arrow stumbles. `whole`:
-        Arrow is not to cut it into blocks of its own, which must hold the longest record."""
-        from pyarrow import csv as arrow
-
-        names = [str(place) for place in range(len(self.names))]
+        """The stream's columns of a block of records, as numbers where all of them are plain, and
+        else as text; None where Arrow stumbles. `whole`: Arrow is not to cut it into blocks of its
+        own, which must hold the longest record."""
         own = self.source.columns.names
         if not block:
             return pa.table([pa.nulls(0, pa.string())] * len(own), names=own)
+        texts = {str(place): pa.string() for place in range(len(self.names))}
+        if self.numbers and not any(sign in block for sign in _HEXADECIMAL):
+            table = self._read(block, texts | self.numbers, whole)
+            if table is not None and not _has_nan(table):
+                return table
+        return self._read(block, texts, whole)
+
+    def _read(self, block: bytes, types: dict[str, pa.DataType], whole: bool) -> pa.Table | None:
+        from pyarrow import csv as arrow
+
         quotes = b'"' in block
         size = len(block) + 1 if whole or quotes else _ARROW_BLOCK
         try:
             table = arrow.read_csv(
                 pa.BufferReader(block),
-                arrow.ReadOptions(column_names=names, block_size=size),
+                arrow.ReadOptions(column_names=list(types), block_size=size),
                 arrow.ParseOptions(newlines_in_values=quotes),
                 arrow.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
-                    include_columns=[names[place] for place in self.columns],
+                    column_types=types,
+                    include_columns=[str(place) for place in self.columns],
                     **NULLS_IN_CSV,
                 ),
             )
         except pa.ArrowInvalid:
-            # A row of another length, bytes that are no UTF-8, a long field.
+            # A row of another length, bytes that are no UTF-8, a long field, no plain number.
             return None
-        return table.rename_columns(own)
+        return table.rename_columns(self.source.columns.names)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether what Arrow reads as this type means the same to Spark, but for `_HEXADECIMAL` and
+    what is no number."""
+    return bool(pa.types.is_signed_integer(kind)) or kind == pa.float64()
+
+
+def _has_nan(table: pa.Table) -> bool:
+    """Whether a number is none: Arrow has more spellings for that than Spark."""
+    floats = [column for column in table.columns if column.type == pa.float64()]
+    return any(pc.any(pc.is_nan(column)).as_py() for column in floats)
 
 
 def _fields(record: str) -> list[str]:
