@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.report import seconds
+from driftline.testing.delays import DELAYS, Cost, cost
 from driftline.time.closure import closure
 from driftline.time.estimate import Estimated
 from driftline.time.estimated_bounds import EstimatedBounds
@@ -30,6 +31,8 @@ BATCH = 50_000
 DEVIATION, LATENCY, UNIT = 100, 200, 10
 MANY = 100_000
 SOME = 200
+TARGETS = (0.001, 0.01, 0.05)
+SHORT = 2_000
 SPEED = 1_000
 """Events in a millisecond."""
 
@@ -47,6 +50,7 @@ class TimeReport:
     events: int
     speeds: dict[str, float] = field(default_factory=dict)
     groups: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)
+    costs: dict[str, list[Cost]] = field(default_factory=dict)
 
     def print(self) -> None:
         console = Console(width=110)
@@ -61,11 +65,23 @@ class TimeReport:
         for name, (speed, state, delay, stream) in self.groups.items():
             table.add_row(name, f"{speed:.2f}", f"{state:.0f}", f"{delay:.1f}", f"{stream:.1f}")
         console.print(table)
+        columns = [f"late, {target:.1%}: × the lag" for target in TARGETS]
+        table = Table("delays", *columns, title="guesses: late rows, lag to the best constant one")
+        for name, costs in self.costs.items():
+            table.add_row(name, *(f"{each.late:.3%}: {each.ratio:.2f}" for each in costs))
+        console.print(table)
 
     def as_dict(self) -> dict[str, object]:
         return {
             "events": self.events,
             "M/s": {name: round(speed, 2) for name, speed in self.speeds.items()},
+            "guesses": {
+                name: {
+                    f"{target:g}": {"late": round(each.late, 6), "ratio": round(each.ratio, 2)}
+                    for target, each in zip(TARGETS, costs, strict=True)
+                }
+                for name, costs in self.costs.items()
+            },
             "groups": {
                 name: {
                     "M/s": round(speed, 3),
@@ -99,6 +115,11 @@ def measure(events: int) -> TimeReport:
     for name, (make, columns) in makers.items():
         report.speeds[name] = events / seconds(lambda m=make, c=columns: _run(m(), *c)) / 1e6
     _group(report, events)
+    for name in DELAYS:
+        report.costs[name] = [cost(name, target, events // 10) for target in TARGETS]
+    report.costs[f"exponential, {SHORT:,} rows"] = [
+        cost("exponential", target, SHORT) for target in TARGETS
+    ]
     return report
 
 

@@ -5,7 +5,7 @@ closure               B*: what follows from it; is a timeout needed?
 heartbeats            the generator for any bounds
 uniform               the same for very many sources that are alike: what CREATE STREAM declares
 groups                sources in groups
-estimate              guesses for a stream without bounds; `adaptive` is one estimate
+estimate              guesses for a stream without bounds, by its `lateness`
 estimated_bounds      B′, all of it, for few sources
 labels                heartbeats inside a plan
 describe, chart       what people see of it
