@@ -134,6 +134,14 @@ def test_a_value_that_does_not_fit_is_a_bad_record(
     assert bad.reason.startswith(said)
 
 
+@pytest.mark.parametrize("count", [1, 400])
+def test_times_as_numbers_and_as_texts(count: int) -> None:
+    lines = ['{"x":3}', '{"x":"1970-01-01T00:00:04Z"}', '{"x":"soon"}', '{"x":5}'] * count
+    found = json_records(source(x="TIMESTAMP"), "\n".join(lines).encode()).records
+    assert [time.second for time in found.table.column("x").to_pylist()] == [3, 4, 5] * count
+    assert [bad.line for bad in found.bad] == [4 * place + 3 for place in range(count)]
+
+
 def test_names_in_any_case_also_mixed() -> None:
     assert values('{"X":1}\n{"x":2}\n', "INT") == [1, 2]
     assert values('{"x":1}\n{"X":2}\n{}\n', "INT") == [1, 2, None]

@@ -171,3 +171,33 @@ def test_decimals_are_the_same_row_however_they_are_written(tmp_path: Path) -> N
     )
     result = dl.stream("s", {"x": "DECIMAL(10,2)"}).run(s=str(log))
     assert result.history().to_pylist() == [{"vs": 1, "ve": 5, "x": Decimal("1.10")}]
+
+
+def test_a_bad_value_at_the_beginning_spoils_no_others(tmp_path: Path) -> None:
+    """A number may be a text, whatever the rows before have."""
+    rows = [
+        '"x":"one","d":1.5,"b":true',
+        '"x":2,"d":"NaN","b":true',
+        '"x":" 7 ","d":" -Infinity ","b":"true"',
+        '"x":4,"d":"?","b":false',
+        '"x":5,"d":2,"b":"maybe"',
+        '"x":"6","d":2.5,"b":null',
+    ]
+    stream = source({"x": "INT", "d": "DOUBLE", "b": "BOOLEAN"})
+    for order in (rows, rows[::-1]):
+        path = tmp_path / "log.jsonl"
+        path.write_text(
+            "".join(
+                f'{{"stream":"s","kind":"insert","vs":1,"ve":null,"row":{{{row}}}}}\n'
+                for row in order
+            )
+        )
+        events = events_from(stream, path)
+        found = sorted(repr(row) for row in events.payload.to_pylist())
+        assert found == [
+            "{'x': 2, 'd': nan, 'b': True}",
+            "{'x': 6, 'd': 2.5, 'b': None}",
+            "{'x': 7, 'd': -inf, 'b': True}",
+        ]
+        bad = {(each.column, each.value, order[each.line - 1]) for each in events.bad}
+        assert bad == {("x", "one", rows[0]), ("d", "?", rows[3]), ("b", "maybe", rows[4])}

@@ -135,10 +135,14 @@ class _Block:
         table = None if told is None else self._together(told)
         if table is not None:
             yield self._records(table)
-        elif (told is None and self.all_open) or len(self.places) <= ONE_BY_ONE:
-            table, misfits = self._one_by_one()
-            yield self._records(table).without(misfits)
-        else:
+            return
+        if (told is None and self.all_open) or len(self.places) <= ONE_BY_ONE:
+            rows, misfits = self._one_by_one()
+            if not self._is_mixed(rows):
+                table, found = self._table(rows)
+                yield self._records(table).without(found | misfits)
+                return
+        if len(self.places):
             middle = int(self.places[len(self.places) // 2])
             cut = int(self.starts[middle])
             for part, before in ((self.block[:cut], 0), (self.block[cut:], middle)):
@@ -228,7 +232,15 @@ class _Block:
             return table
         return words.put_in(table)
 
-    def _one_by_one(self) -> tuple[pa.Table, Misfits]:
+    def _is_mixed(self, rows: list[dict[str, Any]]) -> bool:
+        """Whether some times are numbers and others are texts, which are read apart."""
+        stamps = [each.name.lower() for each in self.schema if is_timestamp(each.type)]
+        return any(
+            len({isinstance(row[name], _Number) for row in rows if row.get(name) is not None}) > 1
+            for name in stamps
+        )
+
+    def _one_by_one(self) -> tuple[list[dict[str, Any]], Misfits]:
         """The records, each read by itself, and what is no record."""
         rows: list[dict[str, Any]] = []
         misfits: Misfits = {}
@@ -238,8 +250,12 @@ class _Block:
                 misfits[number] = Misfit(None, None, row)
                 row = {}
             rows.append({name.lower(): value for name, value in row.items()})
+        return rows, misfits
+
+    def _table(self, rows: list[dict[str, Any]]) -> tuple[pa.Table, Misfits]:
         self.seen = set().union(*rows)
         columns = []
+        misfits: Misfits = {}
         for each in self.schema:
             values = [row.get(each.name.lower()) for row in rows]
             column, found = column_of(each.name, each.type, values)

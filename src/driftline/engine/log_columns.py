@@ -8,6 +8,7 @@ cast. An event whose values do not fit is bad.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,15 +18,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.engine.fitting import named, typed_column
+from driftline.engine.expressions.text_casts import parser
+from driftline.engine.fitting import misfit, named, typed_column
 from driftline.engine.inputs import check_log_times
 from driftline.engine.json_records import column_of, exactly, holds
 from driftline.model.columns import INSERT, StreamColumns
 from driftline.model.log.bad import Misfit, Misfits
 from driftline.model.log.base64 import decoded
-from driftline.model.log.rows import Convert
+from driftline.model.log.fields import WORDS
+from driftline.model.log.rows import Coerce, Convert
 from driftline.plan.nodes import Source
-from driftline.plan.types import BINARY, STRING, is_decimal, is_map
+from driftline.plan.types import BINARY, BOOLEAN, STRING, is_decimal, is_float, is_integer, is_map
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,15 @@ class Declared:
             field.name.lower(): partial(_converted, source, field)
             for field in source.columns.arrow
             if holds(field.type, lambda kind: is_decimal(kind) or is_map(kind) or kind == BINARY)
+        }
+
+    def coerce(self, name: str) -> Mapping[str, Coerce]:
+        """How texts become the numbers and booleans that are declared."""
+        source = self.sources.get(name.lower())
+        return {
+            field.name.lower(): partial(_coerced, field)
+            for field in (() if source is None else source.columns.arrow)
+            if is_integer(field.type) or is_float(field.type) or field.type == BOOLEAN
         }
 
     def fit(self, stream: StreamColumns) -> tuple[StreamColumns, Misfits]:
@@ -72,6 +84,15 @@ class Declared:
 def declared(sources: Iterable[tuple[str, Source]]) -> Declared:
     """What is known of the streams of a log that have these names."""
     return Declared({name.lower(): source for name, source in sources})
+
+
+def _coerced(field: pa.Field, text: str) -> Any:
+    value = parser(field.type)(text)
+    if value is None:
+        return misfit(field.name, text, field.type)
+    if isinstance(value, float) and not math.isfinite(value):
+        return next(word for word, number in WORDS.items() if repr(number) == repr(value))
+    return value
 
 
 def _converted(

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from driftline.model.log import rows
+from driftline.model.log.bad import Misfits
 from driftline.model.log.explain import ParsedLine
 from driftline.model.log.rows import RowReader
 from driftline.model.log.scan import scan_row
@@ -20,7 +21,7 @@ class Asked(list[int]):
         return ParsedLine("s", 0, 0, 1, 0, 0, False, orjson.loads(self.texts[i]))
 
 
-def add(reader: RowReader, *texts: bytes) -> tuple[dict[int, str], list[int]]:
+def add(reader: RowReader, *texts: bytes) -> tuple[Misfits, list[int]]:
     """Adds rows to a reader; gives the refusals, and which rows had to be read one by one."""
     block = np.frombuffer(b"".join(texts), np.uint8)
     ends = np.cumsum([len(text) for text in texts])

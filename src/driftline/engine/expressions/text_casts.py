@@ -83,7 +83,7 @@ def from_text(array: Array, target: Any) -> tuple[Array, Mask | None]:
             return quick, None
         if pc.any(plain).as_py() and not pc.all(plain).as_py():
             return _apart(array, target, pc.fill_null(plain, True))
-    result = per_distinct(_parser(target), [array], _storage(target))
+    result = per_distinct(parser(target), [array], _storage(target))
     bad = ~valid_mask(result) & valid_mask(array)
     return (result.view(target) if result.type != target else result), bad
 
@@ -135,7 +135,8 @@ def _apart(array: Array, target: Any, plain: Array) -> tuple[Array, Mask | None]
     return pa.concat_arrays([result for result, _ in parts]).take(pa.array(back)), bad[back]
 
 
-def _parser(target: Any) -> Callable[[str], Any]:
+def parser(target: Any) -> Callable[[str], Any]:
+    """How one text is read as a type; None if it is no value of it."""
     if target == BOOLEAN:
         return _parse_boolean
     if is_integer(target):

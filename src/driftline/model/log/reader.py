@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from driftline.model.columns import NO_CLOCK, RETRACT, Int64s, StreamColumns
 from driftline.model.log.apart import Used, files_of, need_apart
-from driftline.model.log.bad import BadEvent, BadInput, Misfits
+from driftline.model.log.bad import BadEvent, BadInput, Misfit, Misfits
 from driftline.model.log.deadletters import write_dead_letters
 from driftline.model.log.explain import ParsedLine, Refused, parse_line
-from driftline.model.log.rows import Convert, RowReader
+from driftline.model.log.rows import Coerce, Convert, RowReader
 from driftline.model.log.scan import Scanned, scan_lines, scan_row
 from driftline.model.log.source import BLOCK_BYTES, Progress, Source, line_bounds
 from driftline.model.validity import check_columns
@@ -37,6 +37,10 @@ class Declared(Protocol):
     def exact(self, name: str) -> Mapping[str, Convert]:
         """The columns whose values are kept as they were written, by their names in lower case, and
         how each becomes values."""
+
+    def coerce(self, name: str) -> Mapping[str, Coerce]:
+        """The columns that hold numbers or booleans, by their names in lower case, and how a text
+        becomes one."""
 
     def fit(self, stream: StreamColumns) -> tuple[StreamColumns, Misfits]:
         """A stream with its types, and the events that do not fit."""
@@ -176,9 +180,13 @@ def _with_texts(bad: list[_Bad], sources: list[Source], only_the_first: bool) ->
 class _StreamBuilder:
     """The columns of one stream as far as they have been read."""
 
-    def __init__(self, name: str, exact: Mapping[str, Convert]) -> None:
+    def __init__(self, name: str, declared: Declared | None) -> None:
         self.name = name
-        self.rows = RowReader(name, exact)
+        self.rows = (
+            RowReader(name)
+            if declared is None
+            else RowReader(name, declared.exact(name), declared.coerce(name))
+        )
         self.timestamps = False
         self.parts: list[
             tuple[NDArray[np.int8], Int64s, Int64s, Int64s, Int64s, Int64s, Int64s]
@@ -221,9 +229,6 @@ class _Gathering:
     def full(self) -> bool:
         return self._left == 0
 
-    def _exact(self, name: str) -> Mapping[str, Convert]:
-        return {} if self._declared is None else self._declared.exact(name)
-
     def columns(self) -> dict[str, StreamColumns]:
         """What was read, in order of the streams' first events; what does not fit is bad."""
         streams = [self._fitting(*builder.columns()) for builder in self.streams.values()]
@@ -263,8 +268,9 @@ class _Gathering:
         def line(i: int) -> bytes:
             return block[starts[i] : ends[i]].strip()
 
-        def refuse(i: int, reason: str) -> None:
-            self.bad.append(_Bad(self._source, int(lines[i]), reason, line(i)))
+        def refuse(i: int, why: Misfit) -> None:
+            place = (self._source, int(lines[i]))
+            self.bad.append(_Bad(*place, why.reason, line(i), why.column, why.value))
 
         doubtful = np.flatnonzero(~scanned.fine).tolist()
         exact: dict[int, ParsedLine] = {}
@@ -272,12 +278,12 @@ class _Gathering:
             try:
                 exact[i] = parse_line(line(i))
             except Refused as refused:
-                refuse(i, str(refused))
+                refuse(i, Misfit(None, None, str(refused)))
         if exact:
             bytes_ = _fill_in(scanned, exact, names, bytes_, line)
 
         for name, index in _by_stream(scanned, names):
-            builder = self.streams.get(name) or _StreamBuilder(name, self._exact(name))
+            builder = self.streams.get(name) or _StreamBuilder(name, self._declared)
             of_stream = index.tolist() if len(index) < len(starts) else range(len(starts))
             reasons = builder.rows.add(
                 bytes_,

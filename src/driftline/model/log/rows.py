@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from driftline.model.columns import Int64s
 from driftline.model.compiled import njit
-from driftline.model.log.bad import Misfits
+from driftline.model.log.bad import Misfit, Misfits
 from driftline.model.log.explain import ParsedLine, Refused
 from driftline.model.log.fields import WORDS, kept_as_text, may_hold_words, take_words_out
 from driftline.model.log.scan import Bytes, scan_row
@@ -40,15 +40,26 @@ Convert = Callable[[pa.ChunkedArray], tuple[pa.Array | pa.ChunkedArray, Misfits]
 """From the JSON texts of a column's values to the values, and the rows that have none."""
 
 
+Coerce = Callable[[str], Any]
+"""From a text to the number or boolean that a column is declared to hold, or to a `Misfit`."""
+
+
 class RowReader:
     """Gathers the rows of one stream. Rows that do not fit are reported and left out.
 
     `exact` has the columns, by their names in lower case, whose values are kept as they were
-    written until they are converted."""
+    written until they are converted; `coerce` those that hold numbers or booleans, of which a text
+    may be one, too."""
 
-    def __init__(self, stream: str, exact: Mapping[str, Convert] | None = None) -> None:
+    def __init__(
+        self,
+        stream: str,
+        exact: Mapping[str, Convert] | None = None,
+        coerce: Mapping[str, Coerce] | None = None,
+    ) -> None:
         self.types = RowTypes(stream)
         self._exact = exact or {}
+        self._coerce = coerce or {}
         self._tables: list[pa.Table] = []
         self._names: int | None = None  # the hash of the set of the stream's column names
 
@@ -61,10 +72,10 @@ class RowReader:
         big: NDArray[np.bool_],
         is_row: NDArray[np.bool_],
         reread: Reread,
-    ) -> dict[int, str]:
+    ) -> Misfits:
         """Takes the rows block[starts[i]:ends[i]] of the events of which `is_row`; the others get
         a row of nulls. Gives the reasons of those that were not taken, by index."""
-        refused: dict[int, str] = {}
+        refused: Misfits = {}
         part = _Part(block, starts, ends, big, is_row, reread, refused)
         if self._exact:
             part.keep_as_text(self._exact)
@@ -151,16 +162,19 @@ class RowReader:
                 row = part.reread(i).row or {}
                 if self._exact:
                     row |= part.texts(i, self._exact)
-                reason = self.types.refuse(row)
+                misfit = self._coerced(row) if self._coerce else None
+                reason = None if misfit is not None else self.types.refuse(row)
             except Refused as error:
-                reason = str(error)
-            if reason is None:
+                misfit, reason = None, str(error)
+            if reason is not None:
+                misfit = Misfit(None, None, reason)
+            if misfit is None:
                 kept.append(row)
                 if self._names is None:
                     text = np.frombuffer(orjson.dumps(dict.fromkeys(row)), np.uint8)
                     _, self._names, _ = scan_row(text, 0, len(text))
             else:
-                part.refused[i] = reason
+                part.refused[i] = misfit
         if not kept:
             return
         columns = self.types.columns or {}
@@ -168,6 +182,24 @@ class RowReader:
             self._tables.append(_of_rows(kept, pa.schema(list(columns.items()))))
         else:
             self._tables.append(_empty_rows(len(kept)))
+
+    def _coerced(self, row: dict[str, Any]) -> Misfit | None:
+        """Puts the values of a row into the form in which their columns have been so far: a number
+        may be written as a text. What is no number in any form is a misfit."""
+        for name, value in row.items():
+            coerce = self._coerce.get(name.lower())
+            if coerce is None or value is None:
+                continue
+            known = (self.types.columns or {}).get(name, pa.null())
+            if isinstance(value, str):
+                made = coerce(value)
+                if isinstance(made, Misfit):
+                    return made
+                if not pa.types.is_null(known) and not pa.types.is_string(known):
+                    row[name] = made
+            elif pa.types.is_string(known) and isinstance(value, (bool, int, float)):
+                row[name] = json.dumps(value)
+        return None
 
 
 class _Part:
@@ -181,7 +213,7 @@ class _Part:
         big: NDArray[np.bool_],
         is_row: NDArray[np.bool_],
         reread: Reread,
-        refused: dict[int, str],
+        refused: Misfits,
     ) -> None:
         self.big, self.is_row, self.reread, self.refused = big, is_row, reread, refused
         self.odd = np.zeros(len(starts), np.bool_)
