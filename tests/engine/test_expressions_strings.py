@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from driftline.engine.expressions import EvaluationError
+from driftline.engine.expressions import EvaluationError, evaluate
+from driftline.plan import Schema, parse_expression
 from tests.engine.of_rows import value, values
 
 TEXTS = ["hello", "Straße", "", None, "日本語"]
@@ -143,3 +145,34 @@ def test_columns() -> None:
     assert values("instr(s, '本')", s=TEXTS) == [0, 0, 0, None, 2]
     assert values("s LIKE p", s=["ab", "ab", None], p=["a%", "_", "%"]) == [True, False, None]
     assert values("substring(s, n, 2)", s=["hello", "hello"], n=[-2, 2]) == ["lo", "el"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        (r"^\p{L}+$", "Straße日本", True),
+        (r"^[\p{L}\d]+$", "é1", True),
+        (r"^[^\p{L}]+$", "12-", True),
+        (r"\P{L}", "é", False),
+        (r"[\P{L}x]", "é", False),
+        (r"\pN", "٣", True),
+        (r"\p{Lu}", "É", True),
+        (r"\p{IsLetter}", "é", True),
+        (r"^\p{Alpha}$", "é", False),
+        (r"\p{L}", "😀", False),
+        (r"^\p{So}$", "😀", True),
+        (r"[\p{Punct}&]", "!", True),
+    ],
+)
+def test_named_classes_of_characters(pattern: str, text: str, found: bool) -> None:
+    rows = pa.table({"s": [text]})
+    test = parse_expression(f"s RLIKE r'{pattern}'", Schema.from_arrow(rows.schema))
+    assert evaluate(test, rows).to_pylist() == [found]
+
+
+@pytest.mark.parametrize("pattern", [r"[\p{L}&&[^a]]", r"[a[bc]]", r"\p{IsGreek}"])
+def test_classes_that_are_not_understood_are_refused(pattern: str) -> None:
+    rows = pa.table({"s": ["a"]})
+    test = parse_expression(f"s RLIKE r'{pattern}'", Schema.from_arrow(rows.schema))
+    with pytest.raises(EvaluationError, match="not supported"):
+        evaluate(test, rows)

@@ -410,3 +410,16 @@ def test_a_mistake_in_a_long_chain_has_its_place_and_a_short_message() -> None:
         parse(" + ".join(["i"] * _LONG) + " + dt + ts")
     assert refused.value.line == 1
     assert len(str(refused.value)) < 1000
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e400", "1e400D", "1e39F"])
+def test_numbers_outside_of_their_type_are_refused(text: str) -> None:
+    with pytest.raises(ExpressionError, match="is outside of the range of a"):
+        parse(text)
+    assert parse("1e308").type == DOUBLE
+
+
+def test_count_distinct_of_all_columns_is_of_rows_without_nulls() -> None:
+    counted = parse("count(DISTINCT *)")
+    assert [str(each) for each in counted.children] == list(T.names)
+    assert parse("count(*)").children == ()

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Expression, Literal
-from driftline.plan.literals import decimal_literal, interval_literal, number_literal
+from driftline.plan.literals import decimal_literal, finite, interval_literal, number_literal
 from driftline.plan.temporal import parse_date, parse_timestamp
 from driftline.plan.types import (
     BINARY,
@@ -82,7 +82,7 @@ def suffixed_literal(text: str, kind: DataType) -> Expression:
     if is_decimal(kind):
         return Literal(*decimal_literal(text))
     if is_float(kind):
-        return Literal(float(text), kind)
+        return Literal(finite(text, kind), kind)
     return Literal(int(text), kind)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from datetime import date, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -32,6 +33,7 @@ from driftline.plan.types import (
     type_name,
 )
 
+_GREATEST_FLOAT = 3.4028235677973366e38  # what is below it is rounded to a FLOAT
 INTEGER_BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 _SUFFIXES = {TINYINT: "Y", SMALLINT: "S", INT: "", BIGINT: "L"}
 
@@ -57,7 +59,9 @@ def number_literal(text: str) -> tuple[Any, DataType]:
     """
     if "e" in text.lower():
         try:
-            return float(text), DOUBLE
+            return finite(text, DOUBLE), DOUBLE
+        except ExpressionError:
+            raise
         except ValueError:
             raise ExpressionError(
                 f"{text} is not a number: digits are missing after the e"
@@ -69,6 +73,19 @@ def number_literal(text: str) -> tuple[Any, DataType]:
         if fits(value, kind):
             return value, kind
     return decimal_literal(text)
+
+
+def finite(text: str, kind: DataType) -> float:
+    """A number that is written with digits, which is refused if its type does not reach so far.
+
+    >>> finite("1e400", DOUBLE)
+    Traceback (most recent call last):
+    driftline.plan.errors.ExpressionError: 1e400 is outside of the range of a DOUBLE
+    """
+    value = float(text)
+    if abs(value) > (_GREATEST_FLOAT if kind == FLOAT else sys.float_info.max):
+        raise ExpressionError(f"{text} is outside of the range of a {type_name(kind)}")
+    return value
 
 
 def decimal_literal(text: str) -> tuple[Decimal, DataType]:

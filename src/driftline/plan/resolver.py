@@ -30,7 +30,7 @@ from driftline.plan.constants import (
 )
 from driftline.plan.dialect import parse_sql
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import Cast, Expression, Literal
+from driftline.plan.expressions import Cast, Column, Expression, Literal
 from driftline.plan.functions import (
     AGGREGATES,
     FUNCTIONS,
@@ -410,6 +410,9 @@ class _Resolver:
         if star:
             uses(nodes[0])
         args = () if star else self.all(nodes)
+        if star and distinct:  # rows in which no column is null
+            schema = self.schema
+            args = tuple(Column(schema.key(each), each.type, each.qualifier) for each in schema)
         if not args and not nodes:
             raise ExpressionError(f"{name} takes at least 1 argument, or * to count rows")
         where = None if filtered is None else self.resolve(filtered)

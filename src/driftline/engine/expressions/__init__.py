@@ -11,8 +11,9 @@ evaluate one that is not needed; this does neither. Known differences:
   they are read, and so are zones by their old three-letter names (PST);
 - an INTERVAL does not remember its fields: all are DAY TO SECOND, and they have no text;
 - intervals of months are constants that can be added to dates and times, and nothing else;
-- regular expressions are RE2's or Python's: `&&` in character classes is not understood, and of
-  the named classes only \p{Alpha} and its like are.
+- regular expressions are RE2's or Python's: `&&` and classes inside classes are refused, and so
+  are named classes other than \p{Alpha} and its like and the categories of Unicode (\p{L}, \pN);
+- min and max give 0.0 for -0.0, which are equal: Spark gives the one that it has met first.
 """
 
 from driftline.engine.expressions import (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from unicodedata import category
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,8 +38,24 @@ _POSIX = {
     "Lower": "a-z",
     "Punct": r"!-/:-@\[-`{-~",
     "Space": r" \t\n\x0b\f\r",
-    "L": "^\\W\\d_",
+    "Graph": "!-~",
+    "Print": " -~",
+    "Blank": r" \t",
+    "Cntrl": r"\x00-\x1f\x7f",
+    "XDigit": "0-9a-fA-F",
+    "ASCII": r"\x00-\x7f",
 }
+"""Java's classes of ASCII characters."""
+_CATEGORIES = {
+    "LETTER": "L",
+    "DIGIT": "Nd",
+    "PUNCTUATION": "P",
+    "CONTROL": "Cc",
+    "TITLECASE": "Lt",
+}
+"""Java's names (after Is) that are a category of Unicode."""
+_CATEGORY = re.compile(r"C[cfson]?|L[ultmo]?|M[nec]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|L[CD]")
+_LAST_CHARACTER = 0x10FFFF
 
 
 # LIKE
@@ -162,10 +179,8 @@ def _translated(pattern: str) -> str:
         if two in (r"\p", r"\P"):
             name = pattern[position + 2 :]
             name = name[1 : name.index("}")] if name.startswith("{") else name[:1]
-            known = _POSIX.get(name.removeprefix("Is"))
-            if known is None:
-                raise re.error(f"the class {two}{{{name}}} is not supported")
-            out.append(known if in_class else f"[{'^' if two[1] == 'P' else ''}{known}]")
+            known = _class(name, negated=two[1] == "P")
+            out.append(known if in_class else f"[{known}]")
             position += 2 + (len(name) + 2 if pattern[position + 2 : position + 3] == "{" else 1)
             continue
         if two.startswith("\\") and len(two) > 1:
@@ -177,8 +192,10 @@ def _translated(pattern: str) -> str:
             position += 2
             continue
         character = pattern[position]
+        if in_class and (character == "[" or pattern.startswith("&&", position)):
+            raise re.error("a class inside a class, and &&, are not supported: write (?=…) or |")
         if character == "[":
-            out.append("\\[" if in_class else "[")
+            out.append("[")
             in_class = True
         elif character == "]" and in_class:
             out.append("]")
@@ -191,6 +208,40 @@ def _translated(pattern: str) -> str:
             out.append(character)
         position += 1
     return "".join(out)
+
+
+@lru_cache(maxsize=256)
+def _class(name: str, negated: bool) -> str:
+    """The characters of a named class, as they are written in brackets."""
+    if name in _POSIX:
+        if not negated:
+            return _POSIX[name]
+        matches = re.compile(f"[{_POSIX[name]}]").match
+        return _ranges(lambda character: matches(character) is None)
+    plain = re.sub(r"^(Is|general_category=|gc=)", "", name)
+    plain = _CATEGORIES.get(plain.upper(), plain) if name.startswith("Is") else plain
+    if plain == "LC":
+        return _ranges(lambda each: (category(each) in ("Lu", "Ll", "Lt")) != negated)
+    if _CATEGORY.fullmatch(plain) is None:
+        raise re.error(
+            f"the class {name} is not supported: there are categories such as L, Lu, N and P, and "
+            f"{', '.join(_POSIX)}"
+        )
+    return _ranges(lambda each: category(each).startswith(plain) != negated)
+
+
+def _ranges(belongs: Callable[[str], bool]) -> str:
+    """The characters for which something is true."""
+    found: list[str] = []
+    start = -1
+    for code in range(_LAST_CHARACTER + 2):
+        inside = code <= _LAST_CHARACTER and belongs(chr(code))
+        if inside and start < 0:
+            start = code
+        elif not inside and start >= 0:
+            found.append(f"\\U{start:08x}-\\U{code - 1:08x}")
+            start = -1
+    return "".join(found)
 
 
 def re2_pattern(pattern: str) -> str | None:
