@@ -87,13 +87,16 @@ def stream(
     arrival: str | None = None,
     heartbeats: Literal["estimate", "none"] | None = None,
     late: float | str | None = None,
+    time_unit: Literal["s", "ms", "us"] | None = None,
 ) -> Query:
     """A stream by its name and its columns (names to SQL or Arrow types).
 
     `time` names the column from which plain records get their time; event logs carry their own.
     `timestamps` says that time is in microseconds since 1970; by default it is when `time` is a
     TIMESTAMP. `disorder` promises that plain records are at most so late, which lets answers become
-    final while the stream goes on; what breaks the promise becomes a dead letter.
+    final while the stream goes on; what breaks the promise becomes a dead letter. `time_unit` says
+    what numbers that are to be times count: seconds, milliseconds or microseconds since 1970; an
+    integer column `time` is then such a number.
 
     The other bounds are for a stream of several sources, told apart by the column `source` (of
     which there are `sources`, if that is known): `disorder` is then that of each, `skew` how far
@@ -110,7 +113,9 @@ def stream(
             raise PlanError(f"the time of {name} is to be {time}, but it has no such column")
         time = found[0].name
         if timestamps is None:
-            timestamps = is_timestamp(found[0].type)
+            timestamps = is_timestamp(found[0].type) or time_unit is not None
+    elif timestamps is None:
+        timestamps = time_unit is not None
     known = timing(
         schema,
         bool(timestamps),
@@ -123,6 +128,7 @@ def stream(
         arrival=arrival,
         heartbeats=heartbeats,
         late=late,
+        time_unit=time_unit,
     )
     return Query(nodes.Source(name, schema, time, bool(timestamps), known))
 

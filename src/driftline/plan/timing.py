@@ -15,6 +15,10 @@ from driftline.plan.errors import PlanError
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name
 
 Heartbeats = Literal["declared", "estimate", "none"]
+TimeUnit = Literal["s", "ms", "us"]
+
+MICROSECONDS: dict[str, int] = {"s": TICKS_PER_SECOND, "ms": TICKS_PER_SECOND // 1000, "us": 1}
+"""In a unit of time."""
 
 LATE = 0.001
 PERCENT = 100
@@ -33,7 +37,8 @@ class Timing:
     two sources at most `skew` apart (in ticks; None: nothing is known). A record is at most
     `latency` on its way, and a source that is silent for `timeout` holds nothing back (both in
     milliseconds of the arrival clock). `arrival`: the column that has this clock. `late`: guessed
-    heartbeats may be too early for such a share of the records.
+    heartbeats may be too early for such a share of the records. `time_unit`: what numbers that are
+    times count since 1970 (None: nothing is said).
     """
 
     disorder: int | None = None
@@ -45,6 +50,7 @@ class Timing:
     arrival: str | None = None
     heartbeats: Heartbeats = "estimate"
     late: float = LATE
+    time_unit: TimeUnit | None = None
 
     @property
     def by_source(self) -> bool:
@@ -82,12 +88,13 @@ def timing(
     arrival: str | None = None,
     heartbeats: str | None = None,
     late: float | str | None = None,
+    time_unit: str | None = None,
 ) -> Timing:
     """What a user says of a stream's time, checked.
 
     >>> timing(Schema.of({"ts": "TIMESTAMP"}), True, disorder="5s", latency="2s")
     Timing(disorder=5000000, source=None, sources=None, skew=None, latency=2000, timeout=None, \
-arrival=None, heartbeats='declared', late=0.001)
+arrival=None, heartbeats='declared', late=0.001, time_unit=None)
     """
     _check_texts(source=source, arrival=arrival, heartbeats=heartbeats)
     given = {"skew": skew, "latency": latency, "sources": sources}
@@ -131,7 +138,15 @@ arrival=None, heartbeats='declared', late=0.001)
         found.get("arrival"),
         wanted,  # type: ignore[arg-type]
         LATE if late is None else _share(late),
+        _unit(time_unit),
     )
+
+
+def _unit(said: str | None) -> TimeUnit | None:
+    unit = said.lower() if isinstance(said, str) else said
+    if unit is not None and unit not in get_args(TimeUnit):
+        raise PlanError(f"time_unit is s, ms or us, not {said!r}")
+    return unit  # type: ignore[return-value]
 
 
 def _check_texts(**given: object) -> None:

@@ -45,6 +45,7 @@ EMITS = ("perfect", "ordered", "eager")
 SETTINGS = ("emit", "block", "remember", "max_expansion")
 BOUNDS = (
     "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",
+    "time_unit",
 )  # fmt: skip
 OPTIONS = ("time", "timestamps", *BOUNDS)
 
@@ -144,10 +145,10 @@ class _Reader:
             return
         schema = self._columns(node)
         options = self._options(node)
-        time, stamps = None, False
+        time, stamps = None, "time_unit" in options
         if "time" in options:
             time = self._time(schema, options["time"])
-            stamps = is_timestamp(schema.find(time)[0].type)
+            stamps = stamps or is_timestamp(schema.find(time)[0].type)
         if "timestamps" in options:
             said = options["timestamps"]
             if said.name.lower() not in ("true", "false"):
