@@ -30,11 +30,14 @@ from typing import Any, Literal, get_args
 from driftline.arguments import (
     condition_of,
     declared,
+    flag,
     is_whole,
     lasting,
+    one_of,
     resolved,
     row_value,
     several,
+    text_of,
     time_of,
 )
 from driftline.plan import nodes
@@ -51,6 +54,7 @@ from driftline.plan.timing import timing
 from driftline.plan.types import (
     BOOLEAN,
     Schema,
+    canonical,
     is_integer,
     is_orderable,
     is_timestamp,
@@ -107,8 +111,10 @@ def stream(
     which ends the waiting of a query with a `block`.
     """
     schema = declared(name, columns)
+    if timestamps is not None:
+        flag(timestamps, "timestamps")
     if time is not None:
-        found = schema.find(str(time))
+        found = schema.find(text_of(time, "the time column"))
         if not found:
             raise PlanError(f"the time of {name} is to be {time}, but it has no such column")
         time = found[0].name
@@ -149,6 +155,10 @@ class Query:
     """A query: a plan, and the ways to build on it and to run it."""
 
     plan: nodes.Node
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.plan, nodes.Node):
+            raise PlanError(f"a query begins with stream(…), not with a {type(self.plan).__name__}")
 
     @property
     def schema(self) -> Schema:
@@ -222,7 +232,7 @@ class Query:
         """The windows of each row as columns window_start and window_end; lifetimes stay."""
         stamps = self.plan.timestamps if time is None else True
         if time is not None:
-            found = self.schema.find(time)
+            found = self.schema.find(text_of(time, "the time of windows"))
             if len(found) != 1:
                 raise PlanError(f"there is no column {time} to take windows by")
             stamps = is_timestamp(found[0].type)
@@ -255,7 +265,10 @@ class Query:
         explode tags AS tag
         └─ source posts (id INT, tags ARRAY<STRING>)
         """
-        made = Explode(self.plan, self._expression(value), names, outer, position)
+        flag(outer, "outer"), flag(position, "position")
+        made = Explode(
+            self.plan, self._expression(value), tuple(several(names, "names")), outer, position
+        )
         for each in made.added:
             self._new_name(each.name)
         return Query(made)
@@ -285,7 +298,7 @@ class Query:
         if isinstance(on, str) and (not on.isidentifier() or on.lower() in ("true", "false")):
             condition = condition_of(on, self.schema + other.schema)
             return Query(nodes.Join(self.plan, other.plan, kind, condition))
-        names = [on] if isinstance(on, str) else list(on or ())
+        names = list(several(() if on is None else on, "the columns of a join"))
         if not names:
             return Query(nodes.Join(self.plan, other.plan, kind, None))
         for name in names:
@@ -321,15 +334,19 @@ class Query:
     def union(self, other: Query, *, distinct: bool = False) -> Query:
         """The rows of both; columns correspond by position."""
         both = Query(nodes.Union(*self._alike(other, "union")))
-        return both.distinct() if distinct else both
+        return both.distinct() if flag(distinct, "distinct") else both
 
     def intersect(self, other: Query, *, all: bool = False) -> Query:
         """The rows that are in both; with `all` as often as in both."""
-        return Query(nodes.SetOperation(*self._alike(other, "intersect"), "intersect", not all))
+        return Query(
+            nodes.SetOperation(*self._alike(other, "intersect"), "intersect", not flag(all, "all"))
+        )
 
     def minus(self, other: Query, *, all: bool = False) -> Query:
         """The rows that are not in the other; with `all` as often as they are left over."""
-        return Query(nodes.SetOperation(*self._alike(other, "minus"), "minus", not all))
+        return Query(
+            nodes.SetOperation(*self._alike(other, "minus"), "minus", not flag(all, "all"))
+        )
 
     def _alike(self, other: Query, what: str) -> tuple[nodes.Node, nodes.Node]:
         self._meets(other, what)
@@ -355,9 +372,7 @@ class Query:
         name: str = "rank",
     ) -> Query:
         """Every row with its place in an order, of all rows or per partition."""
-        if method not in get_args(nodes.RankMethod):
-            known = ", ".join(get_args(nodes.RankMethod))
-            raise PlanError(f"the method of a rank is one of {known}, not {method!r}")
+        one_of(method, "the method of a rank", get_args(nodes.RankMethod))
         self._new_name(name)
         return Query(nodes.Rank(self.plan, self._columns(per), self._order(by), method, name))
 
@@ -385,7 +400,7 @@ class Query:
         return Query(with_functions(self.plan, partition, order, *columns))
 
     def _new_name(self, name: str) -> None:
-        if self.schema.find(name):
+        if self.schema.find(text_of(name, "the name of a column")):
             raise PlanError(f"there is a column {name} already: give the new one another name")
 
     def _columns(self, texts: str | Sequence[str]) -> tuple[Expression, ...]:
@@ -426,13 +441,16 @@ class Query:
         announce_compilation(sys.stderr)
         if batch is not None and (not is_whole(batch) or batch < 1):
             raise PlanError(f"batch is how many events are taken in at once, not {batch!r}")
-        if scheduler not in get_args(Scheduler):
-            raise PlanError(f"scheduler is drain or round-robin, not {scheduler!r}")
-        if emit not in get_args(Emit):
-            raise PlanError(f"emit is one of {', '.join(get_args(Emit))}, not {emit!r}")
-        if heartbeat not in get_args(Heartbeat):
-            levels = ", ".join(get_args(Heartbeat))
-            raise PlanError(f"heartbeat is one of {levels}, not {heartbeat!r}")
+        one_of(scheduler, "scheduler", get_args(Scheduler))
+        one_of(emit, "emit", get_args(Emit))
+        one_of(heartbeat, "heartbeat", get_args(Heartbeat))
+        flag(keep_open, "keep_open")
+        if inputs is not None and not isinstance(inputs, Mapping):
+            name = next(iter(self.plan.sources()), "trades")
+            raise PlanError(
+                f"inputs are given by the names of the streams, run({name}=…), not as a "
+                f"{type(inputs).__name__}"
+            )
         stamps = self.plan.timestamps
         options = local.Options(
             Level(emit),
@@ -495,8 +513,10 @@ class Grouped:
                 raise PlanError(
                     f"{name}: give an object, {item.definition.__name__}(), not its class"
                 )
+            if not all(hasattr(item.definition, each) for each in ("initial", "add", "result")):
+                raise PlanError(f"{name}: its definition needs the methods initial, add and result")
             argument = parse_expression(item.argument, schema)
-            kind = parse_type(item.type) if isinstance(item.type, str) else item.type
+            kind = parse_type(item.type) if isinstance(item.type, str) else canonical(item.type)
             call = AggregateCall(f"{USER_DEFINED}{name}", (argument,), kind)
             definitions.append((call.function, item.definition))
             calls[call] = f"${len(calls)}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import Cast, Column, Expression
@@ -24,10 +26,12 @@ def declared(name: object, columns: Mapping[str, Any]) -> Schema:
         raise PlanError(f"{name}: give the columns with their types, {{'price': 'DOUBLE', …}}")
     seen: set[str] = set()
     for column, kind in columns.items():
+        if not isinstance(column, str):
+            raise PlanError(f"the name of a column of {name} is a text, not {column!r}")
         if column.lower() in seen:
             raise PlanError(f"{name} has two columns {column}: upper and lower case are the same")
         seen.add(column.lower())
-        if isinstance(kind, type):
+        if not isinstance(kind, (str, pa.DataType)):
             raise PlanError(
                 f"the type of {column} is the name of an SQL type, such as 'DOUBLE', or an Arrow "
                 f"type, not {kind!r}"
@@ -36,8 +40,31 @@ def declared(name: object, columns: Mapping[str, Any]) -> Schema:
     return Schema.of(columns)
 
 
-def several(texts: str | Sequence[str]) -> Sequence[str]:
-    return [texts] if isinstance(texts, str) else texts
+def several(texts: str | Sequence[str], what: str = "expressions") -> Sequence[str]:
+    """One text, or some."""
+    if isinstance(texts, str):
+        return [texts]
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+        raise PlanError(f"{what} are given as text, or as a list of texts, not {texts!r}")
+    return texts
+
+
+def text_of(text: object, what: str) -> str:
+    if not isinstance(text, str):
+        raise PlanError(f"{what} is given as text, not {text!r}")
+    return text
+
+
+def flag(value: object, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise PlanError(f"{what} is True or False, not {value!r}")
+    return value
+
+
+def one_of(value: object, what: str, known: Sequence[str]) -> None:
+    if not isinstance(value, str) or value not in known:
+        choice = f"{', '.join(known[:-1])} or {known[-1]}"
+        raise PlanError(f"{what} is {choice}, not {value!r}")
 
 
 def resolved(
@@ -92,6 +119,10 @@ def lasting(duration: Duration, stamps: bool) -> Expression:
 def _need_text(text: object) -> None:
     if not isinstance(text, str):
         raise PlanError(f"an expression is written as text, 'price * qty AS value', not {text!r}")
+
+
+def is_mapping(given: object) -> bool:
+    return isinstance(given, Mapping)
 
 
 def is_whole(number: object) -> bool:

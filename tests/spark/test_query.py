@@ -184,8 +184,8 @@ def test_what_cannot_be_run_is_refused(trades: Any) -> None:
         dl.on_spark(VOLUME, {"trades": trades}, emit="now")  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"heartbeat is source, operator or query, not 'plan'"):
         dl.on_spark(VOLUME, {"trades": trades}, heartbeat="plan")  # type: ignore[arg-type]
-    with pytest.raises(PlanError, match=r"heartbeat='memory' goes by what operators have counted"):
-        dl.on_spark(VOLUME, {"trades": trades}, heartbeat="memory").changes()
+    with pytest.raises(PlanError, match=r"heartbeat is source, operator or query, not 'memory'"):
+        dl.on_spark(VOLUME, {"trades": trades}, heartbeat="memory")
     with pytest.raises(PlanError, match=r"there is no query to run"):
         dl.on_spark({}, {"trades": trades})
     with pytest.raises(PlanError, match=r"a str is no query"):

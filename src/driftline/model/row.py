@@ -29,6 +29,8 @@ class Row(Mapping[str, Value]):
     __slots__ = ("_identity", "_values")
 
     def __init__(self, values: Mapping[str, Value] | None = None, /, **more: Value) -> None:
+        if values is not None and not isinstance(values, Mapping):
+            raise TypeError(f"a row is made of names and values, Row(price=1), not {values!r}")
         self._values = {name: _frozen(value) for name, value in {**(values or {}), **more}.items()}
         self._identity = tuple(
             (name, _identity(self._values[name])) for name in sorted(self._values)

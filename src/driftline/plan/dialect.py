@@ -176,6 +176,8 @@ def parse_sql(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
     >>> parse_sql("a = b IS NULL").sql("spark")
     '(a = b) IS NULL'
     """
+    if not isinstance(text, str):
+        raise ExpressionError(f"an expression is written as text, 'price * qty', not {text!r}")
     try:
         dialect = DriftlineSpark()
         trees = dialect.parse(text) if into is None else dialect.parse_into(into, text)
@@ -195,7 +197,7 @@ def parse_data_type(text: str) -> exp.Expr:
     """The syntax tree of a type name."""
     try:
         return exp.DataType.build(text, dialect=DriftlineSpark)
-    except ParseError:
+    except (ParseError, TokenError):
         raise ExpressionError(f"{text!r} is not the name of a type") from None
 
 

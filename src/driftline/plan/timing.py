@@ -7,7 +7,7 @@ has come (`estimate`), or there are none. See docs/time.md for what the bounds m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from driftline.model.time import INFINITY, TICKS_PER_SECOND
 from driftline.plan.durations import Duration, ticks
@@ -142,11 +142,12 @@ arrival=None, heartbeats='declared', late=0.001, time_unit=None)
     )
 
 
-def _unit(said: str | None) -> TimeUnit | None:
-    unit = said.lower() if isinstance(said, str) else said
-    if unit is not None and unit not in get_args(TimeUnit):
+def _unit(said: object) -> TimeUnit | None:
+    if said is None:
+        return None
+    if not isinstance(said, str) or said.lower() not in get_args(TimeUnit):
         raise PlanError(f"time_unit is s, ms or us, not {said!r}")
-    return unit  # type: ignore[return-value]
+    return cast("TimeUnit", said.lower())
 
 
 def _check_texts(**given: object) -> None:

@@ -160,6 +160,10 @@ def canonical(kind: DataType) -> DataType:
     >>> canonical(pa.large_string()), canonical(pa.timestamp("ms", "Europe/Berlin"))
     (DataType(string), TimestampType(timestamp[us, tz=UTC]))
     """
+    if not isinstance(kind, pa.DataType):
+        raise ExpressionError(
+            f"{kind!r} is no type: give the name of one in SQL, such as 'DOUBLE', or one of Arrow"
+        )
     types = pa.types
     if types.is_dictionary(kind):
         return canonical(kind.value_type)

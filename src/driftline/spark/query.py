@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
+from driftline.arguments import flag, is_mapping, is_whole, one_of
 from driftline.engine.batch import Batch, empty, joined
 from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.holding import Heartbeat
@@ -73,6 +74,9 @@ class SparkSaid:
         return Moment(self.batches[output], self.batch_id, self.time, stamps)
 
 
+HEARTBEATS = [each for each in get_args(Heartbeat) if each != "memory"]
+"""Those that shards can do, each by itself."""
+
 Sink = Callable[[SparkSaid], None]
 """Takes what each micro-batch leads to. After a crash the last micro-batch may come again, with the
 same number and the same contents: a sink that writes by number writes once."""
@@ -121,10 +125,8 @@ def on_spark(
         raise PlanError("there is no query to run")
     if own := [name for name in plans if name.startswith("$")]:
         raise PlanError(f"a result cannot be called {own[0]}: names that begin with $ are taken")
-    if emit not in (level.value for level in Level):
-        raise PlanError(f"emit is perfect, ordered or eager, not {emit!r}")
-    if heartbeat not in get_args(Heartbeat):
-        raise PlanError(f"heartbeat is source, operator or query, not {heartbeat!r}")
+    one_of(emit, "emit", [level.value for level in Level])
+    one_of(heartbeat, "heartbeat", HEARTBEATS)
     stamps = all(plan.timestamps for plan in plans.values())
     options = Options(
         Level(emit),
@@ -134,7 +136,7 @@ def on_spark(
         max_expansion=size_of(max_expansion),
     )
     made = SparkQuery(plans, frames, options, shards, strict=strict)
-    if final:
+    if flag(final, "final"):
         plain, tables = [], []
         for name, source in sources_of(plans.values()).items():
             frame = made.frames.get(name)
@@ -159,13 +161,13 @@ class SparkQuery:
         *,
         strict: bool = False,
     ) -> None:
-        if not frames or not isinstance(frames, Mapping):
+        if not is_mapping(frames) or not frames:
             raise PlanError("a query on Spark needs a DataFrame for every stream it reads, by name")
         for name, frame in frames.items():
             if not hasattr(frame, "sparkSession"):
                 raise PlanError(f"{name} is a {type(frame).__name__}, not a DataFrame of Spark")
-        if shards is not None and shards < 1:
-            raise PlanError(f"a query needs at least one shard, not {shards}")
+        if shards is not None and (not is_whole(shards) or shards < 1):
+            raise PlanError(f"a query needs at least one shard, not {shards!r}")
         self.plans, self.frames = dict(plans), dict(frames)
         self.options, self.strict = options or Options(), strict
         self.spark = next(iter(frames.values())).sparkSession

@@ -31,8 +31,10 @@ def sql(script: str, /, **streams: Query) -> Query:
     """
     from driftline.api import Query
 
+    if not isinstance(script, str):
+        raise PlanError(f"a script is a text, not a {type(script).__name__}")
     for name, query in streams.items():
-        if not hasattr(query, "plan"):
+        if not isinstance(query, Query):
             raise PlanError(f"{name} is to be a stream or a query, not a {type(query).__name__}")
     read = read_script(script, {name: query.plan for name, query in streams.items()})
     if not read.outputs:

@@ -26,11 +26,11 @@ from driftline.model.time import INFINITY, TICKS_PER_SECOND, format_date, format
 
 TEXT = pa.large_string()
 
-_FIRST_ISO = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * TICKS_PER_SECOND
+FIRST_ISO = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * TICKS_PER_SECOND
 _DAY = 86_400 * TICKS_PER_SECOND
 _MANY_DAYS = 10_000_000
 """More than 64 bits of microseconds would be too many."""
-_LAST_ISO = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp() + 1) * TICKS_PER_SECOND
+LAST_ISO = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp() + 1) * TICKS_PER_SECOND
 _ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',
@@ -81,7 +81,7 @@ def iso_text(times: Int64s) -> pa.Array:
 
 def is_far(times: Int64s) -> NDArray[np.bool_]:
     """Which are before the year 0001 or after 9999."""
-    found: NDArray[np.bool_] = (times < _FIRST_ISO) | (times >= _LAST_ISO)
+    found: NDArray[np.bool_] = (times < FIRST_ISO) | (times >= LAST_ISO)
     return found
 
 
@@ -97,10 +97,10 @@ def has_far(column: pa.ChunkedArray) -> bool:
         )
     if pa.types.is_timestamp(kind):
         column = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        first, last = _FIRST_ISO, _LAST_ISO - 1
+        first, last = FIRST_ISO, LAST_ISO - 1
     elif pa.types.is_date(kind):
         column = column.cast(pa.date32()).cast(pa.int32())
-        first, last = _FIRST_ISO // _DAY, _LAST_ISO // _DAY - 1
+        first, last = FIRST_ISO // _DAY, LAST_ISO // _DAY - 1
     else:
         return False
     ends = pc.min_max(column)
