@@ -13,7 +13,8 @@ something else. Such a time can be written as text.
 
 from __future__ import annotations
 
-from decimal import Decimal
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftline.model.columns import EXTERNAL_CTI, StreamColumns
+from driftline.model.log.bad import Misfit, Misfits
 from driftline.model.log.text import FIRST_ISO, LAST_ISO
 from driftline.model.time import BEGINNING, INFINITY
-from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
 from driftline.plan.temporal import SPACES
 from driftline.plan.timing import MICROSECONDS, TimeUnit
@@ -36,10 +38,10 @@ OF_RECORDS: TimeUnit = "s"
 OF_EVENTS: TimeUnit = "us"
 OF_ARRIVAL: TimeUnit = "ms"
 
-_NUMBER = r"^[+-]?\d+(\.\d*)?$"
-_LONG_NUMBER = r"^[+-]?\d{9,}(\.\d*)?$"
+NUMBER = r"^[+-]?\d+(\.\d*)?$"
+LONG_NUMBER = r"^[+-]?\d{9,}(\.\d*)?$"
 _PLAIN = r"^-?\d{1,18}$"
-_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
+WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
 
 
 def is_number(have: Any, want: Any) -> bool:
@@ -60,7 +62,7 @@ def moments(array: pa.Array, unit: TimeUnit | None) -> tuple[pa.Array, Mask, Mas
     there = array.is_valid()
     if array.type == STRING:
         array = pc.utf8_trim(array, SPACES)
-        pattern = _LONG_NUMBER if unit is None else _NUMBER
+        pattern = LONG_NUMBER if unit is None else NUMBER
         there = pc.fill_null(pc.match_substring_regex(array, pattern), False)
         array = _parsed(pc.if_else(there, array, pa.scalar("0")))
     numbers = there.to_numpy(zero_copy_only=False).astype(np.bool_)
@@ -102,33 +104,80 @@ def _last(size: int) -> int:
     return (LAST_ISO - 1) // size
 
 
-def hint(unit: TimeUnit | None, value: float | Decimal | str) -> str:
-    """What to do about a number that is no time.
+def hint(value: float | Decimal | str, unit: TimeUnit | None) -> str:
+    """What to do about a number that is no time; of what is no number there is nothing to say.
 
-    >>> hint(None, 1_700_000_000_000)
+    >>> hint(1_700_000_000_000, None)
     ": as seconds it is outside the years 0001 to 9999; is it milliseconds? time_unit = 'ms'"
+    >>> hint("20240501", None), hint("noon", None)
+    (": if it counts since 1970, say so: time_unit = 's', 'ms' or 'us'", '')
     """
+    try:
+        number = Decimal(value.strip(SPACES) if isinstance(value, str) else value)
+    except InvalidOperation:
+        return ""
+    if not number.is_finite():
+        return ""
     used = unit or OF_RECORDS
-    told = f": as {_WORDS[used]} it is outside the years 0001 to 9999"
+    if FIRST_ISO <= number * MICROSECONDS[used] < LAST_ISO:
+        return ": if it counts since 1970, say so: time_unit = 's', 'ms' or 'us'"
+    told = f": as {WORDS[used]} it is outside the years 0001 to 9999"
     for other in ("ms", "us"):
-        if other != used and FIRST_ISO <= Decimal(value) * MICROSECONDS[other] < LAST_ISO:
-            return f"{told}; is it {_WORDS[other]}? time_unit = '{other}'"
+        if other != used and FIRST_ISO <= number * MICROSECONDS[other] < LAST_ISO:
+            return f"{told}; is it {WORDS[other]}? time_unit = '{other}'"
     return told
 
 
-def event_ticks(source: Source, times: Int64s) -> Int64s:
-    """Times of events, or of an integer time column, as ticks, where they were written as numbers.
-    What is endless stays so."""
-    size = MICROSECONDS[source.timing.time_unit or OF_EVENTS]
+# Times of events, and integer columns that are times
+
+
+def unit_of(source: Source) -> TimeUnit:
+    """What the integer times of a stream count."""
+    return source.timing.time_unit or OF_EVENTS
+
+
+def counts_time(source: Source) -> bool:
+    """Whether the time of a stream's records is an integer column that counts since 1970."""
+    if source.time is None or not source.timestamps:
+        return False
+    return is_integer(source.columns.find(source.time)[0].type)
+
+
+def is_beyond(source: Source, times: Int64s) -> Mask:
+    """Which integer times are none in the unit that was said."""
+    size = MICROSECONDS[unit_of(source)]
+    if source.timing.time_unit is None or not source.timestamps:
+        return np.zeros(len(times), np.bool_)
+    ends = (times == BEGINNING) | (times == INFINITY)
+    found: Mask = ~ends & ((times < _first(size)) | (times > _last(size)))
+    return found
+
+
+def in_ticks(source: Source, times: Int64s) -> Int64s:
+    """Integer times as ticks; what is endless stays so, and what is beyond is 0."""
+    size = MICROSECONDS[unit_of(source)]
     if not source.timestamps or size == 1:
         return times
     ends = (times == BEGINNING) | (times == INFINITY)
-    far = ~ends & ((times < _first(size)) | (times > _last(size)))
-    if far.any():
-        value = int(times[far][0])
-        told = hint(source.timing.time_unit, value)
-        raise PlanError(f"the time {value} of an event of {source.name}{told}")
-    return np.where(ends, times, np.where(ends, 0, times) * size)
+    fine = ~ends & ~is_beyond(source, times)
+    return np.where(ends, times, np.where(fine, times, 0) * size)
+
+
+def log_in_ticks(source: Source, columns: StreamColumns) -> tuple[StreamColumns, Misfits]:
+    """The events of a log whose times are numbers, in ticks; and those whose times are none. Where
+    a log has times as texts, its numbers are microseconds."""
+    if columns.timestamps or not source.timestamps or source.timing.time_unit is None:
+        return columns, {}
+    misfits: Misfits = {}
+    counts = columns.kind == EXTERNAL_CTI  # has a number of events in its vn
+    times = {"vs": columns.vs, "ve": columns.ve, "vn": np.where(counts, 0, columns.vn)}
+    for name, each in times.items():
+        for row in np.flatnonzero(is_beyond(source, each)).tolist():
+            reason = f"{name} is {each[row]}{hint(int(each[row]), unit_of(source))}"
+            misfits.setdefault(row, Misfit(name, str(each[row]), reason))
+    vs, ve, vn = (in_ticks(source, each) for each in times.values())
+    vn = np.where(counts, columns.vn, vn)
+    return replace(columns, timestamps=True, vs=vs, ve=ve, vn=vn), misfits
 
 
 def clock_milliseconds(source: Source, clock: Int64s) -> Int64s:

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftline.engine.epochs import counts_time, hint, is_beyond, is_number, moments, unit_of
 from driftline.engine.expressions import evaluate
 from driftline.engine.expressions.casts import list_like
 from driftline.engine.expressions.comparison import lengths_of
@@ -34,9 +35,11 @@ from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.nodes import Source
 from driftline.plan.temporal import SPACES
+from driftline.plan.timing import TimeUnit
 from driftline.plan.types import (
     DOUBLE,
     STRING,
+    TIMESTAMP,
     canonical,
     is_array,
     is_decimal,
@@ -128,6 +131,12 @@ def fitted(source: Source, records: Records) -> Records:
             continue
         for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
             misfits.setdefault(row, Misfit(name, None, f"it has no {what}: {name} is null"))
+    if source.time is not None and counts_time(source):
+        ticks = rows.column(source.time)
+        for row in np.flatnonzero(is_beyond(source, ticks.fill_null(0).to_numpy())).tolist():
+            value = ticks[row].as_py()
+            reason = f"{value} in the column {source.time} is no time{hint(value, unit_of(source))}"
+            misfits.setdefault(row, Misfit(source.time, str(value), reason))
     whole = Records(rows, records.file, records.lines, records.text, records.bad)
     return whole.without(misfits)
 
@@ -172,16 +181,17 @@ def typed_column(
             f"the column {field.name} of {source.name} is a {type_name(whole.type)}, which "
             f"cannot be a {type_name(field.type)}: declare another type"
         )
-    values, bad = _cast(whole, field.type)
+    unit = source.timing.time_unit
+    values, bad = _cast(whole, field.type, unit)
     if bad is None or not bad.any():
         return values, {}
     return values, {
-        row: misfit(field.name, whole[row].as_py(), field.type)
+        row: misfit(field.name, whole[row].as_py(), field.type, unit)
         for row in np.flatnonzero(bad).tolist()
     }
 
 
-def misfit(column: str, value: Any, kind: pa.DataType) -> Misfit:
+def misfit(column: str, value: Any, kind: pa.DataType, unit: TimeUnit | None = None) -> Misfit:
     """A value that is none of a column's type."""
     plain = isinstance(value, (str, int, float, Decimal)) and not isinstance(value, bool)
     text = str(value) if plain else as_json(value).decode()
@@ -189,6 +199,8 @@ def misfit(column: str, value: Any, kind: pa.DataType) -> Misfit:
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_LONGEST_SHOWN]}…"
     why = ": it has more digits after the point" if _is_longer(value, kind) else ""
+    if kind == TIMESTAMP and plain:
+        why = hint(value, unit)
     return Misfit(column, text, f"{shown} in the column {column} is no {type_name(kind)}{why}")
 
 
@@ -223,16 +235,19 @@ def _canonical(source: Source, name: str, column: pa.ChunkedArray) -> pa.Array:
 # Casts that tell which rows have no value
 
 
-def _cast(array: pa.Array, kind: pa.DataType) -> tuple[pa.Array, Mask | None]:
+def _cast(
+    array: pa.Array, kind: pa.DataType, unit: TimeUnit | None
+) -> tuple[pa.Array, Mask | None]:
     """The values as another type, and the rows that have none there (None: all have)."""
     have = array.type
     if have == kind or array.null_count == len(array):
         return (array if have == kind else pa.nulls(len(array), kind)), None
     if is_array(have) and is_array(kind):
-        items, bad = _cast(array.flatten(), kind.value_type)
+        items, bad = _cast(array.flatten(), kind.value_type, unit)
         return list_like(array, items), _of_items(bad, lengths_of(array))
     if is_struct(have) and is_struct(kind):
-        fields = [_cast(part, each.type) for part, each in zip(array.flatten(), kind, strict=True)]
+        pairs = zip(array.flatten(), kind, strict=True)
+        fields = [_cast(part, each.type, unit) for part, each in pairs]
         mask = array.is_null() if array.null_count else None
         parts = [part for part, _ in fields]
         return (
@@ -240,10 +255,26 @@ def _cast(array: pa.Array, kind: pa.DataType) -> tuple[pa.Array, Mask | None]:
             _either(*(bad for _, bad in fields)),
         )
     if is_map(have) and is_map(kind):
-        return _cast_map(array, kind)
+        return _cast_map(array, kind, unit)
+    if is_number(have, kind):
+        return _cast_to_time(array, unit)
     if is_decimal(kind) and (quick := _quick_decimal(array, kind)) is not None:
         return quick, None
-    rows, column = pa.table({"value": array}), Column("value", have)
+    return _cast_plainly(array, kind)
+
+
+def _cast_to_time(array: pa.Array, unit: TimeUnit | None) -> tuple[pa.Array, Mask | None]:
+    """Numbers count since 1970; other texts say a time."""
+    values, numbers, bad = moments(array, unit)
+    if array.type != STRING or (numbers | _mask(array.is_null())).all():
+        return values, bad
+    others, lost = _cast_plainly(pc.if_else(to_arrow(numbers), None, array), TIMESTAMP)
+    return pc.if_else(to_arrow(numbers), values, others), _either(bad, lost)
+
+
+def _cast_plainly(array: pa.Array, kind: pa.DataType) -> tuple[pa.Array, Mask | None]:
+    """As Spark casts."""
+    rows, column = pa.table({"value": array}), Column("value", array.type)
     try:
         made = evaluate(Cast(column, kind), rows)
     except EvaluationError:
@@ -254,14 +285,16 @@ def _cast(array: pa.Array, kind: pa.DataType) -> tuple[pa.Array, Mask | None]:
     return made, _either(lost, _cut_off(array, made))
 
 
-def _cast_map(array: pa.Array, kind: pa.DataType) -> tuple[pa.Array, Mask | None]:
+def _cast_map(
+    array: pa.Array, kind: pa.DataType, unit: TimeUnit | None
+) -> tuple[pa.Array, Mask | None]:
     offsets = array.offsets.to_numpy()
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
-    keys, bad_keys = _cast(array.keys.slice(first, count), kind.key_type)
-    items, bad_items = _cast(array.items.slice(first, count), kind.item_type)
+    keys, bad_keys = _cast(array.keys.slice(first, count), kind.key_type, unit)
+    items, bad_items = _cast(array.items.slice(first, count), kind.item_type, unit)
     bad = _of_items(_either(bad_keys, bad_items), np.diff(offsets))
     if bad is not None and bad.any():  # a key cannot be null, as it is now in these rows
-        others, _ = _cast(array.take(pa.array(np.arange(len(array)), mask=bad)), kind)
+        others, _ = _cast(array.take(pa.array(np.arange(len(array)), mask=bad)), kind, unit)
         return others, bad
     mask = array.is_null() if array.null_count else None
     return pa.MapArray.from_arrays(pa.array(offsets - first), keys, items, kind, mask=mask), None

@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.csv_records import CsvFile
+from driftline.engine.epochs import clock_milliseconds, counts_time, in_ticks, log_in_ticks
 from driftline.engine.fitting import (
     Records,
     as_json,
@@ -347,7 +348,9 @@ def json_records(source: Source, what: str | Path | bytes | IO[bytes]) -> JsonRe
 
 def _from_log(source: Source, columns: StreamColumns) -> RawEvents:
     check_log_times(source, columns)
+    columns, beyond = log_in_ticks(source, columns)
     rows, misfits = typed(source, columns.payload)
+    misfits = beyond | misfits
     if misfits:  # a log that was read here has none left
         first = misfits[min(misfits)]
         raise PlanError(f"the stream {source.name}: {first.reason}")
@@ -394,6 +397,8 @@ def _from_records(source: Source, records: Records) -> RawEvents:
             "it must be a TIMESTAMP or an integer"
         )
     ticks = time.cast(pa.int64()).to_numpy().astype(np.int64)
+    if counts_time(source):
+        ticks = in_ticks(source, ticks)
     count = len(ticks)
     endless = np.full(count, INFINITY, np.int64)
     return RawEvents(
@@ -417,4 +422,6 @@ def arrival_clock(source: Source, rows: pa.Table) -> Int64s | None:
         return None
     clock = rows.column(name)
     whole: Int64s = clock.cast(pa.int64()).to_numpy()
-    return whole // MICROSECONDS if is_timestamp(canonical(clock.type)) else whole
+    if is_timestamp(canonical(clock.type)):
+        return whole // MICROSECONDS
+    return clock_milliseconds(source, whole)

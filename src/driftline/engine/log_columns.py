@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from driftline.engine.epochs import log_in_ticks
 from driftline.engine.expressions.text_casts import parser
 from driftline.engine.fitting import misfit, named, typed_column
 from driftline.engine.inputs import check_log_times
@@ -60,12 +61,14 @@ class Declared:
     def fit(self, stream: StreamColumns) -> tuple[StreamColumns, Misfits]:
         """A stream with the types that are declared, and the events that have other values."""
         source = self.sources.get(stream.name.lower())
-        if source is None or not stream.payload.num_columns:
+        if source is None:
             return stream, {}
         check_log_times(source, stream)
+        stream, misfits = log_in_ticks(source, stream)
+        if not stream.payload.num_columns:
+            return stream, misfits
         own = {field.name.lower(): field for field in source.columns.arrow}
         payload: dict[str, Any] = {}
-        misfits: Misfits = {}
         for name in stream.payload.column_names:
             payload[name] = column = stream.payload.column(name)
             if named(name) in own:

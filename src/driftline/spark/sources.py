@@ -11,19 +11,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from driftline.engine.epochs import OF_ARRIVAL, OF_RECORDS, WORDS, counts_time, unit_of
 from driftline.engine.source_parcels import BAD, CLOCK, KIND, POSITION, RAW, VE, VN, VS
 from driftline.engine.source_time import NO_CLOCK
 from driftline.engine.stages import Reading
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
-from driftline.model.time import INFINITY
+from driftline.model.log.text import FIRST_ISO, LAST_ISO
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix
 from driftline.plan.nodes import Node, Project, Select, Source
+from driftline.plan.timing import MICROSECONDS, TimeUnit
 from driftline.plan.types import is_integer, is_timestamp, quoted, type_name
 from driftline.spark.columns import typed
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 EVENTS = "$events"
 """A column that is there when raw events are more than plain records."""
@@ -85,6 +90,9 @@ def raw_events(frame: DataFrame, source: Source, unread: Column | None = None) -
         times.append(_ticks(frame, have["vs"], source, bad).alias(VS))
         for name, alias in (("ve", VE), ("vn", VN)):
             value = _ticks(frame, have[name], source, bad) if name in have else f.lit(None)
+            if name == "vn" and name in have and source.timing.time_unit is not None:
+                counted = f.col(quoted(have[name])).cast("bigint")  # of events, not of time
+                value = f.when(code == EXTERNAL_CTI, counted).otherwise(value)
             times.append(f.coalesce(value, f.lit(INFINITY)).cast("bigint").alias(alias))
     elif source.time is None and not frame.isStreaming:
         times.append(f.lit(ALWAYS).alias(VS))
@@ -94,7 +102,7 @@ def raw_events(frame: DataFrame, source: Source, unread: Column | None = None) -
             f"time, stream({source.name!r}, …, time=…)"
         )
     else:
-        times.append(_time(frame, have, source, source.time).alias(VS))
+        times.append(_time(frame, have, source, source.time, bad).alias(VS))
     typed_columns = {
         each.name: _typed(frame, have, source, each.name, bad) for each in source.columns
     }
@@ -102,7 +110,7 @@ def raw_events(frame: DataFrame, source: Source, unread: Column | None = None) -
         name = source.timing.arrival
         arrival = typed_columns[source.columns.find(name)[0].name]
         stamped = is_timestamp(source.columns.find(name)[0].type)
-        clock = f.unix_millis(arrival.cast("timestamp")) if stamped else arrival.cast("bigint")
+        clock = f.unix_millis(arrival.cast("timestamp")) if stamped else _clock(arrival, source)
         times.append(f.coalesce(clock, f.lit(NO_CLOCK)).alias(CLOCK))
     elif source.timing.needs_clock:
         # The time of the micro-batch, which is the same when it comes again.
@@ -116,6 +124,16 @@ def raw_events(frame: DataFrame, source: Source, unread: Column | None = None) -
     if kind is not None:
         times.insert(0, kind.cast("tinyint").alias(KIND))
     return frame.select(*times, *(column.alias(name) for name, column in typed_columns.items()))
+
+
+def _clock(arrival: Column, source: Source) -> Column:
+    """An integer arrival clock in milliseconds."""
+    from pyspark.sql import functions as f
+
+    unit, clock = source.timing.time_unit or OF_ARRIVAL, arrival.cast("bigint")
+    if unit == "us":
+        return f.floor(clock / f.lit(MICROSECONDS["ms"]))
+    return clock * f.lit(MICROSECONDS[unit] // MICROSECONDS["ms"])
 
 
 class BadRows:
@@ -175,10 +193,21 @@ def _typed(
     own = _required(source, have, name)
     kind = source.columns.find(name)[0].type
     value = f.col(quoted(own))
-    column, misfits = typed(value, frame.schema[own].dataType, kind, name, source.name)
+    unit = source.timing.time_unit
+    column, misfits = typed(value, frame.schema[own].dataType, kind, name, source.name, unit)
     if misfits is not None and bad is not None:
-        bad.add(own, value, misfits, type_name(kind))
+        bad.add(own, value, misfits, type_name(kind) + _why(kind, frame.schema[own].dataType, unit))
     return column
+
+
+def _why(kind: pa.DataType, have: DataType, unit: TimeUnit | None) -> str:
+    """What to do about a number that is no time."""
+    from pyspark.sql.types import NumericType
+
+    if not is_timestamp(kind) or not isinstance(have, NumericType):
+        return ""
+    words = WORDS[unit or OF_RECORDS]
+    return f": as {words} it is outside the years 0001 to 9999; say what it counts with time_unit"
 
 
 def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -> DataFrame:
@@ -230,7 +259,9 @@ def _required(source: Source, have: dict[str, str], name: str) -> str:
     return have[name.lower()]
 
 
-def _time(frame: DataFrame, have: dict[str, str], source: Source, name: str) -> Column:
+def _time(
+    frame: DataFrame, have: dict[str, str], source: Source, name: str, bad: BadRows
+) -> Column:
     """The time of plain records as ticks: what the column is when it has the type that the stream
     gives it, so that a record says the same time twice."""
     from pyspark.sql import functions as f
@@ -241,7 +272,24 @@ def _time(frame: DataFrame, have: dict[str, str], source: Source, name: str) -> 
         if kind not in TIMES_AS_INTEGERS:
             raise PlanError(_no_time(source, own, kind.upper()))
     time = _typed(frame, have, source, name)
+    if counts_time(source):
+        return _counted(time, own, source, bad)
     return f.unix_micros(time) if source.timestamps else time.cast("bigint")
+
+
+def _counted(time: Column, name: str, source: Source, bad: BadRows) -> Column:
+    """An integer time in ticks."""
+    from pyspark.sql import functions as f
+
+    size, time = MICROSECONDS[unit_of(source)], time.cast("bigint")
+    if source.timing.time_unit is None or not source.timestamps:
+        return time
+    first, last = -(-FIRST_ISO // size), (LAST_ISO - 1) // size
+    endless = time.isin(INFINITY, BEGINNING)
+    fine = time.between(first, last)
+    why = f"time in {WORDS[unit_of(source)]}, of the years 0001 to 9999: is time_unit another one?"
+    bad.add(name, time, ~fine & ~endless, why)
+    return f.when(endless, time).when(fine, time * f.lit(size)).otherwise(f.lit(0))
 
 
 TIMES_AS_INTEGERS = ("tinyint", "smallint", "int", "bigint", "string", "timestamp")
@@ -258,7 +306,7 @@ def _ticks(frame: DataFrame, name: str, source: Source, bad: BadRows) -> Column:
         return column.cast("bigint")
     kind = to_arrow_type(frame.schema[name].dataType, timezone="UTC")
     if is_integer(kind):
-        return column.cast("bigint")
+        return _counted(column, name, source, bad)
     if is_timestamp(kind) and source.timestamps:
         return f.unix_micros(column.cast("timestamp"))
     if source.time is None or not (source.timestamps or type_name(kind) == "STRING"):
