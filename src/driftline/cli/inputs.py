@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from driftline.cli.errors import Problem
 from driftline.cli.progress import reading
 from driftline.cli.streams import Streamed, files_of, parted, streamed
-from driftline.model.log.apart import STDIN, Used
+from driftline.model.log.apart import STDIN, Used, is_there
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,7 +129,7 @@ def files_read(wanted: Sequence[str], sources: Mapping[str, Source]) -> list[Use
 
 def _named(text: str, sources: Mapping[str, Source]) -> tuple[str | None, str]:
     before, sign, after = text.partition("=")
-    if sign and before.isidentifier() and not Path(text).exists():
+    if sign and before.isidentifier() and not is_there(text):
         return _known(before, sources), after
     return None, text
 
@@ -137,7 +137,7 @@ def _named(text: str, sources: Mapping[str, Source]) -> tuple[str | None, str]:
 def _given(name: str | None, path: str, text: str) -> _Given:
     if path == STANDARD_INPUT:
         return _Given(name, path, sys.stdin.buffer.read())
-    if not path or not Path(path).exists():
+    if not path or not is_there(path):
         raise Problem(f"--input: {path or text}: there is no such file")
     return _Given(name, path, Path(path))
 

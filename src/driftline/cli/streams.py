@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import parse_qsl
 
 from driftline.cli.errors import Problem
-from driftline.model.log.apart import HIDDEN
+from driftline.model.log.apart import HIDDEN, is_there
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Source
@@ -91,7 +91,7 @@ def streamed(text: str) -> Streamed | None:
 
 def parted(text: str) -> tuple[str, dict[str, str]]:
     """A place, and what its options say."""
-    if Path(text).exists():
+    if is_there(text):
         return text, {}
     place, _, options = text.partition("?")
     return place, dict(parse_qsl(options, keep_blank_values=True))

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from driftline.engine.fitting import Records, of_table
 from driftline.engine.inputs import RawEvents, csv_parts, events_from
+from driftline.model.log.apart import is_there
 from driftline.plan.nodes import Source
 
 LARGEST_CHUNK = 1 << 16
@@ -37,7 +38,7 @@ def chunks(source: Source, data: Any, size: int) -> Iterator[RawEvents]:
 
 def parts(source: Source, data: Any, size: int) -> Iterator[Any]:
     """What an input is made of, as it is read: records or tables, of rows one by one `size`."""
-    if isinstance(data, (str, Path)) and Path(data).exists():
+    if isinstance(data, (str, Path)) and is_there(data):
         suffixes = [suffix.lower() for suffix in Path(data).suffixes]
         if ".parquet" in suffixes:
             return _of_parquet(source, Path(data), size)

@@ -33,6 +33,7 @@ from driftline.engine.json_records import JsonRecords, is_log, read_records
 from driftline.engine.source_time import NO_CLOCK
 from driftline.model.columns import INSERT, StreamColumns, plain_value
 from driftline.model.event import Cti, ExternalCti, Insert, Retract
+from driftline.model.log.apart import is_there
 from driftline.model.log.bad import BadEvent, Misfit, Misfits
 from driftline.model.row import Row
 from driftline.model.time import BEGINNING, INFINITY
@@ -183,7 +184,7 @@ def _from_events(source: Source, items: list[Any], read: int) -> RawEvents:
     columns = StreamColumns.from_events(source.name, [_without_row(event) for event in events])
     columns = replace(columns, payload=payload, line=columns.line + read)
     bad = [
-        misfit.at(f"<{source.name}>", read + 1 + place, str(items[place]).encode())
+        misfit.at(f"<{source.name}>", read + 1 + place, _event_text(items[place]))
         for place, misfit in sorted(misfits.items())
     ]
     if misfits:
@@ -202,10 +203,20 @@ def _no_event(item: Any) -> Misfit | None:
         return Misfit(None, None, f"it is a {type(item).__name__}, and no event as the first one")
     for each in fields(item):
         name, value = each.name, getattr(item, each.name)
+        if name == "row" and not isinstance(value, Mapping):
+            return Misfit(name, None, f"its row is a {type(value).__name__}: give a Row")
         if name != "row" and not _is_time(value):
             reason = f"{name} is {value!r}: give a whole number of 64 bits, INFINITY for ever"
             return Misfit(name, str(value), reason)
     return None
+
+
+def _event_text(item: Any) -> bytes:
+    try:
+        text = str(item)
+    except (TypeError, ValueError):  # what is no row, or no time, cannot be shown as one
+        text = repr(item)
+    return text.encode(errors="replace")
 
 
 def _without_row(event: Any) -> Any:
@@ -294,7 +305,7 @@ def _sorted_out(
 
 
 def _from_file(source: Source, path: Path) -> RawEvents:
-    if not path.exists():
+    if not is_there(path):
         raise PlanError(f"{path}: there is no such file")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if ".parquet" in suffixes:

@@ -52,6 +52,14 @@ def need_apart(written: Sequence[Used], read: Sequence[Used] = ()) -> None:
                 raise SameFile(f"{other} is in {one}: give it a directory of its own")
 
 
+def is_there(path: str | Path) -> bool:
+    """Whether there is such a file; a name that no file can have is none."""
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
+
+
 def files_of(inputs: Iterable[object]) -> list[Used]:
     """The files among inputs: paths, `-`, and what is open."""
     found = []
