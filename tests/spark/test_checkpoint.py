@@ -12,7 +12,7 @@ import pytest
 import driftline as dl
 from driftline.engine.local import Options
 from driftline.plan.errors import PlanError
-from driftline.spark.checkpoint import Checkpoint, describe
+from driftline.spark.checkpoint import FILE, Checkpoint, describe
 from driftline.spark.pipeline import OWN_STEPS
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
@@ -36,6 +36,15 @@ def test_another_consistency_is_another_query(
     checkpoint.claim(PLANS, OPTIONS, 2)
     with pytest.raises(PlanError, match=said):
         checkpoint.claim(PLANS, replace(OPTIONS, **change), 2)
+
+
+def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.claim(PLANS, OPTIONS, 2)
+    file = tmp_path / FILE
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 1}))
+    with pytest.raises(PlanError, match=r"another version of Driftline \(format 1, now 2\)"):
+        checkpoint.claim(PLANS, OPTIONS, 2)
 
 
 def test_who_is_curious_is_no_other(tmp_path: Path) -> None:

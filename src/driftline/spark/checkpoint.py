@@ -27,7 +27,8 @@ from driftline.plan.timing import NOTHING_KNOWN
 from driftline.spark.pipeline import OWN_STEPS
 from driftline.spark.places import Place
 
-FORMAT = 1
+FORMAT = 2
+"""Of what is stored: a change of state that an older version could not read raises it."""
 FILE = "driftline.json"
 REPORT = "state.json"
 CLOSED = "closed.json"
@@ -69,6 +70,12 @@ class Checkpoint:
         known = self.read()
         if known is None:
             self.place.write(FILE, json.dumps(mine, indent=1, ensure_ascii=False).encode())
+        elif known.get("format") != FORMAT:
+            raise PlanError(
+                f"{self.place} is the checkpoint of another version of Driftline (format "
+                f"{known.get('format')}, now {FORMAT}): give --checkpoint another directory, and "
+                "the query reads its inputs anew"
+            )
         elif known != mine:
             raise PlanError(
                 f"{self.place} is the checkpoint of another query: {difference(known, mine)}; give "
@@ -175,7 +182,7 @@ def _read_in_another_way(name: str, before: str, now: str) -> str:
 
 def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
     """The first thing in which two descriptions differ."""
-    for key in ("format", "emit", "block", "remember", "shards"):
+    for key in ("emit", "block", "remember", "shards"):
         if known.get(key) != mine[key]:
             return f"its {key} was {known.get(key)} and is {mine[key]} now"
     before, now = known.get("heartbeat", "source"), mine.get("heartbeat", "source")
