@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.engine.batch import Batch
+from driftline.engine.dead_letters import DeadLetters
 from driftline.engine.holding import Heartbeat
 from driftline.engine.inputs import RawEvents, events_from
 from driftline.engine.local import Options, history_table, run
@@ -58,7 +59,7 @@ class Cluster:
         self.shards = [
             [Shard(stage, number) for number in range(shards)] for stage in self.stages.levels
         ]
-        self.dead = 0
+        self.letters: list[DeadLetters] = []
         self.final = BEGINNING
 
     def step(
@@ -76,7 +77,7 @@ class Cluster:
         options = self.stages.levels[0].options
         for name, source in self.plan.sources().items():
             reading = self.readings[name]
-            for task, part in enumerate(_dealt(events[name], tasks)):
+            for task, part in enumerate(self.dealt(events[name], tasks)):
                 sent += source_parcels(
                     part,
                     payload(part, source.schema.arrow),
@@ -92,13 +93,22 @@ class Cluster:
             for number, shard in enumerate(shards):
                 answer = shard.step([parcel for parcel in mine if parcel.shard == number])
                 sent += answer.parcels
-                self.dead += sum(map(len, answer.dead.values()))
+                self.letters += answer.dead.values()
         assert all(parcel.level == OUTPUT for parcel in sent)
         self.final = min(
             (parcel.cti for parcel in sent if parcel.port == RESULT), default=BEGINNING
         )
         schema = self.plan.schema.arrow
         return [unpacked_batch(parcel.data, schema) for parcel in sent if parcel.data]
+
+    @staticmethod
+    def dealt(events: RawEvents, tasks: int) -> Iterator[pa.RecordBatch]:
+        """The rows that each task reads."""
+        return _dealt(events, tasks)
+
+    @property
+    def dead(self) -> int:
+        return sum(map(len, self.letters))
 
     def move(self) -> None:
         """Every shard to another process."""
@@ -109,6 +119,16 @@ class Cluster:
             for one, other in zip(before, after, strict=True):
                 other.restore(one.snapshot())
         self.shards = moved
+
+
+class ByClock(Cluster):
+    """As DataFrames are read: rows have no place, and every task has some from everywhere."""
+
+    @staticmethod
+    def dealt(events: RawEvents, tasks: int) -> Iterator[pa.RecordBatch]:
+        (whole,) = _dealt(events, 1)
+        for task in range(tasks):
+            yield whole.drop_columns(POSITION).take(pa.array(np.arange(task, len(events), tasks)))
 
 
 def _watch(source: Source) -> Watch:
@@ -285,6 +305,66 @@ def test_a_tick_is_none_for_rows_that_have_a_clock_of_their_own() -> None:
     cluster.step({"s": first.slice(0, 0)}, 1, 10**12)
     assert sum(map(len, cluster.step({"s": late}, 1))) == 1
     assert not cluster.dead
+
+
+ARRIVED = {"id": "BIGINT", "k": "STRING", "t": "BIGINT", "got": "BIGINT"}
+
+
+@st.composite
+def arrived(draw: st.DrawFn) -> list[dict[str, object]]:
+    """Rows of a few sources, many of which arrive at the same time."""
+    times = st.sampled_from([0, 1, 9, 20])
+    drawn = st.tuples(st.sampled_from("ab"), times, st.sampled_from([0, 0, 1, 2]))
+    rows, clock = [], 0
+    for number, (name, time, later) in enumerate(draw(st.lists(drawn, min_size=3, max_size=20))):
+        clock += later
+        rows.append({"id": number, "k": name, "t": time, "got": clock})
+    return rows
+
+
+@settings(max_examples=150)
+@given(
+    rows=arrived(),
+    bounds=st.sampled_from(
+        [
+            {"source": "k", "disorder": 2},
+            {"source": "k", "disorder": 2, "skew": 3},
+            {"source": "k", "disorder": 2, "timeout": 2},
+            {"disorder": 3, "latency": 1},
+            {"disorder": 3},
+            {},
+        ]
+    ),
+    remember=st.sampled_from([4, dl.INFINITY]),
+    sizes=st.tuples(st.integers(1, 20), st.integers(1, 6)),
+    tasks=st.integers(1, 3),
+)
+def test_an_arrival_clock_judges_alike_however_rows_are_cut(
+    rows: list[dict[str, object]],
+    bounds: dict[str, object],
+    remember: int,
+    sizes: tuple[int, int],
+    tasks: int,
+) -> None:
+    """Rows of one clock in one batch, in two, or read by several tasks: the same are dead. (What
+    `remember` closes goes by the order of all rows, which only a single task keeps.)"""
+    if remember < dl.INFINITY or bounds in ({}, {"disorder": 3}):
+        tasks = 1
+    stream = dl.stream("s", ARRIVED, time="t", arrival="got", **bounds)  # type: ignore[arg-type]
+    plan = stream.group_by("k").agg("count(*) AS n").plan
+    options = Options(Level.EAGER, 0, remember, sizes[0], keep_open=True)
+    dead = [
+        letters for output in run(plan, {"s": rows}, options) for letters in output.dead.values()
+    ]
+    cluster = ByClock(plan, {"s": Reading(plain=True, ordered=True)}, options, 2)
+    events = events_from(plan.sources()["s"], rows)
+    for first in range(0, len(rows), sizes[1]):
+        cluster.step({"s": events.slice(first, first + sizes[1])}, tasks)
+    assert _ids(cluster.letters) == _ids(dead)
+
+
+def _ids(letters: list[DeadLetters]) -> list[int]:
+    return sorted(number for each in letters for number in each.payload.column("id").to_pylist())
 
 
 def test_a_tick_ends_the_waiting_for_a_guess() -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import driftline as dl
 from driftline.engine.source_parcels import KIND, VE, VN, VS
+from driftline.engine.stages import Reading
 from driftline.model.columns import CTI, INSERT, RETRACT
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix
 from driftline.plan.nodes import Source
-from driftline.spark.sources import prefixed, raw_events
+from driftline.spark.sources import prefixed, raw_events, reading_of
 
 pytestmark = pytest.mark.spark
 
@@ -57,6 +59,15 @@ def test_a_records_time_is_that_of_its_column(
 def test_what_is_no_time(spark: Any, value: str) -> None:
     with pytest.raises(PlanError, match=r"the time of s, T, is a .*; it must be an integer"):
         ticks(spark, "BIGINT", value)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("arrival", ["t", None])
+def test_records_with_an_arrival_clock_have_an_order(streaming: bool, arrival: str | None) -> None:
+    stream = dl.stream("s", {"k": "STRING", "t": "BIGINT"}, time="t", arrival=arrival)
+    frame: Any = SimpleNamespace(columns=["k", "t"], isStreaming=streaming)
+    found = reading_of(frame, stream.plan.sources()["s"])
+    assert found == Reading(plain=True, ordered=streaming and arrival is not None)
 
 
 def test_events(spark: Any) -> None:

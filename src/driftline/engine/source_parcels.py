@@ -126,6 +126,16 @@ def _at_one_moment(
                 yield Parcel(target.level, target.port + TIMES, shard, origin, data=summary)
 
 
+def _by_clock(columns: dict[str, Int64s], kind: NDArray[np.int8], origin: int) -> Int64s:
+    """Places in order of arrival for events that have none: by their arrival clock, which does not
+    go back inside a task, and without a clock after the events of the tasks before. What closes a
+    stream comes last."""
+    if CLOCK not in columns:
+        return np.full(len(kind), origin, np.int64)
+    closing = (kind == CTI) & (columns[VS] == INFINITY)
+    return np.where(closing, INFINITY, np.maximum.accumulate(columns[CLOCK]))
+
+
 def _summary(columns: dict[str, Int64s], payload: pa.RecordBatch, watch: Watch) -> pa.RecordBatch:
     """The times of each source in a few rows (see `time.estimate.summary`), and when they came."""
     inserts = columns[KIND] == INSERT if KIND in columns else np.ones(payload.num_rows, np.bool_)
@@ -158,8 +168,7 @@ def _ordered(
     endless = np.full(count, np.iinfo(np.int64).max, np.int64)
     kind = columns.get(KIND, np.full(count, INSERT, np.int8)).astype(np.int8)
     ve = columns.get(VE, endless)
-    # Without positions the events of a task come after those of the tasks before it.
-    position = columns.get(POSITION, np.full(count, origin, np.int64))
+    position = columns[POSITION] if POSITION in columns else _by_clock(columns, kind, origin)
     times = pa.RecordBatch.from_pydict(
         {
             "kind": kind,

@@ -137,8 +137,9 @@ def _native(
     set aside, held back or judged by what a filter leaves out. Spark computes in the session's time
     zone and mode, the engine in UTC and in ANSI mode."""
     conf = next(iter(frames.values())).sparkSession.conf
-    alike = conf.get("spark.sql.session.timeZone", "") in UTC
-    alike = alike and conf.get("spark.sql.ansi.enabled", "true") == "true"
+    # No defaults: Spark checks them, even where there is a value.
+    alike = conf.get("spark.sql.session.timeZone") in UTC
+    alike = alike and conf.get("spark.sql.ansi.enabled") == "true"
 
     def native(source: Source) -> bool:
         reading = readings[source.name]

@@ -46,12 +46,14 @@ KINDS = {"insert": INSERT, "retract": RETRACT, "cti": CTI, "external_cti": EXTER
 
 
 def reading_of(frame: DataFrame, source: Source) -> Reading:
-    """How a DataFrame is read: it has raw events already, or events, or plain records."""
+    """How a DataFrame is read: it has raw events already, or events, or plain records. These have
+    an order of arrival if they have an arrival clock of their own; a table is there at once."""
+    by_clock = source.timing.arrival is not None and frame.isStreaming
     if VS in frame.columns:
         events = EVENTS in frame.columns
-        return Reading(plain=not events, ordered=events or POSITION in frame.columns)
+        return Reading(plain=not events, ordered=events or by_clock or POSITION in frame.columns)
     events = _has_events(frame, source)
-    return Reading(plain=not events, ordered=events)
+    return Reading(plain=not events, ordered=events or by_clock)
 
 
 def _has_events(frame: DataFrame, source: Source) -> bool:
