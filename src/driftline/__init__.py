@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from driftline.model.row import Row
     from driftline.model.time import INFINITY
     from driftline.results import Result, Said
-    from driftline.spark.query import on_spark
+    from driftline.spark.on_spark import on_spark
     from driftline.sql import sql
 
 __version__ = "0.1.0"
@@ -38,7 +38,7 @@ _HOMES = {
     **dict.fromkeys(("Cti", "ExternalCti", "Insert", "Retract"), "model.event"),
     "Row": "model.row",
     "INFINITY": "model.time",
-    "on_spark": "spark.query",
+    "on_spark": "spark.on_spark",
     "sql": "sql",
 }
 

@@ -177,9 +177,15 @@ def test_changes_go_into_sparks_own_sinks(
 
 
 @pytest.mark.spark
-def test_what_cannot_be_run_is_refused(trades: Any) -> None:
+def test_what_cannot_be_run_is_refused(spark: Any, trades: Any) -> None:
     with pytest.raises(PlanError, match=r"needs a DataFrame for every stream"):
         dl.on_spark(VOLUME, {})
+    with pytest.raises(PlanError, match=r"the stream trades, but no DataFrame was given for it"):
+        dl.on_spark(VOLUME, {"trade": trades})
+    with pytest.raises(PlanError, match=r"there is a DataFrame more, but the query reads only"):
+        dl.on_spark(VOLUME, {"trades": trades, "more": trades})
+    with pytest.raises(PlanError, match=r"none of the DataFrames is a stream"):
+        dl.on_spark(VOLUME, {"trades": spark.range(1)})
     with pytest.raises(PlanError, match=r"emit is perfect, ordered or eager, not 'now'"):
         dl.on_spark(VOLUME, {"trades": trades}, emit="now")  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"heartbeat is source, operator or query, not 'plan'"):

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from driftline.engine.fingerprint import fingerprints
 from driftline.engine.slots import Slots
 from driftline.model.arrays import to_arrow
-from driftline.model.time import parse_timestamp
+from driftline.model.time import parse_timestamp, show
 from driftline.plan.errors import PlanError
 from driftline.spark.views import BATCH, SYSTEM_TIME, WEIGHT
 
@@ -169,8 +169,10 @@ def _literal(time: Time, table: DataFrame, name: str) -> Any:
     from pyspark.sql.types import TimestampNTZType, TimestampType
 
     kind = table.schema[name].dataType
-    if isinstance(kind, (TimestampType, TimestampNTZType)):
-        return f.timestamp_micros(f.lit(_micros(time))).cast(kind)
+    if isinstance(kind, TimestampType):
+        return f.timestamp_micros(f.lit(_micros(time)))
+    if isinstance(kind, TimestampNTZType):  # in UTC, whatever the zone of the session
+        return f.lit(show(_micros(time), True).removesuffix("Z")).cast(kind)
     if not isinstance(time, int):
         raise PlanError(f"{time!r} is a TIMESTAMP, but time is a plain number here: give a number")
     return f.lit(time)

@@ -31,6 +31,7 @@ from driftline.plan.fragments import Prefix, cut_together
 from driftline.plan.nodes import Node, Project, Source
 from driftline.spark.letters import DEAD, letters_to_bytes
 from driftline.spark.places import Place
+from driftline.spark.session import configured
 from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of
 from driftline.spark.tables import are_written, write_tables
 from driftline.spark.ticks import Heard, ticking, ticks
@@ -41,6 +42,12 @@ if TYPE_CHECKING:
 
 
 UTC = ("UTC", "Etc/UTC", "GMT", "Z")
+
+ZONE = "spark.sql.session.timeZone"
+
+AS_THE_ENGINE = {ZONE: "UTC"}
+"""While columns are given the types of their stream: a text or a date without a zone is a TIMESTAMP
+of UTC, as everywhere. Spark keeps in a cast the zone in which it was written."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +73,29 @@ def pipeline(
     leave the last stage. `place`: a directory for the tables among these, which workers reach;
     `heard`: when rows came last, for those who tick (see `ticks`); `own_steps`: whether Spark may
     run the stateless beginning itself."""
-    sources = _sources(plans, frames)
+    sources = check_streams(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
     plain = [source for name, source in sources.items() if readings[name].plain]
     growing = [source for source in plain if frames[source.name].isStreaming]
     warn_of_waiting(growing, options.block, options.remember)
     native = _native(frames, readings, options) if own_steps else _never
     made = stages(cut_together(plans, native), list(plans), readings, options, shards)
-    packed = {
-        name: _packed(
-            raw_events(frames[name], source),
-            source,
-            made.prefixes[name],
-            made.sources[name],
-            shards,
-            ordered=readings[name].by_times(source, options),
-            watch=_watch(source, made.prefixes[name])
-            if readings[name].watched(source, options)
-            else None,
-        )
-        for name, source in sources.items()
-    }
+    with configured(next(iter(frames.values())).sparkSession, AS_THE_ENGINE):
+        packed = {
+            name: _packed(
+                raw_events(frames[name], source),
+                source,
+                made.prefixes[name],
+                made.sources[name],
+                shards,
+                ordered=readings[name].by_times(source, options),
+                watch=_watch(source, made.prefixes[name])
+                if readings[name].watched(source, options)
+                else None,
+            )
+            for name, source in sources.items()
+        }
     moving = [packed[name] for name, frame in frames.items() if frame.isStreaming]
-    if not moving:
-        raise PlanError("none of the DataFrames is a stream: make one with spark.readStream")
     still = [packed[name] for name, frame in frames.items() if not frame.isStreaming]
     tables = _tables(still, place, made.levels[0].level) if still else None
     if silent := ticking(frames, sources, options.block):
@@ -118,7 +124,8 @@ def _never(source: Source) -> bool:
     return False
 
 
-def _sources(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) -> dict[str, Source]:
+def check_streams(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) -> dict[str, Source]:
+    """The streams that plans read, which are those that there are DataFrames for."""
     found = sources_of(plans.values())
     for name in found:
         if name not in frames:
@@ -127,6 +134,8 @@ def _sources(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) -> dict
         if name not in found:
             known = ", ".join(found)
             raise PlanError(f"there is a DataFrame {name}, but the query reads only {known}")
+    if not any(frame.isStreaming for frame in frames.values()):
+        raise PlanError("none of the DataFrames is a stream: make one with spark.readStream")
     return found
 
 
@@ -138,7 +147,7 @@ def _native(
     zone and mode, the engine in UTC and in ANSI mode."""
     conf = next(iter(frames.values())).sparkSession.conf
     # No defaults: Spark checks them, even where there is a value.
-    alike = conf.get("spark.sql.session.timeZone") in UTC
+    alike = conf.get(ZONE) in UTC
     alike = alike and conf.get("spark.sql.ansi.enabled") == "true"
 
     def native(source: Source) -> bool:

@@ -6,6 +6,8 @@ takes seconds to load, is not needed for that: the stage is packed until rows co
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from driftline.engine.shard import Stage
+
+ASKING = "pyspark.sql.streaming.transform_with_state_driver_worker"
+"""The process that only asks which state a stage has, and prints every step of that."""
 
 _PICKLER: Any = CPickleSerializer()
 """What Spark itself packs functions with."""
@@ -33,6 +38,11 @@ class StageProcessor(StatefulProcessor):
     def __init__(self, stage: Stage, tables: str | None = None) -> None:
         self.packed = _PICKLER.dumps(stage)
         self.tables = tables
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if _runs(ASKING):
+            sys.stdout = io.StringIO()
 
     @cached_property
     def stage(self) -> Stage:
@@ -51,6 +61,12 @@ class StageProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _runs(module: str) -> bool:
+    """Whether this process runs a module."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name == module
 
 
 class _Store:

@@ -32,14 +32,25 @@ from driftline.plan.errors import PlanError
 from driftline.plan.finals import final as only_final
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Node
-from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
+from driftline.plan.sizes import size_of
 from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
 from driftline.spark.letters import DEAD, letters_from_bytes
-from driftline.spark.pipeline import pipeline
+from driftline.spark.pipeline import check_streams, pipeline
 from driftline.spark.places import folder_for_now
-from driftline.spark.session import STREAMING, UNCHECKED, configured, on_disk
+from driftline.spark.session import (
+    PARTITIONS,
+    SAME_WORKERS,
+    STATE,
+    STREAMING,
+    UNCHECKED,
+    await_workers,
+    configured,
+    on_disk,
+    prepare_workers,
+    set_for_good,
+)
 from driftline.spark.sources import reading_of
 from driftline.spark.stepping import COUNTERS
 from driftline.spark.ticks import Heard, without_timeout
@@ -82,40 +93,20 @@ Sink = Callable[[SparkSaid], None]
 same number and the same contents: a sink that writes by number writes once."""
 
 
-def on_spark(
+def query_on_spark(
     query: Query | Node | Mapping[str, Query | Node],
     frames: Mapping[str, DataFrame],
     *,
-    emit: Emit = "ordered",
-    block: Duration = 0,
-    remember: Duration = "inf",
-    final: bool = False,
-    shards: int | None = None,
-    heartbeat: Heartbeat = "source",
-    strict: bool = False,
-    max_expansion: int | str = DEFAULT_EXPANSION,
+    emit: Emit,
+    block: Duration,
+    remember: Duration,
+    final: bool,
+    shards: int | None,
+    heartbeat: Heartbeat,
+    strict: bool,
+    max_expansion: int | str,
 ) -> SparkQuery:
-    """A query on Spark, over a streaming DataFrame for each stream that it reads.
-
-    `query`: one query (its result is called "result"), several by name, which then share one cut,
-    or a plan. A DataFrame has plain records, which get their time from the stream's time column, or
-    events: columns kind, vs, ve, vn and the stream's own, as `SparkQuery.changes` gives them.
-
-    `emit`, `block`, `remember`, `heartbeat`, `max_expansion`: as `Query.run` takes them (but not
-    "memory", and a row cannot wait for streams that another stage reads). `final`: say every
-    row once, when it can not change any more. `shards`: how many; as many as Spark
-    has cores if not said. `strict`: the first dead letter ends the query, instead of going to the
-    sink.
-
-    >>> import driftline as dl                                                   # doctest: +SKIP
-    >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "TIMESTAMP"},
-    ...                    time="ts", disorder="10 minutes")                     # doctest: +SKIP
-    >>> volume = trades.tumble("1 minute").group_by("window_end", "symbol").agg("sum(qty) AS qty")
-    ...                                                                          # doctest: +SKIP
-    >>> query = dl.on_spark(volume, {"trades": spark.readStream.table("trades")},
-    ...                     remember="1 hour", final=True)                       # doctest: +SKIP
-    >>> query.start(sinks.Parquet("volume"), checkpoint="checkpoints/volume")    # doctest: +SKIP
-    """
+    """See `on_spark`."""
     given = query if isinstance(query, Mapping) else {RESULT: query}
     for each in given.values():
         if not isinstance(each, Node) and not isinstance(getattr(each, "plan", None), Node):
@@ -166,20 +157,28 @@ class SparkQuery:
         for name, frame in frames.items():
             if not hasattr(frame, "sparkSession"):
                 raise PlanError(f"{name} is a {type(frame).__name__}, not a DataFrame of Spark")
+            if ".connect." in type(frame).__module__:
+                raise PlanError(
+                    f"{name} is a DataFrame of Spark Connect, which cannot run queries like this: "
+                    "make a session without remote(…)"
+                )
+        check_streams(plans, frames)
         if shards is not None and (not is_whole(shards) or shards < 1):
             raise PlanError(f"a query needs at least one shard, not {shards!r}")
         self.plans, self.frames = dict(plans), dict(frames)
         self.options, self.strict = options or Options(), strict
         self.spark = next(iter(frames.values())).sparkSession
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
+        prepare_workers(self.spark)
 
     def changes(self, output: str = RESULT) -> DataFrame:
         """The changes of a result as a streaming DataFrame: kind (insert or retract), vs, ve (null:
         without end), vn (of a retract), and the columns of the rows.
 
         While a stream with a timeout is silent it ticks: that is a micro-batch without changes.
-        Start it with the settings of `driftline.spark.session.STREAMING` and as many shuffle
-        partitions as shards: `settings` has them."""
+        What it needs to be started is set in the session, for good: the state store, and as many
+        shuffle partitions as shards. Inside `configured(spark, query.settings)` it is set as long
+        as that lasts."""
         if output not in self.plans:
             raise PlanError(f"there is no result {output}; there are {', '.join(self.plans)}")
         plan = self.plans[output]
@@ -198,6 +197,8 @@ class SparkQuery:
         time = "TIMESTAMP" if stamps else "BIGINT"
         columns = [f"kind STRING, vs {time}, ve {time}, vn {time}"]
         columns += [f"`{each.name}` {type_name(each.type)}" for each in schema]
+        needed = {**STATE, **SAME_WORKERS, PARTITIONS: str(self.shards)}
+        set_for_good(self.spark, needed)
         folder = folder_for_now()  # for tables: workers read it later
         parcels = pipeline(self.plans, self.frames, self.options, self.shards, folder).parcels
         mine = parcels.where(parcels["port"] == output).select("data")
@@ -206,7 +207,7 @@ class SparkQuery:
     @property
     def settings(self) -> dict[str, str]:
         """What a session needs when the query starts."""
-        return {**STREAMING, **UNCHECKED, "spark.sql.shuffle.partitions": str(self.shards)}
+        return {**STREAMING, **UNCHECKED, PARTITIONS: str(self.shards)}
 
     def start(
         self,
@@ -256,9 +257,10 @@ class SparkQuery:
             writer = writer.queryName(name)
         if trigger:
             writer = writer.trigger(**trigger)
-        settings = {**self.settings, "spark.sql.shuffle.partitions": str(shards)}
+        settings = {**self.settings, PARTITIONS: str(shards)}
         if kept.place.is_on_disk:
             settings |= on_disk(self.spark)
+        await_workers(self.spark)
         with configured(self.spark, settings):
             return writer.start()
 

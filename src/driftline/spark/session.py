@@ -6,17 +6,20 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
-
-from driftline.spark.ship import is_local, shipped
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STDERR = 2
+
+PYTHON = "PYSPARK_PYTHON"
+"""In the environment: the Python of workers."""
 
 DEBUG = "DRIFTLINE_DEBUG"
 """In the environment: Spark may say what it has to say."""
@@ -31,20 +34,33 @@ QUIET = {
     "spark.sql.session.timeZone": "UTC",
 }
 
-WORKERS = {"spark.python.daemon.module": "driftline.spark.daemon"}
-"""Workers that have the engine when they start; a session can be given it only when it is made."""
+DAEMON = "spark.python.daemon.module"
+WORKERS = {DAEMON: "driftline.spark.daemon"}
+"""Workers that have the engine when they start."""
 
-STREAMING = {
+STATE = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""The only state store of Spark that a stateful stage in Python can have."""
+
+SAME_WORKERS = {"spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false"}
+"""Spark gives stateful stages workers without simplified tracebacks, whatever the session says, and
+other functions theirs: with the same setting for all they share one daemon and its workers."""
+
+STREAMING = {
+    **STATE,
+    **SAME_WORKERS,
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
 """What a query of ours is started with. Rows go to Python so many at a time: with a limit of bytes
 Spark counts these after every row, which takes longer than to send it, and the largest limit says
 that there is none."""
+
+PARTITIONS = "spark.sql.shuffle.partitions"
 
 UNCHECKED = {"fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
 """A checkpoint on a local disk without Hadoop's checksum files: it starts a process for each, which
@@ -64,7 +80,7 @@ def session(
 ) -> SparkSession:
     """A quiet Spark: this machine's cores unless a master is named or configured. The workers of a
     cluster get this package."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault(PYTHON, sys.executable)
     if is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
@@ -72,7 +88,7 @@ def session(
     builder: Any = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
-    package = {} if is_local(master) else shipped()
+    package = {} if is_local(master) else _shipped()
     for key, value in {**QUIET, **WORKERS, **STREAMING, **package, **(settings or {})}.items():
         builder = builder.config(key, value)
     if DEBUG in os.environ:
@@ -84,6 +100,24 @@ def session(
     with _silence(), _nothing_left():
         made: SparkSession = builder.getOrCreate()
     return made
+
+
+def is_local(master: str | None) -> bool:
+    """Whether a master is this machine: its workers find the package where the driver does."""
+    return master is None or master.startswith("local")
+
+
+def _shipped() -> dict[str, str]:
+    from driftline.spark.ship import shipped
+
+    return shipped()
+
+
+def set_for_good(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """Give a session the settings that it has not: queries that start later have them, too."""
+    for key, value in settings.items():
+        if spark.conf.get(key, None) != value:
+            spark.conf.set(key, value)
 
 
 @contextmanager
@@ -100,6 +134,46 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
                 spark.conf.unset(key)
             else:
                 spark.conf.set(key, old)
+
+
+def prepare_workers(spark: SparkSession) -> None:
+    """Let the workers of a local session start now, as the same Python and with the engine loaded,
+    while the driver does other things. A session that was given another Python or daemon keeps
+    these."""
+    if not is_local(spark.sparkContext.master) or spark in _PREPARED:
+        return
+    if PYTHON not in os.environ:  # else it would be the first python3 on the path
+        spark.sparkContext.pythonExec = sys.executable
+    conf = spark._jsc.sc().conf()  # that of the workers, too, as they are on this machine
+    if not conf.contains(DAEMON):
+        conf.set(DAEMON, WORKERS[DAEMON])
+    _PREPARED[spark] = threading.Thread(target=_start_a_worker, args=(spark,), daemon=True)
+    _PREPARED[spark].start()
+
+
+def await_workers(spark: SparkSession) -> None:
+    """Wait for the workers that are starting: Spark gives up a process that is not there in ten
+    seconds, which may be too few for several at once."""
+    if spark in _PREPARED:
+        _PREPARED[spark].join(LONGEST)
+
+
+_PREPARED: WeakKeyDictionary[SparkSession, threading.Thread] = WeakKeyDictionary()
+
+LONGEST = 60
+"""Seconds that a worker is waited for."""
+
+
+def _start_a_worker(spark: SparkSession) -> None:
+    """Run nothing on a worker, with the settings that queries have. What goes wrong here will do so
+    again where it is needed, and is told there."""
+    from driftline.spark.warm import unchanged
+
+    with suppress(Exception):
+        own = spark.newSession()
+        for key, value in SAME_WORKERS.items():
+            own.conf.set(key, value)
+        own.range(0, 1, 1, 1).mapInArrow(unchanged, "id BIGINT").collect()
 
 
 def on_disk(spark: SparkSession) -> dict[str, str]:

@@ -16,11 +16,6 @@ NAME = "driftline_package"
 _LEFT_OUT = (".pyc", ".half", ".lock")
 
 
-def is_local(master: str | None) -> bool:
-    """Whether a master is this machine: its workers find the package where the driver does."""
-    return master is None or master.startswith("local")
-
-
 def shipped() -> dict[str, str]:
     """The settings of a session whose workers get the package."""
     import driftline

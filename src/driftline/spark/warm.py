@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def unchanged(batches: T) -> T:
+    """What a worker is given to do that is only to start."""
+    return batches
 
 
 def warm_up() -> None:

@@ -56,3 +56,16 @@ def test_a_key_that_is_none_is_refused_also_over_several_micro_batches(tmp_path:
     sink(first)
     with pytest.raises(PlanError, match=r"two current rows have the key symbol = 'A'"):
         sink(second)
+
+
+def test_a_key_of_several_columns(tmp_path: Path) -> None:
+    columns = {"k": "STRING", "x": "BIGINT", "at": "TIMESTAMP"}
+    stream = dl.stream("s", columns, time="at")
+    sums = stream.tumble("1 minute").group_by("window_end", "k").agg("sum(x) AS x")
+    come = [{"k": "a", "x": x, "at": f"2026-01-01T10:{minute:02}:00Z"} for x, minute in KEYED]
+    for each in said({"result": sums}, {"s": come}, 1):
+        Delta(str(tmp_path), keys=["window_end", "k"])(each)
+    assert [(row["k"], row["x"]) for row in rows(tmp_path)] == [("a", 5), ("a", 2)]
+
+
+KEYED = [(1, 0), (2, 1), (4, 0)]

@@ -116,7 +116,7 @@ class Delta:
         gone = np.arange(len(rows)) >= found.rows.num_rows
         source = rows.append_column(_GONE, pa.array(gone))
         same = " AND ".join(
-            f"old.{_quoted(key)} IS NOT DISTINCT FROM new.{_quoted(key)}" for key in keys
+            f"(old.{_quoted(key)} IS NOT DISTINCT FROM new.{_quoted(key)})" for key in keys
         )
         columns = {_quoted(name): f"new.{_quoted(name)}" for name in schema.names}
         merger = table.merge(

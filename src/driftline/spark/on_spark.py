@@ -1,0 +1,76 @@
+"""`driftline.on_spark`. It loads little itself: workers start while the driver loads the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from driftline.plan.sizes import DEFAULT_EXPANSION
+from driftline.spark.session import prepare_workers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from driftline.api import Emit, Query
+    from driftline.engine.holding import Heartbeat
+    from driftline.plan.durations import Duration
+    from driftline.plan.nodes import Node
+    from driftline.spark.query import SparkQuery
+
+
+def on_spark(
+    query: Query | Node | Mapping[str, Query | Node],
+    frames: Mapping[str, DataFrame],
+    *,
+    emit: Emit = "ordered",
+    block: Duration = 0,
+    remember: Duration = "inf",
+    final: bool = False,
+    shards: int | None = None,
+    heartbeat: Heartbeat = "source",
+    strict: bool = False,
+    max_expansion: int | str = DEFAULT_EXPANSION,
+) -> SparkQuery:
+    """A query on Spark, over a streaming DataFrame for each stream that it reads.
+
+    `query`: one query (its result is called "result"), several by name, which then share one cut,
+    or a plan. A DataFrame has plain records, which get their time from the stream's time column, or
+    events: columns kind, vs, ve, vn and the stream's own, as `SparkQuery.changes` gives them.
+
+    `emit`, `block`, `remember`, `heartbeat`, `max_expansion`: as `Query.run` takes them (but not
+    "memory", and a row cannot wait for streams that another stage reads). `final`: say every
+    row once, when it can not change any more. `shards`: how many; as many as Spark
+    has cores if not said. `strict`: the first dead letter ends the query, instead of going to the
+    sink.
+
+    >>> import driftline as dl                                                   # doctest: +SKIP
+    >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "TIMESTAMP"},
+    ...                    time="ts", disorder="10 minutes")                     # doctest: +SKIP
+    >>> volume = trades.tumble("1 minute").group_by("window_end", "symbol").agg("sum(qty) AS qty")
+    ...                                                                          # doctest: +SKIP
+    >>> query = dl.on_spark(volume, {"trades": spark.readStream.table("trades")},
+    ...                     remember="1 hour", final=True)                       # doctest: +SKIP
+    >>> query.start(sinks.Parquet("volume"), checkpoint="checkpoints/volume")    # doctest: +SKIP
+    """
+    _begin(frames)
+    from driftline.spark.query import query_on_spark
+
+    return query_on_spark(
+        query,
+        frames,
+        emit=emit,
+        block=block,
+        remember=remember,
+        final=final,
+        shards=shards,
+        heartbeat=heartbeat,
+        strict=strict,
+        max_expansion=max_expansion,
+    )
+
+
+def _begin(frames: object) -> None:
+    """Start workers, if it is clear where; what is wrong with the frames is told later."""
+    frame = next(iter(frames.values()), None) if isinstance(frames, Mapping) else None
+    if type(frame).__module__.startswith("pyspark.sql.classic"):
+        prepare_workers(frame.sparkSession)  # type: ignore[union-attr]

@@ -1,0 +1,30 @@
+"""A plain Spark session, as a new user has it: nothing is set, and everything runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHATTER = ("UDF", "Traceback", "Exception")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_nothing_is_set(tmp_path: Path) -> None:
+    unset = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP", "TZ")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.spark.new_user", str(tmp_path)],
+        env={name: value for name, value in os.environ.items() if name not in unset},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert not [line for line in done.stderr.splitlines() if any(map(line.count, CHATTER))]
+    assert "result, micro-batch 0" in done.stdout
