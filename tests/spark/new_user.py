@@ -69,7 +69,7 @@ def every_sink(spark: Any, folder: Path) -> None:
     running.awaitTermination()
     assert spark.conf.get("spark.sql.shuffle.partitions") == before
     for view in ("changes", "current", "history", "finals"):
-        rows = memory.table(view=view).to_pylist()  # type: ignore[arg-type]
+        rows = memory.table(view=view).to_pylist()
         assert sorted(map(answer, rows)) == sorted(FINAL), (view, rows)
     table = spark.read.parquet(str(folder / "history"))
     (a,) = believed(table, about="2026-01-01T10:00:02Z").where("qty = 5").collect()
