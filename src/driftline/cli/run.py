@@ -209,5 +209,7 @@ def _check(consistency: Consistency, output: Output) -> None:
 
 def _sources(script: Script) -> dict[str, Source]:
     from driftline.engine.local import sources_of
+    from driftline.plan.nodes import Constant
 
-    return sources_of(output.plan for output in script.outputs)
+    found = sources_of(output.plan for output in script.outputs)
+    return {name: each for name, each in found.items() if not isinstance(each, Constant)}

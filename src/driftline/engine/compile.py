@@ -192,6 +192,8 @@ class _Compiler:
         self.graph.feed(node.name, step, 0)
         return step
 
+    _constant = _source
+
     def _alias(self, node: nodes.Alias) -> Step:
         return self._renamed(self.step(node.input), node.schema.arrow)
 

@@ -29,11 +29,13 @@ from driftline.engine.inputs import RawEvents, joined_events
 from driftline.engine.source_time import NO_CLOCK, SourceTime, is_watched
 from driftline.model.columns import CTI
 from driftline.model.columns import INSERT as INSERT_KIND
+from driftline.model.event import Cti, Insert
 from driftline.model.log.bad import BadEvent, BadInput
 from driftline.model.reference.latency import Level
+from driftline.model.row import Row
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.nodes import Node, Source
+from driftline.plan.nodes import ROW, Constant, Node, Source
 from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 DEFAULT_BATCH = 50_000
@@ -216,6 +218,7 @@ def run_all(
     """Run several plans over the same inputs, as one graph: their answers after a batch are
     those for the same events."""
     sources = sources_of(plans.values())
+    inputs = {**inputs, **constants(sources)}
     for name in sources:
         if name not in inputs:
             raise PlanError(f"the query reads the stream {name}, but no input for it was given")
@@ -284,6 +287,18 @@ def sources_of(plans: Iterable[Node]) -> dict[str, Source]:
             if found.setdefault(name, source) != source:
                 raise PlanError(f"the stream {name} is used with two definitions")
     return found
+
+
+def constants(sources: Mapping[str, Source]) -> dict[str, list[Insert | Cti]]:
+    """The events of sources that are no streams but rows of the query itself."""
+    return {
+        name: [
+            *(Insert(each.start, INFINITY, Row({ROW: number})) for number in range(each.count)),
+            Cti(INFINITY),
+        ]
+        for name, each in sources.items()
+        if isinstance(each, Constant)
+    }
 
 
 def changes_table(changes: Changes) -> pa.Table:

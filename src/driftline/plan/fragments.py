@@ -206,6 +206,8 @@ class _Cutter:
     def _source(self, node: nodes.Source, wish: Keys | None) -> tuple[nodes.Node, bool]:
         return self._prefixed(node, Prefix(node), wish)
 
+    _constant = _source
+
     def _prefixed(
         self, node: nodes.Node, prefix: Prefix, wish: Keys | None
     ) -> tuple[nodes.Node, bool]:

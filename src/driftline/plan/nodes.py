@@ -31,6 +31,7 @@ __all__ = [
     "Aggregate",
     "Alias",
     "Coalesce",
+    "Constant",
     "Distinct",
     "Final",
     "Join",
@@ -46,6 +47,7 @@ __all__ = [
     "Union",
     "Window",
     "WindowColumns",
+    "constant",
     "parse_expression",
 ]
 
@@ -53,6 +55,12 @@ DEEPEST = 1000
 """How many operators may stand one on another."""
 _CALLS_A_LEVEL = 8
 """Python's calls, at most, for each of them."""
+
+ROW = "$scalar row"
+"""The column of a Constant that numbers its rows."""
+FIRST_TICK = -(10**18)
+FIRST_TIMESTAMP = -62_135_596_800_000_000
+"""The year 1."""
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
 RankMethod = Literal["row_number", "rank", "dense_rank"]
@@ -178,6 +186,33 @@ class Source(Node):
         fields = ", ".join(f"{each.name} {type_name(each.type)}" for each in self.columns)
         time = f" by {self.time}" if self.time else ""
         return f"source {self.name}{time} ({fields})"
+
+
+@dataclass(frozen=True)
+class Constant(Source):
+    """Rows numbered from 0 that are there for ever, and come from no stream: what VALUES and SELECT
+    without FROM are computed from. Make it with `constant`."""
+
+    count: int = 1
+
+    @property
+    def schema(self) -> Schema:
+        return self.columns
+
+    @property
+    def start(self) -> int:
+        """When the rows come to life: before all else."""
+        return FIRST_TIMESTAMP if self.timestamps else FIRST_TICK
+
+    def label(self) -> str:
+        return "one row" if self.count == 1 else f"{self.count} rows"
+
+
+def constant(count: int, timestamps: bool) -> Constant:
+    """So many rows that are there for ever."""
+    kind = "of timestamps" if timestamps else "of ticks"
+    columns = Schema((Field(ROW, INT),))
+    return Constant(f"$rows {count} {kind}", columns, None, timestamps, count=count)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from driftline.engine.stages import Reading, stages
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix, cut_together
-from driftline.plan.nodes import Node, Project, Source
+from driftline.plan.nodes import Constant, Node, Project, Source
 from driftline.spark.letters import DEAD, letters_to_bytes
 from driftline.spark.places import Place
 from driftline.spark.session import configured
@@ -128,6 +128,11 @@ def check_streams(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) ->
     """The streams that plans read, which are those that there are DataFrames for."""
     found = sources_of(plans.values())
     for name in found:
+        if isinstance(found[name], Constant):
+            raise PlanError(
+                "VALUES and SELECT without FROM are not for queries over DataFrames: give the rows "
+                "as a DataFrame"
+            )
         if name not in frames:
             raise PlanError(f"the query reads the stream {name}, but no DataFrame was given for it")
     for name in frames:

@@ -22,7 +22,7 @@ from driftline.cli.learned import learned
 from driftline.cli.progress import Tally
 from driftline.cli.runners import Consistency, Query, RunOptions, Spoken, engine_options
 from driftline.cli.streams import Streamed
-from driftline.engine.local import sources_of
+from driftline.engine.local import constants, sources_of
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.failures import cause, could_not_start
 from driftline.spark.inputs import close, is_closing, streamed_events
@@ -81,7 +81,9 @@ def _run_groups(
     try:
         for number, (consistency, plans) in enumerate(groups.items()):
             own = folder / str(number) if len(groups) > 1 else folder
-            needed = {name: inputs[name] for name in sources_of(plans.values())}
+            sources = sources_of(plans.values())
+            given = {**inputs, **constants(sources)}
+            needed = {name: given[name] for name in sources}
             for said in _run(plans, consistency, needed, options, own):
                 held.add(number, said.heads)
                 progress = tally.add(said.batches, held.events, held.rows)

@@ -26,6 +26,7 @@ from driftline.sql.order import (
 from driftline.sql.scope import Relations, Scope, columns_in
 from driftline.sql.select import bind_select
 from driftline.sql.tables import renamed, same_time
+from driftline.sql.values import values
 
 _AFTER_ROWS = ("with_", "order", "limit", "offset", *OTHER_ORDERS)
 
@@ -44,7 +45,8 @@ def bind_query(node: exp.Expr, names: Relations) -> nodes.Node:
         uses(node, "this", *_AFTER_ROWS)
         return _ordered(bind_query(node.this, names), node)
     if isinstance(node, exp.Values):
-        raise refuse("VALUES has no times: a query reads streams", node)
+        uses(node, "expressions", *_AFTER_ROWS)
+        return _ordered(values(node, names), node)
     raise refuse("a query is expected: SELECT … FROM …", node)
 
 

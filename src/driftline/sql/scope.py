@@ -39,6 +39,12 @@ class Relations:
         outer = self.outer.names() if self.outer is not None else []
         return [name for name, _ in self._plans.values()] + outer
 
+    @property
+    def timestamps(self) -> bool:
+        """Whether time ticks in microseconds for some of them."""
+        own = any(plan.timestamps for _, plan in self._plans.values())
+        return own or (self.outer is not None and self.outer.timestamps)
+
     def find(self, node: exp.Table) -> nodes.Node:
         """The plan behind a name in FROM."""
         if node.args.get("db") is not None:

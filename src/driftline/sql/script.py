@@ -110,7 +110,7 @@ class _Reader:
             self._insert(node)
         elif isinstance(node, Setting):
             self._set(node)
-        elif isinstance(node, exp.Query):
+        elif isinstance(node, (exp.Query, exp.Values)):
             self._unnamed += 1
             name = RESULT if self._unnamed == 1 else f"{RESULT}_{self._unnamed}"
             self._put_out(name, bind_query(node, self.names), node)

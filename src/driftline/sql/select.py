@@ -27,9 +27,10 @@ from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
-from driftline.sql.scope import Relations, is_star, replaced, starred, walked
+from driftline.sql.scope import Relations, Scope, is_star, replaced, starred, walked
 from driftline.sql.subqueries import Subqueries
 from driftline.sql.tables import BindQuery, bind_from, truth
+from driftline.sql.values import one_row
 from driftline.sql.where import filtered
 
 _CLAUSES = (
@@ -62,10 +63,10 @@ class _Select:
             uses_all(hint)  # how a query is run, and not what it means
         source = node.args.get("from_")
         if source is None:
-            raise refuse("a SELECT needs FROM: a continuous query reads at least one stream", node)
-        uses(source, "this")
-        joins = node.args.get("joins") or []
-        self.scope = bind_from(source.this, joins, names, bind)
+            self.scope = Scope(one_row(names))
+        else:
+            uses(source, "this")
+            self.scope = bind_from(source.this, node.args.get("joins") or [], names, bind)
         for each in node.args.get("laterals") or ():
             self.scope = lateral(self.scope, each)
         where = node.args.get("where")

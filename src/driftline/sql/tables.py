@@ -20,6 +20,7 @@ from driftline.sql.errors import at, refuse
 from driftline.sql.explode import lateral
 from driftline.sql.scope import Merged, Relations, Scope, walked
 from driftline.sql.syntax import WindowTable
+from driftline.sql.values import values
 from driftline.sql.windows import window, window_columns
 
 BindQuery = Callable[[exp.Expr, Relations], nodes.Node]
@@ -111,7 +112,8 @@ class _Tables:
             uses(node, "this", "alias", "joins")
             return self.table(inside) if _is_table(inside) else Scope(self.bind(inside, self.names))
         if isinstance(node, exp.Values):
-            raise refuse("VALUES has no times: a query reads streams", node)
+            uses(node, "expressions", "alias", "joins")
+            return Scope(values(node, self.names))
         if isinstance(node, (exp.Lateral, exp.Unnest)):
             raise refuse("LATERAL and UNNEST come after a table: FROM t, LATERAL explode(…)", node)
         raise refuse("a table in FROM is a name, a subquery, TUMBLE(…) or HOP(…)", node)
