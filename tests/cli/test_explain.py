@@ -69,10 +69,10 @@ def test_graphviz(script: Path) -> None:
 
 def test_a_mistake_is_shown_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "q.sql"
-    path.write_text("SELECT 1")
+    path.write_text("SELECT x")
     ran = driftline("explain", path)
     assert ran.code == 2
-    assert ran.err.splitlines()[1:] == ["SELECT 1", "^"]
+    assert ran.err.splitlines()[1:] == ["SELECT x", "       ^"]
 
 
 @pytest.mark.parametrize(
