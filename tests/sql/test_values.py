@@ -10,7 +10,7 @@ STREAM = "CREATE STREAM t (k INT, x INT);"
 
 def answers(text: str) -> list[tuple[Any, ...]]:
     query = dl.sql(STREAM + text)
-    rows = [{"k": 1, "x": 1}, {"k": None, "x": 2}, {"k": 3, "x": 3}]
+    rows: list[dict[str, Any]] = [{"k": 1, "x": 1}, {"k": None, "x": 2}, {"k": 3, "x": 3}]
     events = [dl.Insert(number, dl.INFINITY, dl.Row(row)) for number, row in enumerate(rows)]
     inputs = {"t": events} if "t" in query.plan.sources() else {}
     history = query.run(inputs).history().to_pylist()
