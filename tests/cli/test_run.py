@@ -515,3 +515,11 @@ def test_dates_are_written_as_dates(folder: Path) -> None:
     (folder / "q.sql").write_text(TRADES + "SELECT DATE '2024-05-01' AS d FROM trades")
     ran = run(folder, "-i", folder / "in.jsonl", "--table")
     assert read(ran.out)[0]["row"] == {"d": "2024-05-01"}
+
+
+def test_a_script_may_have_rows_of_its_own_and_no_input(tmp_path: Path) -> None:
+    query = tmp_path / "q.sql"
+    query.write_text("SELECT y FROM (VALUES (1, 'a'), (2, 'b')) AS v(x, y) WHERE x > 1;")
+    ran = driftline("run", query, "--runner", "local", "--table")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out)["row"] == {"y": "b"}

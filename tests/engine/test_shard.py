@@ -373,7 +373,7 @@ def test_a_tick_ends_the_waiting_for_a_guess() -> None:
     events = events_from(source, [{"k": "a", "t": 10}, {"k": "b", "t": 40}])
     events = replace(events, clock=np.full(2, 100))
     reading = {"s": Reading(plain=True, ordered=False)}
-    cluster = Cluster(stream.plan, reading, Options(block=dl.INFINITY), 2)
+    cluster = Cluster(stream.plan, reading, Options(block=dl.INFINITY - 1), 2)
     assert not cluster.step({"s": events}, 1)
     nothing = {"s": events.slice(0, 0)}
     assert not cluster.step(nothing, 1, 105)

@@ -163,6 +163,7 @@ def run_command(
             "NAME; - is standard input. A directory of such files, and with Spark "
             "kafka://HOST:PORT/TOPIC or rate://?rowsPerSecond=N, is read as it comes. Repeats.",
             show_default=False,
+            default_factory=list,
         ),
     ],
     output: Annotated[

@@ -148,6 +148,7 @@ def _needed(plans: Mapping[str, Node], inputs: Mapping[str, Any]) -> dict[str, A
     return {
         name: read_here(source, data) if isinstance(data := inputs[name], Streamed) else data
         for name, source in sources_of(plans.values()).items()
+        if name in inputs  # and no table of the query itself
     }
 
 

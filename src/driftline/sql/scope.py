@@ -221,7 +221,8 @@ def starred(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
             raise refuse(f"* EXCEPT: there is no column {left_out.name}", left_out)
         found = kept
     if not found:
-        raise refuse("* EXCEPT leaves no column", node)
+        why = "* EXCEPT leaves no column" if star.args.get("except_") else "* needs a FROM"
+        raise refuse(why, node)
     return found
 
 
