@@ -128,7 +128,7 @@ def check_streams(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) ->
     """The streams that plans read, which are those that there are DataFrames for."""
     found = sources_of(plans.values())
     for name in found:
-        if isinstance(found[name], Constant):
+        if isinstance(found[name], Constant) and name not in frames:
             raise PlanError(
                 "VALUES and SELECT without FROM are not for queries over DataFrames: give the rows "
                 "as a DataFrame"
