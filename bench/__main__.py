@@ -15,7 +15,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from bench import engine, event_logs, files, growth, held, holding, memory, spark, tables, time
+from bench import (
+    engine,
+    event_logs,
+    files,
+    first_answer,
+    growth,
+    held,
+    holding,
+    memory,
+    spark,
+    tables,
+    time,
+)
 from bench.chart import draw
 
 
@@ -32,6 +44,7 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "logs": event_logs.measure,
     "files": files.measure,
     "spark": spark.measure,
+    "first": first_answer.measure,
     "held": held.measure,
     "time": time.measure,
     "holding": holding.measure,

@@ -106,6 +106,11 @@ def _spark(part: Part) -> str:
     return f"{_table(columns, rows)}\n{taken}"
 
 
+def _first(part: Part) -> str:
+    table = _table(("", "median, s", "runs, s"), part["rows"])
+    return f"{table}\ndriftline run ÷ plain PySpark: {part['ratio']}\n"
+
+
 def _held(part: Part) -> str:
     return _table(
         (
@@ -148,6 +153,7 @@ _PARTS: dict[str, Callable[[Part], str]] = {
     "logs": _logs,
     "files": _files,
     "spark": _spark,
+    "first": _first,
     "held": _held,
     "time": _time,
     "holding": _holding,
