@@ -57,7 +57,7 @@ COUNTS = SUMS.replace("TUMBLE(trades, 5)", "TUMBLE(trades, 5) WHERE x > 2")
 JOINS = {
     "near": f"SELECT a.at, a.x, b.x AS y FROM trades a JOIN trades b ON {NEAR}",
     "at once": "SELECT a.at, a.x, b.x AS y FROM trades a JOIN trades b ON a.at = b.at",
-    "later": "SELECT a.at, a.x, b.x AS y FROM (SELECT at + 9 AS at, x FROM trades) a "
+    "later": "SELECT a.at, a.x, b.x AS y FROM (SELECT at + 8 AS at, x FROM trades) a "
     "JOIN trades b ON a.at = b.at",
     "windows later": f"""SELECT a.window_end, a.x, b.x AS y FROM {MOVED.format("+ 7")} a
         JOIN TUMBLE(trades, 5) b ON a.window_end = b.window_end AND a.k = b.k""",

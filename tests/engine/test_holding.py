@@ -69,5 +69,5 @@ def test_who_waits_where() -> None:
 
 
 def test_a_level_that_does_not_exist() -> None:
-    with pytest.raises(PlanError, match="heartbeat is one of"):
+    with pytest.raises(PlanError, match="heartbeat is source, operator, memory or query"):
         PLAN.run(inputs(), heartbeat="plan")

@@ -82,8 +82,10 @@ def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
     assert (running.returncode, said) == (130, b"")
-    one = f"driftline: 1 event of trades came too late or cannot be: in {dead}\n"
-    assert complained.decode() == one
+    assert complained.decode().splitlines() == [
+        f"driftline: 1 record could not be read: in {dead}",
+        f"driftline: {trades / '2.csv'}:3: 'many' in the column qty is no INT",
+    ]
     wait_for(lambda: not alive(running.pid))
 
     add(trades, "3.csv", "symbol,qty,ts\nA,1,11\n")

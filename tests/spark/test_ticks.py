@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,7 +50,9 @@ class Frame:
 
     def __init__(self, *columns: str, moving: bool = True) -> None:
         self.columns, self.isStreaming = columns, moving
-        self.sparkSession = None
+        # A session on a cluster, whose workers are not prepared.
+        context = SimpleNamespace(master="spark://somewhere")
+        self.sparkSession = SimpleNamespace(sparkContext=context)
 
 
 @pytest.mark.parametrize(

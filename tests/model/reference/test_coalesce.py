@@ -14,7 +14,7 @@ def test_lifetimes_that_meet_are_one() -> None:
     table = history((1, 3, "a"), (3, 6, "a"), (7, None, "a"))
     assert coalesce(table) == history((1, 6, "a"), (7, None, "a"))
     assert starts(table) == history((1, None, "a"), (7, None, "a"))
-    assert ends(table) == history((5, 6, "a"))
+    assert ends(table) == history((6, None, "a"))
 
 
 def test_copies_are_layers() -> None:
