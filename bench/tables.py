@@ -133,7 +133,15 @@ def _time(part: Part) -> str:
         ),
         ((name, *row.values()) for name, row in part["groups"].items()),
     )  # fmt: skip
-    return f"{speeds}\n{groups}"
+    targets = list(next(iter(part["guesses"].values())))
+    guesses = _table(
+        ("guesses for", *(f"late of {float(each):.1%}, × the best lag" for each in targets)),
+        (
+            (name, *(f"{cell['late']:.3%}, {cell['ratio']:.2f}" for cell in row.values()))
+            for name, row in part["guesses"].items()
+        ),
+    )
+    return f"{speeds}\n{groups}\n{guesses}"
 
 
 def _holding(part: Part) -> str:

@@ -328,7 +328,7 @@ def test_an_expression_that_fails_on_the_data(folder: Path) -> None:
         (["--input", "in.jsonl", "--checkpoint", "c"], "--checkpoint, --master and --conf are for"),
         (["--input", "-", "--input", "-"], "standard input can be one input only"),
         (["--input", "plain.jsonl"], "holds plain records, which need a time"),
-        ([], "Missing option"),
+        ([], "the query reads the stream trades: give --input"),
     ],
 )
 def test_wrong_usage_is_one_line(
