@@ -55,7 +55,7 @@ $(READY): requirements.lock pyproject.toml
 	@echo "installing the dependencies (a few minutes the first time)..."
 	@$(PIP) install -r requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation -e .
-	@echo "compiling (a minute or two the first time)..."
+	@echo "compiling (a few minutes the first time)..."
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/driftline prepare
 	@touch $@

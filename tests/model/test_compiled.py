@@ -73,7 +73,7 @@ if "inner" in sys.argv:
 if "outer" in sys.argv:
     print(quadruple(np.array([1, 2])).tolist())
 """
-ANNOUNCED = "driftline: compiling what is used for the first time, up to a minute in all …"
+ANNOUNCED = "driftline: compiling what is used for the first time, which may take a minute …"
 
 
 def test_a_kernel_from_the_cache_is_machine_code_until_another_is_compiled(tmp_path: Path) -> None:

@@ -349,7 +349,7 @@ def prepare_command() -> None:
     """Compile the kernels now, so that the first queries need not wait for it.
 
     [dim]driftline prepare[/dim]
-    runs small queries that have every operator between them; it takes a minute or two, once after
+    runs small queries that have every operator between them; it takes a few minutes, once after
     an install.
     """
     from driftline.cli.prepare import prepare

@@ -34,7 +34,7 @@ except ImportError:  # not on this system: processes have to take turns by thems
 
 __all__ = ["announce_compilation", "in_place", "njit"]
 
-COMPILING = "driftline: compiling what is used for the first time, up to a minute in all …"
+COMPILING = "driftline: compiling what is used for the first time, which may take a minute …"
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
