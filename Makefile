@@ -14,7 +14,7 @@ export SPARK_LOCAL_IP        ?= 127.0.0.1
 WITH_JAVA = java_home=$$(scripts/ensure-java) && JAVA_HOME="$$java_home"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint types docs lock clean
+.PHONY: help demo test quick bench lint types docs lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,10 @@ demo: $(READY) ## take the tour
 test: $(READY) ## run all tests, with coverage (ARGS="-k word" passes options to pytest)
 	@scripts/ensure-postgres
 	@$(WITH_JAVA) $(BIN)/python -m pytest -q --cov -n 2 --dist loadfile $(ARGS)
+
+quick: $(READY) ## run the quick part of the tests, in under five minutes
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile=quick \
+		-m "not spark and not slow and not long" $(ARGS)
 
 bench: $(READY) ## run the benchmarks
 	@$(WITH_JAVA) $(BIN)/python -m bench $(ARGS)

@@ -23,7 +23,9 @@ from bench import (
     growth,
     held,
     holding,
+    marks,
     memory,
+    schedulers,
     spark,
     tables,
     time,
@@ -48,6 +50,8 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "held": held.measure,
     "time": time.measure,
     "holding": holding.measure,
+    "schedulers": schedulers.measure,
+    "marks": marks.measure,
 }
 RESULTS = Path(__file__).parent / "results.json"
 

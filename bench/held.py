@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
-from driftline.engine.local import Options
+from driftline.engine.options import Options
 from driftline.spark.query import SparkQuery
 from driftline.spark.session import session
 

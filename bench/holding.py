@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
-from driftline.engine.holding import Heartbeat
+from driftline.engine.options import Heartbeat
 
 COLUMNS = {"k": "BIGINT", "ts": "BIGINT"}
 BATCH = 5_000

@@ -29,11 +29,13 @@ from rich.table import Table
 from bench.data import events
 from bench.engine import DISORDER, IN_ORDER, LATE
 from bench.queries import CASES, SECOND, Case
-from driftline.engine.batch import Batch
-from driftline.engine.local import Options, history_table
+from driftline.engine.core.batch import Batch
+from driftline.engine.options import Options
+from driftline.engine.tables import history_table
 from driftline.model.time import BEGINNING
-from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.query import SparkQuery
 from driftline.spark.session import UNCHECKED, configured, on_disk, session
+from driftline.spark.update import SparkUpdate
 from driftline.spark.views import change_rows
 
 MASTER = "local[2]"
@@ -152,7 +154,7 @@ def _driftline(
         out = folder / "out"
         out.mkdir()
 
-        def sink(each: SparkSaid) -> None:
+        def sink(each: SparkUpdate) -> None:
             nonlocal final
             batch = each.batches["result"]
             said.append(batch)

@@ -154,6 +154,30 @@ def _holding(part: Part) -> str:
     )
 
 
+def _schedulers(part: Part) -> str:
+    return _table(
+        (
+            f"{part['events']:,} events", "drain, M/s", "round-robin, M/s", "threads, M/s",
+            "threads ÷ drain",
+        ),
+        (
+            (name, *speeds.values(), f"{speeds['threads'] / speeds['drain']:.2f}")
+            for name, speeds in part["M/s"].items()
+        ),
+    )  # fmt: skip
+
+
+def _marks(part: Part) -> str:
+    return _table(
+        (
+            f"{part['events']:,} events, batches of {part['batch']}", "throughput ÷ without",
+            "latency, ms", "to the next mark, ms", "cumulative, ms", "state ÷ without",
+            "outputs from mark to mark: median, greatest",
+        ),
+        ((name, *row.values()) for name, row in part["rows"].items()),
+    )  # fmt: skip
+
+
 _PARTS: dict[str, Callable[[Part], str]] = {
     "engine": _engine,
     "growth": _growth,
@@ -165,4 +189,6 @@ _PARTS: dict[str, Callable[[Part], str]] = {
     "held": _held,
     "time": _time,
     "holding": _holding,
+    "schedulers": _schedulers,
+    "marks": _marks,
 }

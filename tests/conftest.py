@@ -18,7 +18,23 @@ os.environ.setdefault("DRIFTLINE_RUNNER", "local")
 settings.register_profile(
     "driftline", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
 )
+settings.register_profile("quick", settings.get_profile("driftline"), max_examples=8)
 settings.load_profile("driftline")
+
+OWN_SETTINGS = "_hypothesis_internal_use_settings"
+"""The attribute of a test function in which Hypothesis keeps what `@settings` says."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the profile `quick` also bound the tests that ask for many examples themselves."""
+    if settings.get_current_profile_name() != "quick":
+        return
+    most = settings.get_profile("quick").max_examples
+    for item in items:
+        test = getattr(item, "obj", None)
+        own = getattr(test, OWN_SETTINGS, None)
+        if own is not None and own.max_examples > most:
+            setattr(test, OWN_SETTINGS, settings(own, max_examples=most))
 
 
 @pytest.fixture(scope="session")

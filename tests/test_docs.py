@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import driftline
+
 ROOT = Path(__file__).parent.parent
 WITH_SESSIONS = ["docs/python.md", "docs/time.md"]
 WITH_SCRIPTS = ["docs/specification.md"]
@@ -28,3 +30,15 @@ def test_scripts_in_the_docs(page: str, capsys: pytest.CaptureFixture[str]) -> N
         exec(compile(script, page, "exec"), {})
         expected = re.findall(r"^# (.*)$", script, re.M)
         assert capsys.readouterr().out.splitlines() == expected
+
+
+def test_the_glossary_has_every_word_once_and_names_that_exist() -> None:
+    text = (ROOT / "docs/glossary.md").read_text().split("## Names that have changed")[0]
+    words = re.findall(r"^\| ([^|]+?) \|", text, re.M)
+    each = [word for line in words if line not in ("word", "---") for word in line.split(", ")]
+    assert len(each) == len(set(each))
+    for name in re.findall(r"`dl\.(\w+)`", text):
+        assert hasattr(driftline, name), name
+    options = "\n".join(path.read_text() for path in (ROOT / "docs").glob("[!g]*.md"))
+    for option in re.findall(r"`(--[a-z-]+)`", text):
+        assert option in options, option

@@ -15,7 +15,7 @@ import pytest
 
 import driftline as dl
 from driftline.engine.expressions.errors import EvaluationError
-from driftline.model.log.bad import BadInput, UnreadableLog, Unsayable
+from driftline.event_log.bad import BadInput, UnreadableLog, Unsayable
 from driftline.plan.errors import LONGEST, ExpressionError, PlanError
 from driftline.sql import SqlError
 

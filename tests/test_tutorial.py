@@ -17,7 +17,7 @@ import pytest
 from driftline.cli.main import main
 
 PAGE = Path(__file__).parent.parent / "docs" / "tutorial.md"
-STEPS = 5
+STEPS = 6
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,17 @@
-"""Driftline: continuous queries over streams that arrive late, out of order, and are corrected."""
+"""Driftline: continuous queries over streams that arrive late, out of order, and are corrected.
+
+api            the Python interface (arguments: checks what it is given; results: what it gives)
+sql            from SQL text to plans
+plan           logical plans, schemas, expressions
+model          events, lifetimes, canonical history, the reference operators
+event_log      the event log
+time           heartbeats
+engine         batches, physical operators, the local runner
+running        what both runners and the command line know of a run
+spark          plans as Structured Streaming queries
+cli            the `driftline` command
+testing        Hypothesis strategies for random valid streams
+"""
 
 from __future__ import annotations
 
@@ -9,7 +22,7 @@ if TYPE_CHECKING:
     from driftline.model.event import Cti, ExternalCti, Insert, Retract
     from driftline.model.row import Row
     from driftline.model.time import INFINITY
-    from driftline.results import Result, Said
+    from driftline.results import Result, Update
     from driftline.spark.on_spark import on_spark
     from driftline.sql import sql
 
@@ -24,7 +37,7 @@ __all__ = [
     "Result",
     "Retract",
     "Row",
-    "Said",
+    "Update",
     "UserDefined",
     "__version__",
     "on_spark",
@@ -34,17 +47,23 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("Grouped", "Query", "UserDefined", "stream"), "api"),
-    **dict.fromkeys(("Result", "Said"), "results"),
+    **dict.fromkeys(("Result", "Update"), "results"),
     **dict.fromkeys(("Cti", "ExternalCti", "Insert", "Retract"), "model.event"),
     "Row": "model.row",
     "INFINITY": "model.time",
     "on_spark": "spark.on_spark",
     "sql": "sql",
 }
+_RENAMED = {"Said": "Update"}
 
 
 def __getattr__(name: str) -> Any:
     """Names are loaded when they are asked for: `import driftline` is quick."""
+    if name in _RENAMED:
+        from driftline.model.old_names import renamed
+
+        renamed(f"driftline.{name}", f"driftline.{_RENAMED[name]}")
+        name = _RENAMED[name]
     if name not in _HOMES:
         raise AttributeError(f"driftline has no {name}")
     from importlib import import_module

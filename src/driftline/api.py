@@ -34,6 +34,7 @@ from driftline.arguments import (
     is_whole,
     lasting,
     one_of,
+    options_of,
     resolved,
     row_value,
     several,
@@ -44,12 +45,11 @@ from driftline.plan import nodes
 from driftline.plan.combining import need_same_time, with_common_types
 from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
-from driftline.plan.explode import Explode
 from driftline.plan.expressions import AggregateCall, Call, Column, Expression
 from driftline.plan.lifetimes import is_loose
 from driftline.plan.naming import parse_ordered
 from driftline.plan.resolver import parse_expression, resolve
-from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
+from driftline.plan.sizes import DEFAULT_EXPANSION
 from driftline.plan.timing import timing
 from driftline.plan.types import (
     BOOLEAN,
@@ -61,7 +61,7 @@ from driftline.plan.types import (
     parse_type,
     type_name,
 )
-from driftline.results import Result, Said
+from driftline.results import Result, Update
 
 Emit = Literal["perfect", "ordered", "eager"]
 
@@ -96,14 +96,14 @@ def stream(
     """A stream by its name and its columns (names to SQL or Arrow types).
 
     `time` names the column from which plain records get their time; event logs carry their own.
-    `timestamps` says that time is in microseconds since 1970; by default it is when `time` is a
+    `timestamps`: whether time is in microseconds since 1970; by default it is when `time` is a
     TIMESTAMP. `disorder` promises that plain records are at most so late, which lets answers become
-    final while the stream goes on; what breaks the promise becomes a dead letter. `time_unit` says
-    what numbers that are to be times count: seconds, milliseconds or microseconds since 1970; an
-    integer column `time` is then such a number.
+    final while the stream goes on; what breaks the promise becomes a dead letter. `time_unit`: what
+    numbers that are to be times count, which is seconds, milliseconds or microseconds since 1970;
+    an integer column `time` is then such a number.
 
-    The other bounds are for a stream of several sources, told apart by the column `source` (of
-    which there are `sources`, if that is known): `disorder` is then that of each, `skew` how far
+    The other bounds are for a stream of several sources, distinguished by the column `source`
+    (there are `sources` of them, if that is known): `disorder` is then that of each, `skew` how far
     their clocks are apart. `latency`: how long a record is on its way at most; `timeout`: a source
     that is silent for so long holds nothing back; both by the arrival clock, which the column
     `arrival` has, or the time when Spark reads. Without any bound heartbeats are guessed from what
@@ -266,7 +266,7 @@ class Query:
         └─ source posts (id INT, tags ARRAY<STRING>)
         """
         flag(outer, "outer"), flag(position, "position")
-        made = Explode(
+        made = nodes.Explode(
             self.plan, self._expression(value), tuple(several(names, "names")), outer, position
         )
         for each in made.added:
@@ -424,26 +424,38 @@ class Query:
         emit: Emit = "ordered",
         block: Duration = 0,
         remember: Duration = "inf",
-        scheduler: Literal["drain", "round-robin"] = "drain",
+        scheduler: Literal["drain", "round-robin", "threads"] = "drain",
         keep_open: bool = False,
         heartbeat: Literal["source", "operator", "memory", "query"] = "source",
         strict: bool = False,
         max_expansion: int | str = DEFAULT_EXPANSION,
+        outputs: Literal["free", "marked", "held"] = "free",
+        tokens: int | Literal["adaptive"] = "adaptive",
+        heeding: Literal["multiset", "naive"] | None = None,
         **more: Any,
-    ) -> Iterator[Said]:
-        """Run the query in this process, and give what it says after every batch of input."""
+    ) -> Iterator[Update]:
+        """Run the query in this process, and yield an update after every batch of input."""
         from driftline.engine import local
-        from driftline.engine.graph import Scheduler
-        from driftline.engine.holding import Heartbeat
+        from driftline.engine.core.graph import Scheduler
+        from driftline.engine.options import DEFAULT_BATCH, Heartbeat
+        from driftline.engine.outputs.heeding import Active
+        from driftline.engine.outputs.prefix import Outputs
         from driftline.model.compiled import announce_compilation
-        from driftline.model.reference.latency import Level
 
         announce_compilation(sys.stderr)
         if batch is not None and (not is_whole(batch) or batch < 1):
             raise PlanError(f"batch is how many events are taken in at once, not {batch!r}")
         one_of(scheduler, "scheduler", get_args(Scheduler))
-        one_of(emit, "emit", get_args(Emit))
-        one_of(heartbeat, "heartbeat", get_args(Heartbeat))
+        one_of(outputs, "outputs", get_args(Outputs))
+        if tokens != "adaptive" and (not is_whole(tokens) or tokens < 1):
+            raise PlanError(
+                "tokens is how many events there are from one token to the next, or 'adaptive', "
+                f"not {tokens!r}"
+            )
+        if heeding is not None:
+            one_of(heeding, "heeding", get_args(Active))
+            if heeding == "naive" and scheduler == "threads":
+                raise PlanError("naive heeding scans the queues: take scheduler='round-robin'")
         flag(keep_open, "keep_open")
         if inputs is not None and not isinstance(inputs, Mapping):
             name = next(iter(self.plan.sources()), "trades")
@@ -451,20 +463,25 @@ class Query:
                 f"inputs are given by the names of the streams, run({name}=…), not as a "
                 f"{type(inputs).__name__}"
             )
-        stamps = self.plan.timestamps
-        options = local.Options(
-            Level(emit),
-            ticks(block, stamps),
-            ticks(remember, stamps),
-            batch or local.DEFAULT_BATCH,
-            scheduler,
-            keep_open,
-            heartbeat,
+        options = options_of(
+            timestamps=self.plan.timestamps,
+            emit=emit,
+            block=block,
+            remember=remember,
+            heartbeat=heartbeat,
+            heartbeats=get_args(Heartbeat),
+            max_expansion=max_expansion,
+            batch=batch or DEFAULT_BATCH,
+            scheduler=scheduler,
+            keep_open=keep_open,
             strict=strict,
-            max_expansion=size_of(max_expansion),
+            outputs=outputs,
+            tokens=tokens,
+            heeding=heeding,
         )
-        for output in local.run(self.plan, {**(inputs or {}), **more}, options):
-            yield Said(output.batch, output.dead, output.counters)
+        for step in local.run(self.plan, {**(inputs or {}), **more}, options):
+            counters = {str(key): counted for key, counted in step.counters.items()}
+            yield Update(step.batch, step.dead, counters, step.prefix)
 
     def run(self, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
         """Run the query in this process to the end of its inputs.
@@ -476,11 +493,16 @@ class Query:
         waits for while it waits: those of its own source, of all that meet in the first operator,
         that with an eye on memory, or of all sources of the query), `strict` (the first dead
         letter raises `BadInput`, instead of being counted in `Result.dead_letters`),
-        `max_expansion` (how many bytes a batch may become where rows are made of rows: "8GB").
+        `max_expansion` (how many bytes a batch may become where rows are made of rows: "8GB"),
+        `scheduler` ("drain" works every batch off before the next is read; "round-robin" and
+        "threads" read on meanwhile), `outputs` ("marked": updates come with the prefix of the
+        inputs whose exact answer they complete; "held": and only then), `tokens` (with the last
+        two schedulers, how many events there are from one such mark to the next), `heeding`
+        ("multiset" or "naive": find such states by labels instead, without asking for them).
         """
         result = Result(self.schema, is_loose(self.plan))
-        for said in self.changes(inputs, **options):
-            result.add(said)
+        for update in self.changes(inputs, **options):
+            result.add(update)
         return result
 
 

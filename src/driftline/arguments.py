@@ -1,9 +1,9 @@
-"""What people give to a query in Python, checked: columns, expressions, conditions, durations."""
+"""Checks of the arguments of the Python interface: columns, expressions, conditions, durations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -12,7 +12,11 @@ from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import Cast, Column, Expression
 from driftline.plan.naming import check_names, parse_aliased
 from driftline.plan.resolver import parse_expression, resolve
+from driftline.plan.sizes import size_of
 from driftline.plan.types import BIGINT, BOOLEAN, VOID, Schema, is_integer
+
+if TYPE_CHECKING:
+    from driftline.engine.options import Heartbeat, Options
 
 LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
 """What the expressions of window(start=…, duration=…) are about."""
@@ -70,7 +74,7 @@ def one_of(value: object, what: str, known: Sequence[str]) -> None:
 def resolved(
     texts: Sequence[str], named: Mapping[str, str], schema: Schema
 ) -> Iterator[tuple[str, Expression, str]]:
-    """Name, expression and text of each; a text may say its name with AS."""
+    """Name, expression and text of each; a text may give its name with AS."""
     for text in texts:
         _need_text(text)
         node, name = parse_aliased(text)
@@ -127,3 +131,31 @@ def is_mapping(given: object) -> bool:
 
 def is_whole(number: object) -> bool:
     return isinstance(number, int)
+
+
+def options_of(
+    *,
+    timestamps: bool,
+    emit: str,
+    block: Duration,
+    remember: Duration,
+    heartbeat: Heartbeat,
+    heartbeats: Sequence[str],
+    max_expansion: int | str,
+    **more: Any,
+) -> Options:
+    """The engine's options of a query, on either runner. `heartbeats`: those that the runner can
+    do; `more`: what only one of the runners takes."""
+    from driftline.engine.options import Options
+    from driftline.model.level import Level
+
+    one_of(emit, "emit", [level.value for level in Level])
+    one_of(heartbeat, "heartbeat", heartbeats)
+    return Options(
+        Level(emit),
+        ticks(block, timestamps),
+        ticks(remember, timestamps),
+        heartbeat=heartbeat,
+        max_expansion=size_of(max_expansion),
+        **more,
+    )

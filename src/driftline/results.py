@@ -1,34 +1,40 @@
-"""What a query has said: after one batch of its input, and in all."""
+"""What a query emits: after one batch of its input, and in all."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from driftline.model.old_names import renamed
 from driftline.model.time import BEGINNING
 from driftline.plan.types import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from driftline.engine.batch import Batch
-    from driftline.engine.dead_letters import DeadLetters
+    from driftline.engine.core.batch import Batch
+    from driftline.engine.ingest.dead_letters import DeadLetters
+    from driftline.engine.outputs.prefix import Prefix
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a query says after one batch of input.
+class Update:
+    """What a query emits after one batch of input: the changes to its answer.
 
     `dead_letters`: by stream, the events of this batch that are no part of it and the records that
     could not be read (`bad`), with reasons.
     `counters`: by operator, what it has done so far and what it holds: changes and ctis in,
     inserts, retracts and ctis out, rows and bytes of state, its output watermark. Every stream has
     two more, Finalize (with its `dead_letters`) and Align.
+    `prefix`: with `outputs` "marked" or "held", how many events of each input (`events`) all
+    updates up to this one are the exact answer for; None where they are for no such prefix.
     """
 
     batch: Batch
-    dead_letters: dict[str, DeadLetters]
-    counters: dict[str, dict[str, int]]
+    dead_letters: Mapping[str, DeadLetters]
+    counters: Mapping[str, Mapping[str, int]]
+    prefix: Prefix | None = None
 
     @property
     def final_up_to(self) -> int | None:
@@ -38,56 +44,69 @@ class Said:
     def table(self) -> pa.Table:
         """Inserts and retracts: kind, vs, ve, vn (null: ∞, none), and the columns; one that is
         called as these are has `row.` before its name."""
-        from driftline.engine.local import changes_table
+        from driftline.engine.tables import changes_table
 
         return changes_table(_beside(self.batch, "kind", "vs", "ve", "vn").changes())
 
 
 @dataclass
 class Result:
-    """What a query said in all. `loose`: only the snapshots of its answer have a meaning."""
+    """All that a query emitted, update by update. `snapshots_only`: the answer is defined by its
+    snapshots alone, and `history` puts the pieces of each row together."""
 
     schema: Schema
-    loose: bool = False
-    said: list[Said] = field(default_factory=list)
+    snapshots_only: bool = False
+    updates: list[Update] = field(default_factory=list)
 
-    def add(self, said: Said) -> None:
-        self.said.append(said)
+    def add(self, update: Update) -> None:
+        self.updates.append(update)
+
+    @property
+    def said(self) -> list[Update]:
+        """The old name of `updates`."""
+        renamed("Result.said", "Result.updates")
+        return self.updates
+
+    @property
+    def loose(self) -> bool:
+        """The old name of `snapshots_only`."""
+        renamed("Result.loose", "Result.snapshots_only")
+        return self.snapshots_only
 
     def history(self) -> pa.Table:
         """The canonical history of the answer: vs, ve (null: ∞), and the columns, in order; a
         column vs is here called `row.vs`."""
-        from driftline.engine.local import history_table
+        from driftline.engine.tables import history_table
 
-        batches = [_beside(said.batch, "vs", "ve") for said in self.said]
-        return history_table(batches, self.schema.arrow, loose=self.loose)
+        batches = [_beside(update.batch, "vs", "ve") for update in self.updates]
+        return history_table(batches, self.schema.arrow, loose=self.snapshots_only)
 
     def changes(self) -> pa.Table:
         """All inserts and retracts, batch after batch."""
         import pyarrow as pa
 
-        return pa.concat_tables([said.table() for said in self.said])
+        return pa.concat_tables([update.table() for update in self.updates])
 
     @property
     def final_up_to(self) -> int | None:
         """How far the answers are final; None if they are not at all."""
-        reached = [said.final_up_to for said in self.said if said.final_up_to is not None]
+        reached = [each.final_up_to for each in self.updates if each.final_up_to is not None]
         return max(reached, default=None)
 
     @property
     def dead_letters(self) -> dict[str, int]:
-        """How many events of each stream were no part of it, or could not be read; `said` holds
-        them with reasons."""
+        """How many events of each stream were no part of it, or could not be read; `updates`
+        holds them with reasons."""
         counts: dict[str, int] = {}
-        for said in self.said:
-            for name, letters in said.dead_letters.items():
+        for update in self.updates:
+            for name, letters in update.dead_letters.items():
                 counts[name] = counts.get(name, 0) + len(letters)
         return counts
 
     @property
-    def counters(self) -> dict[str, dict[str, int]]:
+    def counters(self) -> Mapping[str, Mapping[str, int]]:
         """What every operator did, and what it holds at the end."""
-        return self.said[-1].counters if self.said else {}
+        return self.updates[-1].counters if self.updates else {}
 
 
 def _beside(batch: Batch, *times: str) -> Batch:
@@ -98,3 +117,10 @@ def _beside(batch: Batch, *times: str) -> Batch:
         return batch
     others = [f"row.{name}" if name in times else name for name in names]
     return replace(batch, payload=batch.payload.rename_columns(others))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Said":
+        renamed("Said", "Update")
+        return Update
+    raise AttributeError(f"module {__name__} has no attribute {name}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from driftline.model.log.apart import STDOUT
+from driftline.event_log.apart import STDOUT
 from tests.cli.run import driftline
 
 SCRIPT = """

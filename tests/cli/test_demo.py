@@ -11,11 +11,13 @@ import pytest
 from driftline.cli.demo.corners import CORNERS, QUESTION, question
 from driftline.cli.demo.feed import MINUTE, OPENING, Feed, market_feed
 from driftline.cli.demo.measured import Measured, delays, differing
-from driftline.engine.local import Options, history_table, run
+from driftline.engine.local import run
+from driftline.engine.options import Options
+from driftline.engine.tables import history_table
 from driftline.model.columns import INSERT, RETRACT
 from driftline.model.event import Insert, Retract
+from driftline.model.level import Level
 from driftline.model.predicates import late
-from driftline.model.reference.latency import Level
 from driftline.model.time import TICKS_PER_SECOND
 from driftline.model.validity import check_columns
 

@@ -1,7 +1,8 @@
 import pytest
 
-from driftline.cli.errors import Problem, guarded
-from driftline.model.log.bad import BadEvent, BadInput, Unsayable
+from driftline.cli.errors import guarded
+from driftline.event_log.bad import BadEvent, BadInput, Unsayable
+from driftline.running.problems import Problem
 
 
 def raising(error: BaseException) -> object:

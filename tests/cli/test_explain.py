@@ -30,7 +30,7 @@ def test_the_tree(script: Path) -> None:
         "keys: t.symbol = l.symbol",
         "keys: symbol",
         "lifetimes: [vs, vs + 5 min)",
-        "lifetimes: one for every value the answer has, said eager",
+        "lifetimes: one for every value the answer has, emitted eager",
         "state: a timeline for every group",
         "a cti drops: endpoints before it",
         "final: by ctis of the log, or the latest time less 5 s",
@@ -115,3 +115,53 @@ def test_for_how_long_a_join_holds_plain_records(tmp_path: Path, how: str, dropp
         " AND b.ts + INTERVAL 1 MINUTE"
     )
     assert dropped in driftline("explain", path).out
+
+
+@pytest.mark.parametrize(
+    ("setting", "bounds", "native"),
+    [
+        ("", "", True),
+        ("", ", disorder = '5s'", False),
+        ("", ", source = 'k', disorder = 0, skew = '5s'", False),
+        ("SET block = '5s';", "", False),
+        ("SET remember = '5s';", "", False),
+        ("SET remember = 'inf';", "", True),
+    ],
+)
+def test_what_spark_runs_itself(tmp_path: Path, setting: str, bounds: str, native: bool) -> None:
+    """It is what the Spark runner asks: nothing may be set aside or held back before it."""
+    path = tmp_path / "q.sql"
+    path.write_text(
+        f"CREATE STREAM s (k INT, ts TIMESTAMP) WITH (time = 'ts'{bounds});"
+        f"{setting} SELECT k FROM s WHERE k > 0"
+    )
+    ran = driftline("explain", path)
+    assert ran.code == 0, ran.err
+    assert ("natively in Spark" in ran.out) is native
+
+
+def test_queries_of_different_settings_are_cut_apart(tmp_path: Path) -> None:
+    path = tmp_path / "q.sql"
+    path.write_text(
+        "CREATE STREAM s (k INT, t INT) WITH (time = 't');"
+        "CREATE STREAM a AS SELECT k FROM s WHERE k > 0;"
+        "SET emit = eager; CREATE STREAM b AS SELECT k FROM s WHERE k > 1;"
+    )
+    out = driftline("explain", path).out
+    one, other = out.split("on Spark, ")[1:]
+    assert one.startswith("emit ordered, block 0, remember inf:\n  stage 1: a\n")
+    assert other.startswith("emit eager, block 0, remember inf:\n  stage 1: b\n")
+    assert "natively in Spark if it reads records: select (k > 0)" in one
+    assert "natively in Spark if it reads records: select (k > 1)" in other
+    together = driftline("explain", path, "--emit", "eager").out
+    assert "on Spark:\n" in together
+
+
+def test_a_setting_that_does_not_fit_the_time_of_the_stream(tmp_path: Path) -> None:
+    path = tmp_path / "q.sql"
+    path.write_text(
+        "CREATE STREAM s (k INT, t INT) WITH (time = 't'); SET block = '5s'; SELECT k FROM s"
+    )
+    ran = driftline("explain", path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("driftline: block: '5s' is a time span, but the stream's time is a")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from driftline.event_log.reader import read_log
 from driftline.model.history import canonical_history
-from driftline.model.log.reader import read_log
 from tests.cli.run import driftline
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from driftline.cli.learned import Learned, learned
 from tests.cli.run import driftline
 
 
@@ -60,24 +59,9 @@ def test_on_spark(tmp_path: Path) -> None:
     assert "learned from 300." in told
 
 
-def test_who_has_seen_most_is_asked() -> None:
-    def seen(disorder: int, records: int) -> dict[str, int]:
-        return {"guessed_disorder": disorder, "guessed_skew": 1, "learned_from": records}
-
-    shards = [
-        {"s: finalize": seen(3, 10), "s: align": {"changes_in": 4}},
-        {"s (2): finalize": seen(5, 20), "t: finalize": {"changes_in": 4}},
-    ]
-    assert learned(shards) == {"s": Learned(5, 1, 20)}
-
-
-def test_in_the_units_of_the_stream() -> None:
-    assert "1.5 s out of order, and 2 s behind" in str(Learned(1_500_000, 2_000_000, 9, True))
-
-
 def test_curiosity_is_satisfied_at_some_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("driftline.engine.local.ENOUGH", 150)
+    monkeypatch.setattr("driftline.engine.ingest.source.ENOUGH", 150)
     assert "learned from 200." in said(tmp_path, "", "--batch", "100")
     assert "learned from 300." in said(tmp_path, "", "--batch", "100", "--block", "9")

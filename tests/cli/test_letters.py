@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,18 +14,19 @@ import pytest
 import driftline as dl
 from driftline.cli.inputs import Inputs, Place
 from driftline.cli.letters import Letters
-from driftline.cli.runners import Spoken
-from driftline.engine.dead_letters import TOO_LATE, DeadLetters
+from driftline.engine.ingest.dead_letters import TOO_LATE, DeadLetters
+from driftline.engine.step_outputs import Outputs
+from driftline.event_log.bad import BadEvent
 from driftline.model.columns import INSERT
-from driftline.model.log.bad import BadEvent
 from driftline.model.time import INFINITY
+from driftline.running.files import Places
 from tests.cli.run import driftline
 
 TRADES = dl.stream("trades", {"symbol": "STRING"}).plan.sources()
 BAD = BadEvent("in.jsonl", 2, "malformed JSON", b"{oops")
 
 
-def late(symbol: str, vs: int) -> Spoken:
+def late(symbol: str, vs: int) -> Outputs:
     """A step that sets one event aside."""
     one = np.array([vs])
     dead = DeadLetters(
@@ -37,11 +39,11 @@ def late(symbol: str, vs: int) -> Spoken:
         np.array([TOO_LATE], np.int8),
         np.array([[9], [0], [0]]),
     )
-    return Spoken({}, {"trades": dead})
+    return Outputs({}, {"trades": dead})
 
 
 def letters(path: Path | None, bad: tuple[BadEvent, ...] = ()) -> Letters:
-    places = {"trades": Place(("in",), is_streamed=True)}
+    places = {"trades": Place(("in",), read=Places())}
     return Letters(Inputs({}, places, list(bad)), TRADES, None if path is None else str(path))
 
 
@@ -54,7 +56,7 @@ def test_what_has_come_is_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "dead.jsonl"
     with letters(path, (BAD,)) as written:
         assert not path.exists()
-        written.add(Spoken({}, {}))
+        written.add(Outputs({}, {}))
         assert symbols(path) == ["{oops"]
         written.add(late("A", 3))
         assert symbols(path) == ["{oops", "A"]
@@ -84,7 +86,7 @@ def test_they_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     with letters(None) as written:
         written.add(late("A", 3))
         written.add(late("B", 4))
-    written.say()
+    written.report()
     assert "2 events of trades came too late or cannot be: left out" in capsys.readouterr().err
 
 
@@ -182,3 +184,27 @@ def test_a_file_without_a_header_is_refused(tmp_path: Path) -> None:
         f"driftline: {tmp_path / 's.csv'}: its first line names no column x of s, but 1, 2: the "
         "first line of CSV must name the columns\n"
     )
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_late_records_of_a_directory_have_their_file_and_line(tmp_path: Path, form: str) -> None:
+    script, folder = tmp_path / "query.sql", tmp_path / "in"
+    script.write_text(
+        "CREATE STREAM t (k STRING, ts BIGINT) WITH (time = 'ts', disorder = 10);\nSELECT k FROM t;"
+    )
+    folder.mkdir()
+    for number, rows in enumerate([[("a", 100), ("b", 200)], [], [("c", 300), ("late", 5)]]):
+        lines = [f'{{"k":"{k}","ts":{ts}}}' for k, ts in rows]
+        if form == "csv":
+            lines = ["k,ts", *(f"{k},{ts}" for k, ts in rows)] if rows else []
+        path = folder / f"{number}.{form}"
+        path.write_text("".join(f"{line}\n" for line in lines))
+        os.utime(path, (number, number))
+    ran = driftline(
+        "run", script, "--input", f"t={folder}", "--runner", "local", "--dead-letters",
+        tmp_path / "dead.jsonl", "--output", tmp_path / "out.jsonl",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    [letter] = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
+    line = 2 if form == "jsonl" else 3
+    assert (letter["source"], letter["line"]) == (str(folder / f"2.{form}"), line)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from driftline import __version__
-from driftline.model.log.bad import UnreadableLog
+from driftline.event_log.bad import UnreadableLog
 from tests.cli.run import driftline
 
 

@@ -1,12 +1,11 @@
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from driftline.cli.progress import Progress, Tally, drawn, progress_line, reading
-from driftline.engine.batch import Batch
-from driftline.model.time import BEGINNING, INFINITY
+from driftline.cli.progress import drawn, progress_line, reading
+from driftline.model.time import INFINITY
+from driftline.running.progress import Progress
 from tests.cli.run import driftline_on_a_terminal
 from tests.cli.test_check import LOG
 from tests.cli.test_run import EVENTS, TOTALS, TRADES, lines
@@ -24,19 +23,6 @@ def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(LOG)
     assert "reading" in driftline_on_a_terminal("check", path)
-
-
-def batch(weights: list[int], cti: int, high: int) -> Batch:
-    times = np.zeros(len(weights), np.int64)
-    return Batch(times, times + 1, np.array(weights, np.int64), ROWS, cti, high)
-
-
-def test_a_tally_goes_by_the_slowest_query_and_counts_what_is_taken_back() -> None:
-    tally = Tally(["a", "b"], timestamps=False)
-    first = tally.add({"a": batch([1, 1, -2], BEGINNING, 7)}, events=3, state_rows=2)
-    assert first == Progress(1, 3, 0.0, BEGINNING, 2, 2)
-    both = {"a": batch([1, 1, 1], 9, 8), "b": batch([1, 1, -1], 4, 2)}
-    assert tally.add(both, events=6, state_rows=5) == Progress(2, 6, 0.0, 4, 3, 5)
 
 
 def test_a_line_says_no_more_than_is_known() -> None:

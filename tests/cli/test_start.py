@@ -14,7 +14,8 @@ sys.argv = ["driftline", *sys.argv[1:]]
 try:
     main()
 finally:
-    unwanted = ("pandas", "coverage", "matplotlib", "pydantic", "pyspark", "numba.np.linalg")
+    unwanted = ("pandas", "coverage", "matplotlib", "pydantic", "pyspark", "yaml")
+    unwanted += ("numba.np.linalg", "numba.np.arrayobj", "numba.cpython.unicode")
     print([name for name in unwanted if name in sys.modules])
 """
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 import driftline as dl
-from driftline.engine.local import Options
-from driftline.engine.operator import Counters
+from driftline.engine.core.operator import Counters
+from driftline.engine.options import Options
 from driftline.spark.checkpoint import Checkpoint
 from tests.cli.run import driftline, driftline_on_a_terminal
 
@@ -17,7 +17,10 @@ HELD = {**Counters(4, 3, 1, 0, 0, 7, 560, 9).as_dict(), "oldest": 3, "newest": 1
 def checkpoint(tmp_path: Path) -> Path:
     kept = Checkpoint(str(tmp_path))
     kept.claim({"result": QUERY.plan}, Options(), 2)
-    operators = {"trades: align": Counters().as_dict(), "result: 0 group by": HELD}
+    operators = [
+        ["align", "trades", "trades", Counters().as_dict()],
+        ["0 group by", "result", "", HELD],
+    ]
     head = {"version": 5, "snapshot": 0, "size": 0, "logged": 420, "counters": operators}
     kept.report({(1, 0): head})
     return tmp_path
@@ -37,6 +40,14 @@ def test_a_table_on_a_terminal(checkpoint: Path) -> None:
     shown = driftline_on_a_terminal("state", checkpoint)
     assert "micro-batches" in shown
     assert all(name in shown for name in ("rows", "bytes", "oldest", "newest", "1,200"))
+
+
+def test_a_checkpoint_of_another_format(checkpoint: Path) -> None:
+    path = checkpoint / "driftline.json"
+    path.write_text(path.read_text().replace('"format": 3', '"format": 2'))
+    done = driftline("state", checkpoint)
+    assert (done.code, done.out) == (2, "")
+    assert "another version of Driftline (format 2, now 3): give --checkpoint another" in done.err
 
 
 def test_what_is_no_checkpoint(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from driftline.cli.errors import Problem
-from driftline.cli.streams import Streamed, files_of, streamed
+from driftline.cli.streams import streamed
+from driftline.running.problems import Problem
+from driftline.running.streams import Streamed, files_of
 from tests.cli.run import driftline
 
 QUERY = """

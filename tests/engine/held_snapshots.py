@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from driftline.engine.operator import Operator
+from driftline.engine.core.operator import Operator
 from driftline.model.event import CLOSE, Event
 from driftline.model.history import History, canonical_history
 from driftline.model.reference import Level, at_level, output_watermark
@@ -47,5 +47,6 @@ def said_by(
     operator: Operator, events: Sequence[Event], schema: pa.Schema, size: int = 1
 ) -> list[Event]:
     """Everything that an operator says to some events."""
-    steps = list(drive(operator, [(0, event) for event in events], [schema], size))
+    arrivals = [(0, event) for event in events]
+    steps = list(drive(operator, arrivals, [schema], size, restore=False))
     return steps[-1][1] if steps else []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from driftline.engine.operator import Operator
+from driftline.engine.core.operator import Operator
 from driftline.model.event import Event
 from driftline.model.history import History, canonical_history
 from driftline.model.stream import breaches

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 import driftline as dl
-from driftline.engine.local import Options, run, run_all, sources_of
-from driftline.engine.plain import events_of
+from driftline.engine.core.plain import events_of
+from driftline.engine.local import run, run_all
+from driftline.engine.options import Options
+from driftline.engine.plan_sources import sources_of
 from driftline.plan.errors import PlanError
 
 S = dl.stream("s", {"k": "STRING", "x": "INT"})
@@ -30,7 +32,7 @@ def test_each_says_what_it_says_alone_after_every_batch() -> None:
 def test_what_they_share_is_run_once() -> None:
     plans = {"one": TOTALS.where("x > 1").plan, "other": TOTALS.where("x > 2").plan}
     [*_, last] = run_all(plans, {"s": EVENTS}, Options())
-    assert len([name for name in last.counters if "group by" in name]) == 1
+    assert len([name for name in last.counters if "group by" in name.operator]) == 1
 
 
 def test_the_streams_of_several_plans() -> None:

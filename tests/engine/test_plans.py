@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.engine.batch import Batch
 from driftline.engine.compile import compile_plan
-from driftline.engine.plain import batch_of, events_of
+from driftline.engine.core.batch import Batch
+from driftline.engine.core.plain import batch_of, events_of
 from driftline.model import reference as ref
 from driftline.model.event import CLOSE, Cti, Event
 from driftline.model.history import History, canonical_history

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.engine.aggregates import Aggregate
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.additive.group_by import GroupBy, distinct
 from driftline.engine.compile import compile_plan
-from driftline.engine.group_by import GroupBy, distinct
-from driftline.engine.operator import Operator
-from driftline.engine.plain import batch_of, events_of
+from driftline.engine.core.operator import Operator
+from driftline.engine.core.plain import batch_of, events_of
 from driftline.model.event import CLOSE, Cti, Event, Insert, Retract
 from driftline.model.history import History, canonical_history
 from driftline.model.reference import Level, group_by

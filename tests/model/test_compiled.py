@@ -30,6 +30,7 @@ print(double(np.array([1, 2], kind)).tolist(), double.stats.cache_misses.total()
 """
 
 
+@pytest.mark.slow
 def test_the_cache_is_filled_in_turn(tmp_path: Path) -> None:
     script = tmp_path / "kernel.py"
     script.write_text(KERNEL)
@@ -50,6 +51,39 @@ def test_the_cache_is_filled_in_turn(tmp_path: Path) -> None:
     run(["ints", "floats", "bytes"])
     after = [run([kind])[0] for kind in ("ints", "floats", "bytes")]
     assert after == ["[2, 4] 0", "[2.0, 4.0] 0", "[2, 4] 0"]
+
+
+RAISING = """
+import numpy as np
+from driftline.model.compiled import njit
+
+@njit(cache=True)
+def checked(values):
+    found = np.sort(values)
+    if found[0] < 0:
+        raise ValueError("below zero", 7)
+    return found
+
+@njit(cache=True)
+def unused(values):
+    return values
+
+print(checked(np.array([2, 1])).tolist(), "_found" in vars(unused._cache))
+try:
+    checked(np.array([-1, 1]))
+except ValueError as error:
+    print(error.args, checked.stats.cache_misses.total())
+"""
+
+
+def test_a_kernel_from_the_cache_raises_and_one_that_is_not_called_has_none(tmp_path: Path) -> None:
+    script = tmp_path / "kernel.py"
+    script.write_text(RAISING)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for misses in (1, 0):
+        command = [sys.executable, str(script)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert ran.stdout == f"[1, 2] False\n('below zero', 7) {misses}\n", ran.stderr
 
 
 CALLED = """
@@ -107,3 +141,27 @@ def test_what_works_in_place_makes_no_arrays() -> None:
     assert numbers.tolist() == [1, 0]
     with pytest.raises((NumbaError, RuntimeError)):
         copied(numbers)
+
+
+def test_a_cache_of_an_earlier_version_is_no_error(tmp_path: Path) -> None:
+    """Its index names a class that the module of the kernel no longer has."""
+    script = tmp_path / "kernel.py"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for name in ("Before", "After"):
+        (tmp_path / "pairs.py").write_text(
+            "from typing import NamedTuple\n"
+            f"class {name}(NamedTuple):\n    one: int\n    two: int\n"
+        )
+        script.write_text(
+            f"from pairs import {name}\nfrom driftline.model.compiled import njit\n"
+            "@njit(cache=True)\ndef add(pair):\n    return pair.one + pair.two\n"
+            f"print(add({name}(1, 2)))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
+        assert done.stdout == "3\n", done.stderr

@@ -6,7 +6,7 @@ import pytest
 
 import driftline as dl
 from driftline.engine.compile import compile_plan
-from driftline.model.reference.latency import Level
+from driftline.model.level import Level
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import final
 from driftline.plan.fragments import cut

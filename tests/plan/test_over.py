@@ -8,7 +8,7 @@ from driftline.plan.expressions import Column
 from driftline.plan.fragments import cut
 from driftline.plan.lifetimes import is_loose
 from driftline.plan.needed import needed
-from driftline.plan.over import Frame, Over, OverColumn
+from driftline.plan.nodes import Frame, Over, OverColumn
 from driftline.plan.types import INT
 
 TRADES = dl.stream("trades", {"symbol": "STRING", "price": "INT", "day": "INT"})

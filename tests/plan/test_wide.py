@@ -9,8 +9,8 @@ import pytest
 
 import driftline as dl
 from driftline.engine.compile import compile_plan
-from driftline.engine.local import Options
-from driftline.engine.stages import Reading, stages
+from driftline.engine.options import Options
+from driftline.engine.shards.stages import Reading, stages
 from driftline.plan.finals import final
 from driftline.plan.fragments import RESULT, cut
 from driftline.sql import read_script

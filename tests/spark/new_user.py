@@ -14,7 +14,7 @@ import pytest
 import driftline as dl
 from driftline.plan.errors import PlanError
 from driftline.spark import sinks
-from driftline.spark.history import believed, intervals
+from driftline.spark.history import as_of, intervals
 
 COLUMNS = {"symbol": "STRING", "qty": "BIGINT", "at": "TIMESTAMP"}
 TRADES = dl.stream("trades", COLUMNS, time="at", disorder="10 seconds")
@@ -72,7 +72,7 @@ def every_sink(spark: Any, folder: Path) -> None:
         rows = memory.table(view=view).to_pylist()
         assert sorted(map(answer, rows)) == sorted(FINAL), (view, rows)
     table = spark.read.parquet(str(folder / "history"))
-    (a,) = believed(table, about="2026-01-01T10:00:02Z").where("qty = 5").collect()
+    (a,) = as_of(table, valid_time="2026-01-01T10:00:02Z").where("qty = 5").collect()
     assert a.symbol == "A"
     assert intervals(table).count() == len(FINAL)
 

@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 import driftline as dl
-from driftline.engine.local import Options, run_all, sources_of
+from driftline.engine.local import run_all
+from driftline.engine.options import Options
+from driftline.engine.plan_sources import sources_of
 from driftline.model.history import History, Lifetime
 from driftline.model.time import BEGINNING
-from driftline.spark.query import SparkSaid
+from driftline.spark.update import SparkUpdate
 
 START = 1_767_261_600_000  # 2026-01-01 10:00
 MINUTE = 60_000
@@ -20,7 +22,7 @@ MINUTE = 60_000
 
 def said(
     queries: Mapping[str, dl.Query], inputs: Mapping[str, Any], batch: int, run: str = "one"
-) -> list[SparkSaid]:
+) -> list[SparkUpdate]:
     """Every micro-batch takes so many events, and begins a minute after the one before it."""
     plans = {name: query.plan for name, query in queries.items()}
     nodes = {**sources_of(plans.values()), **plans}
@@ -33,7 +35,7 @@ def said(
             final[name] = max(final[name], each.cti)
             batches[name] = replace(each, cti=final[name])
         found.append(
-            SparkSaid(
+            SparkUpdate(
                 number,
                 batches,
                 outputs.dead,
@@ -76,5 +78,5 @@ CURRENT = [
 ]
 
 
-def volumes(batch: int = 2, run: str = "one") -> list[SparkSaid]:
+def volumes(batch: int = 2, run: str = "one") -> list[SparkUpdate]:
     return said({"result": VOLUME}, {"trades": EVENTS}, batch, run)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import driftline as dl
-from driftline.engine.local import Options
+from driftline.engine.options import Options
 from driftline.plan.errors import PlanError
-from driftline.spark.checkpoint import FILE, Checkpoint, describe
+from driftline.spark.checkpoint import FILE, FORMAT, Checkpoint, describe
 from driftline.spark.pipeline import OWN_STEPS
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
@@ -38,19 +38,22 @@ def test_another_consistency_is_another_query(
         checkpoint.claim(PLANS, replace(OPTIONS, **change), 2)
 
 
-def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written", [None, 1, FORMAT - 1, FORMAT + 1])
+def test_a_checkpoint_of_another_format_is_refused(tmp_path: Path, written: int | None) -> None:
     checkpoint = Checkpoint(str(tmp_path))
     checkpoint.claim(PLANS, OPTIONS, 2)
     file = tmp_path / FILE
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 1}))
-    with pytest.raises(PlanError, match=r"another version of Driftline \(format 1, now 2\)"):
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": written}))
+    what_to_do = "give --checkpoint another directory, and the query reads its inputs anew"
+    said = rf"another version of Driftline \(format {written}, now {FORMAT}\): {what_to_do}$"
+    with pytest.raises(PlanError, match=said):
         checkpoint.claim(PLANS, OPTIONS, 2)
 
 
-def test_who_is_curious_is_no_other(tmp_path: Path) -> None:
+def test_reported_estimates_make_no_other_query(tmp_path: Path) -> None:
     checkpoint = Checkpoint(str(tmp_path))
     checkpoint.claim(PLANS, OPTIONS, 2)
-    checkpoint.claim(PLANS, replace(OPTIONS, curious=True), 2)
+    checkpoint.claim(PLANS, replace(OPTIONS, report_estimates=True), 2)
 
 
 def test_another_plan_is_shown(tmp_path: Path) -> None:

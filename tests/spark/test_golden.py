@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from driftline.event_log.reader import read_log
 from driftline.model.history import History, canonical_history
-from driftline.model.log.reader import read_log
 from tests.cli.run import driftline
 from tests.cli.test_golden import GOLDEN, NAMES
 

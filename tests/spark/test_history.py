@@ -15,7 +15,7 @@ from driftline.model.row import Row
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.spark import views
-from driftline.spark.history import believed, intervals
+from driftline.spark.history import as_of, intervals
 from driftline.testing import streams
 from driftline.testing.driving import as_batched, batch_of
 from tests.build import insert, retract
@@ -39,7 +39,7 @@ def at(number: int) -> datetime:
 def table_of(*batches: list[Event], timestamps: bool = False) -> pa.Table:
     return pa.concat_tables(
         views.history(
-            views.Moment(
+            views.MicroBatch(
                 batch_of(batch, KX), number, int(at(number).timestamp() * 1000), timestamps
             )
         )
@@ -57,14 +57,16 @@ CORRECTED = table_of(
 )
 
 
-def test_what_was_believed() -> None:
+def test_the_answer_as_of_a_time() -> None:
     def keys(about: int, minute: int) -> list[str]:
-        return sorted(believed(CORRECTED, about=about, at=at(minute)).column("k").to_pylist())
+        return sorted(
+            as_of(CORRECTED, valid_time=about, system_time=at(minute)).column("k").to_pylist()
+        )
 
     assert [keys(3, minute) for minute in range(3)] == [["a"], ["a", "b"], ["b"]]
     assert [keys(5, minute) for minute in range(3)] == [["a"], ["b"], ["b"]]
-    assert believed(CORRECTED, about=3, at="2026-01-01T09:59:59Z").num_rows == 0
-    assert believed(CORRECTED, about=3).num_rows == 1
+    assert as_of(CORRECTED, valid_time=3, system_time="2026-01-01T09:59:59Z").num_rows == 0
+    assert as_of(CORRECTED, valid_time=3).num_rows == 1
 
 
 def test_the_same_as_plain_sql_in_duckdb() -> None:
@@ -75,7 +77,7 @@ def test_the_same_as_plain_sql_in_duckdb() -> None:
     for about in range(7):
         for minute in range(3):
             found = connection.execute(sql, {"about": about, "at": at(minute)}).fetchall()
-            mine = believed(CORRECTED, about=about, at=at(minute)).to_pylist()
+            mine = as_of(CORRECTED, valid_time=about, system_time=at(minute)).to_pylist()
             assert sorted(found, key=str) == sorted([tuple(row.values()) for row in mine], key=str)
 
 
@@ -93,10 +95,10 @@ def test_timestamps_and_polars() -> None:
     polars = pytest.importorskip("polars")
     second = 1_000_000
     table = table_of([insert(second, 5 * second, A1)], timestamps=True)
-    assert believed(table, about="1970-01-01T00:00:04Z").num_rows == 1
-    assert believed(table, about=datetime(1970, 1, 1, 0, 0, 5)).num_rows == 0
+    assert as_of(table, valid_time="1970-01-01T00:00:04Z").num_rows == 1
+    assert as_of(table, valid_time=datetime(1970, 1, 1, 0, 0, 5)).num_rows == 0
     frame = polars.from_arrow(table)
-    assert believed(frame, about="1970-01-01T00:00:01Z")["k"].to_list() == ["a"]
+    assert as_of(frame, valid_time="1970-01-01T00:00:01Z")["k"].to_list() == ["a"]
     assert intervals(frame)["system_to"].to_list() == [None]
 
 
@@ -115,9 +117,9 @@ def test_every_belief_is_the_snapshot_of_the_history_of_then(
     for number in range(len(chunks)):
         then = canonical_history(event for chunk in chunks[: number + 1] for event in chunk)
         for about in range(14):
-            assert _rows(believed(table, about=about, at=at(number)).to_pylist()) == then.snapshot(
-                about
-            )
+            assert _rows(
+                as_of(table, valid_time=about, system_time=at(number)).to_pylist()
+            ) == then.snapshot(about)
         held = [
             span
             for span in spans
@@ -138,9 +140,9 @@ def test_what_is_no_history_table_is_refused() -> None:
     with pytest.raises(PlanError, match=r"no history table: it has no column system_time"):
         intervals(pa.table({"x": [1]}))
     with pytest.raises(PlanError, match=r"time is a plain number here"):
-        believed(CORRECTED, about="2026-01-01")
+        as_of(CORRECTED, valid_time="2026-01-01")
     with pytest.raises(PlanError, match=r"not a list"):
-        believed([], about=1)
+        as_of([], valid_time=1)
 
 
 @pytest.mark.spark
@@ -153,8 +155,8 @@ def test_the_same_on_spark(spark: Any) -> None:
 
     assert lines(intervals(frame)) == lines(intervals(CORRECTED))
     for about, minute in [(3, 0), (3, 1), (3, 2), (5, 1)]:
-        wanted = lines(believed(CORRECTED, about=about, at=at(minute)))
-        assert lines(believed(frame, about=about, at=at(minute))) == wanted
+        wanted = lines(as_of(CORRECTED, valid_time=about, system_time=at(minute)))
+        assert lines(as_of(frame, valid_time=about, system_time=at(minute))) == wanted
         frame.createOrReplaceTempView("history")
         by_sql = spark.sql(BELIEVED, {"about": about, "at": at(minute)})
         assert lines(by_sql) == wanted

@@ -14,15 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import driftline as dl
-from driftline.cli.errors import Problem
-from driftline.cli.streams import Streamed, streamed
-from driftline.engine.source_parcels import BAD, CLOCK, KIND, VS
-from driftline.engine.source_time import NO_CLOCK
+from driftline.cli.streams import streamed
+from driftline.engine.ingest.source_time import NO_CLOCK
+from driftline.engine.shards.source_messages import BAD, CLOCK, KIND, VS
+from driftline.event_log.deadletters import from_text
 from driftline.model.columns import CTI, INSERT
-from driftline.model.log.deadletters import from_text
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
+from driftline.running.problems import Problem
+from driftline.running.streams import Streamed
 from driftline.spark.inputs import (
     close,
     is_closing,

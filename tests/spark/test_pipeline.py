@@ -13,13 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import driftline as dl
-from driftline.engine.batch import Batch
-from driftline.engine.holding import Heartbeat
-from driftline.engine.local import history_table
+from driftline.engine.core.batch import Batch
+from driftline.engine.options import Heartbeat
+from driftline.engine.tables import history_table
 from driftline.plan.errors import PlanError
 from driftline.plan.lifetimes import is_loose
-from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.query import SparkQuery
 from driftline.spark.session import configured
+from driftline.spark.update import SparkUpdate
 
 pytestmark = pytest.mark.spark
 
@@ -52,8 +53,8 @@ def streamed(spark: Any, folder: Path, rows: Sequence[Sequence[tuple[Any, ...]]]
     return reader.parquet(str(folder))
 
 
-def said_by(query: SparkQuery, folder: Path) -> list[SparkSaid]:
-    said: list[SparkSaid] = []
+def said_by(query: SparkQuery, folder: Path) -> list[SparkUpdate]:
+    said: list[SparkUpdate] = []
     started = query.start(
         said.append, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
     )
@@ -61,7 +62,7 @@ def said_by(query: SparkQuery, folder: Path) -> list[SparkSaid]:
     return said
 
 
-def table(said: Sequence[SparkSaid], query: dl.Query, name: str) -> list[dict[str, Any]]:
+def table(said: Sequence[SparkUpdate], query: dl.Query, name: str) -> list[dict[str, Any]]:
     batches: list[Batch] = [each.batches[name] for each in said]
     loose = is_loose(query.plan)
     history = history_table(batches, query.plan.schema.arrow, loose=loose)
@@ -169,9 +170,8 @@ def test_rows_wait_for_other_streams(spark: Any, tmp_path: Path, heartbeat: Hear
     assert table(said, query, "result") == sorted(local.history().to_pylist(), key=repr)
     waiting = sum(
         counted["state_rows"]
-        for head in said[-1].heads.values()
-        for name, counted in head["counters"].items()
-        if name.startswith("one") and "align" in name
+        for key, counted in said[-1].counters.items()
+        if (key.source, key.operator) == ("one", "align")
     )
     assert waiting == {"operator": 2, "query": 6}[heartbeat]
 
@@ -232,8 +232,10 @@ def test_a_row_of_a_table_that_cannot_be_read_is_a_dead_letter(spark: Any, tmp_p
         said_by(strict, tmp_path / "strict")
 
 
-def letters_of(said: list[SparkSaid], name: str) -> list[tuple[str | None, str]]:
-    found = [bad for each in said if name in each.dead for bad in each.dead[name].bad]
+def letters_of(said: list[SparkUpdate], name: str) -> list[tuple[str | None, str]]:
+    found = [
+        bad for each in said if name in each.dead_letters for bad in each.dead_letters[name].bad
+    ]
     return [(bad.value, bad.reason) for bad in found]
 
 
@@ -259,7 +261,7 @@ def test_rows_that_cannot_be_read_are_dead_letters(
     local = query.run(trades=rows, keep_open=True)
     assert table(said, query, "result") == sorted(local.history().to_pylist(), key=repr)
     assert local.dead_letters == {"trades": 1}
-    (bad,) = said[0].dead["trades"].bad
+    (bad,) = said[0].dead_letters["trades"].bad
     assert bad.text == b'{"symbol":"B","qty":"many","ts":2}'
 
 

@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import driftline as dl
-from driftline.model.log.apart import SameFile
+from driftline.event_log.apart import SameFile
 from driftline.plan.errors import PlanError
 from driftline.spark import sinks
-from driftline.spark.history import believed
-from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.history import as_of
+from driftline.spark.query import SparkQuery
 from driftline.spark.session import configured
+from driftline.spark.update import SparkUpdate
 from tests.spark.saying import coalesced
 
 START = datetime(2026, 1, 1, 10, tzinfo=UTC)
@@ -66,7 +67,7 @@ def run(query: SparkQuery, sink: Any, folder: Path) -> None:
 @pytest.mark.spark
 def test_every_sink_has_every_micro_batch(trades: Any, tmp_path: Path) -> None:
     memory = sinks.Memory()
-    seen: list[SparkSaid] = []
+    seen: list[SparkUpdate] = []
     query = dl.on_spark({"volume": VOLUME, "all": TRADES}, {"trades": trades}, shards=2)
     sink = sinks.Several(
         memory,
@@ -97,11 +98,11 @@ def test_every_sink_has_every_micro_batch(trades: Any, tmp_path: Path) -> None:
     about = START + timedelta(seconds=59)
     b = [
         row["qty"]
-        for row in believed(history, about=about, at=at).to_pylist()
+        for row in as_of(history, valid_time=about, system_time=at).to_pylist()
         if row["symbol"] == "B"
     ]
     assert b == [7]  # the rest came later
-    b = [row["qty"] for row in believed(history, about=about).to_pylist() if row["symbol"] == "B"]
+    b = [row["qty"] for row in as_of(history, valid_time=about).to_pylist() if row["symbol"] == "B"]
     assert b == [11]
 
 
@@ -127,7 +128,7 @@ def test_final_answers_only(trades: Any, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_a_micro_batch_that_comes_again_is_written_once(trades: Any, tmp_path: Path) -> None:
-    def crash(said: SparkSaid) -> None:
+    def crash(said: SparkUpdate) -> None:
         if said.batch_id == 1:
             raise RuntimeError("crash")
 
@@ -137,12 +138,12 @@ def test_a_micro_batch_that_comes_again_is_written_once(trades: Any, tmp_path: P
     broken = sinks.Several(sinks.EventLog(log), sinks.Parquet(tmp_path / "rows"), crash, memory)
     with pytest.raises(Exception, match="crash"):
         run(query, broken, folder)
-    assert sorted(memory.said) == [0]
+    assert sorted(memory.updates) == [0]
     again = sinks.Several(sinks.EventLog(log), sinks.Parquet(tmp_path / "rows"), memory)
     run(query, again, folder)
-    assert sorted(memory.said) == list(range(len(memory.said)))
+    assert sorted(memory.updates) == list(range(len(memory.updates)))
     once = sinks.EventLog(tmp_path / "once.jsonl")
-    for _, said in sorted(memory.said.items()):
+    for _, said in sorted(memory.updates.items()):
         once(said)
     assert log.read_bytes() == (tmp_path / "once.jsonl").read_bytes()
     assert sinks.read_parquet(tmp_path / "rows").equals(memory.table())
@@ -196,8 +197,6 @@ def test_what_cannot_be_run_is_refused(spark: Any, trades: Any) -> None:
         dl.on_spark({}, {"trades": trades})
     with pytest.raises(PlanError, match=r"a str is no query"):
         dl.on_spark({"volume": "SELECT"}, {"trades": trades})  # type: ignore[dict-item]
-    with pytest.raises(PlanError, match=r"a result cannot be called \$dead"):
-        dl.on_spark({"$dead": VOLUME}, {"trades": trades})
     with pytest.raises(PlanError, match=r"trades is a NoneType, not a DataFrame"):
         dl.on_spark(VOLUME, {"trades": None})  # type: ignore[dict-item]
     with pytest.raises(PlanError, match=r"at least one shard, not 0"):

@@ -15,14 +15,17 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.engine.batch import Batch
-from driftline.engine.local import Options, run_all, sources_of
+from driftline.engine.core.batch import Batch
+from driftline.engine.local import run_all
+from driftline.engine.options import Options
+from driftline.engine.plan_sources import sources_of
 from driftline.model.event import CLOSE, Event
 from driftline.model.reference import Level
-from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.query import SparkQuery
 from driftline.spark.spool import spool, spooled
+from driftline.spark.update import SparkUpdate
+from tests.engine.shards.test_shard import snapshots
 from tests.engine.test_plans import ARRIVALS, PLANS, Both
-from tests.engine.test_shard import snapshots
 
 pytestmark = pytest.mark.spark
 
@@ -68,7 +71,7 @@ def check(
 
     folders = spool(sources, inputs, folder / "input", batch, keep_open=True)
     frames = {name: spooled(spark, path) for name, path in folders.items()}
-    said: list[SparkSaid] = []
+    said: list[SparkUpdate] = []
     started = SparkQuery(named, frames, options, shards).start(
         said.append, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
     )
@@ -85,8 +88,8 @@ def check(
                 schema = plan.schema.arrow
                 assert snapshots(ours[name], schema) == snapshots(local[name], schema), plan.tree()
         dead = [
-            {name: len(dead) for name, dead in each.dead.items() if len(dead)}
-            for each in (one, other)
+            {name: len(dead) for name, dead in letters.items() if len(dead)}
+            for letters in (one.dead_letters, other.dead)
         ]
         assert dead[0] == dead[1]
     assert all(each.cti == dl.INFINITY for each in said[-1].batches.values())

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import driftline as dl
-from driftline.engine.source_parcels import KIND, VE, VN, VS
-from driftline.engine.stages import Reading
+from driftline.engine.shards.source_messages import KIND, VE, VN, VS
+from driftline.engine.shards.stages import Reading
 from driftline.model.columns import CTI, INSERT, RETRACT
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError

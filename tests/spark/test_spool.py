@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import driftline as dl
-from driftline.engine.source_parcels import KIND, POSITION, VS
+from driftline.engine.shards.source_messages import KIND, POSITION, VS
 from driftline.model.columns import CTI, INSERT
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError

@@ -13,9 +13,10 @@ import pytest
 
 import driftline as dl
 from driftline.plan.nodes import Source
-from driftline.spark.query import SparkQuery, SparkSaid
+from driftline.spark.query import SparkQuery
 from driftline.spark.session import configured
 from driftline.spark.ticks import Heard, patience, period, ticking, without_timeout
+from driftline.spark.update import SparkUpdate
 
 COLUMNS = {"k": "STRING", "ts": "BIGINT", "got": "BIGINT"}
 WAIT = 200  # seconds
@@ -123,9 +124,9 @@ def test_rows_are_heard() -> None:
     path = Path(heard.path)
     changes = []
     for rows in (3, 3, 5):  # the second is a tick
-        counters = {"r: finalize": {"changes_in": rows, "dead_letters": 0}}
+        at_source = ["finalize", "r", "r", {"changes_in": rows, "dead_letters": 0}]
         os.utime(path, (1, 1))
-        heard.take({(1, 0): {"counters": {**counters, "sum": {"changes_in": 9}}}})
+        heard.take({(1, 0): {"counters": [at_source, ["sum", "", "", {"changes_in": 9}]]}})
         changes.append(path.stat().st_mtime > 1)
     assert changes == [True, False, True]
     del heard
@@ -149,9 +150,9 @@ TOTAL = STREAM.group_by("k").agg("count(*) AS n").agg("sum(n) AS n")  # in two s
 def test_when_all_are_silent_answers_become_final(silent: Any, tmp_path: Path) -> None:
     """And after a crash a tick comes again as it was."""
     query = dl.on_spark(TOTAL, {"r": silent}, final=True, shards=2)
-    said: list[SparkSaid] = []
+    said: list[SparkUpdate] = []
 
-    def crash(each: SparkSaid) -> None:
+    def crash(each: SparkUpdate) -> None:
         said.append(each)
         if each.batch_id == 1:
             raise RuntimeError
@@ -178,11 +179,11 @@ def test_when_all_are_silent_answers_become_final(silent: Any, tmp_path: Path) -
     (tmp_path / "in" / "2.json").write_text(more)
     ending = query.start(said.append, checkpoint=tmp_path / "one", trigger={"availableNow": True})
     assert ending.awaitTermination(WAIT)
-    assert sum(len(letters) for each in said for letters in each.dead.values()) == 1
+    assert sum(len(letters) for each in said for letters in each.dead_letters.values()) == 1
     assert 1 <= said[-1].batch_id - last <= 2  # it came to an end
 
 
-def totals(said: list[SparkSaid]) -> list[int]:
+def totals(said: list[SparkUpdate]) -> list[int]:
     """From 3 to 5 there is one; what goes on from there is not over."""
     rows = [row for each in said for row in each.batches["result"].payload.to_pylist()]
     return [row["n"] for row in rows]

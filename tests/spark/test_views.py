@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.engine.batch import Batch
-from driftline.engine.local import history_table
+from driftline.engine.core.batch import Batch
+from driftline.engine.tables import history_table
 from driftline.model.event import Event
 from driftline.model.history import canonical_history
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.spark import views
-from driftline.spark.views import Moment
+from driftline.spark.views import MicroBatch
 from driftline.testing import streams
 from driftline.testing.driving import as_batched, batch_of
 from tests.build import insert, retract
@@ -25,12 +25,12 @@ KX = pa.schema([("k", pa.string()), ("x", pa.int64())])
 A1, A2, B1 = {"k": "a", "x": 1}, {"k": "a", "x": 2}, {"k": "b", "x": 1}
 
 
-def moment(*events: Event, timestamps: bool = False, schema: pa.Schema = KX) -> Moment:
-    return Moment(batch_of(events, schema), 3, 1500, timestamps)
+def micro_batch(*events: Event, timestamps: bool = False, schema: pa.Schema = KX) -> MicroBatch:
+    return MicroBatch(batch_of(events, schema), 3, 1500, timestamps)
 
 
 def test_changes_are_inserts_and_retracts() -> None:
-    table = views.changes(moment(insert(2, 5, B1), retract(1, None, 4, A1)))
+    table = views.changes(micro_batch(insert(2, 5, B1), retract(1, None, 4, A1)))
     assert table.to_pylist() == [
         {"kind": "insert", "vs": 2, "ve": 5, "vn": None, **B1},
         {"kind": "retract", "vs": 1, "ve": None, "vn": 4, **A1},
@@ -42,13 +42,15 @@ def test_current_values_change_by_what_has_no_end() -> None:
     #   A2                            4────∞   but 2
     #   B1      2──5                           never current
     table = views.current(
-        moment(insert(2, 5, B1), retract(1, None, 4, A1), insert(4, None, A2), insert(4, None, A2))
+        micro_batch(
+            insert(2, 5, B1), retract(1, None, 4, A1), insert(4, None, A2), insert(4, None, A2)
+        )
     )
     assert table.to_pylist() == [{"op": "-", **A1}, {"op": "+", **A2}, {"op": "+", **A2}]
 
 
 def test_a_row_that_only_starts_at_another_time_is_no_change_of_current_values() -> None:
-    assert views.current(moment(retract(1, None, 1, A1), insert(3, None, A1))).num_rows == 0
+    assert views.current(micro_batch(retract(1, None, 1, A1), insert(3, None, A1))).num_rows == 0
 
 
 @given(streams({"k": st.sampled_from("ab"), "x": st.integers(0, 1)}), st.sampled_from([1, 2, 100]))
@@ -56,7 +58,7 @@ def test_the_changelog_adds_up_to_the_snapshot_at_the_end(events: list[Event], s
     rows: Counter[Row] = Counter()
     for start in range(0, len(events), size):
         chunk = as_batched(events[start : start + size])
-        for line in views.current(Moment(batch_of(chunk, KX), 0, 0, False)).to_pylist():
+        for line in views.current(MicroBatch(batch_of(chunk, KX), 0, 0, False)).to_pylist():
             rows[Row({"k": line["k"], "x": line["x"]})] += 1 if line["op"] == "+" else -1
         so_far = canonical_history(events[: start + size])
         assert rows == so_far.snapshot(INFINITY - 1)
@@ -65,7 +67,7 @@ def test_the_changelog_adds_up_to_the_snapshot_at_the_end(events: list[Event], s
 def test_upserts_are_one_for_each_key_that_has_changed() -> None:
     c = {"k": "c", "x": None}
     found = views.upserts(
-        moment(
+        micro_batch(
             retract(1, None, 4, A1),
             insert(4, None, A2),
             retract(1, None, 4, B1),
@@ -80,7 +82,7 @@ def test_upserts_are_one_for_each_key_that_has_changed() -> None:
 
 
 def test_two_current_rows_with_one_key_are_refused() -> None:
-    both = moment(insert(1, None, A1), insert(2, None, A2)).batch
+    both = micro_batch(insert(1, None, A1), insert(2, None, A2)).batch
     with pytest.raises(PlanError, match=r"two current rows have the key k = 'a'"):
         views.upserts(both, ["k"])
     assert len(views.upserts(both, ["k", "x"])) == 2
@@ -120,7 +122,7 @@ def test_upserts_keep_a_table_that_is_the_snapshot_at_the_end(
 
 
 def test_history_says_when_and_in_which_micro_batch() -> None:
-    table = views.history(moment(retract(1_000_000, None, 2_000_000, A1), timestamps=True))
+    table = views.history(micro_batch(retract(1_000_000, None, 2_000_000, A1), timestamps=True))
     assert table.schema.field("vs").type == pa.timestamp("us", "UTC")
     assert [str(value) for value in table.column("system_time").to_pylist()] == [
         "1970-01-01 00:00:01.500000+00:00"
@@ -132,16 +134,16 @@ def test_history_says_when_and_in_which_micro_batch() -> None:
 
 
 def test_finals_take_nothing_back() -> None:
-    assert views.finals(moment(insert(1, 4, A1))).to_pylist() == [{"vs": 1, "ve": 4, **A1}]
-    with pytest.raises(PlanError, match=r"takes back what it has said"):
-        views.finals(moment(retract(1, None, 4, A1)))
+    assert views.finals(micro_batch(insert(1, 4, A1))).to_pylist() == [{"vs": 1, "ve": 4, **A1}]
+    with pytest.raises(PlanError, match=r"retracts what it has emitted"):
+        views.finals(micro_batch(retract(1, None, 4, A1)))
 
 
 @pytest.mark.parametrize(
     ("view", "taken"), [("changes", "vn"), ("current", "op"), ("history", "Batch")]
 )
 def test_a_column_that_a_view_has_is_refused(view: str, taken: str) -> None:
-    one = moment(insert(1, 2, {taken: 1}), schema=pa.schema([(taken, pa.int64())]))
+    one = micro_batch(insert(1, 2, {taken: 1}), schema=pa.schema([(taken, pa.int64())]))
     with pytest.raises(PlanError, match=f"has a column {taken}, as the view has: rename it"):
         views.view_of(view)(one)
 

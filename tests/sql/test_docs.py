@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from driftline.plan.functions import FUNCTIONS
 from tests.cli.run import driftline
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
@@ -40,3 +41,14 @@ def test_the_mistake(tmp_path: Path) -> None:
 
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) > 5
+
+
+def test_every_function_is_listed() -> None:
+    table = PAGE.split("## Functions", 1)[1].split("\n## ", 1)[0]
+    listed = set(re.findall(r"\w+", table))
+    inside = {"bitwise_not", "dayofweek_iso", "yearofweek"}  # written ~ and EXTRACT
+    assert set(FUNCTIONS) - inside <= listed
+    names = [
+        name for row in re.findall(r"^\| .*\| (.*) \|$", table, re.M) for name in row.split(", ")
+    ]
+    assert set(names) - {"functions"} <= set(FUNCTIONS)

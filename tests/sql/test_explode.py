@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import driftline as dl
-from driftline.plan.explode import Explode
+from driftline.plan.nodes import Explode
 from tests.sql.declared import T, plan, pointed_at
 
 EVENTS = [dl.Insert(1, 5, dl.Row(k="a", x=1, y=2)), dl.Insert(1, 5, dl.Row(k="b", x=None, y=3))]

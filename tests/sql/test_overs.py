@@ -1,7 +1,7 @@
 import pytest
 
 from driftline.plan import nodes
-from driftline.plan.over import Over
+from driftline.plan.nodes import Over
 from tests.sql.declared import T, plan, pointed_at
 
 

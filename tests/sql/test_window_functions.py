@@ -1,6 +1,6 @@
 import pytest
 
-from driftline.plan.over import Frame, Over
+from driftline.plan.nodes import Frame, Over
 from tests.sql.declared import plan
 
 

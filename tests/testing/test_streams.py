@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 
 from driftline.model.event import Event
@@ -28,6 +29,7 @@ OFTEN = {
 }
 
 
+@pytest.mark.slow
 def test_hard_cases_are_reached_often() -> None:
     shares = measure(examples=400)
     print("\n".join(f"{share:6.0%}  {name}" for name, share in shares.items()))

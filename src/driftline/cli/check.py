@@ -10,21 +10,21 @@ from driftline.cli.errors import EXIT_BAD
 from driftline.cli.progress import reading
 from driftline.cli.start import load_engine
 from driftline.cli.tables import print_table
-from driftline.model.log.apart import STDOUT, Used, files_of, need_apart
+from driftline.event_log.apart import STDOUT, Used, files_of, need_apart
 
 if TYPE_CHECKING:
+    from driftline.event_log.bad import BadEvent
+    from driftline.event_log.reader import EventLog
     from driftline.model.columns import StreamColumns
-    from driftline.model.log.bad import BadEvent
-    from driftline.model.log.reader import EventLog
 
 MOST_SHOWN = 20
 STREAMS_ABREAST = 4
 
 
 def check(files: Sequence[str], dead_letters: str | None) -> int:
-    """Prints what the log is like, or each breach on a line; gives the exit code."""
-    from driftline.model.log.deadletters import write_dead_letters
-    from driftline.model.log.reader import scan_log
+    """Prints a summary of the log, or each breach on a line; returns the exit code."""
+    from driftline.event_log.deadletters import write_dead_letters
+    from driftline.event_log.reader import scan_log
 
     need_files_apart(files, dead_letters)
     load_engine()
@@ -41,7 +41,7 @@ def check(files: Sequence[str], dead_letters: str | None) -> int:
 
 
 def need_files_apart(files: Sequence[str], dead_letters: str | None) -> None:
-    """Nothing is written or printed over a log that is read."""
+    """Refuses to write or print over a log that is read."""
     written = [Used("standard output", STDOUT)]
     if dead_letters is not None:
         written.append(Used("--dead-letters", dead_letters))
@@ -49,7 +49,7 @@ def need_files_apart(files: Sequence[str], dead_letters: str | None) -> None:
 
 
 def collected(count: int, dead_letters: str) -> str:
-    """What is said of the events that were set aside."""
+    """The line about the bad events that were collected."""
     if not count:
         return "no bad events"
     return f"{count:,} bad event{'s' if count > 1 else ''} written to {dead_letters}"
@@ -80,7 +80,7 @@ def _print_report(log: EventLog) -> None:
 
 
 def _measures(stream: StreamColumns) -> dict[str, str]:
-    """What there is to say of one stream, by name."""
+    """The measures of one stream, by name."""
     from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
     from driftline.model.predicates import closed_up_to, is_closed, is_ordered, is_perfect, late
     from driftline.model.time import BEGINNING, show

@@ -1,4 +1,4 @@
-"""What becomes of errors: one clear line, exit code 2, and a stack trace only on request."""
+"""Errors of a command: one clear line, exit code 2, and a stack trace only on request."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from driftline.running.problems import Problem, one_line
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -15,12 +17,8 @@ EXIT_BAD = 2
 EXIT_INTERRUPTED = 130
 
 
-class Problem(Exception):
-    """Something that the user can put right; the message says what."""
-
-
 class ReaderLeft(Exception):
-    """Nobody reads our output any more, as when `head` has had enough."""
+    """The reader of our output is gone, as `head` is after its last line."""
 
 
 def heeding_the_reader(command: Callable[P, T]) -> Callable[P, T]:
@@ -45,7 +43,7 @@ class BadScript(Exception):
 
 
 def guarded(command: Callable[[], object], *, debug: bool) -> int:
-    """Runs a command and gives the exit code, having said on stderr what went wrong."""
+    """Runs a command, prints on stderr what went wrong, and returns the exit code."""
     try:
         result = command()
         sys.stdout.flush()
@@ -59,7 +57,7 @@ def guarded(command: Callable[[], object], *, debug: bool) -> int:
     except Exception as error:
         if debug:
             raise
-        print(_one_line(error), file=sys.stderr)
+        print(_shown(error), file=sys.stderr)
         return EXIT_BAD
     return result if isinstance(result, int) else 0
 
@@ -69,29 +67,29 @@ def _forget_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _one_line(error: Exception) -> str:
-    from driftline.model.log.apart import SameFile
-    from driftline.model.log.bad import BadInput, UnreadableLog
+def _shown(error: Exception) -> str:
+    from driftline.event_log.apart import SameFile
+    from driftline.event_log.bad import BadInput, UnreadableLog
 
     if isinstance(error, (BadInput, UnreadableLog)):
-        return _flat(str(error))
+        return one_line(str(error))
     if isinstance(error, BadScript):
-        return "\n".join(filter(None, (_flat(str(error)), error.pointed)))
+        return "\n".join(filter(None, (one_line(str(error)), error.pointed)))
     if isinstance(error, (Problem, SameFile)):
-        return f"driftline: {_flat(str(error))}"
+        return f"driftline: {one_line(str(error))}"
     if isinstance(error, OSError) and error.strerror:
         return f"driftline: {error.filename or ''}: {error.strerror}".replace(": : ", ": ")
     if isinstance(error, MemoryError):
         return "driftline: not enough memory for this log"
     if is_about_the_query(error):
-        return f"driftline: {_flat(str(error))}"
+        return f"driftline: {one_line(str(error))}"
     kind = type(error).__name__
-    return f"driftline: unexpected {kind}: {_flat(str(error))} (--debug shows where)"
+    return f"driftline: unexpected {kind}: {one_line(str(error))} (--debug shows where)"
 
 
 def is_about_the_query(error: Exception) -> bool:
-    """Is it an error that a query or its data gave, rather than a fault of the program?"""
-    from driftline.model.log.bad import Unsayable
+    """Whether a query or its data caused an error, rather than a fault of the program."""
+    from driftline.event_log.bad import Unsayable
     from driftline.plan.errors import ExpressionError, PlanError
 
     # An OverflowError is a sum, or a time of a window, that 64 bits do not hold.
@@ -100,7 +98,3 @@ def is_about_the_query(error: Exception) -> bool:
     from driftline.engine.expressions.errors import EvaluationError
 
     return isinstance(error, EvaluationError)
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())

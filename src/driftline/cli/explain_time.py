@@ -1,8 +1,8 @@
-"""`driftline run --explain-time`: when the records of every source came, and what that tells.
+"""`driftline run --explain-time`: when the records of every source came, and how late.
 
-What is told is a function of the inputs alone, so it is the same whoever runs the query: how many
-records each source had, how far it has come, its heartbeat, how far that is behind, and how many
-records came too late for it.
+The report is a function of the inputs alone, so it is the same on every runner: how many records
+each source had, how far it has come, its heartbeat, how far that is behind, and how many records
+came too late for it.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftline.cli.errors import Problem
-from driftline.cli.learned import Learned, span
-from driftline.cli.streams import Streamed
 from driftline.model.time import BEGINNING, show
+from driftline.running.files import PlainFile
+from driftline.running.learned import Learned, span
+from driftline.running.problems import Problem
+from driftline.running.streams import Streamed
 
 if TYPE_CHECKING:
-    from driftline.engine.inputs import RawEvents
-    from driftline.engine.source_time import SourceTime
+    from driftline.engine.ingest.source_time import SourceTime
+    from driftline.engine.readers.inputs import RawEvents
     from driftline.plan.nodes import Source
     from driftline.time.chart import Chart
 
 MOST_SOURCES = 20
-"""So many rows of a table people read; those that are the farthest behind."""
+"""How many rows a table has at most: the sources that are the farthest behind."""
 
 
 @dataclass(frozen=True)
-class Told:
+class StreamTime:
     """A stream's time, and what a chart of it shows."""
 
     source: Source
@@ -40,43 +41,45 @@ class Told:
 def explain_time(
     sources: Mapping[str, Source], streams: Mapping[str, Any], chart: str | None = None
 ) -> None:
-    """Says it on standard error; a chart goes to a file."""
+    """Prints the report on standard error; a chart goes to a file."""
     found = []
     for name, source in sources.items():
-        told = watched(source, streams[name])
-        if isinstance(told, str):
-            print(f"driftline: the time of {name}: {told}", file=sys.stderr)
+        stream = watched(source, streams[name])
+        if isinstance(stream, str):
+            print(f"driftline: the time of {name}: {stream}", file=sys.stderr)
             continue
-        found.append(told)
-        _print(told)
+        found.append(stream)
+        _print(stream)
     if chart is not None:
         _draw(found, Path(chart))
 
 
-def watched(source: Source, data: Any) -> Told | str:
-    """What the arrival of a stream's records tells; or why nothing can be told. They are read part
-    by part, so that it takes no more memory than the run."""
-    from driftline.engine.chunks import LARGEST_CHUNK, chunks
-    from driftline.engine.source_time import SourceTime
+def watched(source: Source, data: Any) -> StreamTime | str:
+    """The time of a stream, from the arrival of its records; or why it cannot be known. They are
+    read part by part, so that it takes no more memory than the run."""
+    from driftline.engine.ingest.source_time import SourceTime
+    from driftline.engine.readers.chunks import LARGEST_CHUNK, chunks
     from driftline.model.columns import INSERT
     from driftline.time.chart import Chart
 
     timing = source.timing
     if isinstance(data, Streamed):
-        return "it is read as it comes, which is told for files only"
+        return "it is read as it comes, which is shown for files only"
     if timing.heartbeats == "none":
         return "no heartbeats, as its declaration says"
     time, chart = SourceTime(timing), Chart()
+    if isinstance(data, PlainFile):
+        data = data.parts(LARGEST_CHUNK)
     for events in chunks(source, data, LARGEST_CHUNK):
         if events.is_log and timing.disorder is None:  # the whole of it
             others = int((events.kind != INSERT).sum())
             return f"that of its event log, which has {others:,} events beside inserts"
         _take(events, time, chart)
-    return Told(source, time, chart)
+    return StreamTime(source, time, chart)
 
 
 def _take(events: RawEvents, time: SourceTime, chart: Chart) -> None:
-    """What the records of a part, which come after those before it, tell."""
+    """Take in the records of a part, which come after those before it."""
     import numpy as np
 
     from driftline.model.columns import INSERT
@@ -90,12 +93,12 @@ def _take(events: RawEvents, time: SourceTime, chart: Chart) -> None:
     chart.take(shown[inserts], events.vs[inserts], heartbeats[inserts])
 
 
-def _bounds(told: Told) -> str:
+def _bounds(stream: StreamTime) -> str:
     """What the heartbeats follow from, in the stream's own units."""
-    timing, stamps = told.source.timing, told.source.timestamps
+    timing, stamps = stream.source.timing, stream.source.timestamps
     if timing.disorder is None:
-        guessed = told.time.heartbeats
-        return str(Learned(guessed.disorder or 0, guessed.skew or 0, told.time.came, stamps))
+        guessed = stream.time.heartbeats
+        return str(Learned(guessed.disorder or 0, guessed.skew or 0, stream.time.came, stamps))
     parts = [f"disorder {span(timing.disorder, stamps)}"]
     parts += [] if timing.skew is None else [f"skew {span(timing.skew, stamps)}"]
     parts += [f"latency {span(1_000 * timing.latency, True)}"] if timing.latency else []
@@ -105,13 +108,13 @@ def _bounds(told: Told) -> str:
     return ", ".join(parts)
 
 
-def _print(told: Told) -> None:
+def _print(stream: StreamTime) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    stamps = told.source.timestamps
-    described, names = told.time.describe(), told.time.source_names()
-    kind = "guessed" if told.time.is_guess else "promised"
+    stamps = stream.source.timestamps
+    described, names = stream.time.describe(), stream.time.source_names()
+    kind = "guessed" if stream.time.is_guess else "promised"
     table = Table("source", "records", "latest time", "heartbeat", "behind", "too late")
     reports = sorted(described.rows(), key=lambda each: -(each.lag or 0))
     for each in reports[:MOST_SOURCES]:
@@ -121,7 +124,7 @@ def _print(told: Told) -> None:
             show(each.heartbeat, stamps), lag, f"{each.violations:,}",
         )  # fmt: skip
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 120)
-    title = f"the time of {told.source.name}, {kind}: {_bounds(told)}"
+    title = f"the time of {stream.source.name}, {kind}: {_bounds(stream)}"
     console.print(title, soft_wrap=True, highlight=False)
     console.print(table)
     if len(reports) > MOST_SOURCES:
@@ -129,7 +132,7 @@ def _print(told: Told) -> None:
 
 
 def check_chart(path: str | None) -> None:
-    """Refuse at the beginning what could not be drawn in the end."""
+    """Refuse at the beginning a chart that could not be drawn at the end."""
     if path is None:
         return
     from driftline.time.chart import check
@@ -148,16 +151,16 @@ def _is_dated(source: Source) -> bool:
     return name is not None and is_timestamp(source.columns.find(name)[0].type)
 
 
-def _draw(found: list[Told], path: Path) -> None:
-    for told in found:
-        name = told.source.name
+def _draw(found: list[StreamTime], path: Path) -> None:
+    for stream in found:
+        name = stream.source.name
         to = path if len(found) == 1 else path.with_stem(f"{path.stem}-{name}")
         try:
-            told.chart.draw(
+            stream.chart.draw(
                 to,
-                timestamps=told.source.timestamps,
-                dated=_is_dated(told.source),
-                title=f"{name}: {_bounds(told)}",
+                timestamps=stream.source.timestamps,
+                dated=_is_dated(stream.source),
+                title=f"{name}: {_bounds(stream)}",
             )
         except (ValueError, OSError) as error:
             raise Problem(f"--time-chart: {error}") from None

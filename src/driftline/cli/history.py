@@ -9,15 +9,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from driftline.cli.check import collected, need_files_apart
-from driftline.cli.errors import Problem
 from driftline.cli.progress import reading
 from driftline.cli.start import load_engine
 from driftline.cli.tables import print_table
+from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
+    from driftline.event_log.reader import EventLog
     from driftline.model.columns import StreamColumns
     from driftline.model.history_columns import HistoryColumns
-    from driftline.model.log.reader import EventLog
 
 MOST_ROWS_DRAWN = 40
 
@@ -32,8 +32,8 @@ def history(
     drawn: bool,
 ) -> None:
     """Prints the history of all streams, or of one; if `at` is given, only what is alive then."""
+    from driftline.event_log.reader import read_log
     from driftline.model.history_columns import history_columns
-    from driftline.model.log.reader import read_log
 
     load_engine()
     moment = None if at is None else _moment(at)
@@ -76,7 +76,7 @@ def _chosen(log: EventLog, name: str | None) -> list[StreamColumns]:
 
 
 def _write(stream: StreamColumns, table: HistoryColumns) -> None:
-    from driftline.model.log.writer import history_lines
+    from driftline.event_log.writer import history_lines
 
     for lines in history_lines(stream.name, stream.timestamps, table):
         sys.stdout.buffer.write(lines)
@@ -85,7 +85,7 @@ def _write(stream: StreamColumns, table: HistoryColumns) -> None:
 
 def draw(stream: StreamColumns, table: HistoryColumns) -> None:
     """Prints the first rows of a history as a table."""
-    from driftline.model.log.text import plain_values
+    from driftline.event_log.text import plain_values
     from driftline.model.time import show
 
     shown = min(len(table), MOST_ROWS_DRAWN)

@@ -10,19 +10,21 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from driftline.cli.errors import Problem
 from driftline.cli.progress import reading
-from driftline.cli.streams import Streamed, files_of, parted, streamed
-from driftline.model.log.apart import STDIN, Used, is_there
+from driftline.cli.streams import parted, streamed
+from driftline.event_log.apart import STDIN, Used, is_there
+from driftline.running.files import Places, PlainFile
+from driftline.running.problems import Problem
+from driftline.running.streams import Streamed, files_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from driftline.engine.fitting import Records
-    from driftline.engine.inputs import RawEvents
+    from driftline.engine.readers.fitting import Records
+    from driftline.engine.readers.inputs import RawEvents
+    from driftline.event_log.bad import BadEvent
     from driftline.model.columns import StreamColumns
-    from driftline.model.log.bad import BadEvent
     from driftline.plan.nodes import Source
 
 STANDARD_INPUT = "-"
@@ -33,8 +35,8 @@ JSON_SUFFIXES = (".jsonl", ".ndjson", ".json", ".log")
 
 @dataclass
 class Inputs:
-    """What was given: the data of every stream (or, as `Streamed`, where it comes from), where it
-    stood, and the lines that are bad."""
+    """What was given: the data of every stream (or, as `Streamed` or `PlainFile`, where it comes
+    from), where it stood, and the lines that are bad."""
 
     streams: dict[str, Any] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
@@ -44,18 +46,21 @@ class Inputs:
 @dataclass(frozen=True)
 class Place:
     """Where the events of a stream stood: files, of a log the columns with the lines, of records
-    the lines."""
+    the lines, of a file or directory that is read while the query runs what it knows of them."""
 
     files: tuple[str, ...]
     columns: StreamColumns | None = None
     lines: NDArray[np.int64] | None = None
-    is_streamed: bool = False
+    read: Places | None = None
+    plain: PlainFile | None = None
 
     def of(self, number: int) -> tuple[str, int]:
         """File and line of an event, counted from 0; of Parquet the number of the row; 0 if that is
         not known."""
-        if self.is_streamed:
-            return self.files[0], 0
+        if self.read is not None:
+            return self.read.of(number) or (self.files[0], 0)
+        if self.plain is not None:
+            return self.files[0], self.plain.lines.of(number)
         if self.lines is not None:
             return self.files[0], int(self.lines[number])
         if self.columns is None:
@@ -89,7 +94,8 @@ def read_inputs(
     as_they_come: bool = False,
 ) -> Inputs:
     """The data of the streams that a script reads, from the arguments of --input. `as_they_come`:
-    also event logs in directories are left for the runner to read."""
+    also event logs in directories are left for the runner to read, and files are read here; else
+    the runner reads plain files while it runs."""
     given: list[_Given] = []
     left: list[tuple[str | None, Streamed]] = []
     for text in wanted:
@@ -108,7 +114,7 @@ def read_inputs(
     _read_logs(logs, sources, inputs)
     for each in given:
         if each not in logs:
-            _read_records(each, sources, inputs)
+            _read_records(each, sources, inputs, whole=as_they_come)
     for name, stream in left:
         _leave(name, stream, sources, inputs)
     return _complete(inputs, sources, logs)
@@ -128,8 +134,14 @@ def files_read(wanted: Sequence[str], sources: Mapping[str, Source]) -> list[Use
 
 
 def _named(text: str, sources: Mapping[str, Source]) -> tuple[str | None, str]:
+    if is_there(text):
+        return None, text
+    for name in sorted(sources, key=len, reverse=True):
+        before, after = text[: len(name)], text[len(name) :]
+        if before.lower() == name.lower() and after.startswith("="):
+            return name, after[1:]
     before, sign, after = text.partition("=")
-    if sign and before.isidentifier() and not is_there(text):
+    if sign and before.isidentifier():
         return _known(before, sources), after
     return None, text
 
@@ -163,7 +175,7 @@ def _leave(
         if given.form != "log":
             _need_time(given.shown, sources[each])
         inputs.streams[each] = given
-        inputs.places[each] = Place((given.shown,), is_streamed=True)
+        inputs.places[each] = Place((given.shown,), read=given.places)
 
 
 def _known(name: str, sources: Mapping[str, Source]) -> str:
@@ -187,7 +199,7 @@ def _is_log(given: _Given) -> bool:
             return False
         if not any(each in suffixes for each in JSON_SUFFIXES):
             raise Problem(f"--input: {given.path}: its format is told by .jsonl, .csv or .parquet")
-    from driftline.engine.json_records import is_log
+    from driftline.engine.readers.json_records import is_log
 
     return is_log(given.data)
 
@@ -227,8 +239,8 @@ def _read_log(
     inputs: Inputs,
 ) -> dict[str, StreamColumns]:
     """The streams of logs; those that have such names have columns of the sources' types."""
-    from driftline.engine.log_columns import declared
-    from driftline.model.log.reader import scan_log
+    from driftline.engine.readers.log_columns import declared
+    from driftline.event_log.reader import scan_log
 
     with reading([each.path for each in files]) as progress:
         log = scan_log(
@@ -259,7 +271,8 @@ def _take(
 
 
 def _with_all_columns(columns: StreamColumns, source: Source) -> StreamColumns:
-    """A column that no row of a log has is null, as in Spark; only of the time that is not said."""
+    """A column that no row of a log has is null, as in Spark; a line warns of it, unless it is the
+    time column."""
     import pyarrow as pa
 
     payload = columns.payload
@@ -298,8 +311,10 @@ def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[_Giv
 # Plain records
 
 
-def _read_records(given: _Given, sources: Mapping[str, Source], inputs: Inputs) -> None:
-    from driftline.engine.inputs import events_from
+def _read_records(
+    given: _Given, sources: Mapping[str, Source], inputs: Inputs, *, whole: bool
+) -> None:
+    from driftline.engine.readers.inputs import events_from
 
     name = given.name or _guessed(given.path, sources)
     if name in inputs.streams:
@@ -307,6 +322,10 @@ def _read_records(given: _Given, sources: Mapping[str, Source], inputs: Inputs) 
     source = sources[name]
     _need_time(given.shown, source)
     if any(each in _suffixes(given.path) for each in PLAIN_SUFFIXES):
+        if not whole and Path(given.path).is_file():  # what is no file can be read only once
+            inputs.streams[name] = plain = PlainFile(source, Path(given.path))
+            inputs.places[name] = Place((given.shown,), plain=plain)
+            return
         events = _table(given, source)
     else:
         events = events_from(source, _json_records(given, source))
@@ -339,7 +358,7 @@ def _guessed(path: str, sources: Mapping[str, Source]) -> str:
 def _table(given: _Given, source: Source) -> RawEvents:
     import pyarrow as pa
 
-    from driftline.engine.inputs import events_from
+    from driftline.engine.readers.inputs import events_from
 
     try:
         return events_from(source, given.data)
@@ -348,7 +367,7 @@ def _table(given: _Given, source: Source) -> RawEvents:
 
 
 def _json_records(given: _Given, source: Source) -> Records:
-    from driftline.engine.inputs import json_records
+    from driftline.engine.readers.inputs import json_records
 
     read = json_records(source, given.opened())
     for name in read.missing if len(read.records.lines) else ():

@@ -1,5 +1,5 @@
-"""The records that cannot be read and the events that a run sets aside: counted, the first ones
-named, and all collected in a file, if one was named."""
+"""Dead letters of a run: counted, the first unreadable records named, and all collected in a file,
+if one is given."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
-from driftline.model.log.bad import BadEvent, BadInput
+from driftline.event_log.bad import BadEvent, BadInput
+from driftline.running.problems import one_line
 
 if TYPE_CHECKING:
     from driftline.cli.inputs import Inputs
-    from driftline.cli.runners import Spoken
-    from driftline.engine.dead_letters import DeadLetters
-    from driftline.model.columns import StreamColumns
+    from driftline.engine.ingest.dead_letters import DeadLetters
+    from driftline.engine.step_outputs import Outputs
     from driftline.plan.nodes import Source
 
 
 NAMED = 3
-"""So many of the records that could not be read are named in the end."""
+"""How many of the records that could not be read are named at the end."""
 
 
 class Letters:
-    """Dead letters, written as they come. A run that goes on from a checkpoint is told again what
-    earlier ones have set aside: it begins the file anew, so that every event is in it once.
+    """Dead letters, written as they come. A run that goes on from a checkpoint receives the
+    dead letters of earlier runs again: it begins the file anew, so that every event is in it once.
     `strict`: the first one ends the run."""
 
     def __init__(
@@ -54,15 +54,15 @@ class Letters:
         if self.file is not None:
             self.file.close()
 
-    def add(self, spoken: Spoken) -> None:
-        """What one step of a run has set aside."""
-        for name, dead in spoken.dead.items():
+    def add(self, outputs: Outputs) -> None:
+        """Add the dead letters of one step of a run."""
+        for name, dead in outputs.dead.items():
             self._count_unread(dead.bad)
             if len(dead.kind):
                 self.counts[name] = self.counts.get(name, 0) + len(dead.kind)
                 if self.strict:
                     raise BadInput(next(self._explained(name, dead)))
-        self._write(spoken.dead)
+        self._write(outputs.dead)
 
     def _count_unread(self, bad: Sequence[BadEvent]) -> None:
         if bad and self.strict:
@@ -70,8 +70,8 @@ class Letters:
         self.unread += len(bad)
         self.named += bad[: NAMED - len(self.named)]
 
-    def say(self) -> None:
-        """How many there were, and where they are."""
+    def report(self) -> None:
+        """Print how many there were, and where they are."""
         where = (
             f"in {self.path}"
             if self.path is not None
@@ -84,12 +84,12 @@ class Letters:
             what = f"{self.unread:,} record{'s' if self.unread > 1 else ''}"
             print(f"driftline: {what} could not be read: {where}", file=sys.stderr)
             for bad in self.named:
-                print(f"driftline: {_flat(str(bad))}", file=sys.stderr)
+                print(f"driftline: {one_line(str(bad))}", file=sys.stderr)
             if self.unread > len(self.named):
                 print(f"driftline: and {self.unread - len(self.named):,} more", file=sys.stderr)
 
     def _write(self, dead: Mapping[str, DeadLetters]) -> None:
-        from driftline.model.log.deadletters import dead_letter
+        from driftline.event_log.deadletters import dead_letter
 
         if self.path is None:
             return
@@ -102,38 +102,12 @@ class Letters:
         self.file.flush()
 
     def _explained(self, name: str, dead: DeadLetters) -> Iterator[BadEvent]:
-        from driftline.model.log.writer import event_lines
+        from driftline.event_log.writer import event_lines
+        from driftline.running.letters import letter_events
 
         stamps = self.sources[name].timestamps
-        lines = event_lines(_as_stream(name, stamps, dead)).to_pylist()
+        lines = event_lines(letter_events(name, stamps, dead)).to_pylist()
         places = [self.inputs.places[name].of(int(number)) for number in dead.number]
         reasons = dead.reasons(stamps)[len(dead.bad) :]
         for (file, line), reason, event in zip(places, reasons, lines, strict=True):
             yield BadEvent(file, line, reason, event.strip().encode())
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _as_stream(name: str, stamps: bool, dead: DeadLetters) -> StreamColumns:
-    import numpy as np
-    import pyarrow as pa
-
-    from driftline.model.columns import INSERT
-    from driftline.model.columns import StreamColumns as Columns
-
-    count = len(dead.kind)
-    return Columns(
-        name=name,
-        timestamps=stamps,
-        kind=dead.kind,
-        vs=dead.vs,
-        ve=dead.ve,
-        vn=np.where(dead.kind == INSERT, 0, dead.vn),
-        at=None,
-        position=np.arange(count, dtype=np.int64),
-        line=np.arange(1, count + 1, dtype=np.int64),
-        source=np.zeros(count, np.int32),
-        payload=pa.Table.from_batches([dead.payload]),
-    )

@@ -11,10 +11,12 @@ from typing import Annotated
 import typer
 
 from driftline.cli import demo
-from driftline.cli.errors import EXIT_BAD, Problem, guarded, heeding_the_reader
+from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
+from driftline.running.problems import Problem
 
 COLLECT_AFTER = 50_000
-"""How many objects are made before garbage is looked for: loading modules makes many, and none."""
+"""How many objects are made before garbage is collected: loading modules makes many objects and
+no garbage."""
 
 app = typer.Typer(
     name="driftline",
@@ -27,7 +29,7 @@ app = typer.Typer(
 
 
 class Emit(StrEnum):
-    """How soon a query speaks."""
+    """How soon a query emits an answer."""
 
     perfect = "perfect"
     ordered = "ordered"
@@ -39,6 +41,29 @@ class RunnerName(StrEnum):
 
     local = "local"
     spark = "spark"
+
+
+class SchedulerName(StrEnum):
+    """When the operators of a query work."""
+
+    drain = "drain"
+    round_robin = "round-robin"
+    threads = "threads"
+
+
+class OutputsName(StrEnum):
+    """Whether answers come with the prefix of the inputs that they belong to."""
+
+    free = "free"
+    marked = "marked"
+    held = "held"
+
+
+class HeedingName(StrEnum):
+    """How labels tell which answers are whole."""
+
+    multiset = "multiset"
+    naive = "naive"
 
 
 class Format(StrEnum):
@@ -76,7 +101,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[
         bool,
@@ -94,7 +119,7 @@ def check_command(files: Files, dead_letters: DeadLetters = None) -> None:
     """Is this a valid log? Where not?
 
     [dim]driftline check events.jsonl[/dim]
-    says how many events each stream has, how late they come and how far it is closed; or names
+    shows how many events each stream has, how late they come and how far it is closed; or names
     the file, the line and the rule of every breach, and exits with 2.
 
     [dim]driftline check --dead-letters bad.jsonl monday.jsonl tuesday.jsonl.gz[/dim]
@@ -133,7 +158,7 @@ def history_command(
     prints what was alive at half past nine.
 
     [dim]driftline history events.jsonl --prefix 1000 | sort > before.txt[/dim]
-    prints what the first 1,000 events said.
+    prints the history as of the first 1,000 events.
     """
     from driftline.cli.history import history
 
@@ -183,13 +208,13 @@ def run_command(
         ),
     ] = RunnerName.spark,
     emit: Annotated[
-        Emit | None, typer.Option(help="How soon to speak.", show_default="ordered")
+        Emit | None, typer.Option(help="How soon to emit answers.", show_default="ordered")
     ] = None,
     block: Annotated[
         str | None,
         typer.Option(
             metavar="D",
-            help="How long an event waits before the query speculates: 0, 2s, inf.",
+            help="How long an event is held back before the query speculates: 0, 2s, inf.",
             show_default="0",
         ),
     ] = None,
@@ -211,6 +236,35 @@ def run_command(
             metavar="SIZE",
             help="How many bytes a batch may become in windows, joins, lists and texts: 8GB, inf.",
             show_default="2GB",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        SchedulerName,
+        typer.Option(
+            help="Work every batch off before the next is read, or read on meanwhile (local)."
+        ),
+    ] = SchedulerName.drain,
+    outputs: Annotated[
+        OutputsName | None,
+        typer.Option(
+            help="Mark answers that are exact for a prefix of the inputs, or write only such "
+            "(local).",
+            show_default="free",
+        ),
+    ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="After how many events such an answer is asked for, if the scheduler reads on.",
+            show_default="adaptive",
+        ),
+    ] = None,
+    heeding: Annotated[
+        HeedingName | None,
+        typer.Option(
+            help="Find such answers by labels instead, without asking for them.",
+            show_default=False,
         ),
     ] = None,
     table: Annotated[
@@ -252,7 +306,7 @@ def run_command(
     explain_time: Annotated[
         bool,
         typer.Option(
-            "--explain-time", help="Say when the records of every source came, and how late."
+            "--explain-time", help="Show when the records of every source came, and how late."
         ),
     ] = False,
     time_chart: Annotated[
@@ -271,7 +325,7 @@ def run_command(
     """Answer the queries of a script, and correct the answers as events come.
 
     [dim]driftline run query.sql --input events.jsonl --output out.jsonl[/dim]
-    reads an event log and writes one: inserts, retracts, and ctis that say how far it is final.
+    reads an event log and writes one: inserts, retracts, and ctis, up to which it is final.
 
     [dim]driftline run query.sql --input trades=trades.csv --table[/dim]
     reads plain records, and prints what is left in the end, with lifetimes.
@@ -285,15 +339,19 @@ def run_command(
     [dim]driftline run a.sql -i in.jsonl | driftline run b.sql -i - -o out.parquet[/dim]
     makes the answer of one script the input of another.
     """
-    from driftline.cli.run import Wishes, run
-    from driftline.cli.runners import RunOptions
+    from driftline.cli.run import RunArguments, run
+    from driftline.running.options import RunOptions
 
-    options = RunOptions(batch, keep_open, checkpoint, close, master, follow, _settings(conf or []))
-    wishes = Wishes(
+    options = RunOptions(
+        batch, keep_open, checkpoint, close, master, follow, scheduler.value, _settings(conf or [])
+    )
+    arguments = RunArguments(
         inputs, output, None if emit is None else emit.value, block, remember, table, dead_letters,
         explain_time, time_chart, strict, options, max_expansion,
+        None if outputs is None else outputs.value, tokens,
+        None if heeding is None else heeding.value,
     )  # fmt: skip
-    run(script, runner.value, wishes)
+    run(script, runner.value, arguments)
 
 
 def _settings(given: list[str]) -> dict[str, str]:
@@ -324,6 +382,54 @@ def explain_command(
     from driftline.cli.explain import explain
 
     explain(script, dot=dot, emit=None if emit is None else emit.value)
+
+
+@app.command("audit")
+@heeding_the_reader
+def audit_command(
+    log: Annotated[
+        str,
+        typer.Argument(metavar="OUT", help="An event log with marks.", show_default=False),
+    ],
+    script: Script,
+    inputs: Annotated[
+        list[str],
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="[NAME=]FILE",
+            help="The inputs that it was made from, as for run. Repeats.",
+            show_default=False,
+            default_factory=list,
+        ),
+    ],
+    sample: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Check N of the marks, evenly from first to last."),
+    ] = None,
+    emit: Annotated[
+        Emit | None, typer.Option(help="As for the run.", show_default="ordered")
+    ] = None,
+    block: Annotated[
+        str | None, typer.Option(metavar="D", help="As for the run.", show_default="0")
+    ] = None,
+    remember: Annotated[
+        str | None, typer.Option(metavar="D", help="As for the run.", show_default="inf")
+    ] = None,
+) -> int:
+    """Check answers against the prefix of the inputs that they name.
+
+    [dim]driftline run q.sql -i in.jsonl -o out.jsonl --runner local --outputs marked[/dim]
+    writes marks: all before one is the exact answer for so many events of each input.
+
+    [dim]driftline audit out.jsonl q.sql -i in.jsonl --sample 20[/dim]
+    computes twenty of these answers afresh, and says whether the log has them; if not, the exit
+    code is 1.
+    """
+    from driftline.cli.audit import audit
+
+    settings = {"emit": None if emit is None else emit.value, "block": block, "remember": remember}
+    return audit(script, log, inputs, settings, sample)
 
 
 @app.command("state")

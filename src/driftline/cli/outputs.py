@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from driftline.cli.errors import Problem
+from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from driftline.engine.batch import Batch
+    from driftline.engine.core.batch import Batch
+    from driftline.engine.outputs.prefix import Prefix
     from driftline.model.columns import StreamColumns
     from driftline.plan.nodes import Node
 
@@ -27,7 +28,7 @@ FORMATS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".log": "json",
 
 @dataclass
 class Answer:
-    """One query while it is written: its plan, how far it is final, and what it said, if kept."""
+    """One query while it is written: its plan, how far it is final, and its batches, if kept."""
 
     name: str
     plan: Node
@@ -39,7 +40,7 @@ class Answer:
 def writer(
     target: str, plans: Mapping[str, Node], *, table: bool, growing: bool = False
 ) -> Iterator[Writer]:
-    """What takes the answers of the queries; files are there in full or not at all, unless an event
+    """A writer for the answers of the queries; files appear in full or not at all, unless an event
     log is to be read while it grows."""
     answers = {name: Answer(name, plan) for name, plan in plans.items()}
     with ExitStack() as stack:
@@ -56,6 +57,14 @@ def outputs_of(target: str, names: Iterable[str]) -> list[Path | None]:
     if not target.endswith(os.sep) and not path.is_dir():
         return [path]
     return [path / f"{name}.parquet" for name in names]
+
+
+def writes_log(target: str) -> bool:
+    """Whether the answers are written as an event log."""
+    if target == STANDARD_OUTPUT:
+        return True
+    forms = [FORMATS.get(suffix.lower()) for suffix in Path(target).suffixes]
+    return not target.endswith(os.sep) and not Path(target).is_dir() and "json" in forms
 
 
 def _writer(
@@ -97,8 +106,8 @@ def _writer(
 
 @contextmanager
 def _growing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that can be read while it is written. A run that fails before it says anything leaves
-    the old one as it was."""
+    """A file that can be read while it is written. A run that fails before its first output
+    leaves the old one as it was."""
     late = _Late(path)
     try:
         yield cast("IO[bytes]", late)
@@ -132,7 +141,7 @@ class _Late:
 
 @contextmanager
 def _opened(path: Path, suffix: str) -> Iterator[IO[bytes]]:
-    from driftline.model.log.atomic import atomic_file
+    from driftline.event_log.atomic import atomic_file
 
     with atomic_file(path) as file:
         if suffix not in COMPRESSIONS:
@@ -170,7 +179,7 @@ def _fits_csv(kind: Any) -> bool:
 def _fits_json(kind: Any) -> bool:
     import pyarrow as pa
 
-    from driftline.model.log.text import values_text
+    from driftline.event_log.text import values_text
 
     try:
         values_text(pa.array([], kind), "")
@@ -180,17 +189,20 @@ def _fits_json(kind: Any) -> bool:
 
 
 class Writer:
-    """Takes what queries say, batch by batch."""
+    """Writes what queries emit, batch by batch."""
 
     def __init__(self, answers: dict[str, Answer]) -> None:
         self.answers = answers
 
     def add(self, name: str, batch: Batch) -> None:
-        """What a query says after a batch of input."""
+        """Write what a query emits after a batch of input."""
         self.answers[name].kept.append(batch)
 
+    def mark(self, name: str, prefix: Prefix) -> None:
+        """Note that what a query has emitted so far is the answer for a prefix of the inputs."""
+
     def finish(self) -> None:
-        """Nothing more comes."""
+        """Complete the output: nothing more comes."""
 
 
 class _Log(Writer):
@@ -201,12 +213,18 @@ class _Log(Writer):
         self.file = file
 
     def add(self, name: str, batch: Batch) -> None:
-        from driftline.model.log.writer import event_lines, text_bytes
+        from driftline.event_log.writer import event_lines, text_bytes
 
-        events = said(self.answers[name], batch)
+        events = emitted(self.answers[name], batch)
         if len(events):
             self.file.write(text_bytes(event_lines(events)))
             self.file.flush()
+
+    def mark(self, name: str, prefix: Prefix) -> None:
+        from driftline.event_log.writer import mark_line
+
+        self.file.write(mark_line(name, prefix.events, closed=prefix.closed))
+        self.file.flush()
 
 
 class _Tables(Writer):
@@ -217,7 +235,7 @@ class _Tables(Writer):
         self.file = file
 
     def finish(self) -> None:
-        from driftline.model.log.writer import history_lines
+        from driftline.event_log.writer import history_lines
 
         for answer in self.answers.values():
             name = answer.name if len(self.answers) > 1 else None
@@ -248,10 +266,10 @@ class _Files(Writer):
         if self.table:
             super().add(name, batch)
         else:
-            self.parts[name].append(said(self.answers[name], batch))
+            self.parts[name].append(emitted(self.answers[name], batch))
 
     def finish(self) -> None:
-        from driftline.model.log.atomic import atomic_file
+        from driftline.event_log.atomic import atomic_file
 
         for name, answer in self.answers.items():
             rows = _history_rows(answer) if self.table else _change_rows(self.parts[name], answer)
@@ -263,18 +281,18 @@ def _write_rows(rows: pa.Table, file: IO[bytes], path: Path) -> None:
     if ".csv" in [suffix.lower() for suffix in path.suffixes]:
         from pyarrow import csv
 
-        csv.write_csv(_sayable(rows), file)
+        csv.write_csv(_writable(rows), file)
     else:
         import pyarrow.parquet as pq
 
         pq.write_table(rows, file)
 
 
-def _sayable(rows: pa.Table) -> pa.Table:
-    """Arrow writes the years from 0001 to 9999; columns with others are written as texts."""
+def _writable(rows: pa.Table) -> pa.Table:
+    """The column as Arrow can write it, which is in the years 0001 to 9999: others become texts."""
     import pyarrow as pa
 
-    from driftline.model.log.text import has_far, moments_text
+    from driftline.event_log.text import has_far, moments_text
 
     for place, name in enumerate(rows.column_names):
         column = rows.column(place)
@@ -284,7 +302,7 @@ def _sayable(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def said(answer: Answer, batch: Batch) -> StreamColumns:
+def emitted(answer: Answer, batch: Batch) -> StreamColumns:
     """A batch of an answer as events: its changes, and a cti if more is final than before."""
     from driftline.model.time import BEGINNING
 
@@ -295,23 +313,23 @@ def said(answer: Answer, batch: Batch) -> StreamColumns:
 
 
 def _events(answer: Answer, batches: list[Batch], cti: int | None = None) -> StreamColumns:
-    from driftline.engine.batch import empty, joined
-    from driftline.engine.said_events import said_events
+    from driftline.engine.core.batch import empty, joined
+    from driftline.engine.core.output_events import said_events
 
     whole = joined(batches) if batches else empty(answer.plan.schema.arrow)
     return said_events(answer.name, whole, timestamps=answer.plan.timestamps, cti=cti)
 
 
 def history(answer: Answer) -> Any:
-    """The canonical history of all that was said, in order. Where only snapshots have a meaning, in
-    the longest stretches, however it was said."""
-    from driftline.engine.batch import empty, joined
-    from driftline.engine.coalesce import coalesced
+    """The canonical history of all that was emitted, in order; where only snapshots have a meaning,
+    in the longest lifetimes, in whatever pieces it was emitted."""
+    from driftline.engine.core.batch import empty, joined
+    from driftline.engine.lifetimes.coalesce import coalesced
     from driftline.model.history_columns import history_columns
     from driftline.plan.lifetimes import is_loose
 
-    said = joined(answer.kept) if answer.kept else empty(answer.plan.schema.arrow)
-    return history_columns(_events(answer, [coalesced(said) if is_loose(answer.plan) else said]))
+    whole = joined(answer.kept) if answer.kept else empty(answer.plan.schema.arrow)
+    return history_columns(_events(answer, [coalesced(whole) if is_loose(answer.plan) else whole]))
 
 
 def _times(values: Any, timestamps: bool, mask: Any) -> pa.Array:

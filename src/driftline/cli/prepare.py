@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from driftline.cli.errors import Problem
+from driftline.running.problems import Problem
 
 STREAMS = """
 CREATE STREAM t (k BIGINT, s STRING, n INT, x DOUBLE, d DECIMAL(10, 2), b BOOLEAN, day DATE);
@@ -81,9 +81,9 @@ def prepare() -> None:
         parts = [commands[start::AT_ONCE] for start in range(AT_ONCE)]
         running = [_started(folder, part) for part in parts]
         for process in running:
-            said = process.communicate()[0]
+            output = process.communicate()[0]
             if process.returncode:
-                raise Problem(f"the kernels could not be prepared: {said.strip()}")
+                raise Problem(f"the kernels could not be prepared: {output.strip()}")
 
 
 def _started(folder: Path, commands: list[list[str]]) -> subprocess.Popen[str]:

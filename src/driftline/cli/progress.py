@@ -4,60 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftline.model.time import BEGINNING, INFINITY, show
+from driftline.running.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from driftline.engine.batch import Batch
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a run has come, in sums from its beginning.
-
-    `watermark`: how far the answers have come in application time, those of the slowest query;
-    `retractions`: how many answers were taken back or shortened; `state_rows`: what is held now.
-    `events_per_second` is for whoever measures it; `drawn` measures it itself where it is 0.
-    """
-
-    batches: int = 0
-    events: int = 0
-    events_per_second: float = 0.0
-    watermark: int = BEGINNING
-    retractions: int = 0
-    state_rows: int = 0
-    timestamps: bool = False
-
-
-class Tally:
-    """Adds up what the batches of a run say; a runner asks it after each of them."""
-
-    def __init__(self, names: Iterable[str], *, timestamps: bool) -> None:
-        self.timestamps = timestamps
-        self.watermarks = dict.fromkeys(names, BEGINNING)
-        self.batches, self.retractions = 0, 0
-
-    def add(self, batches: Mapping[str, Batch], events: int, state_rows: int) -> Progress:
-        """What a batch has said, how many events have come so far, and what is held now."""
-        self.batches += 1
-        for name, batch in batches.items():
-            self.watermarks[name] = max(self.watermarks[name], batch.high, batch.cti)
-            self.retractions -= int(batch.weight[batch.weight < 0].sum())
-        return Progress(
-            batches=self.batches,
-            events=events,
-            watermark=min(self.watermarks.values(), default=BEGINNING),
-            retractions=self.retractions,
-            state_rows=state_rows,
-            timestamps=self.timestamps,
-        )
 
 
 def progress_line(progress: Progress) -> str:
@@ -83,7 +40,7 @@ def progress_line(progress: Progress) -> str:
 
 @contextmanager
 def drawn(*, unless: bool = False) -> Iterator[Callable[[Progress], None]]:
-    """Something to be told of progress, which draws it as one line, if stderr is a terminal.
+    """A function that takes the progress and draws it as one line, if stderr is a terminal.
 
     `unless`: stay quiet all the same, as when the answers themselves go to that terminal.
     """
@@ -106,7 +63,7 @@ def drawn(*, unless: bool = False) -> Iterator[Callable[[Progress], None]]:
 
 @contextmanager
 def reading(files: Sequence[str]) -> Iterator[Callable[[int], None] | None]:
-    """A function to be told of bytes that have been read, or None where nobody watches."""
+    """A function that takes the number of bytes read, or None if stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

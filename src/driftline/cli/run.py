@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftline.cli.errors import Problem
 from driftline.cli.explain_time import check_chart, explain_time
 from driftline.cli.inputs import STANDARD_INPUT, Inputs, files_read, read_inputs
-from driftline.cli.learned import Learned, say_learned
+from driftline.cli.learned import say_learned
 from driftline.cli.letters import Letters
-from driftline.cli.outputs import STANDARD_OUTPUT, Writer, check_types, outputs_of, writer
-from driftline.cli.progress import drawn
-from driftline.cli.runners import (
-    Consistency,
-    Query,
-    RunOptions,
-    Spoken,
-    runner,
+from driftline.cli.outputs import (
+    STANDARD_OUTPUT,
+    check_types,
+    outputs_of,
+    writer,
+    writes_log,
 )
-from driftline.cli.scripts import load, script_of
+from driftline.cli.progress import drawn
+from driftline.cli.runners import runner
+from driftline.cli.scripts import consistency_of, load, script_of
 from driftline.cli.start import load_engine
-from driftline.cli.streams import Streamed
-from driftline.model.log.apart import STDOUT, Used, need_apart
+from driftline.event_log.apart import STDOUT, Used, need_apart
+from driftline.running.learned import learned
+from driftline.running.options import Consistency, Query, RunOptions
+from driftline.running.problems import Problem
+from driftline.running.progress import Tally
+from driftline.running.streams import Streamed
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Source
@@ -34,8 +37,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the command line says; None: what the script says, or else the default."""
+class RunArguments:
+    """The arguments of `driftline run`; None: as the script sets it, or else the default."""
 
     inputs: Sequence[str]
     output: str = "-"
@@ -49,59 +52,67 @@ class Wishes:
     strict: bool = False
     options: RunOptions = field(default_factory=RunOptions)
     max_expansion: str | None = None
+    outputs: str | None = None
+    tokens: str | None = None
+    heeding: str | None = None
 
 
-def run(path: str, runner_name: str, wishes: Wishes) -> None:
+def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     """Runs all queries of a script."""
-    if path == STANDARD_INPUT and any(each.endswith(STANDARD_INPUT) for each in wishes.inputs):
+    if path == STANDARD_INPUT and any(each.endswith(STANDARD_INPUT) for each in arguments.inputs):
         raise Problem("the script and an input cannot both be standard input")
-    _check_letters(wishes.dead_letters)
-    _check_close(wishes.options)
-    _check_folder("--time-chart", wishes.time_chart)
-    check_chart(wishes.time_chart)
+    _check_letters(arguments.dead_letters)
+    _check_close(arguments.options)
+    _check_folder("--time-chart", arguments.time_chart)
+    check_chart(arguments.time_chart)
     if runner_name == "local":
         load_engine()
     script = load(path)
     run_queries = runner(runner_name)
-    queries = [Query(each.name, each.plan, _consistency(each, wishes)) for each in script.outputs]
-    check_types(wishes.output, {query.name: query.plan for query in queries})
+    queries = [
+        Query(each.name, each.plan, _consistency(each, arguments)) for each in script.outputs
+    ]
+    _check_free(queries, runner_name, arguments)
+    check_types(arguments.output, {query.name: query.plan for query in queries})
     sources = _sources(script)
-    _need_apart(path, wishes, [query.name for query in queries], files_read(wishes.inputs, sources))
-    inputs = read_inputs(wishes.inputs, sources, as_they_come=runner_name != "local")
-    _check_follow(inputs, queries, wishes.options)
-    steps = run_queries(queries, inputs.streams, wishes.options)
+    _need_apart(
+        path, arguments, [query.name for query in queries], files_read(arguments.inputs, sources)
+    )
+    inputs = read_inputs(arguments.inputs, sources, as_they_come=runner_name != "local")
+    _check_follow(inputs, queries, arguments.options)
+    steps = run_queries(queries, inputs.streams, arguments.options)
     plans = {query.name: query.plan for query in queries}
-    follow = wishes.options.follow
+    follow = arguments.options.follow
     stopped = None
-    learned: Mapping[str, Learned] = {}
+    tally = Tally(plans, timestamps=all(plan.timestamps for plan in plans.values()))
     with (
-        Letters(inputs, sources, wishes.dead_letters, strict=wishes.strict) as letters,
-        writer(wishes.output, plans, table=wishes.table, growing=follow) as output,
+        Letters(inputs, sources, arguments.dead_letters, strict=arguments.strict) as letters,
+        writer(arguments.output, plans, table=arguments.table, growing=follow) as output,
     ):
         try:
             with (
-                drawn(unless=_is_shown(wishes)) as progress,
-                closing(steps) as spoken,
+                drawn(unless=_is_shown(arguments)) as progress,
+                closing(steps) as emitted,
             ):
-                for each in spoken:
-                    letters.add(each)
-                    _write(each, output)
-                    learned = each.learned or learned
-                    if each.progress is not None:
-                        progress(each.progress)
+                for outputs in emitted:
+                    letters.add(outputs)
+                    for name, batch in outputs.batches.items():
+                        output.add(name, batch)
+                    for name, prefix in outputs.prefixes.items():
+                        output.mark(name, prefix)
+                    progress(tally.add(outputs))
         except KeyboardInterrupt as interrupt:
             if not follow:
                 raise
-            stopped = interrupt  # that is how it ends: what has been said is written
-    letters.say()
-    _say_open(inputs, wishes.options)
-    if wishes.explain_time or wishes.time_chart is not None:
-        explain_time(sources, inputs.streams, wishes.time_chart)
+            stopped = interrupt  # Ctrl-C ends a run that follows: what was emitted is written
+    letters.report()
+    known = learned(tally.counters)
+    _say_open(inputs, arguments.options)
+    if arguments.explain_time or arguments.time_chart is not None:
+        explain_time(sources, inputs.streams, arguments.time_chart)
         # What was read as it came is not read again to explain it.
-        learned = {
-            n: each for n, each in learned.items() if isinstance(inputs.streams[n], Streamed)
-        }
-    say_learned(sources, learned)
+        known = {n: each for n, each in known.items() if isinstance(inputs.streams[n], Streamed)}
+    say_learned(sources, known)
     if stopped is not None:
         raise stopped
 
@@ -118,17 +129,32 @@ def _check_letters(path: str | None) -> None:
         raise Problem(f"--dead-letters: {path} is a directory: give a file")
 
 
-def _need_apart(path: str, wishes: Wishes, names: Sequence[str], inputs: Sequence[Used]) -> None:
-    """Nothing is written over the script, an input, or something else that is written."""
+def _need_apart(
+    path: str, arguments: RunArguments, names: Sequence[str], inputs: Sequence[Used]
+) -> None:
+    """Refuses to write over the script, an input, or something else that is written."""
     written = [
         Used("standard output", STDOUT) if each is None else Used("--output", each)
-        for each in outputs_of(wishes.output, names)
+        for each in outputs_of(arguments.output, names)
     ]
-    options = {"--dead-letters": wishes.dead_letters, "--time-chart": wishes.time_chart}
+    options = {"--dead-letters": arguments.dead_letters, "--time-chart": arguments.time_chart}
     written += [Used(option, given) for option, given in options.items() if given is not None]
-    if wishes.options.checkpoint is not None:
-        written.append(Used("--checkpoint", wishes.options.checkpoint))
+    if arguments.options.checkpoint is not None:
+        written.append(Used("--checkpoint", arguments.options.checkpoint))
     need_apart(written, [script_of(path), *inputs])
+
+
+def _check_free(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:
+    """Refuses marks that nobody could see, and what Spark does not do."""
+    marked = any(query.consistency.outputs == "marked" for query in queries)
+    asked = marked or any(query.consistency.outputs == "held" for query in queries)
+    if runner_name != "local" and (asked or arguments.options.scheduler != "drain"):
+        raise Problem("--scheduler and --outputs are for --runner local")
+    if marked and (arguments.table or not writes_log(arguments.output)):
+        raise Problem(
+            "outputs = marked: marks stand in an event log: write one (--output FILE.jsonl), or "
+            "take outputs = held"
+        )
 
 
 def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions) -> None:
@@ -156,7 +182,7 @@ def _check_close(options: RunOptions) -> None:
 
 
 def _say_open(inputs: Inputs, options: RunOptions) -> None:
-    """What the next run can do, where it could do something else than this one."""
+    """Print what the next run can do, where it can do something else than this one."""
     growing = any(isinstance(each, Streamed) for each in inputs.streams.values())
     asked = options.close or options.keep_open or options.follow
     if growing and options.checkpoint and not asked:
@@ -167,48 +193,26 @@ def _say_open(inputs: Inputs, options: RunOptions) -> None:
         )
 
 
-def _write(spoken: Spoken, output: Writer) -> None:
-    for name, batch in spoken.batches.items():
-        output.add(name, batch)
-
-
-def _is_shown(wishes: Wishes) -> bool:
+def _is_shown(arguments: RunArguments) -> bool:
     """Whether the answers themselves go to a terminal while the queries run."""
-    return wishes.output == STANDARD_OUTPUT and not wishes.table and sys.stdout.isatty()
+    return arguments.output == STANDARD_OUTPUT and not arguments.table and sys.stdout.isatty()
 
 
-def _consistency(output: Output, wishes: Wishes) -> Consistency:
-    """The command line goes before SET, and SET before the defaults."""
+def _consistency(output: Output, arguments: RunArguments) -> Consistency:
     given = {
-        "emit": wishes.emit,
-        "block": wishes.block,
-        "remember": wishes.remember,
-        "max_expansion": wishes.max_expansion,
+        "emit": arguments.emit,
+        "block": arguments.block,
+        "remember": arguments.remember,
+        "max_expansion": arguments.max_expansion,
+        "outputs": arguments.outputs,
+        "tokens": arguments.tokens,
+        "heeding": arguments.heeding,
     }
-    said = {name: value for name, value in given.items() if value is not None}
-    chosen = Consistency(**{**output.settings, **said})
-    _check(chosen, output)
-    return chosen
-
-
-def _check(consistency: Consistency, output: Output) -> None:
-    from driftline.plan.durations import ticks
-    from driftline.plan.errors import PlanError
-    from driftline.plan.sizes import size_of
-
-    for name, value in (("block", consistency.block), ("remember", consistency.remember)):
-        try:
-            ticks(value, output.plan.timestamps)
-        except PlanError as error:
-            raise Problem(f"{name}: {error}") from None
-    try:
-        size_of(consistency.max_expansion)
-    except PlanError as error:
-        raise Problem(str(error)) from None
+    return consistency_of(output, given)
 
 
 def _sources(script: Script) -> dict[str, Source]:
-    from driftline.engine.local import sources_of
+    from driftline.engine.plan_sources import sources_of
     from driftline.plan.nodes import Constant
 
     found = sources_of(output.plan for output in script.outputs)

@@ -1,16 +1,19 @@
-"""Reading the script of a command."""
+"""Reading the script of a command, and how its queries are run."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftline.cli.errors import BadScript, Problem
-from driftline.model.log.apart import STDIN, Used
+from driftline.cli.errors import BadScript
+from driftline.event_log.apart import STDIN, Used
+from driftline.running.options import SCHEDULERS, Consistency, free_running
+from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
-    from driftline.sql import Script
+    from driftline.sql import Output, Script
 
 STANDARD_INPUT = "-"
 
@@ -66,3 +69,24 @@ def check(script: Script, shown: str) -> None:
             raise BadScript(
                 shown, placed.line, placed.column, placed.message, placed.pointed()
             ) from None
+
+
+def consistency_of(output: Output, given: Mapping[str, str | None]) -> Consistency:
+    """How a query is run: the command line goes before SET, and SET before the defaults."""
+    from driftline.plan.durations import ticks
+    from driftline.plan.errors import PlanError
+    from driftline.plan.sizes import size_of
+
+    written = {name: value for name, value in given.items() if value is not None}
+    chosen = Consistency(**{**output.settings, **written})
+    for name, value in (("block", chosen.block), ("remember", chosen.remember)):
+        try:
+            ticks(value, output.plan.timestamps)
+        except PlanError as error:
+            raise Problem(f"{name}: {error}") from None
+    try:
+        size_of(chosen.max_expansion)
+    except PlanError as error:
+        raise Problem(str(error)) from None
+    free_running(SCHEDULERS[0], chosen)
+    return chosen

@@ -1,8 +1,8 @@
 """A quick start of a command that runs in this process alone.
 
 Arrow imports pandas at the first Python list it is given, to see whether it is a Series; Numba
-imports coverage, if it is installed, to see whether it measures. A command that is not given pandas
-objects spends a quarter of its time on that, for nothing.
+imports coverage, if it is installed, to see whether it measures, and YAML for a file of settings. A
+command that is not given pandas objects spends a quarter of its time on that, for nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
+from pathlib import Path
 from typing import Any
+
+NUMBA_SETTINGS = ".numba_config.yaml"
 
 
 class _Hiding(MetaPathFinder):
@@ -38,7 +41,8 @@ def _hidden(*names: str) -> Iterator[None]:
 def load_engine() -> None:
     """Load Arrow and Numba so that they do without pandas and coverage in this process, unless
     these are loaded already; what is compiled for the first time is announced."""
-    with _hidden("pandas", "coverage"):
+    settings = () if Path(NUMBA_SETTINGS).exists() else ("yaml",)
+    with _hidden("pandas", "coverage", *settings):
         import numba  # noqa: F401
         import pyarrow as pa
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from driftline.cli.errors import Problem
 from driftline.model.time import BEGINNING, INFINITY, show
+from driftline.running.problems import Problem
 
 _NUMBERS = ("state_rows", "state_bytes", "changes_in", "inserts_out", "retracts_out")
 _TIMES = ("oldest", "newest", "watermark")
@@ -16,6 +16,7 @@ _TIMES = ("oldest", "newest", "watermark")
 
 def state(place: str) -> None:
     """Draws the operators of a checkpoint, shard by shard; in a pipe as JSON Lines."""
+    from driftline.engine.shards.state_log import counters_in
     from driftline.spark.checkpoint import Checkpoint
 
     checkpoint = Checkpoint(place)
@@ -24,9 +25,9 @@ def state(place: str) -> None:
         raise Problem(f"{place}: {_what_else(Path(place))}")
     heads = checkpoint.reported()
     rows = [
-        (level, shard, operator, counters)
+        (level, shard, str(key), counters)
         for (level, shard), head in sorted(heads.items())
-        for operator, counters in head["counters"].items()
+        for key, counters in counters_in(head).items()
     ]
     if not heads:
         print(f"driftline: {place}: no micro-batch has been completed yet", file=sys.stderr)

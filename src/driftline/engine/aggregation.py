@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from driftline.engine.aggregates import Aggregate
-from driftline.engine.general_aggregates import GeneralGroupBy
-from driftline.engine.group_by import GroupBy
-from driftline.model.reference.latency import Level
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.additive.group_by import GroupBy
+from driftline.engine.by_rows.general_aggregates import GeneralGroupBy
+from driftline.model.level import Level
 
 
 def group_by(

@@ -1,79 +1,56 @@
 """The local runner: a plan in this process, batch by batch, over inputs that end or do not.
 
-Each source goes through Finalize (which makes raw events a valid stream, closes the past after
-`remember`, and sends what comes too late to the dead letters) and Align. A batch is the events
-whose place in arrival order lies in one stretch of `batch` places; what comes out after it is the
-answer for exactly the events so far.
+It reads the inputs, and each source (see `ingest.source`) makes a valid stream of what was read. A
+batch is the events whose place in arrival order lies in one stretch of `batch` places. With the
+scheduler `drain` what comes out after it is the answer for exactly the events so far; with the
+others the next batch is read while this one is still in the queues (see `core.graph`), and where an
+answer belongs to a prefix of the inputs is said on request (see `outputs`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.batch import Batch, Changes, empty, joined
-from driftline.engine.chunks import chunks
-from driftline.engine.coalesce import coalesced
 from driftline.engine.compile import compile_plans
-from driftline.engine.consistency import consistency, promised, warn_of_waiting
-from driftline.engine.dead_letters import DeadLetters, unreadable
-from driftline.engine.finalize import Finalize, Promises
-from driftline.engine.graph import Scheduler
-from driftline.engine.holding import Heartbeat, Holding
-from driftline.engine.inputs import RawEvents, joined_events
-from driftline.engine.source_time import NO_CLOCK, SourceTime, is_watched
-from driftline.model.columns import CTI
-from driftline.model.columns import INSERT as INSERT_KIND
-from driftline.model.event import Cti, Insert
-from driftline.model.log.bad import BadEvent, BadInput
-from driftline.model.reference.latency import Level
-from driftline.model.row import Row
-from driftline.model.time import BEGINNING, INFINITY
+from driftline.engine.core.batch import Batch, empty, joined
+from driftline.engine.core.graph import Step
+from driftline.engine.core.labels import Label, Vector, greatest
+from driftline.engine.core.marks import Mark
+from driftline.engine.core.operator import OperatorKey
+from driftline.engine.ingest.arrivals import Arrivals, one_cti
+from driftline.engine.ingest.consistency import warn_of_waiting
+from driftline.engine.ingest.dead_letters import DeadLetters, unreadable
+from driftline.engine.ingest.holding import Holding
+from driftline.engine.ingest.source import SourceIngest, emitted
+from driftline.engine.options import Options
+from driftline.engine.outputs.heeding import Heeding
+from driftline.engine.outputs.prefix import Collector, Prefix
+from driftline.engine.outputs.tokens import Tokens
+from driftline.engine.plan_sources import constants, sources_of
+from driftline.engine.readers.chunks import chunks
+from driftline.engine.readers.inputs import RawEvents, joined_events
+from driftline.engine.step_outputs import Outputs
+from driftline.event_log.bad import BadEvent, BadInput
+from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.nodes import ROW, Constant, Node, Source
-from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
-
-DEFAULT_BATCH = 50_000
-
-ENOUGH = 1_000_000
-"""So many records at least satisfy the curiosity about guesses that nobody waits for."""
+from driftline.plan.nodes import Constant, Node, Source
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a query is run: see `Query.run`. Durations are in ticks. `curious`: what is guessed of
-    the time of streams is wanted, although nobody waits for it (see `SourceTime.learned`).
-    `strict`: the first dead letter raises `BadInput`. `max_expansion`: bytes that a batch may
-    become (see `expressions.expansion`)."""
+class _Reader:
+    """One source while it is read: the events that were read and not yet taken, and the records
+    that could not be read and were not yet reported."""
 
-    level: Level = Level.ORDERED
-    block: int = 0
-    remember: int = INFINITY
-    batch: int = DEFAULT_BATCH
-    scheduler: Scheduler = "drain"
-    keep_open: bool = False
-    heartbeat: Heartbeat = "source"
-    curious: bool = False
-    strict: bool = False
-    max_expansion: int = size_of(DEFAULT_EXPANSION)
-
-
-class _Feed:
-    """One source while it is read: its events, and the operators that make them a stream."""
-
-    def __init__(self, source: Source, data: Any, options: Options) -> None:
-        self.source, self.options, self.schema = source, options, source.schema.arrow
-        self.chunks = chunks(source, data, options.batch)
-        self.read: deque[RawEvents] = deque()  # and not yet taken
-        self.bad: list[BadEvent] = []  # could not be read, and was not yet reported
-        self.finalize: Finalize | None = None
-        self.time: SourceTime | None = None
-        self.is_needed = False  # its time, by somebody who waits or is promised something
+    def __init__(self, source: Source, data: Any, batch: int) -> None:
+        self.chunks = chunks(source, data, batch)
+        self.read: deque[RawEvents] = deque()
+        self.bad: list[BadEvent] = []
 
     def is_exhausted(self) -> bool:
         """Whether nothing more comes; an iterator is asked for its next rows to find out."""
@@ -86,8 +63,8 @@ class _Feed:
                 self.read.append(events)
         return False
 
-    def next(self, until: int) -> tuple[Batch, DeadLetters | None]:
-        """What the events before a place in arrival order bring."""
+    def next(self, until: int) -> RawEvents | None:
+        """The events before a place in arrival order, if there are any."""
         taken: list[RawEvents] = []
         while not self.is_exhausted():
             events = self.read.popleft()
@@ -99,117 +76,27 @@ class _Feed:
                 break
             if int(events.position[-1]) + 1 >= until:
                 break  # without asking for more than is needed
-        batch, dead = self._through(joined_events(taken)) if taken else (empty(self.schema), None)
-        return batch, self._with_bad(dead)
-
-    def _with_bad(self, dead: DeadLetters | None) -> DeadLetters | None:
-        """Dead letters, and what could not be read meanwhile."""
-        if not self.bad:
-            return dead
-        unread, self.bad = unreadable(self.schema, self.bad), []
-        return unread if dead is None else dead.with_more([unread])
+        return joined_events(taken) if taken else None
 
     def inserts_only(self) -> bool:
         """Whether all that comes are plain records, of which none is ever taken back."""
         return not self.is_exhausted() and not self.read[0].is_log
 
-    def close(self) -> tuple[Batch, DeadLetters | None]:
-        end = replace(
-            _no_events(self.schema, 1),
-            kind=np.full(1, CTI, np.int8),
-            vs=np.full(1, INFINITY, np.int64),
-        )
-        batch, dead = self._through(end)
-        return batch, self._with_bad(dead)
-
-    def _through(self, events: RawEvents) -> tuple[Batch, DeadLetters]:
-        if self.finalize is None:
-            self._start(plain=not events.is_log)
-        assert self.finalize is not None
-        promises = None
-        if self.time is not None and (self.is_needed or self.time.came < ENOUGH):
-            promises = self._watched(self.time, events)
-        return self.finalize.receive_events(events, promises)
-
-    def _watched(self, time: SourceTime, events: RawEvents) -> Promises | None:
-        """What the arrival of events promises; a guess goes to Align."""
-        name = time.timing.source
-        sources = None if name is None else events.payload.column(name)
-        return promised(time, time.take(events, sources, events.clock), self.align)
-
     @property
-    def now(self) -> int:
-        """What the arrival clock shows, as far as this source knows."""
-        return NO_CLOCK if self.time is None else self.time.clock
+    def next_clock(self) -> int:
+        """When the next event arrived, if it was read already and that is known."""
+        clock = self.read[0].clock if self.read else None
+        return INFINITY if clock is None else int(clock[0])
 
-    def complete(self, batch: Batch) -> int:
-        """How far all has come, or probably has, with a batch."""
-        return BEGINNING if self.finalize is None else max(self.align.complete, batch.cti)
-
-    def aligned(self, batch: Batch, limit: int) -> Batch:
-        """What goes on when a batch has come, and others have come as far as the limit."""
-        if self.finalize is None:
-            return batch
-        self.align.limit = limit
-        return self.align.receive(0, batch)
-
-    def advanced(self, batch: Batch, now: int) -> Batch:
-        """A batch, and what more is known now that the clock, which all share, has come so far."""
-        if self.time is None or self.finalize is None:
-            return batch
-        if self.read and (clock := self.read[0].clock) is not None:
-            now = min(now, int(clock[0]))  # another log is farther on in time, not in lines
-        if now <= self.time.now:
-            return batch
-        self.time.advance(now)
-        more, _ = self._through(_no_events(self.schema))
-        return joined([batch, more])
-
-    def counters(self) -> dict[str, dict[str, int]]:
-        if self.finalize is None:
-            return {}
-        more = {"dead_letters": int(self.finalize.dead.sum())}
-        more |= {} if self.time is None else self.time.learned()
-        return {
-            "finalize": self.finalize.counters.as_dict() | more,
-            "align": self.align.counters.as_dict(),
-        }
-
-    def _start(self, plain: bool) -> None:
-        timing, remember = self.source.timing, self.options.remember
-        if timing.disorder is not None and not timing.by_source:
-            remember = min(remember, timing.disorder)
-        self.is_needed = is_watched(timing, self.options.block)
-        curious = is_watched(timing, self.options.block, curious=self.options.curious)
-        if (plain or timing.by_source) and curious:
-            self.time = SourceTime(timing)
-        self.finalize, self.align = consistency(
-            self.schema, self.options.block, remember, inserts_only=plain
-        )
+    def with_bad(self, dead: DeadLetters, schema: pa.Schema) -> DeadLetters:
+        """Dead letters, and the records that could not be read meanwhile."""
+        bad, self.bad = self.bad, []
+        return dead.with_more([unreadable(schema, bad)]) if bad else dead
 
 
-@dataclass
-class Output:
-    """What one batch of the input leads to."""
-
-    batch: Batch
-    dead: dict[str, DeadLetters]
-    counters: dict[str, dict[str, int]] = field(default_factory=dict)
-
-
-@dataclass
-class Outputs:
-    """What one batch of the input leads to in several queries, by their names."""
-
-    batches: dict[str, Batch]
-    dead: dict[str, DeadLetters]
-    counters: dict[str, dict[str, int]] = field(default_factory=dict)
-
-
-def run(plan: Node, inputs: Mapping[str, Any], options: Options) -> Iterator[Output]:
+def run(plan: Node, inputs: Mapping[str, Any], options: Options) -> Iterator[Outputs]:
     """Run a plan over its inputs; yields what every batch leads to."""
-    for outputs in run_all({"": plan}, inputs, options):
-        yield Output(outputs.batches[""], outputs.dead, outputs.counters)
+    return run_all({"": plan}, inputs, options)
 
 
 def run_all(
@@ -226,106 +113,189 @@ def run_all(
         if name not in sources:
             known = ", ".join(sources)
             raise PlanError(f"there is an input {name}, but the query reads only {known}")
-    said: dict[str, list[Batch]] = {name: [] for name in plans}
-    feeds = {name: _Feed(source, inputs[name], options) for name, source in sources.items()}
-    plain = [name for name, feed in feeds.items() if feed.inserts_only()]
-    warn_of_waiting([sources[name] for name in plain], options.block, options.remember)
-    graph = compile_plans(
-        [(plan, said[name].append) for name, plan in plans.items()],
-        options.level,
-        options.scheduler,
-        plain,
-    )
-    graph.threads = True
-    graph.max_expansion = options.max_expansion
-    holding = Holding(graph, options.heartbeat)
+    return _Run(plans, sources, inputs, options).outputs()
 
-    def step(ready: dict[str, tuple[Batch, DeadLetters | None]]) -> Outputs:
-        for batches in said.values():
-            batches.clear()
-        now = max(feed.now for feed in feeds.values())
-        came = {name: feed.advanced(ready[name][0], now) for name, feed in feeds.items()}
-        limits = holding.limits({name: feed.complete(came[name]) for name, feed in feeds.items()})
-        for name, feed in feeds.items():
-            batch = feed.aligned(came[name], limits[name])
-            if not batch.is_empty:
-                graph.push(name, batch)
-        whole = {
-            name: joined(batches) if batches else empty(plans[name].schema.arrow)
-            for name, batches in said.items()
+
+class _Run:
+    """A run: what reads the sources, what makes streams of them, the graph, and what it emits."""
+
+    def __init__(
+        self,
+        plans: Mapping[str, Node],
+        sources: Mapping[str, Source],
+        inputs: Mapping[str, Any],
+        options: Options,
+    ) -> None:
+        self.plans, self.sources, self.options = plans, sources, options
+        self.readers = {
+            name: _Reader(source, inputs[name], options.batch) for name, source in sources.items()
         }
-        dead = {name: letters for name, (_, letters) in ready.items() if letters}
-        if options.strict:
-            for name, letters in dead.items():
-                raise BadInput(letters.first(name, sources[name].timestamps))
-        counters = graph.counters()
-        for name, feed in feeds.items():
-            counters |= {f"{name}: {part}": counted for part, counted in feed.counters().items()}
-        return Outputs(whole, dead, counters)
-
-    until = options.batch
-    while not all(feed.is_exhausted() for feed in feeds.values()):
-        yield step({name: feed.next(until) for name, feed in feeds.items()})
-        until += options.batch
-    if any(feed.bad for feed in feeds.values()):
-        yield step({name: feed.next(until) for name, feed in feeds.items()})
-    if not options.keep_open:
-        yield step({name: feed.close() for name, feed in feeds.items()})
-
-
-def _no_events(schema: pa.Schema, count: int = 0) -> RawEvents:
-    """Events without rows."""
-    nothing, kind = np.zeros(count, np.int64), np.zeros(count, np.int8)
-    return RawEvents(kind, nothing, nothing, nothing, schema.empty_table(), nothing, is_log=True)
-
-
-def sources_of(plans: Iterable[Node]) -> dict[str, Source]:
-    """The streams that several plans read, by name."""
-    found: dict[str, Source] = {}
-    for plan in plans:
-        for name, source in plan.sources().items():
-            if found.setdefault(name, source) != source:
-                raise PlanError(f"the stream {name} is used with two definitions")
-    return found
-
-
-def constants(sources: Mapping[str, Source]) -> dict[str, list[Insert | Cti]]:
-    """The events of sources that are no streams but rows of the query itself."""
-    return {
-        name: [
-            *(Insert(each.start, INFINITY, Row({ROW: number})) for number in range(each.count)),
-            Cti(INFINITY),
+        plain = [name for name, reader in self.readers.items() if reader.inserts_only()]
+        warn_of_waiting([sources[name] for name in plain], options.block, options.remember)
+        self.ingests = {
+            name: SourceIngest(source.schema.arrow, source.timing, options, plain=name in plain)
+            for name, source in sources.items()
+        }
+        self.emitted = Collector(plans, options.outputs)
+        self.graph = compile_plans(
+            [(plan, self.emitted.sink(name)) for name, plan in plans.items()],
+            options.level,
+            options.scheduler,
+            plain,
+        )
+        self.graph.branches = True
+        self.graph.max_expansion = options.max_expansion
+        self.graph.mark_sinks = [
+            (step, partial(self._token, name))
+            for name, (step, _) in zip(plans, self.graph.sinks, strict=True)
         ]
-        for name, each in sources.items()
-        if isinstance(each, Constant)
-    }
+        self.holding = Holding(self.graph, options.heartbeat)
+        self.is_drained = options.scheduler == "drain"
+        marks = options.outputs != "free" and not self.is_drained
+        uses_tokens = marks and options.heeding is None
+        self.tokens = Tokens(options.tokens, options.batch, plans) if uses_tokens else None
+        self.heeding: Heeding | None = None
+        if marks and options.heeding is not None:
+            self.heeding = Heeding(self.graph, options.heeding, self._consistent)
+        self.labelled: dict[str, dict[int, int]] = {name: {0: 0} for name in sources}
+        self.is_closing = False
+        self.read = {  # how many events of each input
+            name: 0 for name, source in sources.items() if not isinstance(source, Constant)
+        }
+
+    def outputs(self) -> Iterator[Outputs]:
+        """What every batch leads to."""
+        try:
+            until = 0
+            while not all(reader.is_exhausted() for reader in self.readers.values()):
+                until += self._size()
+                yield from self._step(self._read(until))
+            if any(reader.bad for reader in self.readers.values()):
+                yield from self._step(dict.fromkeys(self.readers))
+            if not self.options.keep_open:
+                ends = {
+                    name: one_cti(ingest.schema, INFINITY) for name, ingest in self.ingests.items()
+                }
+                self.is_closing = True
+                yield from self._step(ends, is_last=True)
+            elif not self.is_drained:
+                yield from self._step(dict.fromkeys(self.readers), is_last=True)
+        finally:
+            self.graph.close()
+
+    def _size(self) -> int:
+        """The places in arrival order that the next batch takes: none reaches over a token."""
+        if self.tokens is None:
+            return self.options.batch
+        return min(self.options.batch, self.tokens.length)
+
+    def _read(self, until: int) -> dict[str, Arrivals | None]:
+        events = {name: reader.next(until) for name, reader in self.readers.items()}
+        for name in self.read:
+            each = events[name]
+            self.read[name] += 0 if each is None else len(each)
+        return {
+            name: None if each is None else _arrivals(each, self.sources[name])
+            for name, each in events.items()
+        }
+
+    def _step(
+        self, came: Mapping[str, Arrivals | None], *, is_last: bool = False
+    ) -> Iterator[Outputs]:
+        received: dict[str, Batch] = {}
+        dead: dict[str, DeadLetters] = {}
+        for name, ingest in self.ingests.items():
+            events = came[name]
+            if events is None:
+                received[name], letters = empty(ingest.schema), unreadable(ingest.schema, ())
+            else:
+                received[name], letters = ingest.receive(events)
+            if len(letters := self.readers[name].with_bad(letters, ingest.schema)):
+                dead[name] = letters
+        clocks = {name: reader.next_clock for name, reader in self.readers.items()}
+        streams = emitted(self.ingests, received, self.holding.limits, not_after=clocks)
+        labels = self._labels(streams)
+        for name, batch in streams.items():
+            if not batch.is_empty:
+                self.graph.admit(name, replace(batch, label=labels.get(name)))
+                if self.is_drained:
+                    self.graph.drain()
+        if self.heeding is not None:
+            for label in labels.values():
+                self.heeding.release(label)
+        self._work(is_last=is_last)
+        if self.options.strict:
+            for name, letters in dead.items():
+                raise BadInput(letters.first(name, self.sources[name].timestamps))
+        steps = self.graph.counters()
+        counters = {OperatorKey(step): counted for step, counted in steps.items()}
+        for name, ingest in self.ingests.items():
+            for part, counted in ingest.counters().items():
+                counters[OperatorKey(part, name, name)] = counted
+        for piece in self.emitted.take():
+            whole = {
+                name: joined(batches)
+                if (batches := piece.batches.get(name))
+                else empty(plan.schema.arrow)
+                for name, plan in self.plans.items()
+            }
+            yield Outputs(whole, dead, counters, piece.prefixes)
+            dead = {}
+
+    def _labels(self, streams: Mapping[str, Batch]) -> dict[str, Label]:
+        """The labels of what the sources let in now. Where one source waits for another, or all
+        go by one clock, all of them have taken part in each."""
+        if self.heeding is None:
+            return {}
+        with self.heeding.lock:  # marks are made in other threads
+            labels = {name: self.heeding.admit(name) for name in streams}
+            for name, label in labels.items():
+                self.labelled[name][label.number] = self.read.get(name, 0)
+        together = self.options.heartbeat != "source" or any(
+            ingest.time is not None for ingest in self.ingests.values()
+        )
+        if together:
+            vector = greatest(label.vector for label in labels.values())
+            labels = {name: label._replace(vector=vector) for name, label in labels.items()}
+        return labels
+
+    def _consistent(self, step: Step, vector: Vector) -> None:
+        """What an output has emitted is the answer for what the sources have let in so far."""
+        assert self.heeding is not None
+        numbers = {name: vector[number] for name, number in self.heeding.sources.items()}
+        events = {name: self.labelled[name][numbers[name]] for name in self.read}
+        for name, number in numbers.items():
+            for old in [each for each in self.labelled[name] if each < number]:
+                del self.labelled[name][old]
+        closed = self.is_closing and list(vector) == self.heeding.admitted
+        for name, (last, _) in zip(self.plans, self.graph.sinks, strict=True):
+            if step is last:
+                self.emitted.mark(name, Prefix(events, closed))
+
+    def _work(self, *, is_last: bool) -> None:
+        """Put a token in if it is time for one, and let the graph work."""
+        prefix = Prefix(dict(self.read), closed=is_last and not self.options.keep_open)
+        if self.tokens is not None:
+            token = self.tokens.next(prefix, self.graph.backlog, at_once=is_last)
+            if token is not None:
+                for name in self.graph.sources:
+                    self.graph.admit(name, token)
+        if is_last:
+            self.graph.drain()
+        else:
+            self.graph.turn()
+        if self.is_drained:
+            for name in self.plans:
+                self.emitted.mark(name, prefix)
+
+    def _token(self, name: str, token: Mark) -> None:
+        if self.tokens is not None:
+            self.emitted.mark(name, self.tokens.came_out(name, token))
 
 
-def changes_table(changes: Changes) -> pa.Table:
-    """Inserts and retracts as a table: kind, vs, ve, vn, and the columns of the rows."""
-    kinds = np.where(changes.kind == INSERT_KIND, "insert", "retract")
-    inserts = changes.kind == INSERT_KIND
-    times = {
-        "kind": pa.array(kinds.tolist(), pa.string()),
-        "vs": pa.array(changes.vs),
-        "ve": pa.array(changes.ve, mask=changes.ve == INFINITY),
-        "vn": pa.array(changes.vn, mask=inserts),
-    }
-    rows = changes.rows()
-    columns = {name: rows.column(place) for place, name in enumerate(rows.schema.names)}
-    return pa.table({**times, **columns})
+def _whole(batches: Sequence[Batch] | None, plan: Node) -> Batch:
+    return joined(batches) if batches else empty(plan.schema.arrow)
 
 
-def history_table(batches: list[Batch], schema: pa.Schema, *, loose: bool = False) -> pa.Table:
-    """The canonical history of everything that was said: vs, ve (null: ∞), and the rows. Where only
-    snapshots have a meaning (`loose`), in the longest stretches, however it was said."""
-    whole = joined(batches) if batches else empty(schema)
-    left = coalesced(whole) if loose else whole.netted()
-    if len(left) and left.weight.min() < 0:
-        raise ValueError("more was retracted than was said")
-    rows = np.repeat(np.arange(len(left)), left.weight)
-    order = rows[np.lexsort((left.ve[rows], left.vs[rows]))]
-    payload = left.payload.take(pa.array(order))
-    columns = {name: payload.column(place) for place, name in enumerate(payload.schema.names)}
-    ve = left.ve[order]
-    return pa.table({"vs": left.vs[order], "ve": pa.array(ve, mask=ve == INFINITY), **columns})
+def _arrivals(events: RawEvents, source: Source) -> Arrivals:
+    return Arrivals.of(events, source.schema.arrow, source.timing.source, events.clock)

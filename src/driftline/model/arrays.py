@@ -12,6 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+Int8s = NDArray[np.int8]
+Int64s = NDArray[np.int64]
+UInt64s = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+
 
 def to_arrow(values: NDArray[Any]) -> pa.Array:
     """An Arrow array of numbers or booleans.

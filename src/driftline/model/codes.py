@@ -16,12 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from driftline.model.arrays import list_lengths, stored, to_numpy
+from driftline.model.arrays import Int64s, list_lengths, stored, to_numpy
 from driftline.model.compiled import njit
-
-Int64s = NDArray[np.int64]
 
 _LARGEST_PRODUCT = 2**62
 _CODE_BYTES = 8

@@ -1,7 +1,7 @@
 """The columnar form of one stream: its events in arrival order, as arrays.
 
 Where the plain model holds a list of event objects, everything that must be fast holds these
-arrays. The two say the same:
+arrays. The two correspond like this:
 
 | kind         | vs   | ve | vn    | payload  |
 |--------------|------|----|-------|----------|
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.model.arrays import to_arrow
+from driftline.model.arrays import Int64s, to_arrow
 from driftline.model.event import Cti, Event, ExternalCti, Insert, Retract
 from driftline.model.row import Row
 
@@ -30,8 +30,6 @@ KIND_NAMES = ("insert", "retract", "cti", "external_cti")
 
 NO_CLOCK = -(2**63)
 """In `at`: the event came without an arrival clock."""
-
-Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,25 +6,36 @@ that compile different forms of one function at the same moment pick the same na
 the one can come to point to the code of the other. So the step from reading the index to writing it
 is done under a lock.
 
+**Upgrading.** An index that names a class of an earlier version is empty, not an error.
+
 **Loading.** Before Numba loads a kernel from its cache it imports all that it would need to compile
 one, and it parses the kernel's bitcode, which only a kernel that is compiled later and calls this
 one needs. A short command spends a third of its time on that. Here a cached kernel is loaded as
-machine code alone; the compiler is imported, and bitcode parsed, when something is compiled.
+machine code alone; the compiler is imported, and bitcode parsed, when something is compiled. Nor
+does it look for the cache of a kernel that is never called, or import the module of every function
+of Numba that a kernel calls.
 
 This uses parts of Numba that are not public: pyproject.toml pins its version.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import llvmlite.binding as llvm
 from numba import njit
-from numba.core import event
-from numba.core.caching import Cache, CompileResultCacheImpl, IndexDataCacheFile
+from numba.core import environment, event
+from numba.core.caching import (
+    Cache,
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+)
 from numba.core.codegen import CPUCodeLibrary
+from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 
 try:
@@ -73,7 +84,12 @@ _cache_file: Any = IndexDataCacheFile
 _cache: Any = Cache
 _results: Any = CompileResultCacheImpl
 _library: Any = CPUCodeLibrary
+_dispatcher: Any = Dispatcher
+_environment: Any = environment
+_function_cache: Any = FunctionCache
+_rebuild_environment = _environment._rebuild_env
 _save, _rebuild = _cache_file.save, _results.rebuild
+_load_index = _cache_file._load_index
 _unserialize, _module_for_linking = _library._unserialize, _library._get_module_for_linking
 
 
@@ -86,6 +102,15 @@ def _save_in_turn(self: Any, key: Any, data: Any) -> None:
         _save(self, key, data)
 
 
+def _load_index_of_this_version(self: Any) -> Any:
+    """An index that an earlier version has left may name classes that are gone: Numba looks at it
+    before it sees that the source has changed."""
+    try:
+        return _load_index(self)
+    except (AttributeError, ImportError):
+        return {}
+
+
 def _load_without_compiler(self: Any, signature: Any, context: Any) -> Any:
     rtsys.initialize(context)
     with self._guard_against_spurious_io_errors():
@@ -93,7 +118,7 @@ def _load_without_compiler(self: Any, signature: Any, context: Any) -> Any:
 
 
 def _rebuild_by_names(self: Any, context: Any, payload: Any) -> Any:
-    """The engine looks only for symbols it has heard of, which it would hear from the bitcode."""
+    """LLVM's engine finds only symbols whose names it knows, otherwise from the bitcode."""
     function = payload[1]
     context.codegen()._engine._defined_symbols |= {
         function.llvm_func_name,
@@ -123,8 +148,41 @@ def _parse_for_linking(self: Any) -> Any:
     return _module_for_linking(self)
 
 
+class _CacheOnDemand:
+    """The cache of a kernel, which is looked for when the kernel is called first."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_found":
+            self._found = _function_cache(self._function)
+            return self._found
+        return getattr(self._found, name)
+
+
+def _enable_caching(self: Any) -> None:
+    self._cache = _CacheOnDemand(self.py_func)
+
+
+def _environment_without_module(module: str, constants: Any, name: str) -> Any:
+    """Code that is compiled takes from the module of a function nothing but its name."""
+    if module in sys.modules or not module.startswith("numba."):
+        return _rebuild_environment(module, constants, name)
+    found = _environment.lookup_environment(name)
+    if found is None:
+        found = _environment.Environment({"__name__": module})
+        found.consts[:] = constants
+        found.env_name = name
+        _environment.Environment._memo[name] = found
+    return found
+
+
 if _save.__name__ != _save_in_turn.__name__:  # the module may be loaded twice
+    _dispatcher.enable_caching = _enable_caching
+    _environment._rebuild_env = _environment_without_module
     _cache_file.save = _save_in_turn
+    _cache_file._load_index = _load_index_of_this_version
     _cache.load_overload = _load_without_compiler
     _results.rebuild = _rebuild_by_names
     _library._unserialize = classmethod(_unserialize_machine_code)

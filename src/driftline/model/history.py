@@ -9,7 +9,7 @@ A history is the bag of lifetimes (vs, ve, row) that is left when all retraction
 It is a sum, so arrival order is no part of it. A snapshot at t is the bag of the rows alive at t.
 
 Two histories can be equal in two ways: lifetime by lifetime (`==`), or snapshot by snapshot
-(`same_snapshots`), which does not see whether [1, 5) was said in one piece or as [1, 3) and [3, 5).
+(`same_snapshots`), which does not see whether [1, 5) was emitted whole or as [1, 3) and [3, 5).
 """
 
 from __future__ import annotations

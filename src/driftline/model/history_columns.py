@@ -1,4 +1,4 @@
-"""The canonical history of a stream over columns: what `canonical_history` says, fast."""
+"""The canonical history of a stream over columns: the results of `canonical_history`, fast."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from driftline.model.arrays import Int64s
 from driftline.model.codes import row_codes
-from driftline.model.columns import INSERT, Int64s, StreamColumns, take_rows
+from driftline.model.columns import INSERT, StreamColumns, take_rows
 from driftline.model.history import History, Lifetime
 from driftline.model.lifetimes import number_lifetimes
 from driftline.model.row import Row

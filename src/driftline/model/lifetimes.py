@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.model.arrays import Int64s
 from driftline.model.codes import row_codes
-from driftline.model.columns import INSERT, RETRACT, Int64s, StreamColumns
+from driftline.model.columns import INSERT, RETRACT, StreamColumns
 from driftline.model.compiled import njit
 
 NOTHING = -1

@@ -15,7 +15,7 @@ def is_ordered(stream: StreamColumns) -> bool:
 
 
 def is_perfect(stream: StreamColumns) -> bool:
-    """Ordered, and nothing is ever taken back."""
+    """Ordered, and nothing is ever retracted."""
     return is_ordered(stream) and not bool((stream.kind == RETRACT).any())
 
 

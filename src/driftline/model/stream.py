@@ -8,8 +8,8 @@ A stream is a sequence of events in arrival order. It is valid if
    chain left. As vn < ve, chains strictly shrink,
 4. the intervals of external ctis do not overlap, and no more changes fall into one than it counts.
 
-A stream with events of a rule's breach taken out is checked on as if they had never come, so one
-bad event is reported once.
+An event that breaks a rule is left out, and the rest is checked as if it had never come: one bad
+event is reported once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Breach:
 
 
 class Checker:
-    """Takes a stream's events in arrival order, and says of each why it may not come, if so."""
+    """Takes a stream's events in arrival order, and finds for each the rule it breaks, if any."""
 
     def __init__(self, timestamps: bool = False) -> None:
         self.timestamps = timestamps
@@ -148,7 +148,7 @@ def is_ordered(events: Iterable[Event]) -> bool:
 
 
 def is_perfect(events: Stream) -> bool:
-    """Ordered, and nothing is ever taken back."""
+    """Ordered, and nothing is ever retracted."""
     return is_ordered(events) and not any(isinstance(event, Retract) for event in events)
 
 

@@ -14,7 +14,10 @@ INFINITY = 2**63 - 1
 """The time that never comes. The end of a lifetime that has no known end."""
 
 BEGINNING = -(2**63)
-"""Before every time; the watermark of a stream that has said nothing yet."""
+"""Before every time; the watermark of a stream that has emitted nothing yet."""
+
+ORIGIN = 0
+"""Where application time starts, for external ctis."""
 
 TICKS_PER_SECOND = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

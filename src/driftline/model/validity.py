@@ -1,6 +1,6 @@
 """Stream validity over columns: the verdicts of `driftline.model.stream.Checker`, fast.
 
-One pass of a kernel over the arrays says which events break which rule; the sentences are made
+One pass of a kernel over the arrays finds which events break which rule; the sentences are made
 only for those. An event that breaks a rule is left out of the stream, and checking goes on.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT, Int64s, StreamColumns
+from driftline.model.arrays import Int64s
+from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT, StreamColumns
 from driftline.model.compiled import njit
 from driftline.model.event import ExternalCti, Insert, Retract, malformed
 from driftline.model.lifetimes import number_lifetimes

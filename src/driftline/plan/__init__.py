@@ -1,4 +1,30 @@
-"""Plans: what a query computes, described apart from how it is run."""
+"""Plans: what a query computes, described apart from how it is run.
+
+    nodes          the operators of a plan, and what each answers about itself
+    expressions    typed expressions;  functions: what SQL's functions take and give
+    types          SQL types and schemas;  coercion: common types and implicit casts
+    errors         mistakes, explained in one line
+
+From text to expressions:
+
+    dialect        Spark SQL as Driftline reads it;  depth: room for long chains of operands
+    resolver       looks up names and finds types;  names: columns by their written names
+    naming         expressions with a name or an order;  used: refuses syntax without a meaning
+    constants      constants in the syntax tree;  literals: as SQL text;  temporal: dates and times
+    folding        constants written as arithmetic
+    durations      "5 minutes";  sizes: "8GB";  timing: the bounds of a stream
+
+What is asked of a whole plan:
+
+    facts          what its nodes answer, given what is known of the streams;  native: what Spark
+                   runs itself
+    combining      whether two queries may be combined
+    conditions     conjunctions, equalities between two sides, straight lines
+    needed         which columns it reads
+    lifetimes      where it needs lifetimes and has snapshots;  finals: final answers only
+    closing        which groups a cti closes;  bands: how long a row finds partners in a join
+    fragments      cuts it where rows have to be partitioned anew
+"""
 
 from driftline.plan.errors import ExpressionError
 from driftline.plan.resolver import parse_expression, resolve

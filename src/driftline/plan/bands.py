@@ -1,12 +1,12 @@
-"""How long a row can find partners in a join, by what the condition says of time.
+"""How long a row can find partners in a join, by the bounds on time in its condition.
 
     span of the left: a row that starts at vs matches only rows of the right that start before
-    vs + span; the span of the right likewise. INFINITY: the condition says nothing.
+    vs + span; the span of the right likewise. INFINITY: the condition has no bound.
 
-A condition that compares the time columns of plain records says it (`l.ts BETWEEN r.ts - INTERVAL 5
-SECONDS AND r.ts`), and so do equal windows (`l.window_end = r.window_end`), of plain records and of
-what is grouped by them. When the other side's cti has passed vs + span, an inner join needs the row
-no more, although its lifetime goes on.
+A condition that compares the time columns of plain records has a bound (`l.ts BETWEEN r.ts -
+INTERVAL 5 SECONDS AND r.ts`), and so do equal windows (`l.window_end = r.window_end`), of plain
+records and of what is grouped by them. When the other side's cti has passed vs + span, an inner
+join needs the row no more, although its lifetime goes on.
 
     span of both: when both sides' ctis have passed vs + span, neither the row nor any that it
     matches changes or finds another partner
@@ -17,14 +17,15 @@ That is what other joins go by, which have to know what was matched.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from driftline.model.time import INFINITY
-from driftline.plan import nodes
-from driftline.plan.closing import Delays, after_vs, closing_pairs, later
 from driftline.plan.conditions import Line, conjuncts, line, total
 from driftline.plan.expressions import Call, Expression
-from driftline.plan.lifetimes import only_grows
+from driftline.plan.facts import Delays, Facts, later
+
+if TYPE_CHECKING:
+    from driftline.plan.nodes import Join
 
 
 class Spans(NamedTuple):
@@ -39,22 +40,27 @@ _STRICT = {"less": True, "less_equal": False, "greater": True, "greater_equal": 
 
 
 def spans(
-    node: nodes.Join,
+    node: Join,
     inserts_only: Collection[str],
     known: Mapping[str, Delays],
     *,
     closing: bool = True,
 ) -> Spans:
-    """What the condition of a join says. `inserts_only`: the sources of plain records; `known`:
-    which columns of leaves close; `closing`: whether what is grouped is said once and for all (see
+    """The spans of the condition of a join. `inserts_only`: the sources of plain records; `known`:
+    which columns of leaves close; `closing`: whether the output for a group becomes final (see
     `plan.closing`)."""
+    return spans_of(node, Facts(inserts_only, known), closing=closing)
+
+
+def spans_of(node: Join, facts: Facts, *, closing: bool) -> Spans:
+    """The spans of the condition of a join, given what is known of its inputs."""
     left = right = both = INFINITY
-    if all(only_grows(each, inserts_only) for each in node.inputs):
-        left, right = _by_times(node, inserts_only)
+    if all(map(facts.only_grows, node.inputs)):
+        left, right = _by_times(node, facts)
         if INFINITY not in (left, right):
             both = max(left + right, left, right)
     if closing:
-        for (_, one), (_, other) in closing_pairs(node, inserts_only, known):
+        for (_, one), (_, other) in node.closing_pairs(facts):
             left = min(left, one.reach + other.delay)
             right = min(right, other.reach + one.delay)
             whole = later(one, other)
@@ -62,15 +68,14 @@ def spans(
     return Spans(left, right, both)
 
 
-def _by_times(node: nodes.Join, inserts_only: Collection[str]) -> tuple[int, int]:
-    names = (node.left.schema + node.right.schema).names
+def _by_times(node: Join, facts: Facts) -> tuple[int, int]:
     width = len(node.left.schema)
     times: dict[str, Line] = {}
-    for place, name in enumerate(names):
+    for place, name in enumerate(node.both.names):
         if place < width:
-            if (after := after_vs(node.left, place, inserts_only)) is not None:
+            if (after := facts.after_vs(node.left, place)) is not None:
                 times[name] = (1, 0, after)
-        elif (after := after_vs(node.right, place - width, inserts_only)) is not None:
+        elif (after := facts.after_vs(node.right, place - width)) is not None:
             times[name] = (0, 1, after)
     ahead = {1: INFINITY, -1: INFINITY}  # of right - left, of left - right: less than this
     for part in conjuncts(node.condition):

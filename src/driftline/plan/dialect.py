@@ -171,7 +171,7 @@ def _check_nesting(tokens: list[Token]) -> None:
 
 
 def parse_sql(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
-    """The syntax tree of one expression, or of what `into` says.
+    """The syntax tree of one expression, or of another part of a query, `into`.
 
     >>> parse_sql("a = b IS NULL").sql("spark")
     '(a = b) IS NULL'
@@ -202,7 +202,7 @@ def parse_data_type(text: str) -> exp.Expr:
 
 
 def readable(error: ParseError) -> ExpressionError:
-    """What the parser says, in one line and with the place where the wrong word starts."""
+    """The parser's message in one line, with the place where the wrong word starts."""
     if not error.errors:
         return ExpressionError(_TERMINAL_STYLE.sub("", str(error)))
     first = error.errors[0]

@@ -1,4 +1,4 @@
-"""What is said when an expression cannot be understood."""
+"""Errors in plans and expressions."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ _TEMPLATES = {
 """The canonical names that SQL writes in a form of their own."""
 
 EXPANDING = frozenset(["repeat", "lpad", "rpad", "space", "sequence", "array_repeat"])
-"""The functions whose result may be as long as an argument says."""
+"""The functions whose result may be as long as an argument demands."""
 
 _WITH_UNIT = ("timestampadd", "timestampdiff")
 _SHOWN = 200

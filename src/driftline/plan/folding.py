@@ -55,6 +55,8 @@ def _number(value: Expression) -> Any:
 def _computed(function: str, numbers: list[Any]) -> Any:
     if function == "negate":
         return -numbers[0]
+    if len(numbers) != 2:  # noqa: PLR2004 - no operator, such as array(0.5, 0.9, 1.0)
+        return None
     one, other = numbers
     if function in _OPERATIONS:
         exact = isinstance(one, Decimal)

@@ -276,7 +276,7 @@ class _Resolver:
         )
 
     def compared(self, node: exp.Expr) -> Expression:
-        """A value; of several in brackets a struct, whose fields are told by their places."""
+        """A value; several in brackets are a struct, whose fields go by their places."""
         while isinstance(node, exp.Paren):
             uses(node, "this")
             node = node.this
@@ -503,7 +503,7 @@ def _constant(read: Callable[[Any], Expression]) -> Callable[[_Resolver, Any], E
 
 
 _BY_DIALECT = ("typed", "safe")
-"""What the dialect and not the text says of a division."""
+"""Arguments of a division that come from the dialect and not from the text."""
 
 _BINARY: dict[type, tuple[Callable[[str, Expression, Expression], Expression], str]] = {
     exp.Add: (operators.arithmetic, "add"),

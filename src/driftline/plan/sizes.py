@@ -13,7 +13,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?B?)", re.IGNORECASE)
 
 
 def size_of(given: object) -> int:
-    """The bytes that somebody has written as a limit.
+    """The bytes of a size as it is written.
 
     >>> size_of("8GB"), size_of("1.5 MB"), size_of(4096), size_of("inf") == ENDLESS
     (8000000000, 1500000, 4096, True)

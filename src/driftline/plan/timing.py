@@ -1,7 +1,7 @@
-"""What is known of when the records of a stream come, and what to make of it.
+"""What is declared of when the records of a stream come, and the heartbeats that follow.
 
-Declared bounds make heartbeats that are promises; without any, heartbeats are guessed from what
-has come (`estimate`), or there are none. See docs/time.md for what the bounds mean exactly.
+Heartbeats that follow from declared bounds are promises; without bounds they are estimated from
+arrivals (`estimate`), or there are none. See docs/time.md for what the bounds mean exactly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PERCENT = 100
 _PER_MILLISECOND = TICKS_PER_SECOND // 1000
 
 LONGEST = 2**61
-"""No time on the way is longer, in milliseconds: it can be added to any clock."""
+"""The longest time on the way, in milliseconds: it can be added to any clock."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Timing:
     A source's records are at most `disorder` behind the latest it has emitted, and the clocks of
     two sources at most `skew` apart (in ticks; None: nothing is known). A record is at most
     `latency` on its way, and a source that is silent for `timeout` holds nothing back (both in
-    milliseconds of the arrival clock). `arrival`: the column that has this clock. `late`: guessed
+    milliseconds of the arrival clock). `arrival`: the column that has this clock. `late`: estimated
     heartbeats may be too early for such a share of the records. `time_unit`: what numbers that are
-    times count since 1970 (None: nothing is said).
+    times count since 1970 (None: not given).
     """
 
     disorder: int | None = None
@@ -90,7 +90,7 @@ def timing(
     late: float | str | None = None,
     time_unit: str | None = None,
 ) -> Timing:
-    """What a user says of a stream's time, checked.
+    """The time options of a stream as a user gave them, checked.
 
     >>> timing(Schema.of({"ts": "TIMESTAMP"}), True, disorder="5s", latency="2s")
     Timing(disorder=5000000, source=None, sources=None, skew=None, latency=2000, timeout=None, \
@@ -119,8 +119,8 @@ arrival=None, heartbeats='declared', late=0.001, time_unit=None)
         raise PlanError("late is about heartbeats that are estimated: leave it out")
     if wanted == "none" and timeout is not None:
         raise PlanError("a timeout makes heartbeats, and there are to be none: leave one out")
-    found = {name: _column(schema, name, said) for name, said in
-             (("source", source), ("arrival", arrival)) if said is not None}  # fmt: skip
+    found = {name: _column(schema, name, given) for name, given in
+             (("source", source), ("arrival", arrival)) if given is not None}  # fmt: skip
     if arrival is not None:
         kind = schema.find(found["arrival"])[0].type
         if not is_timestamp(kind) and not is_integer(kind):
@@ -142,12 +142,12 @@ arrival=None, heartbeats='declared', late=0.001, time_unit=None)
     )
 
 
-def _unit(said: object) -> TimeUnit | None:
-    if said is None:
+def _unit(given: object) -> TimeUnit | None:
+    if given is None:
         return None
-    if not isinstance(said, str) or said.lower() not in get_args(TimeUnit):
-        raise PlanError(f"time_unit is s, ms or us, not {said!r}")
-    return cast("TimeUnit", said.lower())
+    if not isinstance(given, str) or given.lower() not in get_args(TimeUnit):
+        raise PlanError(f"time_unit is s, ms or us, not {given!r}")
+    return cast("TimeUnit", given.lower())
 
 
 def _check_texts(**given: object) -> None:
@@ -192,3 +192,11 @@ def _column(schema: Schema, what: str, name: str) -> str:
         known = ", ".join(schema.names)
         raise PlanError(f"the {what} is to be {name}, but the columns are {known}")
     return found[0].name
+
+
+def remembered(timing: Timing, remember: int) -> int:
+    """For how long the past of a source can be corrected: a disorder that is declared for the whole
+    source shortens that of the options."""
+    if timing.disorder is None or timing.by_source:
+        return remember
+    return min(remember, timing.disorder)

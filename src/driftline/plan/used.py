@@ -1,7 +1,8 @@
 """Every part of a syntax tree is used, or refused.
 
 The parser reads more than has a meaning here, and what is read and then forgotten gives a wrong
-answer without a word. So whatever handles a node says which of its arguments it gives a meaning to:
+answer without a word. So every handler of a node declares which of its arguments it gives a meaning
+to:
 
     uses(node, "this", "expression")    refuses every other argument that is set
 
@@ -38,7 +39,7 @@ _WRITTEN = {
     "with_": "WITH",
     "with_fill": "WITH FILL",
 }
-"""How an argument is written, where its name does not say so."""
+"""How an argument is written in SQL, where its name is another."""
 
 
 class _Mark:

@@ -7,7 +7,7 @@
     DIR/spark            Spark's own checkpoint: offsets, commits and the state
 
 A query goes on from its own checkpoint only. State is written by the operators of a plan, so that
-another plan, another consistency or other shards cannot take it over; who tries is told what has
+another plan, another consistency or other shards cannot take it over; the error names what has
 changed.
 """
 
@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from driftline.engine.local import Options, sources_of
+from driftline.engine.options import Options
+from driftline.engine.plan_sources import sources_of
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Node
@@ -27,7 +28,7 @@ from driftline.plan.timing import NOTHING_KNOWN
 from driftline.spark.pipeline import OWN_STEPS
 from driftline.spark.places import Place
 
-FORMAT = 2
+FORMAT = 3
 """Of what is stored: a change of state that an older version could not read raises it."""
 FILE = "driftline.json"
 REPORT = "state.json"
@@ -64,18 +65,12 @@ class Checkpoint:
         shards: int,
         read: Mapping[str, str] | None = None,
     ) -> None:
-        """Make sure that the state is that of these plans, and say so if it is new. `read`: how the
-        sources are read."""
+        """Make sure that the state is that of these plans, and note it if it is new. `read`: how
+        the sources are read."""
         mine = {**describe(plans, options, shards), "read": dict(read or {})}
         known = self.read()
         if known is None:
             self.place.write(FILE, json.dumps(mine, indent=1, ensure_ascii=False).encode())
-        elif known.get("format") != FORMAT:
-            raise PlanError(
-                f"{self.place} is the checkpoint of another version of Driftline (format "
-                f"{known.get('format')}, now {FORMAT}): give --checkpoint another directory, and "
-                "the query reads its inputs anew"
-            )
         elif known != mine:
             raise PlanError(
                 f"{self.place} is the checkpoint of another query: {difference(known, mine)}; give "
@@ -103,12 +98,19 @@ class Checkpoint:
         return self._json(CLOSED) is not None
 
     def close(self) -> None:
-        """Note that the streams have been closed, and that all has been said."""
+        """Note that the streams have been closed, and that all answers have been emitted."""
         self.place.write(CLOSED, b"{}")
 
     def read(self) -> dict[str, Any] | None:
-        """What the state belongs to; None if there is none."""
-        return self._json(FILE)
+        """What the state belongs to; None if there is none. That of another format is refused."""
+        known = self._json(FILE)
+        if known is not None and known.get("format") != FORMAT:
+            raise PlanError(
+                f"{self.place} is the checkpoint of another version of Driftline (format "
+                f"{known.get('format')}, now {FORMAT}): give --checkpoint another directory, and "
+                "the query reads its inputs anew"
+            )
+        return known
 
     def _json(self, name: str) -> dict[str, Any] | None:
         data = self.place.read(name)
@@ -139,13 +141,13 @@ def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[s
 
 
 def _bounds(plans: Mapping[str, Node]) -> dict[str, dict[str, Any]]:
-    """What is said of the time of streams, as far as something is."""
+    """The declared bounds of the streams that have some."""
     nothing = asdict(NOTHING_KNOWN)
     found = {
         name: {key: each for key, each in asdict(source.timing).items() if each != nothing[key]}
         for name, source in sources_of(plans.values()).items()
     }
-    return {name: said for name, said in found.items() if said}
+    return {name: given for name, given in found.items() if given}
 
 
 def _shown(duration: int) -> int | str:
@@ -188,12 +190,12 @@ def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
     before, now = known.get("heartbeat", "source"), mine.get("heartbeat", "source")
     if before != now:
         return f"its heartbeat was {before} and is {now} now"
-    bounds, said = known.get("bounds", {}), mine.get("bounds", {})
-    for name in bounds | said:
-        if bounds.get(name) != said.get(name):
+    bounds, given = known.get("bounds", {}), mine.get("bounds", {})
+    for name in bounds | given:
+        if bounds.get(name) != given.get(name):
             return (
                 f"the bounds of {name} were {_listed(bounds.get(name))} and are "
-                f"{_listed(said.get(name))} now"
+                f"{_listed(given.get(name))} now"
             )
     before, now = known["plans"], mine["plans"]
     if before.keys() != now.keys():

@@ -1,4 +1,4 @@
-"""What Spark itself has written down about a query: who it is, and when each micro-batch began.
+"""What Spark itself records about a query: its id, and when each micro-batch began.
 
 Both stay the same when a micro-batch comes again after a crash, so that a sink may write them.
 """

@@ -3,7 +3,7 @@
 same type   the column as it is
 structs     field by field, by their names, whatever their case and order; what is not there is
             null
-numbers     as times: what they count since 1970, seconds if nothing is said
+numbers     as times: what they count since 1970, seconds by default
 else        Spark's cast, whether the session is in ANSI mode or not. A value that does not fit is
             null, and so is one of which something would be cut off: 1.5 is no integer, and 1.255
             no DECIMAL(10,2)
@@ -14,8 +14,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from driftline.engine.epochs import LONG_NUMBER, NUMBER, OF_RECORDS
-from driftline.model.log.text import FIRST_ISO, LAST_ISO
+from driftline.engine.readers.epochs import LONG_NUMBER, NUMBER, OF_RECORDS
+from driftline.event_log.text import FIRST_ISO, LAST_ISO
 from driftline.plan.coercion import can_cast
 from driftline.plan.errors import PlanError
 from driftline.plan.timing import MICROSECONDS, TimeUnit
@@ -35,8 +35,8 @@ def typed(
     stream: str,
     unit: TimeUnit | None = None,
 ) -> tuple[Column, Column | None]:
-    """A column that has some type with the type that a stream gives it, and where its values do
-    not fit (None: all do). `name`, `stream`: what it is called; `unit`: what numbers count that are
+    """A column cast to the type that a stream gives it, and where its values do not fit (None: all
+    do). `name`, `stream`: what it is called; `unit`: what numbers count that are
     to be times."""
     from pyspark.sql.pandas.types import from_arrow_type
 
@@ -50,7 +50,7 @@ def typed(
 
 
 def _fits(have: DataType, want: DataType) -> bool:
-    """Can values of one type be those of the other?"""
+    """Whether values of one type can become values of the other."""
     from pyspark.errors import PySparkTypeError
     from pyspark.sql.pandas.types import to_arrow_type
     from pyspark.sql.types import ArrayType, MapType, StructType
@@ -115,7 +115,7 @@ def _of(value: Column, have: DataType, want: DataType, unit: TimeUnit | None) ->
 
 
 def _misfits(value: Column, have: DataType, want: DataType, unit: TimeUnit | None) -> Column | None:
-    """Where a value, or a part of it, has none of another type; None: nowhere."""
+    """Where a value, or a part of it, has no counterpart in another type; None: nowhere."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
@@ -142,7 +142,7 @@ def _misfits(value: Column, have: DataType, want: DataType, unit: TimeUnit | Non
 
 
 def _cast(value: Column, have: DataType, want: DataType, unit: TimeUnit | None) -> Column:
-    """Spark's cast, but for numbers that are to be times: `engine.epochs` says what they count."""
+    """Spark's cast, but for numbers that are to be times: see `engine.readers.epochs`."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import DoubleType, FloatType, NumericType, StringType, TimestampType
 

@@ -1,4 +1,4 @@
-"""What went wrong in a query on Spark, in a sentence: Spark tells it with all that led to it."""
+"""Failures of a query on Spark in one sentence, taken from Spark's long messages."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def cause(text: str) -> str:
     >>> cause("Invalid value 'x' for option 'y'")
     "Invalid value 'x' for option 'y'"
     """
-    told = _COLOUR.sub("", text.partition("=== Streaming Query ===")[0])
-    said = told.split("terminated with exception: ")[-1]
+    message = _COLOUR.sub("", text.partition("=== Streaming Query ===")[0])
+    sentence = message.split("terminated with exception: ")[-1]
     found: list[str] = []
-    lines = told.splitlines()
+    lines = message.splitlines()
     for number, line in enumerate(lines):
         match = _NAMED.match(line)
         if match is None or match[2].startswith("Traceback"):
@@ -49,9 +49,9 @@ def cause(text: str) -> str:
             if not following.strip() or _WHERE_IT_WAS.match(following) or _NAMED.match(following):
                 break
             found.append(following)
-    whole = " ".join(" ".join(found).split()) if found else " ".join(said.split())
+    whole = " ".join(" ".join(found).split()) if found else " ".join(sentence.split())
     sentence = _CLASS.sub("", _SPARKS.sub("", whole)).strip()
-    if (file := _FILE.search(" ".join(told.split()))) is None:
+    if (file := _FILE.search(" ".join(message.split()))) is None:
         return sentence
     path, types = file.groups()
     return f"{path}: {types}" if types else sentence if path in sentence else f"{path}: {sentence}"

@@ -1,18 +1,20 @@
-"""Bitemporal history: what was believed when, about when.
+"""Bitemporal history: the answer as of a system time, for a valid time.
 
-A history table holds, for every micro-batch, the lifetimes that it gave (weight +1) and took back
-(weight -1), with the system time of the micro-batch. Nothing in it is ever changed, so that it can
-answer two questions at once:
+A history table holds, for every micro-batch, the lifetimes that it inserted (weight +1) and
+retracted (weight -1), with the system time of the micro-batch. Rows are only ever appended, so that
+the table can answer two questions:
 
-    believed(table, about=t, at=s)   the rows that were alive at t, as far as was known at s
-    intervals(table)                 every lifetime [vs, ve) with the system time [system_from,
-                                     system_to) during which it was believed
+    as_of(table, valid_time=t, system_time=s)   the rows alive at t, as the answer was at s
+    intervals(table)                            every lifetime [vs, ve) with the system time
+                                                [system_from, system_to) during which it was part
+                                                of the answer
 
 Both take Spark DataFrames, and Arrow and Polars tables, and give the same kind back. In SQL, which
 Spark, DuckDB and PostgreSQL all know, the first is
 
     SELECT vs, ve, symbol, n FROM history
-    WHERE system_time <= :at AND vs <= :about AND (ve > :about OR ve IS NULL)
+    WHERE system_time <= :system_time AND vs <= :valid_time
+      AND (ve > :valid_time OR ve IS NULL)
     GROUP BY vs, ve, symbol, n HAVING sum(weight) > 0
 """
 
@@ -24,11 +26,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from driftline.engine.fingerprint import fingerprints
-from driftline.engine.slots import Slots
-from driftline.model.arrays import to_arrow
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.slots import Slots
+from driftline.model.arrays import Int64s, to_arrow
+from driftline.model.old_names import renamed
 from driftline.model.time import parse_timestamp, show
 from driftline.plan.errors import PlanError
 from driftline.spark.views import BATCH, SYSTEM_TIME, WEIGHT
@@ -36,35 +38,40 @@ from driftline.spark.views import BATCH, SYSTEM_TIME, WEIGHT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Int64s = NDArray[np.int64]
 Time = int | str | datetime
 
 SYSTEM_FROM, SYSTEM_TO = "system_from", "system_to"
 _OWN = (SYSTEM_TIME, BATCH, WEIGHT)
 
 
-def believed(table: Any, *, about: Time, at: Time | None = None) -> Any:
-    """What was believed at a system time (None: by now) about an application time: vs, ve and the
-    columns of the rows. Times are datetimes, ISO texts, or, where time is a number, numbers.
+def as_of(table: Any, *, valid_time: Time, system_time: Time | None = None) -> Any:
+    """The rows alive at a valid time, as the answer was at a system time (None: as it is now): vs,
+    ve and the columns. Times are datetimes, ISO texts, or, where time is a number, numbers.
 
     >>> from datetime import datetime, UTC
     >>> ten = datetime(2026, 1, 1, 10, tzinfo=UTC)
     >>> table = pa.table({"system_time": [ten, ten.replace(minute=5), ten.replace(minute=5)],
     ...                   "batch": [0, 1, 1], "weight": [1, -1, 1], "vs": [1, 1, 1],
     ...                   "ve": pa.array([None, None, 4], pa.int64()), "n": [7, 7, 7]})
-    >>> believed(table, about=5, at="2026-01-01T10:04:00Z").to_pylist()
+    >>> as_of(table, valid_time=5, system_time="2026-01-01T10:04:00Z").to_pylist()
     [{'vs': 1, 've': None, 'n': 7}]
-    >>> believed(table, about=5).to_pylist()
+    >>> as_of(table, valid_time=5).to_pylist()
     []
     """
     if _is_spark(table):
-        return _believed_on_spark(table, about, at)
-    return _with_arrow(table, lambda rows: _believed(rows, about, at))
+        return _as_of_on_spark(table, valid_time, system_time)
+    return _with_arrow(table, lambda rows: _as_of(rows, valid_time, system_time))
+
+
+def believed(table: Any, *, about: Time, at: Time | None = None) -> Any:
+    """The old name of `as_of`."""
+    renamed("believed(table, about=…, at=…)", "as_of(table, valid_time=…, system_time=…)")
+    return as_of(table, valid_time=about, system_time=at)
 
 
 def intervals(table: Any) -> Any:
-    """Every lifetime that was ever believed: vs, ve, system_from, system_to (null: still), and the
-    columns of the rows."""
+    """Every lifetime that was ever part of the answer: vs, ve, system_from, system_to (null: it
+    still is), and the columns of the rows."""
     if _is_spark(table):
         return _intervals_on_spark(table)
     return _with_arrow(table, _intervals)
@@ -100,14 +107,14 @@ def _required(names: list[str]) -> list[str]:
     return [name for name in names if name not in _OWN]
 
 
-def _believed(table: pa.Table, about: Time, at: Time | None) -> pa.Table:
-    then = _scalar(about, table.schema.field("vs").type)
+def _as_of(table: pa.Table, valid_time: Time, system_time: Time | None) -> pa.Table:
+    then = _scalar(valid_time, table.schema.field("vs").type)
     alive = pc.and_(
         pc.less_equal(table.column("vs"), then),
         pc.fill_null(pc.greater(table.column("ve"), then), True),
     )
-    if at is not None:
-        known = _scalar(at, table.schema.field(SYSTEM_TIME).type)
+    if system_time is not None:
+        known = _scalar(system_time, table.schema.field(SYSTEM_TIME).type)
         alive = pc.and_(alive, pc.less_equal(table.column(SYSTEM_TIME), known))
     rows = table.filter(alive).combine_chunks()
     slots, first = _lifetimes(rows)
@@ -118,7 +125,7 @@ def _believed(table: pa.Table, about: Time, at: Time | None) -> pa.Table:
 
 
 def _intervals(table: pa.Table) -> pa.Table:
-    """The n-th time that a lifetime is taken back ends the n-th time that it was given."""
+    """The n-th retraction of a lifetime ends its n-th insertion."""
     slots, _ = _lifetimes(table)
     gone = table.column(WEIGHT).to_numpy() < 0
     copy = np.empty(len(slots), np.int64)
@@ -126,7 +133,7 @@ def _intervals(table: pa.Table) -> pa.Table:
         order = some[np.lexsort((table.column(BATCH).to_numpy()[some], slots[some]))]
         firsts = np.flatnonzero(np.diff(slots[order], prepend=-1))
         copy[order] = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
-    order = np.lexsort((gone, copy, slots))  # what is given, then what takes that back, if it is
+    order = np.lexsort((gone, copy, slots))  # an insertion, then its retraction, if there is one
     following = np.roll(order, -1)
     ended = (slots[following] == slots[order]) & (copy[following] == copy[order])
     plus = ~gone[order]
@@ -178,14 +185,15 @@ def _literal(time: Time, table: DataFrame, name: str) -> Any:
     return f.lit(time)
 
 
-def _believed_on_spark(table: DataFrame, about: Time, at: Time | None) -> DataFrame:
+def _as_of_on_spark(table: DataFrame, valid_time: Time, system_time: Time | None) -> DataFrame:
     from pyspark.sql import functions as f
 
     names = _required(table.columns)
-    then = _literal(about, table, "vs")
+    then = _literal(valid_time, table, "vs")
     alive = table.where((f.col("vs") <= then) & ((f.col("ve") > then) | f.col("ve").isNull()))
-    if at is not None:
-        alive = alive.where(f.col(SYSTEM_TIME) <= _literal(at, table, SYSTEM_TIME))
+    if system_time is not None:
+        known = _literal(system_time, table, SYSTEM_TIME)
+        alive = alive.where(f.col(SYSTEM_TIME) <= known)
     copies = alive.groupBy(*names).agg(f.sum(WEIGHT).cast("int").alias(WEIGHT))
     left = copies.where(f.col(WEIGHT) > 0)
     each = f.explode(f.array_repeat(f.lit(1), f.col(WEIGHT)))

@@ -4,7 +4,7 @@
     kafka   Spark's Kafka source, if the connector is there: the values of messages as JSON
     rate    Spark's rate source: columns timestamp and value
 
-Spark tells which files there are, and a task reads each by the same reader as everywhere: values
+Spark finds which files there are, and a task reads each by the same reader as everywhere: values
 mean the same, and a record that cannot be read has its line. It becomes an event of no known kind,
 which is a dead letter. Spark itself reads Parquet, and files with options of its own readers, of
 which the lines are not known.
@@ -27,20 +27,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from driftline.cli.errors import Problem
-from driftline.cli.streams import Streamed
-from driftline.engine.csv_records import CsvFile
-from driftline.engine.inputs import RawEvents, empty_log, events_from, json_records
-from driftline.engine.log_columns import declared
-from driftline.engine.source_parcels import BAD, CLOCK, KIND, VE, VN, VS
-from driftline.engine.source_time import NO_CLOCK
+from driftline.engine.ingest.source_time import NO_CLOCK
+from driftline.engine.readers.csv_records import CsvFile
+from driftline.engine.readers.inputs import RawEvents, empty_log, events_from, json_records
+from driftline.engine.readers.log_columns import declared
+from driftline.engine.shards.source_messages import BAD, CLOCK, KIND, VE, VN, VS
+from driftline.event_log.deadletters import to_text
+from driftline.event_log.reader import scan_log
+from driftline.event_log.source import COMPRESSIONS
 from driftline.model.columns import CTI, INSERT, StreamColumns
-from driftline.model.log.deadletters import to_text
-from driftline.model.log.reader import scan_log
-from driftline.model.log.source import COMPRESSIONS
 from driftline.model.time import INFINITY
 from driftline.plan.nodes import Source
 from driftline.plan.types import quoted, type_name
+from driftline.running.problems import Problem
+from driftline.running.streams import Streamed
 from driftline.spark.sources import EVENTS, FILE, ROW, UNREADABLE, payload_name, raw_events
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ SCALA = "2.13"
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10"
 
 MOST_BYTES = 64 << 20
-"""How much of a directory a micro-batch takes at most, if nothing else is said."""
+"""How much of a directory a micro-batch takes at most, by default."""
 
 MOST_ROWS = 1 << 16
-"""So many rows at most go back to Spark at once."""
+"""How many rows at most go back to Spark at once."""
 
 LIMITS = ("maxFilesPerTrigger", "maxBytesPerTrigger")
 
@@ -65,7 +65,7 @@ OF_FILES = (
     *LIMITS, "latestFirst", "maxFileAge", "fileNameOnly", "cleanSource", "sourceArchiveDir",
     "pathGlobFilter", "recursiveFileLookup", "maxCachedFiles", "discardCachedInputRatio",
 )  # fmt: skip
-"""Options that say which files are read, and not how."""
+"""Options about which files are read, and not how."""
 
 
 def streamed_events(
@@ -111,7 +111,8 @@ def is_closing(control: Path) -> bool:
 
 
 def _is_sparks_own(given: Streamed) -> bool:
-    """Whether Spark reads the records of files, because it does that best or is told how."""
+    """Whether Spark reads the records of files: Parquet, and files with options of its own
+    readers."""
     known = {option.lower() for option in OF_FILES}
     how = any(option.lower() not in known for option in given.options)
     return given.form == "parquet" or (how and given.form != "log")
@@ -214,7 +215,7 @@ def _records(spark: SparkSession, given: Streamed, source: Source) -> DataFrame:
 
 
 def _file_options(given: Streamed) -> dict[str, str]:
-    """As we read files: those of users go before."""
+    """The options for reading files as our own readers do; those of users go before."""
     options = {"columnNameOfCorruptRecord": UNREAD, "recursiveFileLookup": "true"}
     if given.form == "csv":
         options |= {"header": "true", "enforceSchema": "false"}
@@ -225,7 +226,7 @@ def _file_options(given: Streamed) -> dict[str, str]:
 
 
 def _limits(given: Streamed) -> dict[str, str]:
-    """How much a micro-batch takes, if nothing is said. Events of a log have an order, and files of
+    """How much a micro-batch takes, by default. Events of a log have an order, and files of
     one micro-batch have none."""
     if any(limit in given.options for limit in LIMITS):
         return {}
@@ -274,6 +275,7 @@ def _record_events(records: DataFrame, source: Source) -> DataFrame:
 def _messages(spark: SparkSession, given: Streamed) -> DataFrame:
     """The values of a topic's messages, and where each stood."""
     from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as f
 
     servers, _, topic = given.place.partition("/")
     options = {
@@ -292,13 +294,13 @@ def _messages(spark: SparkSession, given: Streamed) -> DataFrame:
             f"{given.shown} needs Spark's Kafka connector, which is not there: add "
             f"--conf spark.jars.packages={package}"
         ) from None
-    source = f"concat('{given.shown}/', partition) AS source"
-    return messages.selectExpr("value", source, "offset AS line")
+    source = f.concat(f.lit(f"{given.shown}/"), f.col("partition")).alias("source")
+    return messages.select("value", source, f.col("offset").alias("line"))
 
 
 def message_events(messages: DataFrame, source: Source, given: Streamed) -> DataFrame:
     """Messages as raw events: their values are records in JSON, or lines of an event log; `source`
-    and `line` say where each stood."""
+    and `line` are where each stood."""
     read = partial(_read_messages, source, given.form, given.stream or source.name)
     return messages.mapInArrow(read, _raw_schema(source, events=given.form == "log"))
 

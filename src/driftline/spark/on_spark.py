@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from driftline.api import Emit, Query
-    from driftline.engine.holding import Heartbeat
+    from driftline.engine.options import Heartbeat
     from driftline.plan.durations import Duration
     from driftline.plan.nodes import Node
     from driftline.spark.query import SparkQuery
@@ -38,9 +38,9 @@ def on_spark(
     events: columns kind, vs, ve, vn and the stream's own, as `SparkQuery.changes` gives them.
 
     `emit`, `block`, `remember`, `heartbeat`, `max_expansion`: as `Query.run` takes them (but not
-    "memory", and a row cannot wait for streams that another stage reads). `final`: say every
-    row once, when it can not change any more. `shards`: how many; as many as Spark
-    has cores if not said. `strict`: the first dead letter ends the query, instead of going to the
+    "memory", and a row cannot wait for streams that another stage reads). `final`: emit every
+    row once, when it cannot change any more. `shards`: how many; by default as many as Spark has
+    cores. `strict`: the first dead letter ends the query, instead of going to the
     sink.
 
     >>> import driftline as dl                                                   # doctest: +SKIP
@@ -70,7 +70,7 @@ def on_spark(
 
 
 def _begin(frames: object) -> None:
-    """Start workers, if it is clear where; what is wrong with the frames is told later."""
+    """Start workers, if it is clear where; mistakes in the frames are reported later."""
     frame = next(iter(frames.values()), None) if isinstance(frames, Mapping) else None
     if type(frame).__module__.startswith("pyspark.sql.classic"):
         prepare_workers(frame.sparkSession)  # type: ignore[union-attr]

@@ -1,11 +1,11 @@
 """A plan as one Structured Streaming query.
 
     sources ──▶ native prefix ──▶ pack ──▶ stage 1 ──▶ stage 2 ──▶ … ──▶ answers
-                 Spark's own      one row   the shards of every level, chained: parcels
+                 Spark's own      one row   the shards of every level, chained: messages
                  columns          per task  for a later level pass through
                                   and shard
 
-All stages are in one micro-batch, which is therefore a consistent cut: what it says is the answer
+All stages are in one micro-batch, which is therefore a consistent cut: what it emits is the answer
 for exactly what it has read.
 """
 
@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from driftline.engine.consistency import warn_of_waiting
-from driftline.engine.dead_letters import unreadable
-from driftline.engine.local import Options, sources_of
-from driftline.engine.parcels import OUTPUT, Parcel, Target, payload_of
-from driftline.engine.shard import Stage
-from driftline.engine.source_parcels import Watch, set_aside, source_parcels
-from driftline.engine.stages import Reading, stages
+from driftline.engine.ingest.consistency import warn_of_waiting
+from driftline.engine.ingest.dead_letters import unreadable
+from driftline.engine.options import Options
+from driftline.engine.plan_sources import sources_of
+from driftline.engine.shards.letters import letters_message
+from driftline.engine.shards.messages import OUTPUT, Target, payload_of
+from driftline.engine.shards.shard import Stage
+from driftline.engine.shards.source_messages import Watch, set_aside, source_messages
+from driftline.engine.shards.stages import Reading, stages
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix, cut_together
-from driftline.plan.nodes import Constant, Node, Project, Source
-from driftline.spark.letters import DEAD, letters_to_bytes
+from driftline.plan.nodes import Constant, Node, Source
 from driftline.spark.places import Place
 from driftline.spark.session import configured
 from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of
@@ -52,10 +53,10 @@ of UTC, as everywhere. Spark keeps in a cast the zone in which it was written.""
 
 @dataclass(frozen=True)
 class Pipeline:
-    """`parcels`: what leaves the last stage; `read`: by source, how it is read, as far as the state
-    depends on it."""
+    """`messages`: what leaves the last stage; `read`: by source, how it is read, as far as the
+    state depends on it."""
 
-    parcels: DataFrame
+    messages: DataFrame
     read: Mapping[str, str]
 
 
@@ -69,7 +70,7 @@ def pipeline(
     *,
     own_steps: bool = True,
 ) -> Pipeline:
-    """Compile plans, which share one cut, over the DataFrames of their sources: the parcels that
+    """Compile plans, which share one cut, over the DataFrames of their sources: the messages that
     leave the last stage. `place`: a directory for the tables among these, which workers reach;
     `heard`: when rows came last, for those who tick (see `ticks`); `own_steps`: whether Spark may
     run the stateless beginning itself."""
@@ -156,8 +157,7 @@ def _native(
     alike = alike and conf.get("spark.sql.ansi.enabled") == "true"
 
     def native(source: Source) -> bool:
-        reading = readings[source.name]
-        return alike and options.block == 0 and not reading.has_dead_letters(source, options)
+        return alike and readings[source.name].is_native(source, options)
 
     return native
 
@@ -190,14 +190,13 @@ def _packed(
             payload = payload_of(_conformed(events, names, schema), schema)
             good, bad = set_aside(events, payload, source)
             if bad:
-                data = letters_to_bytes(unreadable(source.schema.arrow, bad))
-                letter = Parcel(OUTPUT, DEAD + source.name, 0, origin, data=data)
-                yield from to_arrow([letter], shards)
+                letters = unreadable(source.schema.arrow, bad)
+                yield from to_arrow([letters_message(source.name, letters, origin)], shards)
                 events, payload = events.filter(good), payload.filter(good)
-            parcels = source_parcels(
+            messages = source_messages(
                 events, payload, targets, shards, origin, ordered=ordered, watch=watch
             )
-            yield from to_arrow(parcels, shards)
+            yield from to_arrow(messages, shards)
 
     return prefixed(raw, prefix, wanted).mapInArrow(pack, WIRE)
 
@@ -206,7 +205,7 @@ def _conformed(
     events: pa.RecordBatch, places: Mapping[str, int], schema: pa.Schema
 ) -> pa.RecordBatch:
     """The columns of the payload by their place, with the engine's types: a TIMESTAMP has the time
-    zone of the session, which says nothing."""
+    zone of the session, which has no meaning here."""
     columns = {
         str(places[name]): column.cast(schema.field(places[name]).type)
         for name, column in zip(events.schema.names, events.columns, strict=True)
@@ -220,7 +219,9 @@ def _conformed(
 def _watch(source: Source, prefix: Prefix) -> Watch:
     """Where the column is that tells sources apart, unless Spark's own steps may have moved it."""
     name = source.timing.source
-    if name is None or any(isinstance(step, Project) for step in prefix.steps):
+    if name is None or any(
+        step.native and step.native.columns is not None for step in prefix.steps
+    ):
         return Watch(None)
     return Watch(source.columns.names.index(name))
 
@@ -236,12 +237,12 @@ def _columns(targets: Sequence[Target]) -> frozenset[int] | None:
 
 
 def _tables(packed: Sequence[DataFrame], place: str, first: int) -> str:
-    """Write down the parcels of tables that do not change, and that are closed therefore; the first
-    stage reports the rows that could not be read."""
+    """Write down the messages of tables that do not change, and that are closed therefore; the
+    first stage reports the rows that could not be read."""
     if not are_written(Place(place)):
         rows = (row for frame in packed for row in frame.drop("label").collect())
-        parcels = [replace(parcel, cti=INFINITY) for parcel in from_rows(rows)]
-        write_tables(Place(place), parcels, first)
+        messages = [replace(message, cti=INFINITY) for message in from_rows(rows)]
+        write_tables(Place(place), messages, first)
     return place
 
 

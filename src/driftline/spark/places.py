@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -43,6 +45,19 @@ def place_of(path: str | Path) -> tuple[fs.FileSystem, str]:
 
 
 _SAME_AS = {"s3a": "s3", "s3n": "s3"}
+
+
+def file_name(name: str) -> str:
+    """What a stream is called on disk: its name, or, of one that Spark or a file system would read
+    in another way, the letters of it and a digest.
+
+    >>> file_name("trades"), file_name("a/b *")
+    ('trades', 'ab-1da429f28d234ef1')
+    """
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_]{0,99}", name):
+        return name
+    letters = re.sub(r"[^A-Za-z0-9]", "", name)[:50]
+    return f"{letters}-{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
 
 
 class Place:

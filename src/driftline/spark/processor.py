@@ -19,7 +19,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 if TYPE_CHECKING:
     import pandas as pd
 
-    from driftline.engine.shard import Stage
+    from driftline.engine.shards.shard import Stage
 
 ASKING = "pyspark.sql.streaming.transform_with_state_driver_worker"
 """The process that only asks which state a stage has, and prints every step of that."""
@@ -33,7 +33,7 @@ _VALUE = StructType([StructField("value", BinaryType())])
 
 class StageProcessor(StatefulProcessor):
     """Runs the shards of one stage. `tables`: where the tables are that do not change; a shard
-    takes its own parcels of these in with its first micro-batch."""
+    takes its own messages of these in with its first micro-batch."""
 
     def __init__(self, stage: Stage, tables: str | None = None) -> None:
         self.packed = _PICKLER.dumps(stage)

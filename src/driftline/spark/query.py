@@ -8,35 +8,28 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
-from driftline.arguments import flag, is_mapping, is_whole, one_of
-from driftline.engine.batch import Batch, empty, joined
-from driftline.engine.dead_letters import DeadLetters
-from driftline.engine.holding import Heartbeat
-from driftline.engine.local import Options, sources_of
-from driftline.engine.parcels import unpacked_batch
-from driftline.model.log.apart import Used, need_apart
-from driftline.model.log.bad import BadInput
-from driftline.model.reference.latency import Level
-from driftline.model.time import BEGINNING
-from driftline.plan.durations import ticks
+from driftline.arguments import flag, is_mapping, is_whole, options_of
+from driftline.engine.options import Heartbeat, Options
+from driftline.engine.plan_sources import sources_of
+from driftline.engine.shards.messages import Kind, unpacked_batch
+from driftline.event_log.apart import Used, need_apart
+from driftline.event_log.bad import BadInput
+from driftline.model.old_names import renamed
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import final as only_final
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Node
-from driftline.plan.sizes import size_of
 from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
-from driftline.spark.letters import DEAD, letters_from_bytes
 from driftline.spark.pipeline import check_streams, pipeline
 from driftline.spark.places import folder_for_now
 from driftline.spark.session import (
@@ -52,9 +45,10 @@ from driftline.spark.session import (
     set_for_good,
 )
 from driftline.spark.sources import reading_of
-from driftline.spark.stepping import COUNTERS
 from driftline.spark.ticks import Heard, without_timeout
-from driftline.spark.views import TIMES, Moment, change_rows
+from driftline.spark.update import SparkUpdate, spark_update
+from driftline.spark.views import TIMES, change_rows
+from driftline.spark.wire import from_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,32 +58,11 @@ if TYPE_CHECKING:
     from driftline.plan.durations import Duration
 
 
-@dataclass(frozen=True)
-class SparkSaid:
-    """What one micro-batch has led to. `batches`: by output, the changes and (as their cti) how far
-    all that has been said is final now; `dead`: by source; `heads`: by level and shard, what the
-    shard holds; `time`: when it began, in milliseconds; `run`: the query, as its checkpoint has it;
-    `timestamps`: the outputs and sources whose times are TIMESTAMPs."""
-
-    batch_id: int
-    batches: Mapping[str, Batch]
-    dead: Mapping[str, DeadLetters]
-    heads: Mapping[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
-    time: int = 0
-    run: str = ""
-    timestamps: frozenset[str] = frozenset()
-
-    def moment(self, output: str) -> Moment:
-        """One of the outputs, for the views of a result."""
-        stamps = output in self.timestamps
-        return Moment(self.batches[output], self.batch_id, self.time, stamps)
-
-
 HEARTBEATS = [each for each in get_args(Heartbeat) if each != "memory"]
 """Those that shards can do, each by itself."""
 
-Sink = Callable[[SparkSaid], None]
-"""Takes what each micro-batch leads to. After a crash the last micro-batch may come again, with the
+Sink = Callable[[SparkUpdate], None]
+"""Takes what each micro-batch emits. After a crash the last micro-batch may come again, with the
 same number and the same contents: a sink that writes by number writes once."""
 
 
@@ -114,17 +87,14 @@ def query_on_spark(
     plans = {name: each if isinstance(each, Node) else each.plan for name, each in given.items()}
     if not plans:
         raise PlanError("there is no query to run")
-    if own := [name for name in plans if name.startswith("$")]:
-        raise PlanError(f"a result cannot be called {own[0]}: names that begin with $ are taken")
-    one_of(emit, "emit", [level.value for level in Level])
-    one_of(heartbeat, "heartbeat", HEARTBEATS)
-    stamps = all(plan.timestamps for plan in plans.values())
-    options = Options(
-        Level(emit),
-        ticks(block, stamps),
-        ticks(remember, stamps),
+    options = options_of(
+        timestamps=all(plan.timestamps for plan in plans.values()),
+        emit=emit,
+        block=block,
+        remember=remember,
         heartbeat=heartbeat,
-        max_expansion=size_of(max_expansion),
+        heartbeats=HEARTBEATS,
+        max_expansion=max_expansion,
     )
     made = SparkQuery(plans, frames, options, shards, strict=strict)
     if flag(final, "final"):
@@ -140,8 +110,8 @@ def query_on_spark(
 
 
 class SparkQuery:
-    """Plans on Spark, with one cut in common. `shards`: how many; as many as Spark has cores if not
-    said. It is part of the state, and is taken from the checkpoint when there is one."""
+    """Plans on Spark, with one cut in common. `shards`: how many; by default as many as Spark has
+    cores. It is part of the state, and is taken from the checkpoint when there is one."""
 
     def __init__(
         self,
@@ -200,8 +170,9 @@ class SparkQuery:
         needed = {**STATE, **SAME_WORKERS, PARTITIONS: str(self.shards)}
         set_for_good(self.spark, needed)
         folder = folder_for_now()  # for tables: workers read it later
-        parcels = pipeline(self.plans, self.frames, self.options, self.shards, folder).parcels
-        mine = parcels.where(parcels["port"] == output).select("data")
+        messages = pipeline(self.plans, self.frames, self.options, self.shards, folder).messages
+        own = (messages["kind"] == int(Kind.ROWS)) & (messages["port"] == output)
+        mine = messages.where(own).select("data")
         return mine.mapInArrow(unpack, ", ".join(columns))
 
     @property
@@ -217,13 +188,16 @@ class SparkQuery:
         trigger: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> StreamingQuery:
-        """Run it, and give every micro-batch to a sink.
+        """Run it, and give every micro-batch to a sink. A run that ends because a worker of a busy
+        machine was slow to start is started again.
 
         `trigger`: as `DataStreamWriter.trigger` takes it, such as {"availableNow": True}."""
+        from driftline.spark.retried import RetriedQuery
+
         if not callable(sink):
             raise PlanError(
                 f"a {type(sink).__name__} is no sink: give one of driftline.spark.sinks, or a "
-                "function of a SparkSaid"
+                "function of a SparkUpdate"
             )
         places = [Used("the sink", place) for place in getattr(sink, "places", ())]
         need_apart([Used("the checkpoint", str(checkpoint)), *places])
@@ -242,16 +216,22 @@ class SparkQuery:
             own_steps=kept.has_own_steps(),
         )
         kept.claim(self.plans, self.options, shards, made.read)
+        sources = sources_of(self.plans.values())
+
+        started: list[RetriedQuery] = []
 
         def each(frame: DataFrame, batch_id: int) -> None:
-            said = self._said(frame, batch_id, shards)
-            for source, letters in said.dead.items() if self.strict else ():
-                raise BadInput(letters.first(source, source in said.timestamps))
-            sink(replace(said, time=began_at(kept, batch_id), run=run_id(kept)))
-            kept.report(said.heads)
-            heard.take(said.heads)
+            messages = from_rows(frame.drop("label").collect())
+            update = spark_update(batch_id, messages, self.plans, sources, shards)
+            for source, letters in update.dead_letters.items() if self.strict else ():
+                raise BadInput(letters.first(source, source in update.timestamps))
+            sink(replace(update, time=began_at(kept, batch_id), run=run_id(kept)))
+            for each_run in started:
+                each_run.completed()
+            kept.report(update.shard_states)
+            heard.take(update.shard_states)
 
-        writer = made.parcels.writeStream.foreachBatch(each)
+        writer = made.messages.writeStream.foreachBatch(each)
         writer = writer.option("checkpointLocation", kept.spark)
         if name is not None:
             writer = writer.queryName(name)
@@ -261,8 +241,13 @@ class SparkQuery:
         if kept.place.is_on_disk:
             settings |= on_disk(self.spark)
         await_workers(self.spark)
-        with configured(self.spark, settings):
-            return writer.start()
+
+        def run() -> StreamingQuery:
+            with configured(self.spark, settings):
+                return writer.start()
+
+        started.append(RetriedQuery(run))
+        return started[0]
 
     def _warn(self) -> None:
         """Say what will wait for ever, of input that has no end."""
@@ -275,39 +260,9 @@ class SparkQuery:
                 names,
             )
 
-    def _said(self, frame: DataFrame, batch_id: int, shards: int) -> SparkSaid:
-        changes: dict[str, list[Batch]] = {name: [] for name in self.plans}
-        ctis: dict[str, list[int]] = {name: [] for name in self.plans}
-        dead: dict[str, list[DeadLetters]] = {}
-        heads: dict[tuple[int, int], dict[str, Any]] = {}
-        sources = {name: s for plan in self.plans.values() for name, s in plan.sources().items()}
-        for row in sorted(frame.collect(), key=lambda row: (row.port, row.origin)):
-            if row.port in self.plans:
-                ctis[row.port].append(row.cti)
-                if row.data:
-                    schema = self.plans[row.port].schema.arrow
-                    changes[row.port].append(unpacked_batch(bytes(row.data), schema))
-            elif row.port.startswith(DEAD):
-                source = sources[row.port.removeprefix(DEAD)]
-                letters = letters_from_bytes(bytes(row.data), source.schema.arrow)
-                dead.setdefault(source.name, []).append(letters)
-            elif row.port.startswith(COUNTERS):
-                heads[int(row.port.removeprefix(COUNTERS)), row.origin] = json.loads(row.data)
-        batches = {}
-        for name, plan in self.plans.items():
-            whole = joined(changes[name]) if changes[name] else empty(plan.schema.arrow)
-            final = min(ctis[name]) if len(ctis[name]) == shards else BEGINNING
-            batches[name] = replace(whole, cti=final)
-        return SparkSaid(
-            batch_id,
-            batches,
-            {name: _together(parts) for name, parts in dead.items()},
-            heads,
-            timestamps=frozenset(
-                name for name, node in {**sources, **self.plans}.items() if node.timestamps
-            ),
-        )
 
-
-def _together(parts: list[DeadLetters]) -> DeadLetters:
-    return parts[0].with_more(parts[1:])
+def __getattr__(name: str) -> Any:
+    if name == "SparkSaid":
+        renamed("SparkSaid", "SparkUpdate")
+        return SparkUpdate
+    raise AttributeError(f"module {__name__} has no attribute {name}")

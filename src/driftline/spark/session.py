@@ -22,10 +22,10 @@ PYTHON = "PYSPARK_PYTHON"
 """In the environment: the Python of workers."""
 
 DEBUG = "DRIFTLINE_DEBUG"
-"""In the environment: Spark may say what it has to say."""
+"""In the environment: Spark may write its log."""
 
 PYSPARKS_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j.clientserver")
-"""Who writes every failure to stderr, as JSON or with a stack trace, which we tell in a line."""
+"""Loggers that write every failure to stderr, as JSON or with a stack trace; we print one line."""
 
 QUIET = {
     "spark.ui.enabled": "false",
@@ -47,8 +47,9 @@ STATE = {
 """The only state store of Spark that a stateful stage in Python can have."""
 
 SAME_WORKERS = {"spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false"}
-"""Spark gives stateful stages workers without simplified tracebacks, whatever the session says, and
-other functions theirs: with the same setting for all they share one daemon and its workers."""
+"""Spark gives stateful stages workers without simplified tracebacks, whatever the session's
+setting, and other functions theirs: with the same setting for all they share one daemon and its
+workers."""
 
 STREAMING = {
     **STATE,
@@ -57,8 +58,8 @@ STREAMING = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
 """What a query of ours is started with. Rows go to Python so many at a time: with a limit of bytes
-Spark counts these after every row, which takes longer than to send it, and the largest limit says
-that there is none."""
+Spark counts these after every row, which takes longer than to send it; the largest limit is no
+limit."""
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -165,8 +166,8 @@ LONGEST = 60
 
 
 def _start_a_worker(spark: SparkSession) -> None:
-    """Run nothing on a worker, with the settings that queries have. What goes wrong here will do so
-    again where it is needed, and is told there."""
+    """Run an empty job on a worker, with the settings that queries have. What goes wrong here goes
+    wrong again where the worker is needed, and is reported there."""
     from driftline.spark.warm import unchanged
 
     with suppress(Exception):
@@ -189,8 +190,8 @@ def on_disk(spark: SparkSession) -> dict[str, str]:
 
 @contextmanager
 def _nothing_left() -> Iterator[None]:
-    """A JVM that loses us while it starts would stay: who is interrupted inside kills it. It is
-    still in the hands of the function that was about to return it."""
+    """Kill the JVM if we are interrupted while it starts: it would stay otherwise. Only the
+    function that was about to return it has it."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -203,7 +204,7 @@ def _nothing_left() -> Iterator[None]:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Processes started inside inherit no place to complain to: the JVM is noisy at its start."""
+    """Processes started inside inherit no stderr: the JVM is noisy at its start."""
     sys.stderr.flush()
     kept, nowhere = os.dup(STDERR), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, STDERR)

@@ -1,7 +1,7 @@
 """How the package reaches the workers of a cluster.
 
 The package goes along as an archive, with the kernels that this machine has compiled: a worker of
-the same kind does not compile them again. What it stands on (PySpark, Arrow, Numba, …) has to be
+the same kind does not compile them again. Its dependencies (PySpark, Arrow, Numba, …) have to be
 in the workers' Python already.
 """
 

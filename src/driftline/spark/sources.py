@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from driftline.engine.epochs import OF_ARRIVAL, OF_RECORDS, WORDS, counts_time, unit_of
-from driftline.engine.source_parcels import BAD, CLOCK, KIND, POSITION, RAW, VE, VN, VS
-from driftline.engine.source_time import NO_CLOCK
-from driftline.engine.stages import Reading
+from driftline.engine.ingest.source_time import NO_CLOCK
+from driftline.engine.readers.epochs import OF_ARRIVAL, OF_RECORDS, WORDS, counts_time, unit_of
+from driftline.engine.shards.source_messages import BAD, CLOCK, KIND, POSITION, RAW, VE, VN, VS
+from driftline.engine.shards.stages import Reading
+from driftline.event_log.text import FIRST_ISO, LAST_ISO
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
-from driftline.model.log.text import FIRST_ISO, LAST_ISO
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix
-from driftline.plan.nodes import Node, Project, Select, Source
+from driftline.plan.nodes import Node, Source
 from driftline.plan.timing import MICROSECONDS, TimeUnit
 from driftline.plan.types import is_integer, is_timestamp, quoted, type_name
 from driftline.spark.columns import typed
@@ -65,7 +65,7 @@ def _has_events(frame: DataFrame, source: Source) -> bool:
 def raw_events(frame: DataFrame, source: Source, unread: Column | None = None) -> DataFrame:
     """The raw events of a source: the times in columns of their own, then the payload by the names
     of the source's columns. A row with a value of another type is an event of no known kind, and
-    its column BAD says why; so is one of which `unread` has the text."""
+    its column BAD has the reason; so is one of which `unread` has the text."""
     from pyspark.sql import functions as f
 
     if VS in frame.columns:
@@ -166,7 +166,7 @@ class BadRows:
         self.cases.append(f.when(text.isNotNull(), self._bad(nothing, nothing, reason, text)))
 
     def _bad(self, column: Column, value: Column, reason: Column, text: Column) -> Column:
-        """As `model.log.deadletters.from_text` reads it."""
+        """As `event_log.deadletters.from_text` reads it."""
         from pyspark.sql import functions as f
 
         known = FILE in self.frame.columns
@@ -220,15 +220,16 @@ def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -
     times = [name for name in (*RAW, BAD) if name in frame.columns]
     top: Node = prefix.source
     for step in prefix.steps:
-        match step:
-            case Select(predicate=predicate):
-                wanted = f.expr(predicate.sql())
-                if KIND in times:  # a cti is not for a filter to drop
-                    wanted = wanted | (f.col(quoted(KIND)) != INSERT)
-                frame = frame.where(wanted)
-            case Project(columns=computed):
-                made = [f.expr(each.value.sql()).alias(each.name) for each in computed]
-                frame = frame.select(*(f.col(quoted(name)) for name in times), *made)
+        native = step.native
+        assert native is not None  # or it would not be in a prefix
+        if native.where is not None:
+            wanted = f.expr(native.where.sql())
+            if KIND in times:  # a cti is not for a filter to drop
+                wanted = wanted | (f.col(quoted(KIND)) != INSERT)
+            frame = frame.where(wanted)
+        if native.columns is not None:
+            made = [f.expr(each.value.sql()).alias(each.name) for each in native.columns]
+            frame = frame.select(*(f.col(quoted(name)) for name in times), *made)
         top = step
     payload = [
         f.col(quoted(name)).cast(type_name(item.type)).alias(payload_name(place))
@@ -265,7 +266,7 @@ def _time(
     frame: DataFrame, have: dict[str, str], source: Source, name: str, bad: BadRows
 ) -> Column:
     """The time of plain records as ticks: what the column is when it has the type that the stream
-    gives it, so that a record says the same time twice."""
+    gives it, so that a record has the same time in both."""
     from pyspark.sql import functions as f
 
     own = _required(source, have, name)

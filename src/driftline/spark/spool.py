@@ -20,20 +20,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from driftline.engine.inputs import RawEvents, events_from
-from driftline.engine.source_parcels import CLOCK, KIND, POSITION, VE, VN, VS
-from driftline.engine.source_time import NO_CLOCK
+from driftline.engine.ingest.source_time import NO_CLOCK
+from driftline.engine.readers.inputs import RawEvents, events_from
+from driftline.engine.shards.source_messages import CLOCK, KIND, POSITION, VE, VN, VS
 from driftline.model.columns import CTI
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
+from driftline.spark.places import file_name
 from driftline.spark.sources import EVENTS, payload_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-DONE = "complete"
-"""The file that says that all others are there."""
+DONE = "complete.json"
+"""The file that is written last: all others are there."""
 
 
 def spool(
@@ -46,7 +47,7 @@ def spool(
 ) -> dict[str, Path]:
     """Write the inputs once; a spool that is complete stays as it is, and is that of the same
     inputs."""
-    folders = {name: folder / name for name in sources}
+    folders = {name: folder / file_name(name) for name in sources}
     events = {name: events_from(source, inputs[name]) for name, source in sources.items()}
     now = {name: _digest(each) for name, each in events.items()}
     if (folder / DONE).exists():
@@ -95,7 +96,7 @@ def _in_turn(sources: Mapping[str, Source], events: dict[str, RawEvents]) -> dic
 
 
 def _digest(events: RawEvents) -> str:
-    """What tells one input from another: all its times."""
+    """What distinguishes one input from another: all its times."""
     digest = hashlib.blake2b(digest_size=16)
     for times in (events.kind, events.vs, events.ve, events.vn, events.position):
         digest.update(np.ascontiguousarray(times).data)

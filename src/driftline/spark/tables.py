@@ -10,23 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from driftline.engine.parcels import OUTPUT, Parcel
-from driftline.engine.state_log import parcels_from_bytes, parcels_to_bytes
+from driftline.engine.shards.messages import OUTPUT, Message
+from driftline.engine.shards.state_log import messages_from_bytes, messages_to_bytes
 from driftline.spark.places import Place
 
 FOLDER = "tables"
 COMPLETE = "complete"
 
 
-def write_tables(place: Place, parcels: Sequence[Parcel], first: int) -> None:
+def write_tables(place: Place, messages: Sequence[Message], first: int) -> None:
     """Write what each shard takes in; what leaves the query at once goes to one of the `first`
     level."""
-    by_shard: dict[tuple[int, int], list[Parcel]] = {}
-    for parcel in parcels:
-        level = first if parcel.level == OUTPUT else parcel.level
-        by_shard.setdefault((level, parcel.shard), []).append(parcel)
+    by_shard: dict[tuple[int, int], list[Message]] = {}
+    for message in messages:
+        level = first if message.level == OUTPUT else message.level
+        by_shard.setdefault((level, message.shard), []).append(message)
     for (level, shard), own in by_shard.items():
-        place.write(f"{FOLDER}/{level}-{shard}.arrow", parcels_to_bytes(own))
+        place.write(f"{FOLDER}/{level}-{shard}.arrow", messages_to_bytes(own))
     place.write(f"{FOLDER}/{COMPLETE}", b"")
 
 
@@ -34,6 +34,6 @@ def are_written(place: Place) -> bool:
     return place.read(f"{FOLDER}/{COMPLETE}") is not None
 
 
-def read_tables(place: Place, level: int, shard: int) -> list[Parcel]:
+def read_tables(place: Place, level: int, shard: int) -> list[Message]:
     data = place.read(f"{FOLDER}/{level}-{shard}.arrow")
-    return [] if data is None else parcels_from_bytes(data)
+    return [] if data is None else messages_from_bytes(data)

@@ -26,7 +26,7 @@ Offset = dict[str, int]
 
 
 class TickSource(DataSource):
-    """What Spark asks for a reader."""
+    """The data source that Spark asks for a reader."""
 
     @classmethod
     def name(cls) -> str:
@@ -41,8 +41,8 @@ class TickSource(DataSource):
 
 class TickReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
     """Options: `period`, and `heard`, the path of a file: after so long as `patience` since it was
-    changed there are no ticks until it is changed again (all in milliseconds). Who reads only what
-    is there now reads one at most."""
+    changed there are no ticks until it is changed again (all in milliseconds). A query that reads
+    only what is there now reads one at most."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.period = int(options["period"])
@@ -73,7 +73,7 @@ class TickReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
         return now - now % self.period
 
     def _is_idle(self, last: int) -> bool:
-        """Whether the last tick has said all that a silence says."""
+        """Whether the last tick came after all effects of the silence."""
         if self.heard is None or not last:
             return False
         try:

@@ -2,7 +2,7 @@
 
 The arrival clock of a stream without one of its own is the time at which a micro-batch began. When
 nothing comes there is no micro-batch, and the clock stands still: so a stream of ticks is read
-along with the others. A tick says nothing but what the clock shows, to every shard that has to
+along with the others. A tick carries nothing but the clock, to every shard that has to
 know.
 
     period   a quarter of the shortest timeout, but at least a second and at most half a minute
@@ -20,10 +20,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftline.engine.parcels import CLOCK_PORT
-from driftline.engine.shard import Stage
-from driftline.engine.source_parcels import POSITION
-from driftline.engine.source_time import is_watched
+from driftline.engine.ingest.source import has_time
+from driftline.engine.ingest.source_time import is_watched
+from driftline.engine.shards.messages import Kind
+from driftline.engine.shards.shard import Stage
+from driftline.engine.shards.source_messages import POSITION
+from driftline.engine.shards.state_log import counters_in
 from driftline.model.time import BEGINNING
 from driftline.plan.nodes import Source
 from driftline.spark.labels import labels
@@ -84,7 +86,7 @@ def ticks(
     levels: Iterable[Stage],
     heard: Heard | None = None,
 ) -> DataFrame:
-    """A parcel for every shard whose clock is to go on, as the stages take them. `heard`: when a
+    """A message for every shard whose clock is to go on, as the stages take them. `heard`: when a
     row was heard last, if somebody writes that down."""
     from pyspark.sql import functions as f
 
@@ -92,21 +94,25 @@ def ticks(
     reader = spark.readStream.format(FORMAT).option("period", period(sources))
     if heard is not None:
         reader = reader.option("heard", heard.path).option("patience", patience(sources))
-    parcels = [
+    messages = [
         f.struct(
             f.lit(label).alias("label"),
             f.lit(stage.level).alias("level"),
             f.lit(shard).alias("shard"),
         )
         for stage in levels
-        if any(port.timing is not None and port.timing.needs_clock for port in stage.sources)
+        if any(
+            port.timing.needs_clock and has_time(port.timing, stage.options, plain=port.plain)
+            for port in stage.sources
+        )
         for shard, label in enumerate(labels(stage.shards))
     ]
-    each = reader.load().select(f.explode(f.array(*parcels)).alias("to"))
+    each = reader.load().select(f.explode(f.array(*messages)).alias("to"))
     columns = {
         "label": f.col("to.label"),
         "level": f.col("to.level"),
-        "port": f.lit(CLOCK_PORT),
+        "kind": f.lit(int(Kind.CLOCK)),
+        "port": f.lit(""),
         "shard": f.col("to.shard"),
         "origin": f.lit(0),
         "cti": f.lit(BEGINNING),
@@ -134,12 +140,12 @@ class Heard:
         return path
 
     def take(self, heads: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
-        """What shards say after a micro-batch."""
+        """What shards report after a micro-batch."""
         before = dict(self.rows)
         for place, head in heads.items():
             self.rows[place] = sum(
                 counted["changes_in"]
-                for counted in head["counters"].values()
+                for counted in counters_in(head).values()
                 if "dead_letters" in counted  # it stands at a source
             )
         if self.rows != before and "path" in self.__dict__:

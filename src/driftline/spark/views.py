@@ -7,7 +7,7 @@
                has changed
     history    system_time, batch, weight (+1 or -1), vs, ve and the row: rows for a table that is
                only appended to and forgets nothing (see `driftline.spark.history`)
-    finals     vs, ve and the row: of a result that says final answers only, each once
+    finals     vs, ve and the row: of a result that emits final answers only, each once
 
 All of them are functions of one micro-batch: what they give is the same when it comes again.
 """
@@ -20,18 +20,15 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from driftline.engine.batch import Batch
-from driftline.engine.fingerprint import fingerprints
-from driftline.engine.local import changes_table
-from driftline.engine.slots import Slots
-from driftline.model.arrays import to_arrow
+from driftline.engine.core.batch import Batch
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.slots import Slots
+from driftline.engine.tables import changes_table
+from driftline.model.arrays import Int64s, Mask, to_arrow
+from driftline.model.old_names import renamed
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-
-Int64s = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 ViewName = Literal["changes", "current", "history", "finals"]
 
@@ -42,7 +39,7 @@ MILLISECOND = 1000
 
 
 @dataclass(frozen=True)
-class Moment:
+class MicroBatch:
     """One micro-batch of one result: its changes, its number, the time at which Spark began it (in
     milliseconds; the same when it comes again), and whether ticks are TIMESTAMPs."""
 
@@ -52,10 +49,10 @@ class Moment:
     timestamps: bool
 
 
-def changes(moment: Moment) -> pa.Table:
+def changes(micro_batch: MicroBatch) -> pa.Table:
     """Inserts and retracts."""
-    _refuse_clash(moment.batch.payload.schema.names, TIMES)
-    return change_rows(moment.batch, moment.timestamps)
+    _refuse_clash(micro_batch.batch.payload.schema.names, TIMES)
+    return change_rows(micro_batch.batch, micro_batch.timestamps)
 
 
 def change_rows(batch: Batch, timestamps: bool) -> pa.Table:
@@ -88,9 +85,9 @@ def current_difference(batch: Batch) -> Difference:
     return Difference(endless.payload.take(to_arrow(first[kept])), sums[kept])
 
 
-def current(moment: Moment) -> pa.Table:
+def current(micro_batch: MicroBatch) -> pa.Table:
     """The changelog of the current values: + a row that has come, - one that has gone."""
-    found = current_difference(moment.batch)
+    found = current_difference(micro_batch.batch)
     places = np.repeat(np.arange(len(found.weight)), np.abs(found.weight))
     signs = pa.array(["-", "+"], pa.string())
     op = signs.take(to_arrow((found.weight[places] > 0).astype(np.int64)))
@@ -115,7 +112,7 @@ def upserts(batch: Batch, keys: Sequence[str]) -> Upserts:
     """The upserts and deletes of the current values, by the columns of their key.
 
     Two current rows with the same key are refused as far as this micro-batch can tell; `new` lets
-    who has the table find the rest."""
+    the sink that has the table find the rest."""
     found = current_difference(batch)
     places = key_places(found.rows.schema, keys)
     prints = fingerprints([found.rows.column(place) for place in places], found.rows.num_rows)
@@ -156,45 +153,45 @@ def key_places(schema: pa.Schema, keys: Sequence[str]) -> list[int]:
 
 
 def same_key(keys: Sequence[str], row: Mapping[str, Any]) -> PlanError:
-    """What is said when a key is none."""
+    """The error for two rows with the same key."""
     shown = ", ".join(f"{name} = {row[name]!r}" for name in keys)
     return PlanError(
         f"two current rows have the key {shown}: take more columns into the key, or write changes"
     )
 
 
-def history(moment: Moment) -> pa.Table:
+def history(micro_batch: MicroBatch) -> pa.Table:
     """Rows for a bitemporal table."""
-    batch = moment.batch.netted()
+    batch = micro_batch.batch.consolidated()
     rows = np.repeat(np.arange(len(batch)), np.abs(batch.weight))
     count = len(rows)
-    system = np.full(count, moment.time * MILLISECOND, np.int64)
+    system = np.full(count, micro_batch.time * MILLISECOND, np.int64)
     times = {
         SYSTEM_TIME: to_arrow(system).cast(pa.timestamp("us", "UTC")),
-        BATCH: to_arrow(np.full(count, moment.number, np.int64)),
+        BATCH: to_arrow(np.full(count, micro_batch.number, np.int64)),
         WEIGHT: to_arrow(np.sign(batch.weight[rows]).astype(np.int32)),
-        "vs": _times(batch.vs[rows], moment.timestamps),
-        "ve": _times(batch.ve[rows], moment.timestamps),
+        "vs": _times(batch.vs[rows], micro_batch.timestamps),
+        "ve": _times(batch.ve[rows], micro_batch.timestamps),
     }
     return beside(times, batch.payload.take(to_arrow(rows)))
 
 
-def finals(moment: Moment) -> pa.Table:
+def finals(micro_batch: MicroBatch) -> pa.Table:
     """The rows of a result that is never corrected."""
-    batch = moment.batch
+    batch = micro_batch.batch
     if len(batch) and batch.weight.min() < 0:
         raise PlanError(
-            "the result takes back what it has said: ask for final answers only, or write changes"
+            "the result retracts what it has emitted: ask for final answers only, or write changes"
         )
     rows = np.repeat(np.arange(len(batch)), batch.weight)
     times = {
-        "vs": _times(batch.vs[rows], moment.timestamps),
-        "ve": _times(batch.ve[rows], moment.timestamps),
+        "vs": _times(batch.vs[rows], micro_batch.timestamps),
+        "ve": _times(batch.ve[rows], micro_batch.timestamps),
     }
     return beside(times, batch.payload.take(to_arrow(rows)))
 
 
-View = Callable[[Moment], pa.Table]
+View = Callable[[MicroBatch], pa.Table]
 
 VIEWS: dict[str, View] = {
     "changes": changes,
@@ -227,3 +224,10 @@ def _times(ticks: Int64s, timestamps: bool) -> pa.Array:
     """Ticks as a column; ∞ is null."""
     column = pa.array(ticks, mask=ticks == INFINITY)
     return column.cast(pa.timestamp("us", "UTC")) if timestamps else column
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Moment":
+        renamed("Moment", "MicroBatch")
+        return MicroBatch
+    raise AttributeError(f"module {__name__} has no attribute {name}")

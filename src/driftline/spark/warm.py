@@ -14,8 +14,8 @@ def unchanged(batches: T) -> T:
 
 
 def warm_up() -> None:
-    """Load what almost every query uses. What goes wrong here will do so again where it is needed,
-    and is told there: who starts workers cannot be told."""
+    """Load what almost every query uses. What goes wrong here goes wrong again where it is
+    needed, and is reported there: the process that starts workers cannot report it."""
     with suppress(Exception):
         run_a_small_query()
 
@@ -27,10 +27,10 @@ def run_a_small_query() -> None:
 
     import driftline.spark.stepping  # noqa: F401
     from driftline.api import stream
-    from driftline.engine.local import Options
-    from driftline.engine.shard import Shard
-    from driftline.engine.source_parcels import VS, source_parcels
-    from driftline.engine.stages import Reading, stages
+    from driftline.engine.options import Options
+    from driftline.engine.shards.shard import Shard
+    from driftline.engine.shards.source_messages import VS, source_messages
+    from driftline.engine.shards.stages import Reading, stages
     from driftline.plan.fragments import RESULT, cut
 
     events = stream("events", {"key": "BIGINT", "value": "DOUBLE", "time": "BIGINT"}, time="time")
@@ -43,6 +43,6 @@ def run_a_small_query() -> None:
         columns = [pa.array(times), pa.array(times / 2), pa.array(times)]
         payload = pa.RecordBatch.from_arrays(columns, schema=events.plan.schema.arrow)
         raw = pa.RecordBatch.from_arrays([pa.array(times)], names=[VS])
-        sent = list(source_parcels(raw, payload, made.sources["events"], 2, 0, ordered=False))
+        sent = list(source_messages(raw, payload, made.sources["events"], 2, 0, ordered=False))
         for shard in shards:
-            shard.step([parcel for parcel in sent if parcel.shard == shard.number])
+            shard.step([message for message in sent if message.shard == shard.number])

@@ -1,5 +1,20 @@
 """SQL: from the text of a script to plans.
 
+    script             statements, and the queries that they ask for
+    grammar, syntax    the grammar of scripts, and the parts of the syntax tree that it adds
+    query              SELECT, set operations, ORDER BY … LIMIT and CTEs
+    select             one SELECT;  its clauses: tables (FROM), where, grouping, order
+    scope              what names mean;  errors: mistakes with line, column and a caret
+    windows            brackets, TUMBLE and HOP;  values: VALUES and SELECT without FROM
+    grouping_sets      GROUPING SETS, ROLLUP and CUBE
+    overs              window functions of a SELECT;  window_functions: what each means;
+                       written_out: those that are written with others
+    subqueries         subqueries in expressions;  scalar: with one value;  correlated: about the
+                       row outside;  laterals: LATERAL (SELECT …)
+    explode            LATERAL VIEW, LATERAL explode(…) and UNNEST
+    pushdown           conditions of WHERE that belong into a join
+    plainer            queries written more plainly, with the same meaning
+
 The module itself can be called, as `driftline.sql("SELECT …", trades=trades)`.
 """
 
@@ -47,7 +62,7 @@ def sql(script: str, /, **streams: Query) -> Query:
 
 
 class _Callable(ModuleType):
-    """So that `driftline.sql(…)` works whether or not this module was imported before."""
+    """Makes `driftline.sql(…)` work whether or not this module was imported before."""
 
     def __call__(self, script: str, /, **streams: Query) -> Query:
         return sql(script, **streams)

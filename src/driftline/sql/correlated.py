@@ -220,7 +220,7 @@ class _Untying:
         return Untied(plan, tuple(names), conditions(names), grouped, domain)
 
     def _each(self, query: exp.Select, keys: list[exp.Expr]) -> exp.Select:
-        """A query that does for each value of the keys what it does for all rows."""
+        """A query that computes for each value of the keys what it computed for all rows."""
         if self._has_aggregates():
             group = query.args.get("group")
             if group is None:
@@ -326,7 +326,7 @@ class _Untying:
         return exp.EQ(this=outside.copy(), expression=_column(name, None))
 
     def _is_together(self) -> bool:
-        """Whether what becomes of a row depends on others."""
+        """Whether the result for one row depends on other rows."""
         query = self.query
         if any(query.args.get(key) for key in ("distinct", "limit", "offset", "group", "qualify")):
             return True
@@ -343,7 +343,7 @@ class _Untying:
 
 
 def unwrapped(query: exp.Expr) -> exp.Expr:
-    """A query without brackets that say nothing of their own."""
+    """A query without redundant brackets around it."""
     while isinstance(query, exp.Subquery) and not any(
         value for key, value in query.args.items() if key != "this"
     ):
@@ -399,7 +399,7 @@ def _column(name: str, like: exp.Expr | None, table: str | None = None) -> exp.C
 
 
 def _struct(values: Iterable[exp.Expr]) -> exp.Expr:
-    """Values as one, which equals another where all do, nulls included."""
+    """Several values as one struct; two are equal where all values are, nulls included."""
     parts: list[exp.Expr] = []
     for place, value in enumerate(values):
         parts += [exp.Literal.string(f"c{place}"), value.copy()]

@@ -1,4 +1,4 @@
-"""What is said when a script cannot be run: what is wrong, and where in the text."""
+"""Errors of a script: what is wrong, and where in the text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _blank(character: str) -> str:
 
 @contextmanager
 def at(node: exp.Expr) -> Iterator[None]:
-    """Errors that say no place get that of a node."""
+    """Gives errors without a place that of a node."""
     try:
         yield
     except ExpressionError as error:
@@ -68,7 +68,7 @@ def at(node: exp.Expr) -> Iterator[None]:
 
 @contextmanager
 def in_text(text: str) -> Iterator[None]:
-    """Errors become errors of a script, with its text."""
+    """Turns errors into errors of a script, with its text."""
     try:
         yield
     except SqlError:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from driftline.plan.errors import PlanError
-from driftline.plan.explode import Explode
+from driftline.plan.nodes import Explode
 from driftline.plan.resolver import GENERATORS
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
@@ -17,8 +17,8 @@ _OTHERS = ("inline", "inline_outer", "stack", "json_tuple")
 
 
 def generator(node: exp.Expr) -> tuple[exp.Expr, bool, bool] | None:
-    """What a call of explode is of, whether rows without items are kept, whether places are given;
-    None if it is none."""
+    """The argument of a call of explode, whether rows without items are kept, and whether places
+    are given; None if it is no such call."""
     if not isinstance(node, exp.Anonymous):
         return None
     name = str(node.this).lower()

@@ -50,14 +50,14 @@ _WORDS = {
     },
     **{word: f"{word} BY" for word in ("GROUP", "ORDER", "PARTITION")},
 }
-"""What is meant by a word that is nearly this."""
+"""Words that a misspelt word is compared with."""
 _BEGINNINGS = frozenset(
     [TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN]
 )
 _UNFINISHED = frozenset(
     [TokenType.COLLATE, TokenType.DEFAULT, TokenType.FORMAT, TokenType.ALIAS, TokenType.COMMA]
 )
-"""What does not end before a closing bracket."""
+"""Tokens that cannot stand before a closing bracket."""
 TEXT = "text"
 """In the meta of an item of a select list: how it was written."""
 
@@ -103,7 +103,8 @@ class DriftlineSql(DriftlineSpark):
         }
 
         _in_window = False
-        """Whether it is about vs and ve, where `30 MINUTES` is a number of ticks."""
+        """Whether an expression over vs and ve is read, in which `30 MINUTES` is a number of
+        ticks."""
 
         def refuse(self, message: str, token: Token | None = None) -> NoReturn:
             """Raises an error with a place; unlike a ParseError, nothing tries another way."""
@@ -210,7 +211,7 @@ class DriftlineSql(DriftlineSpark):
             return super()._parse_limit(*args, **options)
 
         def _parse_type(self, *args: Any, **options: Any) -> exp.Expr | None:
-            duration = self._spoken_duration() if self._in_window else None
+            duration = self._written_duration() if self._in_window else None
             return duration or super()._parse_type(*args, **options)
 
         def _parse_interval(self, *args: Any, **options: Any) -> Any:
@@ -219,7 +220,7 @@ class DriftlineSql(DriftlineSpark):
             self._in_window = before
             return interval
 
-        def _spoken_duration(self) -> exp.Expr | None:
+        def _written_duration(self) -> exp.Expr | None:
             """`30 MINUTES` or `5s` in an expression over vs and ve."""
             start, words = self._curr, []
             while self._at(TokenType.NUMBER):
@@ -505,7 +506,7 @@ class DriftlineSql(DriftlineSpark):
             return made.update_positions(start)
 
         def _is_type_sign(self) -> bool:
-            """Whether it is the :: that the tokenizer puts into 5s and 5d, to say that these are a
+            """Whether it is the :: that the tokenizer puts into 5s and 5d, which it takes for a
             SMALLINT and a DOUBLE: here they are seconds and days."""
             unit = self._next and self._next.text.lower()
             return (
@@ -519,19 +520,19 @@ class DriftlineSql(DriftlineSpark):
             start = self._curr
             if not start or start.token_type in ends:
                 self.refuse("a duration is expected, such as 5 MINUTES or 10", start or self._prev)
-            spoken: list[str] = []
+            written: list[str] = []
             index = self._index
             while self._curr and self._curr.token_type not in ends:
                 if self._curr.text.upper() in words:
                     break
                 if not self._is_type_sign():
-                    spoken.append(self._curr.text)
+                    written.append(self._curr.text)
                 self._advance()
-            said = " ".join(spoken)
-            if start.token_type == TokenType.STRING and len(spoken) == 1:
-                return Duration(this=said).update_positions(start)
-            if said.upper() in _ENDLESS or _is_spoken(spoken):
-                return Duration(this=said).update_positions(start)
+            text = " ".join(written)
+            if start.token_type == TokenType.STRING and len(written) == 1:
+                return Duration(this=text).update_positions(start)
+            if text.upper() in _ENDLESS or _is_written_duration(written):
+                return Duration(this=text).update_positions(start)
             self._retreat(index)
             value = self._parse_disjunction()
             if value is None:
@@ -539,8 +540,8 @@ class DriftlineSql(DriftlineSpark):
             return value if "line" in value.meta else value.update_positions(start)
 
 
-def _is_spoken(words: list[str]) -> bool:
-    """Is it numbers, each with a unit, or one number?"""
+def _is_written_duration(words: list[str]) -> bool:
+    """Whether the tokens are numbers, each with a unit, or one number."""
     if len(words) == 1:
         return words[0][:1].isdigit()
     return (
@@ -572,8 +573,8 @@ def parse_script(text: str) -> list[exp.Expr]:
 
 
 def _with_hint(error: ExpressionError, tokens: list[Token]) -> ExpressionError:
-    """A word that starts a statement where none may start: a semicolon was forgotten. One that is
-    nearly a word of SQL, there or just before: it was meant."""
+    """Adds a hint to an error: at a word that starts a statement, a semicolon was forgotten; at a
+    word that is nearly a word of SQL, that one was meant."""
     for word in _STARTS:
         if error.message.upper().startswith(f"SYNTAX ERROR NEAR '{word}'"):
             message = f"{error.message}; is a ; missing before it?"

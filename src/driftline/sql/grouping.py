@@ -18,7 +18,7 @@ from driftline.sql.scope import Scope, columns_in, walked
 from driftline.sql.tables import truth
 
 _ROWS = nodes.Named("$rows", aggregate("count", ()))
-"""What groups have that nothing is asked of."""
+"""The column of groups of which no column is used."""
 GROUPING, GROUPING_ID = "grouping", "grouping_id"
 
 
@@ -129,7 +129,7 @@ class Groups:
 
     @property
     def marks(self) -> Schema:
-        """Columns that say which keys a set leaves out: one for each key, and all as one number."""
+        """Columns for the keys that a set leaves out: one for each key, and all as one number."""
         if self.sets is None:
             return Schema(())
         each = (Field(f"${GROUPING} {number}", TINYINT) for number in range(len(self.keys)))

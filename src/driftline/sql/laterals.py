@@ -77,7 +77,7 @@ def _rows(left: Scope, query: exp.Expr, names: Relations, bind: BindQuery) -> Un
 
 
 def _of_every_row(found: Untied, query: exp.Expr) -> Untied:
-    """An aggregate, with what it is of nothing for the rows of the domain that it has none for."""
+    """An aggregate with its value over no rows where it has no row for one of the domain."""
     groups = over_groups(found.plan)
     if groups is None or found.domain is None:
         raise refuse("an aggregate in LATERAL takes no LIMIT and no subquery in HAVING", query)
@@ -111,5 +111,5 @@ def _of_every_row(found: Untied, query: exp.Expr) -> Untied:
 
 
 def _one(columns: Sequence[Expression]) -> Expression:
-    """Values as one, which equals another where all do, nulls included."""
+    """Several values as one struct; two are equal where all values are, nulls included."""
     return struct([f"c{place}" for place in range(len(columns))], tuple(columns))

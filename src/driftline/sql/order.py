@@ -27,10 +27,10 @@ OTHER_ORDERS = {
 
 def unsupported_order(node: Any) -> None:
     """Refuses what has no meaning for a stream after the rows of a query."""
-    for key, said in OTHER_ORDERS.items():
+    for key, reason in OTHER_ORDERS.items():
         part = node.args.get(key)
         if part:
-            raise refuse(said, part[0] if isinstance(part, list) else part)
+            raise refuse(reason, part[0] if isinstance(part, list) else part)
 
 
 def limit_of(limit: exp.Expr | None, order: exp.Expr | None) -> int | None:

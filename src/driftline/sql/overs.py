@@ -17,8 +17,8 @@ from driftline.plan.dialect import parse_sql
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Cast, Column, Expression, Literal
 from driftline.plan.naming import parse_aliased
-from driftline.plan.over import Over as OverNode
-from driftline.plan.over import OverColumn
+from driftline.plan.nodes import Over as OverNode
+from driftline.plan.nodes import OverColumn
 from driftline.plan.resolver import resolve
 from driftline.plan.types import INT, Field, Schema
 from driftline.plan.used import uses, uses_all
@@ -117,7 +117,7 @@ class Overs:
             self._define(window)
 
     def _define(self, window: exp.Window) -> None:
-        """WINDOW name AS (…), which may refine one that is defined before it."""
+        """Define WINDOW name AS (…), which may refine a window defined before it."""
         if window.name.lower() in self.named:
             raise refuse(f"there are two windows {window.name}", window)
         uses(window, "this", "alias", "partition_by", "order", "spec")
@@ -160,7 +160,7 @@ class Overs:
         return node
 
     def _complete(self, window: exp.Window) -> exp.Window:
-        """OVER name and OVER (name …), with what WINDOW name AS (…) says."""
+        """OVER name and OVER (name …), completed by the definition of WINDOW name AS (…)."""
         name = window.args.get("alias")
         if name is None:
             return window
@@ -242,7 +242,7 @@ def limited(plan: nodes.Node, predicate: Expression | None) -> nodes.Node:
 
 
 def _upper_bound(part: Expression) -> tuple[str, int] | None:
-    """(column, k) of a condition that says column <= k, or column = 1."""
+    """(column, k) of a condition column <= k or column = 1."""
     function, args = getattr(part, "function", ""), part.children
     flipped = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
     if len(args) != 2:  # noqa: PLR2004 - two sides

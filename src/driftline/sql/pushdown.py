@@ -16,7 +16,7 @@ _LEFT_ONLY = ("left", "semi", "anti")
 
 
 def has_bare_join(plan: nodes.Node) -> bool:
-    """Is there, before anything else, an inner join without a condition?"""
+    """Whether the plan begins with an inner join without a condition."""
     if not isinstance(plan, nodes.Join):
         return False
     if plan.how == "inner":

@@ -23,6 +23,7 @@ from driftline.sql.order import (
     top,
     unsupported_order,
 )
+from driftline.sql.plainer import plainer
 from driftline.sql.scope import Relations, Scope, columns_in
 from driftline.sql.select import bind_select
 from driftline.sql.tables import renamed, same_time
@@ -37,7 +38,7 @@ def bind_query(node: exp.Expr, names: Relations) -> nodes.Node:
     if ctes is not None:
         names = _with_ctes(ctes, names)
     if isinstance(node, exp.Select):
-        return bind_select(node, names, bind_query)
+        return bind_select(plainer(node), names, bind_query)
     if isinstance(node, exp.SetOperation):
         uses(node, "this", "expression", "distinct", "by_name", *_AFTER_ROWS)
         return _ordered(_set_operation(node, names), node)
@@ -93,7 +94,7 @@ def _combined(node: exp.SetOperation, left: nodes.Node, right: nodes.Node, word:
 
 
 def _is_plain_union(node: exp.Expr) -> bool:
-    """Is it a UNION of nothing but two queries?"""
+    """Whether it is a UNION of two queries and has no other clause."""
     used = {name for name, value in node.args.items() if value}
     return isinstance(node, exp.Union) and used <= {"this", "expression", "distinct"}
 

@@ -121,8 +121,8 @@ def compared(
     bind: BindQuery,
     resolve: Resolve | None = None,
 ) -> Callable[[nodes.Node], nodes.Node] | None:
-    """What keeps the rows for which a comparison with a subquery is true; None if it could be true
-    where the subquery has no row.
+    """The rows for which a comparison with a subquery is true; None if it could be true where the
+    subquery has no row.
 
     `resolve` reads the comparison, if not over the rows of the scope (but over groups of them).
     """
@@ -206,12 +206,12 @@ def _with(meaning: Mapping[str, Expression], value: Expression) -> Expression:
 
 
 def of_no_rows(plan: nodes.Aggregate, value: Expression) -> Expression:
-    """What an expression over the row of an aggregate is if that has nothing to go by."""
+    """The value of an expression over the row of an aggregate of no rows."""
     return _with({each.name: _of_nothing(each.value) for each in plan.aggregates}, value)
 
 
 def _of_nothing(call: Expression) -> Expression:
-    """What an aggregate is of no rows."""
+    """The value of an aggregate of no rows."""
     assert isinstance(call, AggregateCall)
     if call.function in _COUNTS:
         return Literal(0, BIGINT)

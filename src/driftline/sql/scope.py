@@ -18,7 +18,7 @@ from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 
 OWN_COLUMN = "$scalar"
-"""How columns begin that a SELECT adds to its rows for itself: `*` leaves them out."""
+"""The first character of columns that a SELECT adds to its rows: `*` leaves them out."""
 
 
 class Relations:
@@ -157,7 +157,7 @@ class Scope:
             return resolve(self.prepared(node), schema)
 
     def has(self, column: exp.Column) -> bool:
-        """Does a name mean a column here? An ambiguous one does."""
+        """Whether a name means a column here; an ambiguous one does."""
         names = [part.name for part in column.parts]
         if len(names) == 1 and any(each.name.lower() == names[0].lower() for each in self.merged):
             return True
@@ -251,7 +251,7 @@ def walked(node: exp.Expr) -> list[exp.Expr]:
 
 
 def replaced(node: exp.Expr, change: Callable[[exp.Column], exp.Expr | None]) -> exp.Expr:
-    """A copy of an expression in which columns have given way to what `change` says."""
+    """A copy of an expression in which `change` has replaced columns."""
     copy = node.copy()
     for column in columns_in(copy):
         new = change(column)

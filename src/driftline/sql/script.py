@@ -42,7 +42,12 @@ from driftline.sql.windows import is_bare
 
 RESULT = "result"
 EMITS = ("perfect", "ordered", "eager")
-SETTINGS = ("emit", "block", "remember", "max_expansion")
+SETTINGS = ("emit", "block", "remember", "max_expansion", "outputs", "tokens", "heeding")
+CHOICES = {
+    "emit": EMITS,
+    "outputs": ("free", "marked", "held"),
+    "heeding": ("multiset", "naive"),
+}
 BOUNDS = (
     "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",
     "time_unit",
@@ -52,7 +57,7 @@ OPTIONS = ("time", "timestamps", *BOUNDS)
 
 @dataclass(frozen=True)
 class Output:
-    """A query of a script: its name, its plan, what SET said before it, and where it stands."""
+    """A query of a script: its name, its plan, the settings of SET before it, and its place."""
 
     name: str
     plan: nodes.Node
@@ -150,10 +155,10 @@ class _Reader:
             time = self._time(schema, options["time"])
             stamps = stamps or is_timestamp(schema.find(time)[0].type)
         if "timestamps" in options:
-            said = options["timestamps"]
-            if said.name.lower() not in ("true", "false"):
-                raise refuse("timestamps is true or false", said)
-            stamps = said.name.lower() == "true"
+            given = options["timestamps"]
+            if given.name.lower() not in ("true", "false"):
+                raise refuse("timestamps is true or false", given)
+            stamps = given.name.lower() == "true"
         name = node.this.name
         said_of_time = {key: options[key].name for key in BOUNDS if key in options}
         for key in ("disorder", "skew"):
@@ -197,16 +202,16 @@ class _Reader:
         return options
 
     @staticmethod
-    def _time(schema: Schema, said: exp.Expr) -> str:
-        found = schema.find(said.name)
+    def _time(schema: Schema, given: exp.Expr) -> str:
+        found = schema.find(given.name)
         if not found:
             known = ", ".join(schema.names)
-            raise refuse(f"the time is to be {said.name}, but the columns are {known}", said)
+            raise refuse(f"the time is to be {given.name}, but the columns are {known}", given)
         if not is_timestamp(found[0].type) and not is_integer(found[0].type):
             raise refuse(
                 f"the time {found[0].name} is a {type_name(found[0].type)}; it must be a TIMESTAMP "
                 "or an integer",
-                said,
+                given,
             )
         return found[0].name
 
@@ -259,18 +264,26 @@ class _Reader:
             raise refuse(
                 f"there is no setting {node.name}; there are {', '.join(SETTINGS)}", node.this
             )
-        said = value.name
-        if key == "emit":
-            said = said.lower()
-            if said not in EMITS:
-                raise refuse(f"emit is {', '.join(EMITS[:-1])} or {EMITS[-1]}, not {said}", value)
+        given = value.name
+        if key in CHOICES:
+            given, known = given.lower(), CHOICES[key]
+            if given not in known:
+                raise refuse(f"{key} is {', '.join(known[:-1])} or {known[-1]}, not {given}", value)
+        elif key == "tokens":
+            given = given.lower()
+            if given != "adaptive" and not (given.isdecimal() and int(given) > 0):
+                raise refuse(
+                    "tokens is how many events there are from one to the next, or adaptive, not "
+                    f"{given}",
+                    value,
+                )
         elif key == "max_expansion":
             with at(value):
-                size_of(said)
+                size_of(given)
         else:
             with at(value):  # which time it is about is known when a query uses it
-                ticks(said, timestamps=not said.strip().isdigit())
-        self.settings[key] = said
+                ticks(given, timestamps=not given.strip().isdigit())
+        self.settings[key] = given
 
     def _remark_on_order(self, node: exp.Expr) -> None:
         cuts = node.args.get("limit") or node.args.get("offset")

@@ -184,7 +184,7 @@ class _Tables:
             return None
         for part in walked(on):
             if isinstance(part, (exp.Query, exp.Exists)):
-                raise refuse("a subquery cannot be in ON: put it into WHERE", part)
+                raise refuse("a subquery cannot be in ON of an outer join: put it into WHERE", part)
         both = nodes.Join(left.plan, right.plan, "inner", None)
         value = left.beside(both, right).resolve(on)
         value = condition_of(value, on, "ON")
@@ -297,12 +297,12 @@ def refuse_same_names(left: Scope, right: Scope, node: exp.Expr) -> None:
     for each in right.schema:
         qualifier = (each.qualifier or "").lower()
         if qualifier in have and (each.qualifier or left.schema.find(each.name)):
-            said = (
+            problem = (
                 f"two tables have the name {each.qualifier}"
                 if each.qualifier
                 else (f"two tables without names have the column {each.name}")
             )
-            raise refuse(f"{said}: give one an alias (FROM … AS other)", node)
+            raise refuse(f"{problem}: give one an alias (FROM … AS other)", node)
 
 
 def renamed(rows: Scope | nodes.Node, columns: list[exp.Expr], node: exp.Expr) -> nodes.Node:

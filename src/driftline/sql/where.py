@@ -123,7 +123,7 @@ class _Subquery:
         return nodes.Join(plan, nodes.Distinct(_one_column(right)), "anti", missing)
 
     def _none_equal(self, found: Untied, wanted: list[Expression]) -> nodes.Node:
-        """NOT IN of several columns, or about the row: it is false for no row of q that all values
+        """NOT IN of several columns, or about the row outside: true if in no row of q all values
         are equal, where null equals anything. Rows without nulls, which are most, are looked up."""
         plan = self._joined(found, wanted, "anti")
         nulls = replace(found, plan=nodes.Select(found.plan, _any_null(found.own)))
@@ -148,8 +148,8 @@ class _Subquery:
         or_null: bool = False,
         missing: bool = False,
     ) -> nodes.Node:
-        """The semi or anti join by the ties and by equal values; `or_null`: or such as are null,
-        `missing`: of rows in which one is."""
+        """The semi or anti join by the ties and by equal values. `or_null`: a null counts as equal;
+        `missing`: only rows with a null take part."""
         columns, ties = found.under("$inner")
         schema = Schema(tuple(Field(each.name, each.value.type) for each in columns))
         conditions = []
@@ -176,5 +176,5 @@ def _any_null(values: Sequence[Expression]) -> Expression:
 
 
 def _one_column(plan: nodes.Node) -> nodes.Node:
-    """As many rows, of a constant."""
+    """The same number of rows, with one constant column."""
     return nodes.Project(plan, (nodes.Named("$one", Literal(1, INT)),))

@@ -12,8 +12,7 @@ from driftline.plan.coercion import can_cast
 from driftline.plan.expressions import AggregateCall, Cast, Expression, Literal
 from driftline.plan.folding import folded
 from driftline.plan.functions import AGGREGATES, aggregate_value
-from driftline.plan.nodes import OrderItem
-from driftline.plan.over import Frame, OverColumn, Unit
+from driftline.plan.nodes import Frame, OrderItem, OverColumn, Unit
 from driftline.plan.types import (
     DATE,
     INTERVAL,

@@ -1,4 +1,4 @@
-"""Delays on the way to a stream, of a dozen sorts, and what guessed heartbeats make of them.
+"""Delays on the way to a stream, of a dozen sorts, and what estimated heartbeats make of them.
 
 The cost of heartbeats is how far they are behind the greatest time, on average over all arrivals
 once there are any. It is compared with the best constant lag: the least that no more than the
@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING
 from driftline.time.estimate import Estimated
 
-Int64s = NDArray[np.int64]
 Delays = Callable[[np.random.Generator, Int64s], NDArray[np.float64]]
 """Delays in milliseconds of the arrivals with these numbers."""
 
@@ -58,14 +58,14 @@ DELAYS: dict[str, Delays] = {
 
 
 class Cost(NamedTuple):
-    """The share of arrivals that was late, and the lag, in times of the best constant one."""
+    """The share of arrivals that were late, and the lag as a multiple of the best constant one."""
 
     late: float
     ratio: float
 
 
 def cost(name: str, target: float, count: int, seed: int = 1) -> Cost:
-    """What guesses cost that aim at a target, for delays of a sort."""
+    """The cost of estimates with a target, for one sort of delays."""
     rng, numbers = np.random.default_rng(seed), np.arange(count)
     emitted = np.cumsum(rng.integers(0, 2 * TICKS + 1, count))
     order = np.argsort(
@@ -73,10 +73,10 @@ def cost(name: str, target: float, count: int, seed: int = 1) -> Cost:
     )
     times = emitted[order]
     sources = numbers[order] * 7919 % SOURCES if name == "several sources" else 0 * numbers
-    told = Estimated(target=target).arrive(numbers, sources, times)
+    in_force = Estimated(target=target).arrive(numbers, sources, times)
     greatest = np.maximum.accumulate(times)[:-1]
     behind = np.maximum(greatest - times[1:] + 1, 0)
     best = int(np.sort(behind)[::-1][int(target * count)])
-    there = told[1:] > BEGINNING
-    lag = float((greatest - told[1:])[there].mean())
-    return Cost(float((times <= told).mean()), lag / max(best, 1))
+    there = in_force[1:] > BEGINNING
+    lag = float((greatest - in_force[1:])[there].mean())
+    return Cost(float((times <= in_force).mean()), lag / max(best, 1))

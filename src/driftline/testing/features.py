@@ -1,4 +1,4 @@
-"""Which hard cases a stream holds: so that one can measure how often they are reached."""
+"""Which hard cases a stream holds, to measure how often random streams reach them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def features(events: Sequence[Event]) -> set[str]:
     retracts = [event for event in events if isinstance(event, Retract)]
     ctis = [event for event in events if isinstance(event, Cti)]
     chains = Counter((event.vs, event.row) for event in retracts)
-    said = Counter(Lifetime(event.vs, event.ve, event.row) for event in inserts)
+    inserted = Counter(Lifetime(event.vs, event.ve, event.row) for event in inserts)
     lives = [(event.vs, event.ve) for event in inserts]
     endpoints = Counter(time for life in lives for time in life if time != INFINITY)
     found = {
@@ -31,7 +31,7 @@ def features(events: Sequence[Event]) -> set[str]:
         "full retraction": any(event.full for event in retracts),
         "chain of several retractions": any(n >= LONG_CHAIN for n in chains.values()),
         "endless lifetime": any(event.ve == INFINITY for event in inserts),
-        "duplicate insert": any(copies > 1 for copies in said.values()),
+        "duplicate insert": any(copies > 1 for copies in inserted.values()),
         "shared endpoint": any(times > 1 for times in endpoints.values()),
         "lifetimes that touch": bool({vs for vs, _ in lives} & {ve for _, ve in lives}),
         "null in a row": any(value is None for event in inserts for value in event.row.values()),

@@ -38,7 +38,7 @@ def simulate(
     step: int = 3,
     leap: int = 12,
 ) -> list[Emission]:
-    """So many tuples, in the order of their arrival.
+    """Simulated tuples, in the order of their arrival.
 
     The next tuple is emitted up to `step` clocks after the last. Its time is the lowest allowed or
     up to `leap` above. An adversary takes the lowest times and the

@@ -1,10 +1,10 @@
-"""Random valid streams: a history table, told in a random way.
+"""Random valid streams: a history table, emitted in a random way.
 
-From a history the strategy makes chains of events: a lifetime may first be said too long and then
-be taken back in one or several retractions; a lifetime that is not in the history may be said and
-then be fully retracted. Each event gets a delay, the chains are put in order of sync time plus
-delay (a chain keeps its own order), and ctis are put between: as tight as the rest of the stream
-allows, looser, or none.
+From a history the strategy makes chains of events: a lifetime may first be inserted too long and
+then be shortened in one or several retractions; a lifetime that is not in the history may be
+inserted and then be fully retracted. Each event gets a delay, the chains are put in order of sync
+time plus delay (a chain keeps its own order), and ctis are put between: as tight as the rest of the
+stream allows, looser, or none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def streams(
     """A random valid stream.
 
     `max_delay` bounds the disorder in ticks of application time (0: ordered, None: any);
-    `retractions=False` says every lifetime right at once; `closed` ends it with a cti ∞ or
+    `retractions=False` inserts every lifetime right at once; `closed` ends it with a cti ∞ or
     leaves it open (None: either).
     """
     history = draw(histories(columns, max_size))
@@ -77,7 +77,7 @@ def interleaved(draw: st.DrawFn, *named: st.SearchStrategy[list[Event]]) -> list
 def _chain(
     draw: st.DrawFn, lifetime: Lifetime, retractions: bool, phantom: bool = False
 ) -> list[Change]:
-    """The events that say one lifetime, or say it and take it back altogether."""
+    """The events of one lifetime, or of one that is inserted and then removed altogether."""
     vs, ve, row = lifetime
     last = vs if phantom else ve
     later = st.one_of(st.integers(last + 1, max(last + 1, LAST_TIME)), st.just(INFINITY))

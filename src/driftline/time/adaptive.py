@@ -21,20 +21,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place, njit
-from driftline.time.bounds import LONGEST, Int64s
+from driftline.time.bounds import LONGEST
 
 Float64s = NDArray[np.float64]
 
 FOREVER = 2**62
-"""The W that never lets an estimate fall: the greatest skew ever seen."""
+"""The W with which an estimate never falls: it is the greatest skew ever seen."""
 
 MANY_FALLS = 8
 ENOUGH = 4
-"""So many raises are allowed in a period at least: fewer would tell nothing."""
+"""The least number of raises that a period allows: fewer would be no evidence."""
 LEAST_WINDOW = 8
 LEAST_TARGET = 2.0**-50
-"""A share that is less is no event at all: no estimate may fall."""
+"""A share below this allows no late event: estimates never fall."""
 NO_RATE = -1.0
 
 
@@ -45,7 +46,7 @@ class Estimates(NamedTuple):
     highest: Float64s
     """The greatest observation of the present window: the paper's δ-win."""
     debt: Float64s
-    """How many more have been late in the periods before than the rate allows."""
+    """By how many the late observations of earlier periods exceed what the rate allows."""
     seen: Int64s
     """How many observations the present window has: the paper's num."""
     window: Int64s
@@ -69,7 +70,7 @@ class Estimates(NamedTuple):
         return np.ceil(np.minimum(self.delta, LONGEST)).astype(np.int64)
 
     def snapshot(self) -> dict[str, Int64s]:
-        """Integers all of them: of floats, the bits."""
+        """All fields as integers; floats by their bits."""
         return {name: array.view(np.int64).copy() for name, array in self._asdict().items()}
 
     @staticmethod
@@ -87,7 +88,7 @@ class Adaptivity(NamedTuple):
 
 
 def adaptivity(window: int | None, alpha: float, target: float | None) -> tuple[int, Adaptivity]:
-    """W to begin with, and how it adapts.
+    """The first W, and how it adapts.
 
     A target is a share of events that may be late. Half of it is the rate: what makes an event late
     is a raise of one of two estimates.

@@ -5,7 +5,7 @@ Source i emits a tuple with timestamp τ at clock c. Then, of what source j emit
     timed(t, δ) in B[i, j]      every timestamp after clock c + t is > τ - δ
     counted(n, δ) in B[i, j]    every timestamp after j's first n tuples after clock c is > τ - δ
 
-B[i, i] is the disorder inside a source. A bound with both a wait and tuples says: first wait, then
+B[i, i] is the disorder inside a source. A bound with both a wait and tuples means: first wait, then
 count; such bounds come out of the closure. A tuple of source i arrives at most L[i] after it was
 emitted; the network may change the order.
 
@@ -21,17 +21,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 
-Int64s = NDArray[np.int64]
-
 LONGEST = 2**62 - 1
-"""No wait, lag or latency is longer: sums of two of them are still 64-bit numbers."""
+"""The longest wait, lag or latency: a sum of two of them still fits into 64 bits."""
 
 
 @dataclass(frozen=True, order=True)
 class SkewBound:
-    """Wait so long, then let so many tuples of the target pass: the rest lag less than `lag`."""
+    """After `wait`, and after `tuples` further tuples of the target, tuples lag less than `lag`."""
 
     wait: int
     lag: int

@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING
-from driftline.time.bounds import Int64s
 
 FORMATS = (".svg", ".png")
 MOST_POINTS = 8_000
 """More arrivals than this are thinned out evenly, the late ones apart from the others."""
 
 SMALL, LARGE, FEW = 4, 14, 500
-"""The size of a dot, and of how many the dots are large."""
+"""The size of a dot, and up to how many dots are large."""
 
 ON_TIME, LATE, HEARTBEAT = "#8d99ae", "#d1495b", "#1d3557"
 
 
 def check(path: Path) -> None:
-    """Refuse what no chart can be written to."""
+    """Refuse a path that no chart can be written to."""
     if path.suffix not in FORMATS:
         raise ValueError(f"a chart is written as {' or '.join(FORMATS)}, not as {path.name}")
     if find_spec("matplotlib") is None:
@@ -39,16 +39,16 @@ class Chart:
         self.on_time, self.late, self.heartbeat = _Points(), _Points(), _Points()
         self.last = np.full((2, 1), BEGINNING, np.int64)  # clock and heartbeat
 
-    def take(self, clocks: Int64s, times: Int64s, told: Int64s) -> None:
-        """`told` is the heartbeat in force when each came, as `arrive` returns it."""
+    def take(self, clocks: Int64s, times: Int64s, in_force: Int64s) -> None:
+        """`in_force`: the heartbeat in force when each arrived, as `arrive` returns it."""
         if not len(times):
             return
-        late = (times <= told) & (told > BEGINNING)
+        late = (times <= in_force) & (in_force > BEGINNING)
         for chosen, points in ((~late, self.on_time), (late, self.late)):
             points.add(np.stack([clocks[chosen], times[chosen]]))
-        steps = (np.diff(told, prepend=self.last[1]) != 0) & (told > BEGINNING)
-        self.heartbeat.add(np.stack([clocks[steps], told[steps]]))
-        self.last = np.array([[clocks[-1]], [told[-1]]])
+        steps = (np.diff(in_force, prepend=self.last[1]) != 0) & (in_force > BEGINNING)
+        self.heartbeat.add(np.stack([clocks[steps], in_force[steps]]))
+        self.last = np.array([[clocks[-1]], [in_force[-1]]])
 
     def draw(
         self, path: Path, *, timestamps: bool = False, dated: bool = False, title: str = ""
@@ -71,8 +71,8 @@ class Chart:
                 size = SMALL if points.count > FEW else LARGE
                 axis.scatter(x, y, s=size, color=colour, label=label, linewidths=0)
         if self.heartbeat.count:
-            clocks, told = np.concatenate([self.heartbeat.kept, self.last], axis=1)
-            x, y = _axis(clocks, dated, "ms"), _axis(told, timestamps, "us")
+            clocks, in_force = np.concatenate([self.heartbeat.kept, self.last], axis=1)
+            x, y = _axis(clocks, dated, "ms"), _axis(in_force, timestamps, "us")
             axis.step(x, y, where="post", color=HEARTBEAT, lw=1.2, label="heartbeat")
         axis.set_xlabel("arrival clock")
         axis.set_ylabel("application time")
@@ -89,14 +89,14 @@ def draw(
     path: Path,
     clocks: Int64s,
     times: Int64s,
-    told: Int64s,
+    in_force: Int64s,
     *,
     timestamps: bool = False,
     title: str = "",
 ) -> None:
-    """A chart of arrivals that have all come."""
+    """A chart of all arrivals at once."""
     chart = Chart()
-    chart.take(clocks, times, told)
+    chart.take(clocks, times, in_force)
     chart.draw(path, timestamps=timestamps, title=title)
 
 

@@ -5,10 +5,10 @@
 
 and B* is the power of B that no further product changes.
 
-This takes bounds as statements about the *clocks* of sources: (t, δ) in B[i, k] says that at c + t
+This takes bounds as statements about the *clocks* of sources: (t, δ) in B[i, k] means that at c + t
 the clock of k has reached τ - δ, and a source whose clock has reached σ emits only timestamps
 above σ from then on and binds others as if it had emitted σ. Read to the letter, a bound speaks of
-emitted tuples alone: a source k that emits nothing then tells nothing about j, and only B itself
+emitted tuples alone: a source k that emits nothing then bounds nothing about j, and only B itself
 is right.
 
 A pair that counts tuples may only come last in a composition: "after n tuples of k" is a time that
@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
-from driftline.time.bounds import LONGEST, Bounds, Int64s, needed
+from driftline.time.bounds import LONGEST, Bounds, needed
 
 
 def product(first: Bounds, second: Bounds) -> Bounds:
-    """B * C as above. Row by row, so that the memory is that of what one row finds."""
+    """B * C as above, computed row by row: it takes the memory of one row's compositions."""
     ends = np.arange(first.sources + 1)
     rows, second_rows = np.searchsorted(first.origin, ends), np.searchsorted(second.origin, ends)
     parts: list[tuple[Int64s, ...]] = [first.pairs, second.pairs]
@@ -86,7 +87,7 @@ def _compositions(
 
 
 def is_idempotent(bounds: Bounds) -> bool:
-    """Does one product change nothing? Then B is its own closure."""
+    """Whether one product changes nothing: then B is its own closure."""
     return product(bounds, bounds) == bounds
 
 
@@ -125,5 +126,5 @@ def timeout_reason(closed: Bounds) -> str | None:
 
 
 def needs_timeout(closed: Bounds) -> bool:
-    """Can tuples be stuck when all sources pause? Of B*, not of B."""
+    """Whether tuples can be stuck when all sources pause; asked of B*, not of B."""
     return timeout_reason(closed) is not None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING
-from driftline.time.bounds import Int64s
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SourceReport:
 
 @dataclass(frozen=True)
 class Description:
-    """All sources, as arrays by source; what the heartbeats follow from, and whether by guess."""
+    """All sources, as arrays by source; what heartbeats follow from, and whether by guess."""
 
     source: Int64s
     arrivals: Int64s

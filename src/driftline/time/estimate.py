@@ -1,16 +1,16 @@
-"""Heartbeats by guess, for a stream with any number of sources and no declared bounds.
+"""Estimated heartbeats, for a stream with any number of sources and no declared bounds.
 
 Two skews are estimated, for all sources alike and as they are seen here, latency included:
 
     D   how far an arrival is below the greatest time of its own source, before it
     S   how far an arrival is below the greatest time of the stream, before it
 
-each the lag of `driftline.time.lateness`; "before" means at an earlier clock (or unit of the
+Each is the lag of `driftline.time.lateness`; "before" means at an earlier clock (or unit of the
 clock), so the order of what comes at one clock does not matter. With M[j] and M as in
 `driftline.time.uniform`, the heartbeat of the stream is the greater of
 
     min M[j] - D    over the sources that are live
-    M - S           which moves on when a source pauses, and stands when all do: the timeout
+    M - S           which advances when a source pauses, but not when all do (see the timeout)
 
 so that about a `target` share of events is late, and no more. Everything is a function of the
 arrivals: the same on every machine, and after a restart.
@@ -25,12 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING
 from driftline.time import lateness
 from driftline.time import live_sources as live
 from driftline.time.adaptive import shortfall
-from driftline.time.bounds import Int64s
 from driftline.time.generator_kernel import NEVER, is_over, less
 from driftline.time.lateness import Aim, Lateness
 from driftline.time.live import LiveHeartbeats
@@ -41,14 +41,14 @@ DISORDER, SKEW = 0, 1
 
 TARGET = 0.001
 WARM_UP = 100
-"""So many arrivals with something to compare them with, before anything is guessed."""
+"""How many arrivals with an earlier one to compare with are needed before an estimate."""
 
 _SOURCES = "sources."
 _LATENESS = "lateness."
 
 
 class Estimated(LiveHeartbeats):
-    """Guessed heartbeats of a stream.
+    """Estimated heartbeats of a stream.
 
     >>> guesses = Estimated(warm_up=2)
     >>> _ = guesses.arrive([1, 2, 3], [0, 0, 0], [10, 7, 20])
@@ -74,15 +74,15 @@ class Estimated(LiveHeartbeats):
         self._lateness = Lateness.none(2)
 
     def at(self, clock: int) -> Int64s:
-        """The guessed heartbeat of each source, by number."""
-        told = self.heartbeat(clock)
+        """The estimated heartbeat of each source, by number."""
+        in_force = self.heartbeat(clock)
         effective = self._state.effective
         disorder = self.disorder
         own = np.where(effective > BEGINNING + disorder, effective - disorder, BEGINNING)
         if self._lateness.counts[lateness.ROWS] < self.warm_up:
             own[:] = BEGINNING
         count = int(self._state.arrived().max(initial=-1)) + 1
-        return np.maximum(own, told)[:count]
+        return np.maximum(own, in_force)[:count]
 
     @property
     def disorder(self) -> int:
@@ -122,7 +122,7 @@ class Estimated(LiveHeartbeats):
 
 
 class _Parameters(NamedTuple):
-    """Those of the constructor, as numbers."""
+    """The parameters of the constructor, as numbers."""
 
     unit: int
     timeout: int
@@ -139,8 +139,8 @@ def _part(arrays: Mapping[str, Int64s], prefix: str) -> dict[str, Int64s]:
 
 
 EXACT = 16
-"""So many of the least times of a summary stand for themselves; and of those above, rows of a
-summary stand for one sixteenth of what is below them."""
+"""How many of the least times a summary holds one by one; above these, a row of the summary
+stands for at most one sixteenth of what is below it."""
 
 
 def summary(sources: Int64s, times: Int64s) -> tuple[Int64s, Int64s, Int64s]:
@@ -170,7 +170,7 @@ def summary(sources: Int64s, times: Int64s) -> tuple[Int64s, Int64s, Int64s]:
 
 @in_place
 def _absorb(arrivals: Arrivals, given: _Parameters, late: Lateness, of: Sources) -> None:
-    clocks, sources, times, counts, _, told = arrivals
+    clocks, sources, times, counts, _, in_force = arrivals
     scalars = of.scalars
     before = NEVER
     effect = NEVER
@@ -182,8 +182,8 @@ def _absorb(arrivals: Arrivals, given: _Parameters, late: Lateness, of: Sources)
                 _evaluate((clock - 1) // given.unit, given, late, of)
             scalars[live.NOW] = clock
             effect = -((-clock) // given.unit)
-        told[at] = scalars[live.TOLD]
-        if time <= told[at]:
+        in_force[at] = scalars[live.IN_FORCE]
+        if time <= in_force[at]:
             of.late[source] += count
             late.counts[lateness.LATE] += count
         if scalars[live.TOP] > BEGINNING:
@@ -196,19 +196,19 @@ def _absorb(arrivals: Arrivals, given: _Parameters, late: Lateness, of: Sources)
 
 @in_place
 def _evaluate(b: int, given: _Parameters, late: Lateness, of: Sources) -> int:
-    """Go on to unit b, and tell the heartbeat of the stream."""
+    """Advance to unit b, and return the heartbeat of the stream."""
     scalars, unit, timeout = of.scalars, given.unit, given.timeout
     if b < scalars[live.UNIT]:
-        return int(scalars[live.TOLD])
+        return int(scalars[live.IN_FORCE])
     scalars[live.UNIT] = b
     live.take_effect(b, of)
     least = live.least_live(b, unit, timeout, of)
-    told = scalars[live.TOLD]
+    in_force = scalars[live.IN_FORCE]
     lateness.estimate(given.aim, late)
     if late.counts[lateness.ROWS] >= given.warm_up:
         disorder, skew = late.marks[DISORDER, lateness.LAG], late.marks[SKEW, lateness.LAG]
-        told = max(told, less(least, disorder), less(scalars[live.TOP], skew))
+        in_force = max(in_force, less(least, disorder), less(scalars[live.TOP], skew))
     if is_over(scalars[live.LAST], timeout, unit, b):
-        told = max(told, scalars[live.HIGHEST])
-    scalars[live.TOLD] = told
-    return int(scalars[live.TOLD])
+        in_force = max(in_force, scalars[live.HIGHEST])
+    scalars[live.IN_FORCE] = in_force
+    return int(scalars[live.IN_FORCE])

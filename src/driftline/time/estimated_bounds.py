@@ -1,4 +1,4 @@
-"""B′ from arrivals, when nobody knows the bounds (section 6 of the paper): skews as seen here.
+"""B′ from arrivals, for sources without known bounds (section 6 of the paper): skews as seen here.
 
 For every pair of sources and every wait t of a list, δ[i, j, t] estimates how far an arrival on j
 can be below what arrived on i more than t before it:
@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING
 from driftline.time.adaptive import (
@@ -32,14 +33,14 @@ from driftline.time.adaptive import (
     observe,
     shortfall,
 )
-from driftline.time.bounds import LONGEST, Bounds, Int64s
+from driftline.time.bounds import LONGEST, Bounds
 from driftline.time.describe import Description
 from driftline.time.generator_kernel import HIGHEST, LAST, NEVER, NOW, UNIT, is_over, less
 from driftline.time.heartbeats import steady
 
 
 class EstimatedBounds:
-    """Estimates of the skews between each two of some sources, and heartbeats by them.
+    """Estimates of the skew between every two sources, and the heartbeats that follow from them.
 
     `window` is W (None: estimates never fall), `alpha` is α; a `target` share of late events steers
     W instead.
@@ -227,7 +228,7 @@ def _absorb(
 
 @in_place
 def _advance(b: int, given: _Parameters, state: _State, delta: Float64s) -> None:
-    """Go on to unit b, and set the heartbeats for it."""
+    """Advance to unit b, and set the heartbeats for it."""
     scalars, past, current, unit = state.scalars, state.past, state.current, given.unit
     length, count, n = past.shape[1], len(given.waits), len(current)
     for u in range(max(scalars[UNIT] + 1, b - length + 1), b + 1):

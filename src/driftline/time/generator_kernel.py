@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place, njit
 from driftline.model.time import BEGINNING
-from driftline.time.bounds import Int64s
 
 NOW, UNIT, LAST, HIGHEST = range(4)
 """Places in `scalars`: the clock, the unit it is judged by, the last arrival, the greatest time."""
@@ -35,7 +35,7 @@ def less(time: int, lag: int) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def is_over(last: int, timeout: int, unit: int, b: int) -> bool:
-    """Whether by unit b nothing has come since `last` for the timeout, if there are both."""
+    """Whether the timeout has passed by unit b since `last`, if there are both."""
     return timeout >= 0 and last > NEVER and -((-last - timeout) // unit) <= b
 
 
@@ -68,7 +68,7 @@ class Counted(NamedTuple):
 
 
 class State(NamedTuple):
-    """All that changes; every field is an array of the snapshot."""
+    """The state of a generator; every field is an array of the snapshot."""
 
     scalars: Int64s
     ring: Int64s  # [source, unit] heartbeats to come
@@ -135,8 +135,9 @@ def absorb(
 
 @in_place
 def _count(p: int, source: int, clock: int, unit: int, counted: Counted, state: State) -> None:
-    """A tuple of the source for pair p: of what came on the origin long enough before it (it is
-    surely emitted later), what has been followed by enough tuples is a heartbeat to come."""
+    """Count a tuple of the source for pair p. A time of the origin that arrived long enough before
+    the tuple to be surely emitted earlier, and that enough tuples have followed, becomes a
+    heartbeat to come."""
     past, references, places = state.past, state.references, state.places
     known = (clock - 1 - counted.delay[p]) // unit
     start, size = counted.ring[p], counted.ring[p + 1] - counted.ring[p]
@@ -168,7 +169,7 @@ def release(unit: int, timed: Timed, state: State) -> None:
 
 @in_place
 def advance(b: int, steps: Steps, state: State) -> None:
-    """Go on to unit b: heartbeats that are due by then are current, and so is a timeout."""
+    """Advance to unit b: heartbeats and timeouts that are due by then take effect."""
     scalars, ring, current, past = state.scalars, state.ring, state.current, state.past
     size = ring.shape[1]
     for u in range(max(scalars[UNIT] + 1, b - size + 1), b + 1):

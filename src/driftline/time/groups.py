@@ -1,10 +1,10 @@
-"""Sources in groups, each treated as one source (section 5.2 of the paper): less state, later.
+"""Sources in groups, each treated as one source (section 5.2): less state, later heartbeats.
 
     B̂[a, b] = ⊔ over i in a, j in b of B*[i, j]⁺      L[a] = max over i in a of L[i]
 
 S⁺ names the strongest guarantee of S at every wait, and ⊔ takes at every wait the weaker one: B̂
-holds whoever in a emitted, and for everyone in b. An entry that is empty for one pair of members is
-empty for their groups. Only the waits where some S⁺ changes are looked at.
+holds whichever member of a emitted, and for every member of b. An entry that is empty for one pair
+of members is empty for their groups. Only the waits where some S⁺ changes are looked at.
 
 Pairs that count tuples are left out: tuples of the group are not tuples of each of its members.
 """
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING
-from driftline.time.bounds import LONGEST, Bounds, Int64s
+from driftline.time.bounds import LONGEST, Bounds
 from driftline.time.heartbeats import HeartbeatGenerator
 from driftline.time.presets import Numbers, sensors
 
 NOTHING = LONGEST + 1
-"""The lag of a pair that is not there."""
+"""The lag of a missing pair."""
 
 
 def grouped(closed: Bounds, group_of: Numbers) -> Bounds:

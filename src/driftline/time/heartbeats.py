@@ -22,9 +22,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING
 from driftline.time import generator_kernel as kernel
-from driftline.time.bounds import Bounds, Int64s
+from driftline.time.bounds import Bounds
 from driftline.time.closure import closure
 from driftline.time.describe import Description
 

@@ -1,19 +1,20 @@
 """Heartbeats inside a plan: of the query, of each operator, and with an eye on memory (section 7).
 
-An operator takes in, in order, what its heartbeat lets go: the least heartbeat of the streams in
-its label.
+An operator takes in rows in order, up to its heartbeat: the least heartbeat of the streams in its
+label.
 
     query level       R[o] = all streams of the plan
     operator level    R[o] = U[o], the streams below o
     memory-aware      R[o] = R[parent of o]  if a memory link leads from o or below to above o
                       R[o] = U[o]            otherwise
 
-A memory link leads from an operator that gives more than it takes (selectivity above 1) to its
-lowest ancestor such that the chain up to there gives no more than goes in: what it would produce
-before that one is ready could only lie about. The output takes everything: its selectivity is 0.
+A memory link leads from an operator that emits more than it takes in (selectivity above 1) to its
+lowest ancestor such that the chain up to there emits no more than goes in: rows that it emitted
+before that ancestor is ready would only be held in between. The output consumes everything: its
+selectivity is 0.
 
-An operator that does not care for order needs no heartbeat: its label is empty, and it is never
-held back.
+An operator that does not depend on order needs no heartbeat: its label is empty, and its input is
+never held back.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ Labels = dict[str, frozenset[str]]
 
 @dataclass(frozen=True)
 class Operator:
-    """A node of a plan that is a tree. Its name is its own; streams are those it reads itself."""
+    """A node of a plan that is a tree. Names are unique; `streams` are those it reads itself."""
 
     name: str
     children: tuple[Operator, ...] = ()
     streams: frozenset[str] = frozenset()
     selectivity: float = 1.0
     ordered: bool = True
-    """Does it need its input in order?"""
+    """Whether it needs its input in order."""
 
     def below(self) -> Iterator[Operator]:
         """The operator and all below it."""
@@ -58,7 +59,7 @@ def operator_level(root: Operator) -> Labels:
 
 
 def memory_links(root: Operator) -> dict[str, str]:
-    """For each operator that gives more than it takes, the ancestor to wait for.
+    """For each operator that emits more than it takes in, the ancestor to wait for.
 
     >>> first = Operator("O1", streams=frozenset({"S1", "S2"}), selectivity=3)
     >>> memory_links(Operator("O2", (first,), frozenset({"S3"})))

@@ -4,7 +4,7 @@ A histogram holds how far arrivals were behind, in bins that are 1/32 of a power
 lags are at most 3 % too great), of about the last `memory` arrivals: when there are twice as many,
 all weights are halved. The lag for a share of the arrivals is
 
-    the least end of a bin that no more than that share is above    once that are some arrivals
+    the least end of a bin that no more than that share is above    once that share is some arrivals
     u (k / (share · n)) ^ γ, at most twice the greatest             before
 
 the second of which reaches beyond what was seen, because in a short run the worst is still to
@@ -27,8 +27,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place, njit
-from driftline.time.bounds import LONGEST, Int64s
+from driftline.time.bounds import LONGEST
 
 PARTS = 32
 """Bins for each power of two; what is less has a bin for each number."""
@@ -44,17 +45,17 @@ ROWS, LATE = range(2)
 """How many arrivals there were, and how many of them came too late."""
 
 TAIL = 16.0
-"""So many of the greatest say how heavy the tail is."""
+"""How many of the greatest lags the weight of the tail is estimated from."""
 SOME = 8.0
-"""So many above a lag say what share is above it."""
+"""How many arrivals above a lag are needed to know the share above it."""
 RESERVE = 0.25
-"""The part of the credit that is kept, for what comes once in a while."""
+"""The part of the credit that is kept in reserve, for rare bursts."""
 LEAST = 0.125
 """The least part of the target that is aimed at."""
 DEEP = 4.0
-"""So many times half a standard deviation more than the target allows are no chance."""
+"""By how many half standard deviations an excess over the target is more than chance."""
 REMEMBERED = 1 << 20
-"""The credit and the reserve are those of so many arrivals at most."""
+"""The credit and the reserve are at most those of so many arrivals."""
 
 
 class Lateness(NamedTuple):
@@ -71,7 +72,7 @@ class Lateness(NamedTuple):
         )
 
     def snapshot(self) -> dict[str, Int64s]:
-        """Of the weights those that are there: which histogram, which bin, how much."""
+        """The weights that are not 0: histogram, bin and weight of each."""
         there = np.nonzero(self.weights)
         weights = np.stack([*there, self.weights[there]]).astype(np.int64)
         return {"weights": weights, "marks": self.marks.copy(), "counts": self.counts.copy()}
@@ -86,14 +87,14 @@ class Lateness(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """The share of arrivals that may be late (0: none), and how many are remembered."""
+    """The share of arrivals that may be late (0: none), and how many arrivals count."""
 
     target: float
     memory: int
 
 
 def aim(target: float | None) -> Aim:
-    """What to steer by; no target is none at all."""
+    """The aim for a target; without one no arrival may be late."""
     if target is not None and not 0 <= target < 1:
         raise ValueError(f"the target is {target}: give a share of events such as 0.001")
     memory = MOST_MEMORY if not target else min(max(round(100 / target), 20_000), MOST_MEMORY)
@@ -132,7 +133,7 @@ def end_of(place: int) -> int:
 
 @in_place
 def add(k: int, lag: int, count: int, to: Lateness) -> None:
-    """So many arrivals were so far behind."""
+    """Add `count` arrivals with a lag."""
     marks, place = to.marks, bin_of(lag)
     to.weights[k, place] += count * ARRIVAL
     marks[k, TOTAL] += count * ARRIVAL
@@ -144,7 +145,7 @@ def add(k: int, lag: int, count: int, to: Lateness) -> None:
 
 @in_place
 def estimate(by: Aim, to: Lateness) -> None:
-    """Find the lags that fit what has come so far."""
+    """Update the lags by the arrivals so far."""
     share = _share(by.target, to.counts)
     for k in range(len(to.marks)):
         marks = to.marks[k]

@@ -6,15 +6,16 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
+from driftline.model.old_names import renamed
 from driftline.time import live_sources as live
-from driftline.time.bounds import Int64s
 from driftline.time.describe import Description
 from driftline.time.generator_kernel import NEVER
 from driftline.time.heartbeats import steady
 from driftline.time.live_sources import NO_SOURCE, Arrivals, Sources
 
 PIECE = 1 << 16
-"""So many arrivals are taken in at a time: the queue need not have room for more."""
+"""How many arrivals are taken in at a time: the queue needs room for no more."""
 
 
 class LiveHeartbeats(ABC):
@@ -31,11 +32,11 @@ class LiveHeartbeats(ABC):
 
     @abstractmethod
     def _absorb(self, arrivals: Arrivals) -> None:
-        """Take these in; there is room for them."""
+        """Take in arrivals for which there is room."""
 
     @abstractmethod
     def _evaluate(self, unit: int) -> int:
-        """Go on to a unit of the clock, and tell the heartbeat of the stream."""
+        """Advance to a unit of the clock, and return the heartbeat of the stream."""
 
     @abstractmethod
     def at(self, clock: int) -> Int64s:
@@ -54,15 +55,15 @@ class LiveHeartbeats(ABC):
         `reached`: how far each shows its source to be, if that is not its own time; then some may
         be of NO_SOURCE.
 
-        Whoever has asked for heartbeats at a clock has closed it: what comes at it still is judged
-        by them.
+        Asking for heartbeats at a clock closes it: what arrives at that clock later is judged by
+        them.
         """
         arrivals = _arrivals(clock, sources, times, counts, reached, self._state)
         for first in range(0, len(arrivals.times), PIECE):
             piece = Arrivals(*(column[first : first + PIECE] for column in arrivals))
             self._state = self._state.with_room(int(piece.sources.max()), len(piece.times))
             self._absorb(piece)
-        return arrivals.told
+        return arrivals.in_force
 
     @property
     def highest(self) -> int:
@@ -70,9 +71,15 @@ class LiveHeartbeats(ABC):
         return int(self._state.scalars[live.HIGHEST])
 
     @property
+    def in_force(self) -> int:
+        """The heartbeat that was in force at the last arrival."""
+        return int(self._state.scalars[live.IN_FORCE])
+
+    @property
     def told(self) -> int:
-        """The heartbeat by which what came last was judged."""
-        return int(self._state.scalars[live.TOLD])
+        """The old name of `in_force`."""
+        renamed(f"{type(self).__name__}.told", f"{type(self).__name__}.in_force")
+        return self.in_force
 
     def heartbeat(self, clock: int) -> int:
         """The heartbeat of the stream."""
@@ -100,7 +107,7 @@ class LiveHeartbeats(ABC):
             last_arrival=state.last[heard],
             heartbeat=heartbeats[heard],
             violations=state.late[heard],
-            stream=int(state.scalars[live.TOLD]),
+            stream=int(state.scalars[live.IN_FORCE]),
             bounds=str(self),
             guessed=self.guessed,
         )
@@ -114,7 +121,7 @@ def _arrivals(
     reached: object | None,
     state: Sources,
 ) -> Arrivals:
-    """What a user gave, checked."""
+    """The arrivals that a user gave, checked."""
     stamps = np.ascontiguousarray(times, np.int64)
     numbers = np.ascontiguousarray(sources, np.int64)
     many = np.ones(len(stamps), np.int64) if counts is None else np.asarray(counts, np.int64)

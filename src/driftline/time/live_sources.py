@@ -14,18 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING
-from driftline.time.bounds import Int64s
 from driftline.time.generator_kernel import NEVER, is_over
 
-NOW, UNIT, FIRST, LAST, HIGHEST, TOP, TOLD, HEAP, HEAD, QUEUED, SEEN = range(11)
+NOW, UNIT, FIRST, LAST, HIGHEST, TOP, IN_FORCE, HEAP, HEAD, QUEUED, SEEN = range(11)
 """Places in `scalars`: the clock; the unit it is judged by; the first and the last arrival; the
-greatest time that has arrived, and that has taken effect; the heartbeat that was told; how many are
+greatest time that has arrived, and that has taken effect; the heartbeat in force; how many are
 in the heap; the start and length of the queue; how many sources were seen."""
 
 OUT = -1
-"""The place in the heap of a source that is not in it."""
+"""The place in the heap of a source that is in none."""
 
 SMALLEST = 16
 
@@ -53,12 +53,12 @@ class Sources(NamedTuple):
     def none() -> Sources:
         scalars = np.zeros(11, np.int64)
         scalars[[NOW, UNIT, FIRST, LAST]] = NEVER
-        scalars[[HIGHEST, TOP, TOLD]] = BEGINNING
+        scalars[[HIGHEST, TOP, IN_FORCE]] = BEGINNING
         empty = [np.zeros(0, np.int64) for _ in range(12)]
         return Sources(scalars, *empty)
 
     def with_room(self, highest: int, arrivals: int) -> Sources:
-        """For sources up to this number, and so many more times in the queue."""
+        """The state with room for sources up to this number and so many more times in the queue."""
         grown: dict[str, Int64s] = {}
         if highest >= len(self.effective):
             size = max(2 * len(self.effective), highest + 1, SMALLEST)
@@ -88,20 +88,20 @@ class Sources(NamedTuple):
 
 
 NO_SOURCE = -1
-"""What is heard of the stream, but of no source in particular: a cti."""
+"""The source of an arrival that is about the whole stream: a cti."""
 
 
 class Arrivals(NamedTuple):
     """In the order in which they came: so many tuples of a source, and the greatest time of them.
     `reached`: the time that the source is known to have reached by them, which is the same for
-    inserts. `told` gets the heartbeat of the stream that was in force."""
+    inserts. `in_force` receives the heartbeat of the stream that was in force."""
 
     clocks: Int64s
     sources: Int64s
     times: Int64s
     counts: Int64s
     reached: Int64s
-    told: Int64s
+    in_force: Int64s
 
 
 UNHEARD = {
@@ -115,13 +115,13 @@ UNHEARD = {
     "heap": 0,
     "tail": OUT,
 }
-"""What is known of a source that has sent nothing."""
+"""The state of a source that has sent nothing."""
 
 
 @in_place
 def hear(source: int, clock: int, time: int, count: int, effect: int, of: Sources) -> None:
-    """So many tuples of a source, and the greatest time it has reached by them, which takes effect
-    at a unit; there is room for it in the queue."""
+    """Take in so many tuples of a source, and the greatest time it has reached by them, which takes
+    effect at a unit; the queue has room for it."""
     scalars = of.scalars
     if of.tail[source] == OUT:
         scalars[SEEN] += 1
@@ -144,7 +144,7 @@ def hear(source: int, clock: int, time: int, count: int, effect: int, of: Source
 
 @in_place
 def take_effect(b: int, of: Sources) -> None:
-    """All that is due by unit b."""
+    """Let the times that are due by unit b take effect."""
     scalars = of.scalars
     while scalars[QUEUED] > 0:
         slot = scalars[HEAD] & (len(of.due) - 1)
@@ -159,7 +159,7 @@ def take_effect(b: int, of: Sources) -> None:
 
 @in_place
 def _join(source: int, of: Sources) -> None:
-    """The source, which was out, is live again."""
+    """Put a source that was out back into the heap."""
     key, place, heap = of.key, of.place, of.heap
     key[source] = of.effective[source]
     at = of.scalars[HEAP]
@@ -196,7 +196,8 @@ def _sink(at: int, of: Sources) -> None:
 
 @in_place
 def least_live(b: int, unit: int, timeout: int, of: Sources) -> int:
-    """The least effective time of the live sources at unit b; the silent leave. Some must be."""
+    """The least effective time of the live sources at unit b, of which there are some; silent ones
+    leave the heap."""
     scalars, key, last = of.scalars, of.key, of.last
     while scalars[HEAP] > 0:
         source = of.heap[0]

@@ -13,7 +13,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.time.bounds import Bounds, Int64s, SkewBound
+from driftline.model.arrays import Int64s
+from driftline.time.bounds import Bounds, SkewBound
 
 Numbers = Sequence[int] | Int64s
 

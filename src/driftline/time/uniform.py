@@ -15,10 +15,10 @@ and the heartbeat of the stream is the least τ[j] of its sources. Which are the
 
 A source that is silent for `timeout`, from its last arrival or, if it was never heard, from the
 first of the stream, is not waited for until it is heard again: skew or not. When nothing arrives
-for `timeout`, everything seen is complete: the heartbeat is M. A heartbeat that was told is never
+for `timeout`, everything seen is complete: the heartbeat is M. A heartbeat that was given is never
 taken back. (With a coarse unit of the clock, a pause that ends inside the unit in which it gets
 long enough is not noticed.) So a further bound never holds a heartbeat back, but for those that
-speak of sources nobody has heard of yet: a number of them, and a skew without a number, until the
+speak of sources that were never heard: a number of them, and a skew without a number, until the
 timeout has passed.
 
 State: a few numbers per source, and what arrived within the latency, once per source and unit.
@@ -31,16 +31,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.time import live_sources as live
-from driftline.time.bounds import Int64s
 from driftline.time.generator_kernel import NEVER, is_over, less
 from driftline.time.live import LiveHeartbeats
 from driftline.time.live_sources import Arrivals, Sources
 
 NONE = -1
-"""No skew, no timeout, no number of sources."""
+"""Stands for no skew, no timeout, no number of sources."""
 
 
 class UniformHeartbeats(LiveHeartbeats):
@@ -80,11 +80,11 @@ class UniformHeartbeats(LiveHeartbeats):
 
     def at(self, clock: int) -> Int64s:
         """The heartbeat of each source, by number; a source never heard has the stream's."""
-        told = self.heartbeat(clock)
+        in_force = self.heartbeat(clock)
         below = self._parameters().below
         own = np.maximum(self._state.effective, BEGINNING + below) - below
         count = int(self._state.arrived().max(initial=-1)) + 1
-        heartbeats: Int64s = np.maximum(own, max(told, self._top()))[:count]
+        heartbeats: Int64s = np.maximum(own, max(in_force, self._top()))[:count]
         return heartbeats
 
     def __str__(self) -> str:
@@ -120,8 +120,8 @@ class UniformHeartbeats(LiveHeartbeats):
 
 
 class _Parameters(NamedTuple):
-    """Those of the constructor, as numbers: what comes is less than `below` below the clock of its
-    source, and less than `apart` below that of any other."""
+    """The parameters of the constructor, as numbers: a time is less than `below` below the clock of
+    its source, and less than `apart` below that of any other."""
 
     below: int
     apart: int
@@ -133,7 +133,7 @@ class _Parameters(NamedTuple):
 
 @in_place
 def _absorb(arrivals: Arrivals, given: _Parameters, of: Sources) -> None:
-    clocks, sources, times, counts, reached, told = arrivals
+    clocks, sources, times, counts, reached, in_force = arrivals
     before = NEVER
     floor = BEGINNING
     effect = NEVER
@@ -143,14 +143,14 @@ def _absorb(arrivals: Arrivals, given: _Parameters, of: Sources) -> None:
             before = clock
             if (clock - 1) // given.unit > of.scalars[live.UNIT]:
                 _evaluate((clock - 1) // given.unit, given, of)
-            floor = of.scalars[live.TOLD]
+            floor = of.scalars[live.IN_FORCE]
             if given.apart != NONE:
                 floor = max(floor, less(of.scalars[live.TOP], given.apart))
             of.scalars[live.NOW] = clock
             effect = -((-clock - given.latency) // given.unit)
             if of.scalars[live.FIRST] == NEVER:
                 of.scalars[live.FIRST] = clock
-        told[at] = of.scalars[live.TOLD]
+        in_force[at] = of.scalars[live.IN_FORCE]
         if source == live.NO_SOURCE:
             of.scalars[live.LAST] = clock
             continue
@@ -161,12 +161,12 @@ def _absorb(arrivals: Arrivals, given: _Parameters, of: Sources) -> None:
 
 @in_place
 def _evaluate(b: int, given: _Parameters, of: Sources) -> int:
-    """Go on to unit b, and tell the heartbeat of the stream."""
+    """Advance to unit b, and return the heartbeat of the stream."""
     scalars, unit, timeout = of.scalars, given.unit, given.timeout
     if b >= scalars[live.UNIT]:
         scalars[live.UNIT] = b
         live.take_effect(b, of)
-        told = scalars[live.TOLD]
+        in_force = scalars[live.IN_FORCE]
         if given.number != NONE:
             all_heard = scalars[live.SEEN] >= given.number
         else:  # with a skew, others are bound to turn up with times that can be waited for
@@ -175,10 +175,10 @@ def _evaluate(b: int, given: _Parameters, of: Sources) -> int:
         all_heard |= is_over(scalars[live.FIRST], timeout, unit, b)
         least = live.least_live(b, unit, timeout, of)
         if all_heard:
-            told = max(told, less(least, given.below))
+            in_force = max(in_force, less(least, given.below))
         if given.apart != NONE:
-            told = max(told, less(scalars[live.TOP], given.apart))
+            in_force = max(in_force, less(scalars[live.TOP], given.apart))
         if is_over(scalars[live.LAST], timeout, unit, b):
-            told = max(told, scalars[live.HIGHEST])
-        scalars[live.TOLD] = told
-    return int(scalars[live.TOLD])
+            in_force = max(in_force, scalars[live.HIGHEST])
+        scalars[live.IN_FORCE] = in_force
+    return int(scalars[live.IN_FORCE])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from driftline.model.history import Lifetime
 from driftline.model.reference import aggregates as agg
 from driftline.model.row import Row
+from driftline.model.user_defined import UserDefinedAggregate
 
 INF, NAN = math.inf, math.nan
 
@@ -125,5 +126,5 @@ class Product:
 
 
 def test_user_defined() -> None:
-    assert isinstance(Product(), agg.UserDefinedAggregate)
+    assert isinstance(Product(), UserDefinedAggregate)
     assert agg.user_defined(Product(), x)(group(2, None, 5)) == 10

@@ -7,15 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from driftline.engine.dead_letters import TOO_LATE, DeadLetters, unreadable
+from driftline.engine.ingest.dead_letters import TOO_LATE, DeadLetters, unreadable
+from driftline.engine.shards.letters import letters_from_bytes, letters_to_bytes
+from driftline.event_log.bad import BadEvent
+from driftline.event_log.reader import read_log
 from driftline.model.columns import INSERT
 from driftline.model.history import canonical_history
-from driftline.model.log.bad import BadEvent
-from driftline.model.log.reader import read_log
 from driftline.plan.errors import PlanError
-from driftline.spark.letters import letters_from_bytes, letters_to_bytes
-from driftline.spark.query import SparkSaid
 from driftline.spark.sinks import DeadLetterFiles, EventLog, EventLogFiles
+from driftline.spark.update import SparkUpdate
 from tests.spark.saying import EVENTS, TRADES, VOLUME, said, volumes
 
 
@@ -125,7 +125,7 @@ def test_what_could_not_be_read_is_kept_as_it_was(tmp_path: Path) -> None:
     again = letters_from_bytes(letters_to_bytes(letters), schema)
     assert again.bad == tuple(bad)
     assert again.to_events() == letters.to_events()
-    DeadLetterFiles(tmp_path)(SparkSaid(0, {}, {"trades": again}, run="one"))
+    DeadLetterFiles(tmp_path)(SparkUpdate(0, {}, {"trades": again}, run="one"))
     lines = (tmp_path / "000000000.jsonl").read_text().splitlines()
     assert lines[0] == (
         '{"source":"in/a.jsonl","line":3,"column":"qty","value":"x","reason":'

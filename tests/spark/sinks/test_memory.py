@@ -25,7 +25,7 @@ def test_it_has_everything_once() -> None:
 
 def test_what_is_not_there_is_refused() -> None:
     memory = Memory()
-    with pytest.raises(PlanError, match=r"nothing has been said yet"):
+    with pytest.raises(PlanError, match=r"no micro-batch has come yet"):
         memory.table()
     memory(volumes()[0])
     with pytest.raises(PlanError, match=r"there is no result x; there are result"):

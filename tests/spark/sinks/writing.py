@@ -12,7 +12,8 @@ from pathlib import Path
 
 import driftline as dl
 from driftline.spark import sinks
-from driftline.spark.query import Sink, SparkSaid
+from driftline.spark.query import Sink
+from driftline.spark.update import SparkUpdate
 from tests.spark.saying import TRADES, said
 
 COUNT = 40
@@ -21,7 +22,7 @@ KEYS = ["symbol"]
 TABLE = "killed"
 
 
-def steps() -> list[SparkSaid]:
+def steps() -> list[SparkUpdate]:
     """Volumes of a few symbols, which come and go."""
     draw = random.Random(4)
     events: list[dl.Insert | dl.Retract] = []

@@ -12,15 +12,15 @@ from driftline.cli.demo.measured import Answer, Measured, delays
 if TYPE_CHECKING:
     from driftline.api import Query
     from driftline.cli.demo.feed import Feed
-    from driftline.spark.query import SparkSaid
     from driftline.spark.sinks import Memory
+    from driftline.spark.update import SparkUpdate
 
 QUESTION = """\
 SELECT symbol, count(*) AS trades, sum(qty) AS shares
 FROM trades [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY symbol"""
 
 MILLISECOND = 1000
-FINALIZE = ": finalize"
+FINALIZE = "finalize"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def question() -> Query:
 
 def spooled_feed(spark: Any, feed: Feed, folder: Path) -> Any:
     """The feed as a stream of files, one for each micro-batch."""
-    from driftline.engine.local import sources_of
+    from driftline.engine.plan_sources import sources_of
     from driftline.spark.spool import spool, spooled
 
     sources = sources_of([question().plan])
@@ -66,20 +66,20 @@ def at_corner(
     import driftline as dl
     from driftline.spark.sinks import Memory
 
-    said = Memory()
+    memory = Memory()
 
-    def keep(step: SparkSaid) -> None:
-        said(replace(step, time=clock[step.batch_id] // MILLISECOND))
+    def keep(step: SparkUpdate) -> None:
+        memory(replace(step, time=clock[step.batch_id] // MILLISECOND))
         tell()
 
     query = dl.on_spark(
         question(), {"trades": frame}, emit="perfect", block=corner.block, remember=corner.remember
     )
     query.start(keep, checkpoint=folder, trigger={"availableNow": True}).awaitTermination()
-    return _measured(said, clock)
+    return _measured(memory, clock)
 
 
-def _measured(said: Memory, clock: Sequence[int]) -> Measured:
+def _measured(memory: Memory, clock: Sequence[int]) -> Measured:
     import pyarrow as pa
 
     from driftline.model.columns import INSERT
@@ -87,7 +87,7 @@ def _measured(said: Memory, clock: Sequence[int]) -> Measured:
     first: dict[int, Answer] = {}
     seen: Answer = {}
     taken_back = state_rows = left_out = 0
-    for number, step in sorted(said.said.items()):
+    for number, step in sorted(memory.updates.items()):
         (batch,) = step.batches.values()
         changes = batch.changes()
         inserts = changes.kind == INSERT
@@ -96,8 +96,8 @@ def _measured(said: Memory, clock: Sequence[int]) -> Measured:
         seen |= first[number]
         taken_back += int((~inserts).sum())
         state_rows = max(state_rows, _held(step))
-        left_out += sum(len(letters) for letters in step.dead.values())
-    history = said.history()
+        left_out += sum(len(letters) for letters in step.dead_letters.values())
+    history = memory.history()
     return Measured(
         answer=_answers(history.column("vs").to_pylist(), history),
         first=seen,
@@ -105,7 +105,7 @@ def _measured(said: Memory, clock: Sequence[int]) -> Measured:
         taken_back=taken_back,
         state_rows=state_rows,
         left_out=left_out,
-        history=said.table(view="history"),
+        history=memory.table(view="history"),
     )
 
 
@@ -117,12 +117,9 @@ def _answers(ends: Sequence[int], rows: Any) -> Answer:
     }
 
 
-def _held(step: SparkSaid) -> int:
+def _held(step: SparkUpdate) -> int:
     """How many events wait, and how many rows the operators hold, in all shards. What Finalize
     notes is left out: it clears that away only when there is much of it."""
     return sum(
-        counted["state_rows"]
-        for head in step.heads.values()
-        for name, counted in head["counters"].items()
-        if not name.endswith(FINALIZE)
+        counted["state_rows"] for key, counted in step.counters.items() if key.operator != FINALIZE
     )

@@ -18,10 +18,10 @@ Answer = dict[tuple[str, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Measured:
-    """`answer`: what is left in the end; `first`: what was said first of each minute; `delays`: how
-    long after the end of each minute that was, in ticks of the feed's clock; `taken_back`: how many
-    answers were; `state_rows`: the most that was held; `left_out`: how many events had no part;
-    `history`: all that was said, as a bitemporal table."""
+    """`answer`: what is left in the end; `first`: what was emitted first for each minute; `delays`:
+    how long after the end of each minute that was, in ticks of the feed's clock; `taken_back`: how
+    many answers were; `state_rows`: the most that was held; `left_out`: how many events had no
+    part; `history`: all that was emitted, as a bitemporal table."""
 
     answer: Answer
     first: Answer

@@ -57,14 +57,14 @@ def as_a_stream(
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
     first: dict[int, Answer] = {}
 
-    def said(frame: Any, number: int) -> None:
+    def keep(frame: Any, number: int) -> None:
         # The batch that closes the windows, and one without rows after it, come with the last.
         first.setdefault(min(number, len(clock) - 1), {}).update(_collected(frame.collect()))
         tell()
 
     running = (
         _per_minute(stream.withWatermark("ts", WATERMARK))
-        .writeStream.foreachBatch(said)
+        .writeStream.foreachBatch(keep)
         .outputMode("append")
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)

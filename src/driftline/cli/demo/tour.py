@@ -60,9 +60,9 @@ def _title(console: Console, text: str) -> None:
 
 def _show_feed(console: Console, feed: Feed, folder: Path) -> None:
     from driftline.cli.demo.feed import MINUTE
+    from driftline.event_log.writer import write_log
     from driftline.model.columns import RETRACT
     from driftline.model.event import Insert, Retract
-    from driftline.model.log.writer import write_log
     from driftline.model.predicates import late
 
     _title(console, "1. A market feed: an event log, in the order in which we hear of trades")
@@ -98,7 +98,7 @@ def _ask_spark(console: Console, spark: Any, feed: Feed, folder: Path) -> tuple[
     from driftline.cli.demo.measured import differing
     from driftline.model.history_columns import history_columns
 
-    _title(console, "2. Trades and shares per symbol and minute: what Spark's own stream says")
+    _title(console, "2. Trades and shares per symbol and minute: what Spark's own stream answers")
     with _steps(console, "Spark streams the feed", feed) as tell:
         reports = feed.first_reports()
         own = sparks_own.as_a_stream(spark, reports, feed.clock, folder / "own", tell)
@@ -158,9 +158,9 @@ def _show_table(
         )
     console.print(table)
     console.print(
-        f"Of {len(truth)} results; times are the feed's own, the median of all. Strong never takes "
-        "back, middle never waits, weak keeps little, and says what it left out. A query may stand "
-        "anywhere between: --block and --remember say where."
+        f"Of {len(truth)} results; times are the feed's own, the median of all. Strong never "
+        "retracts, middle never waits, weak keeps little, and counts what it left out. A query may "
+        "stand anywhere between: --block and --remember say where."
     )
 
 
@@ -169,36 +169,36 @@ def _show_history(console: Console, spark: Any, middle: Measured) -> None:
     from rich.table import Table
 
     asked = ASKED_AT[-1]
-    _title(console, f"4. What did we believe at {asked} about {ABOUT}?")
+    _title(console, f"4. What was the answer for {ABOUT} as of {asked}?")
     assert middle.history is not None
     with console.status("Spark reads the history of the middle corner …"):
-        columns = _believed(spark.createDataFrame(middle.history.to_pandas()))
+        columns = _answers_as_of(spark.createDataFrame(middle.history.to_pandas()))
     table = Table(box=ROUNDED, header_style="bold")
     table.add_column(f"the minute\nbefore {ABOUT}")
     for at in columns:
-        table.add_column(f"believed\nat {at}" if at else "in the end", justify="right")
+        table.add_column(f"as of\n{at}" if at else "in the end", justify="right")
     for symbol in sorted(set().union(*columns.values())):
         cells = [each.get(symbol) for each in columns.values()]
         table.add_row(symbol, *(_cell(cell, cells[-1]) for cell in cells))
     console.print(table)
     console.print(
-        f'believed(history, about="{ABOUT}", at="{asked}"): nothing in a history table is ever '
-        "changed, so that yesterday's answer can still be explained today.",
+        f'as_of(history, valid_time="{ABOUT}", system_time="{asked}"): nothing in a history table '
+        "is ever changed, so that yesterday's answer can still be explained today.",
         markup=False,
     )
 
 
-def _believed(history: Any) -> dict[str, dict[str, tuple[int, int]]]:
-    """By the time of asking ("": in the end) and symbol, what was believed."""
+def _answers_as_of(history: Any) -> dict[str, dict[str, tuple[int, int]]]:
+    """By system time ("": in the end) and symbol, the answer as of then."""
     from functools import reduce
 
     from pyspark.sql import functions as f
 
-    from driftline.spark.history import believed
+    from driftline.spark.history import as_of
 
     about = _on_the_day(ABOUT)
     asked = [
-        believed(history, about=about, at=_on_the_day(at) if at else None).withColumn(
+        as_of(history, valid_time=about, system_time=_on_the_day(at) if at else None).withColumn(
             "asked", f.lit(at)
         )
         for at in (*ASKED_AT, "")

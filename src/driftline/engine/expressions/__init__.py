@@ -2,17 +2,32 @@ r"""Expressions evaluated over Arrow columns, with Spark SQL's meaning.
 
 One module for each family of functions; importing this package makes all of them known.
 
+    evaluator          an expression over a batch;  registry: which function evaluates what
+    arithmetic, mathematics, decimals, comparison, conditionals
+    strings            with characters and patterns (LIKE, regular expressions)
+    encodings          texts as bytes, codes and JSON;  formats: texts put together and taken apart
+    datetimes          with datetime_fields, datetime_patterns and timezones
+    collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON
+    casts, text_casts  CAST;  literals: constants as columns
+    arrays             between Arrow and NumPy;  lists: taken apart and put together again
+    sets               arrays as sets: which of their items are equal
+    expansion          how large a result may grow;  errors: a row whose value cannot be computed
+
 Spark's meaning is that of Spark 4.3 in ANSI mode with the time zone UTC, evaluated as written:
 Spark's optimiser may leave out a part that would fail, or (for the first argument of nullif)
 evaluate one that is not needed; this does neither. Known differences:
 - transcendental functions (exp, ln, sin, power, …) may differ in the last digit;
-- a few DOUBLEs become texts with more digits in Java before 19 than are needed to name them;
+- a few FLOATs and DOUBLEs become texts with other digits in Java before 19 than are needed to name
+  them;
 - a time without a date, `now`, `today` and the like are malformed, because they depend on when
   they are read, and so are zones by their old three-letter names (PST);
 - an INTERVAL does not remember its fields: all are DAY TO SECOND, and they have no text;
 - intervals of months are constants that can be added to dates and times, and nothing else;
 - regular expressions are RE2's or Python's: `&&` and classes inside classes are refused, and so
   are named classes other than \p{Alpha} and its like and the categories of Unicode (\p{L}, \pN);
+- format_string writes DECIMALs by %f and %e, too, which Spark refuses; it has no # for them;
+- rows of several values are IN a list whose rows have other, comparable types (an untyped NULL,
+  another integer), which Spark refuses;
 - min and max give 0.0 for -0.0, which are equal: Spark gives the one that it has met first.
 """
 
@@ -24,10 +39,14 @@ from driftline.engine.expressions import (
     datetime_fields,
     datetime_patterns,
     datetimes,
+    encodings,
+    formats,
     json_texts,
+    maps,
     mathematics,
     patterns,
     sequences,
+    sets,
     strings,
     timezones,
 )
@@ -43,12 +62,16 @@ __all__ = [
     "datetime_fields",
     "datetime_patterns",
     "datetimes",
+    "encodings",
     "evaluate",
     "evaluate_predicate",
+    "formats",
     "json_texts",
+    "maps",
     "mathematics",
     "patterns",
     "sequences",
+    "sets",
     "strings",
     "timezones",
 ]

@@ -25,7 +25,7 @@ from driftline.engine.expressions.arrays import (
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
-from driftline.plan.types import BIGINT, INTERVAL, is_decimal, is_float, type_name
+from driftline.plan.types import BIGINT, INTERVAL, MAX_PRECISION, is_decimal, is_float, type_name
 
 _CHECKED = {
     "add": pc.add_checked,
@@ -218,7 +218,8 @@ def _integral_divide(call: Call, args: Sequence[Value]) -> Array:
         settled(zero, valid, zero, call, lambda: zero_divisor(call))
         values = decimals.integral_divide(*args)
         # What does not fit keeps its low 64 bits: so it is in Spark, for decimals only.
-        values, bad = decimals.low_bits(np.where(zero, 0, values)), np.zeros_like(zero)
+        bad = decimals.too_large(values, MAX_PRECISION)
+        values = decimals.low_bits(np.where(zero, 0, values))
     else:
         one, other = (numbers(arg) for arg in args)
         zero = other == 0

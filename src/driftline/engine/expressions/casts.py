@@ -233,6 +233,9 @@ def _unscaled(value: float, scale: int) -> int:
 def _decimal_to_integer(array: Array, source: Any, target: Any) -> Result:
     values = decimals.unscaled(array)
     divisor = 10**source.scale
+    if source.precision > decimals.LONG_DIGITS and target != BIGINT:
+        # Spark goes by the nearest DOUBLE, in which 0.9…9 with many nines is 1.
+        values, divisor = np.array([int(value / divisor) for value in values], dtype=object), 1
     whole = np.where(values < 0, -(-values // divisor), values // divisor)
     half = 1 << (INTEGER_BITS[target] - 1)
     bad = np.asarray((whole < -half) | (whole >= half), dtype=np.bool_)

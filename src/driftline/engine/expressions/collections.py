@@ -32,9 +32,9 @@ from driftline.engine.expressions.lists import (
     sorted_items,
 )
 from driftline.engine.expressions.registry import kernel
-from driftline.engine.order_keys import order_keys
+from driftline.engine.state.order_keys import order_keys
 from driftline.plan.expressions import Call, Literal
-from driftline.plan.types import BIGINT, BOOLEAN, STRING, is_map, is_nested
+from driftline.plan.types import BIGINT, BOOLEAN, is_map, is_nested
 
 
 @kernel("array", total=True, strict=False)
@@ -140,7 +140,7 @@ def _map_value(maps: Array, key: Array) -> Array:
     return items_of(values).take(pa.array(np.where(found, place, 0), pa.int64(), mask=~found))
 
 
-def _equal_items(lists: Array, value: Array) -> tuple[Any, Any]:
+def equal_items(lists: Array, value: Array) -> tuple[Any, Any]:
     """For each item its row, and whether it equals the row's value."""
     rows = rows_of_items(lists)
     wanted = value.take(pa.array(rows))
@@ -150,7 +150,7 @@ def _equal_items(lists: Array, value: Array) -> tuple[Any, Any]:
 @kernel("array_contains", total=True)
 def _array_contains(call: Call, args: Sequence[Value]) -> Array:
     lists, value = args
-    rows, same = _equal_items(lists, value)
+    rows, same = equal_items(lists, value)
     found = any_per_row(rows, same, len(lists))
     unknown = any_per_row(rows, ~valid_mask(items_of(lists)), len(lists)) & ~found
     valid = valid_mask(lists) & valid_mask(value) & ~unknown
@@ -160,7 +160,7 @@ def _array_contains(call: Call, args: Sequence[Value]) -> Array:
 @kernel("array_position", total=True)
 def _array_position(call: Call, args: Sequence[Value]) -> Array:
     lists, value = args
-    rows, same = _equal_items(lists, value)
+    rows, same = equal_items(lists, value)
     place = first_per_row(rows, same, len(lists))
     position = np.where(place < 0, 0, place - list_starts(lists) + 1)
     return from_numbers(position, both_valid(lists, value), BIGINT)
@@ -172,12 +172,12 @@ def _sort_array(call: Call, args: Sequence[Value]) -> Array:
     ascending = bool(direction.value) if isinstance(direction, Literal) else True
     lists = args[0]
     if is_nested(lists.type.value_type):
-        return _sort_nested(lists, ascending)
+        return sort_nested(lists, ascending)
     items = sorted_items(lists, ascending)
     return lists_from(items, lengths_of(lists), both_valid(lists), call.kind)
 
 
-def _sort_nested(lists: Array, ascending: bool) -> Array:
+def sort_nested(lists: Array, ascending: bool) -> Array:
     """Lists of arrays or structs, by counting for each item the items of its row before it."""
     rows, items, lengths = rows_of_items(lists), items_of(lists), lengths_of(lists)
     starts = list_starts(lists)
@@ -217,28 +217,11 @@ def _array_extreme(call: Call, args: Sequence[Value]) -> Array:
     lists = keep_items(args[0], valid_mask(items_of(args[0])))
     lengths = lengths_of(lists)
     if is_nested(call.kind):
-        lists = _sort_nested(lists, ascending=True)
+        lists = sort_nested(lists, ascending=True)
     else:
         lists = lists_from(sorted_items(lists, True), lengths, both_valid(lists), lists.type)
     index = lengths - 1 if call.function == "array_max" else np.zeros_like(lengths)
     return pick(lists, index, lengths > 0)
-
-
-@kernel("array_distinct", total=True)
-def _array_distinct(call: Call, args: Sequence[Value]) -> Array:
-    lists = args[0]
-    items, rows = items_of(lists), rows_of_items(lists)
-    if is_nested(items.type):
-        texts = [repr(item) for item in items.to_pylist()]
-        items = pa.array(texts, STRING)
-    elif pa.types.is_floating(items.type):
-        items = pc.if_else(pc.equal(items, 0.0), 0.0, items)
-    codes = numbers(items.dictionary_encode().indices).astype(np.int64)
-    codes = np.where(valid_mask(items), codes, -1)
-    _, first = np.unique(np.stack([rows, codes]), axis=1, return_index=True)
-    keep = np.zeros(len(rows), dtype=np.bool_)
-    keep[first] = True
-    return keep_items(lists, keep)
 
 
 @kernel("array_compact", total=True)

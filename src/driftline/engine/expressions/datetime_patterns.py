@@ -1,7 +1,8 @@
 """Patterns for dates and times, such as `yyyy-MM-dd HH:mm:ss`: writing and reading by them.
 
-These letters are known: y M L d D E a H k K h m s S Q q F, and X x Z O V z G, which in UTC always
-say the same. `''` is a quote, and text between quotes stands for itself.
+These letters are known: y M L d D E a H k K h m s S Q q F G, and X x Z O V z, which in UTC always
+say the same. Beside G, years are those of an era: 0001 BC is the year 0. `''` is a quote, and text
+between quotes stands for itself.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
 from driftline.plan.temporal import DAY, SECOND, days_of
-from driftline.plan.types import DATE, STRING
+from driftline.plan.types import DATE, STRING, TIMESTAMP
 
 _MONTHS = [
     "January",
@@ -54,11 +55,12 @@ _MONTHS = [
     "November",
     "December",
 ]
+_THURSDAY = 3  # the weekday of 1970-01-01
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-_UTC = {"X": "Z", "x": "+00", "Z": "+0000", "O": "GMT", "V": "UTC", "z": "UTC", "G": "AD"}
+_UTC = {"X": "Z", "x": "+00", "Z": "+0000", "O": "GMT", "V": "UTC", "z": "UTC"}
 _LONG_UTC = {"xx": "+0000", "xxx": "+00:00", "ZZZZ": "GMT", "ZZZZZ": "Z", "OOOO": "GMT"}
-_LONG_UTC |= {"zzzz": "Coordinated Universal Time", "GGGG": "Anno Domini"}
-_KNOWN = frozenset("yMLdDEaHkKhmsSQqF") | frozenset(_UTC)
+_LONG_UTC |= {"zzzz": "Coordinated Universal Time"}
+_KNOWN = frozenset("yMLdDEaHkKhmsSQqFG") | frozenset(_UTC)
 _TOKEN = re.compile(r"'((?:[^']|'')*)'|([a-zA-Z])\2*|([^a-zA-Z'])")
 _MOST_YEAR_DIGITS = 6
 _NOON = 12
@@ -120,6 +122,23 @@ def _date_format(call: Call, args: Sequence[Value]) -> Array:
         rows = pa.array(codes == code)
         result = pc.if_else(rows, _written(moments, pattern), result)
     return result
+
+
+@kernel("dayname monthname", total=True)
+def _name(call: Call, args: Sequence[Value]) -> Array:
+    days = numbers(args[0]).astype(np.int64)
+    names, place = (_DAYS, (days + _THURSDAY) % len(_DAYS))
+    if call.function == "monthname":
+        names, place = _MONTHS, months_of(days) % len(_MONTHS)
+    short = pa.array([name[:3] for name in names])
+    return short.take(from_numbers(place, both_valid(args[0]), pa.int64()))
+
+
+@kernel("from_unixtime")
+def _from_unixtime(call: Call, args: Sequence[Value]) -> Array:
+    with np.errstate(over="ignore"):  # what does not fit keeps its low 64 bits, as in Spark
+        micros = numbers(args[0]) * np.int64(SECOND)
+    return _date_format(call, (from_numbers(micros, both_valid(args[0]), TIMESTAMP), args[1]))
 
 
 def _written(moments: Array, pattern: str) -> Array:
@@ -213,7 +232,14 @@ def _field_text(token: Token, times: Array, years: Years, pattern: str) -> Value
     if letter in _UTC:
         return pa.scalar(_LONG_UTC.get(token.text, _UTC[letter]))
     if letter == "y":
-        return _year_text(year_of(times, years), count, pattern)
+        shown = year_of(times, years)
+        if any(other.letter == "G" for other in tokens_of(pattern)):
+            shown = pc.if_else(pc.greater(shown, 0), shown, pc.subtract(1, shown))
+        return _year_text(shown, count, pattern)
+    if letter == "G" and count <= _FULL_NAME:
+        full = count == _FULL_NAME
+        after, before = ("Anno Domini", "Before Christ") if full else ("AD", "BC")
+        return pc.if_else(pc.greater(year_of(times, years), 0), after, before)
     if letter == "a" and count == 1:
         return pc.if_else(pc.less(pc.hour(times), _NOON), "AM", "PM")
     if letter == "E" and count <= _FULL_NAME:
@@ -248,12 +274,11 @@ def _year_text(years: Array, count: int, pattern: str) -> Array:
     if count > _MOST_YEAR_DIGITS:
         raise _illegal(pattern, "there are too many y")
     if count == 2:  # noqa: PLR2004 - yy
-        return _padded(_modulo(years, 100), 2)
-    text = _padded(years, count)
-    if count < 4:  # noqa: PLR2004 - a sign marks years of more than four digits
-        return text
-    long = pc.fill_null(pc.greater_equal(years, 10**count), False)
-    return pc.if_else(long, pc.binary_join_element_wise("+", text, ""), text)
+        return _padded(_modulo(pc.abs(years), 100), 2)
+    # from yyyy on, a sign marks years of more digits than there are letters
+    long = pc.greater_equal(years, 10**count if count >= 4 else 2**31)  # noqa: PLR2004
+    sign = pc.if_else(long, "+", pc.if_else(pc.less(years, 0), "-", ""))
+    return pc.binary_join_element_wise(sign, _padded(pc.abs(years), count), "")
 
 
 # Reading
@@ -290,7 +315,13 @@ def _piece(token: Token, pattern: str, adjacent: bool) -> str:
     if letter == "y":
         if count == 2:  # noqa: PLR2004 - yy
             return r"\d{2}"
-        return rf"[+-]?\d{{{count}}}" if adjacent else rf"[+-]?\d{{{count},{_MOST_YEAR_DIGITS}}}"
+        if adjacent:
+            return rf"-?\d{{{count}}}"
+        if count < 4:  # noqa: PLR2004 - as when it is written
+            return rf"-?\d{{{count},{_MOST_YEAR_DIGITS}}}"
+        # More digits than letters have a sign, and only those may have a plus.
+        more = rf"-\d{{{count},{_MOST_YEAR_DIGITS}}}|\+\d{{{count + 1},{_MOST_YEAR_DIGITS}}}"
+        return rf"\d{{{count}}}|{more}"
     if letter == "S":
         return rf"\d{{{count}}}"
     if letter == "a":
@@ -371,15 +402,15 @@ def _offset_of(zone: str) -> int:
     return -micros if zone[0] == "-" else micros
 
 
-@kernel("to_timestamp to_date")
+@kernel("to_timestamp to_date try_to_timestamp try_to_date")
 def _parse(call: Call, args: Sequence[Value]) -> Array:
-    def convert(text: str, pattern: str) -> int:
+    def convert(text: str, pattern: str) -> int | None:
         found = parse_by_pattern(text, pattern)
-        if found is None:
+        if found is None and not call.function.startswith("try_"):
             raise EvaluationError(
                 "CANNOT_PARSE_TIMESTAMP",
                 f"the text {text!r} does not fit the pattern {pattern!r}; "
-                f"use try_{call.function} in Spark, or clean the text first",
+                f"use try_{call.function} to get NULL instead",
             )
         return found
 

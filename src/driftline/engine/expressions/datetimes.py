@@ -385,6 +385,9 @@ def _unix_timestamp(call: Call, args: Sequence[Value]) -> Array:
     return from_numbers(truncated(numbers(args[0]), SECOND), both_valid(args[0]), BIGINT)
 
 
+_MORE_THAN_LONG = 2.0**63
+
+
 @kernel("timestamp_seconds timestamp_millis timestamp_micros")
 def _from_unix(call: Call, args: Sequence[Value]) -> Array:
     value = args[0]
@@ -394,10 +397,11 @@ def _from_unix(call: Call, args: Sequence[Value]) -> Array:
     if is_float(value.type):
         with np.errstate(all="ignore"):
             micros = numbers(value).astype(np.float64) * size
-        finite = np.isfinite(micros)
-        clipped = np.clip(np.where(finite, micros, 0), -(2.0**63), 2.0**63 - 1024)
-        valid = valid_mask(value) & finite
-        return from_numbers(clipped.astype(np.int64), valid, call.kind)
+        finite = np.isfinite(numbers(value))
+        high = finite & (micros >= _MORE_THAN_LONG)
+        kept = np.maximum(np.where(finite & ~high, micros, 0), -_MORE_THAN_LONG).astype(np.int64)
+        kept[high] = (1 << 63) - 1
+        return from_numbers(kept, valid_mask(value) & finite, call.kind)
     if is_decimal(value.type):
         exact = decimals.unscaled(value, True) * size
         unit = 10**value.type.scale

@@ -83,6 +83,22 @@ def steps_of(path: str) -> tuple[Step, ...] | None:
     return tuple(steps)
 
 
+def parsed_length(text: str) -> int | None:
+    """How many items a JSON array has; None if it is none."""
+    value = _whole(text)
+    return len(value) if isinstance(value, list) and not isinstance(value, _Object) else None
+
+
+def parsed_keys(text: str) -> list[str] | None:
+    """The names of a JSON object's fields; None if it is none."""
+    value = _whole(text)
+    return [name for name, _ in value] if isinstance(value, _Object) else None
+
+
+def _whole(text: str) -> Any:
+    return _parsed(text.lstrip(_SPACES))
+
+
 def _found(value: Any, steps: tuple[Step, ...]) -> Any:
     if not steps:
         return value
@@ -100,15 +116,16 @@ def _found(value: Any, steps: tuple[Step, ...]) -> Any:
 def _written(value: Any) -> str:
     """A value as JSON, numbers as Java writes them."""
     if isinstance(value, _Object):
-        return "{" + ",".join(f"{_quoted(name)}:{_written(item)}" for name, item in value) + "}"
+        return "{" + ",".join(f"{quoted(name)}:{_written(item)}" for name, item in value) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_written, value)) + "]"
     if isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     return java_float(value) if isinstance(value, float) else json.dumps(value)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as JSON."""
     quoted = json.dumps(text, ensure_ascii=False)
     return _SMALL_ESCAPE.sub(lambda match: match[0].upper().replace("\\U", "\\u"), quoted)
 

@@ -27,6 +27,7 @@ from driftline.engine.expressions.arrays import (
     per_distinct,
     valid_mask,
 )
+from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
 from driftline.plan.types import (
@@ -35,8 +36,10 @@ from driftline.plan.types import (
     DOUBLE,
     FLOAT,
     STRING,
+    TINYINT,
     is_decimal,
     is_float,
+    type_name,
 )
 
 
@@ -67,6 +70,9 @@ _DOUBLE_FUNCTIONS: dict[str, Callable[[Numbers], Numbers]] = {
     "degrees": lambda x: x * (180.0 / math.pi),
     "radians": lambda x: x * (math.pi / 180.0),
     "rint": np.rint,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
 }
 _LOGARITHMS: dict[str, tuple[Callable[[Numbers], Numbers], float]] = {
     "ln": (np.log, 0.0),
@@ -74,6 +80,7 @@ _LOGARITHMS: dict[str, tuple[Callable[[Numbers], Numbers], float]] = {
     "log2": (np.log2, 0.0),
     "log1p": (np.log1p, -1.0),
 }
+_MOST_BUCKETS = 2**63 - 1
 _LARGEST_FACTORIAL = 20
 _QUICK_DIGITS = 15
 _QUICK_LIMIT = 2.0**50
@@ -258,3 +265,37 @@ def _round_one(value: float, scale: int, even: bool) -> float:
             return value
         mode = ROUND_HALF_EVEN if even else ROUND_HALF_UP
         return float(exact.quantize(Decimal(1).scaleb(-scale), mode)) + 0.0
+
+
+@kernel("bit_get")
+def _bit_get(call: Call, args: Sequence[Value]) -> Array:
+    value, place = numbers(args[0]), numbers(args[1])
+    valid = both_valid(*args)
+    outside = (place < 0) | (place >= args[0].type.bit_width)
+    wrong = EvaluationError(
+        "INVALID_PARAMETER_VALUE.BIT_POSITION_RANGE",
+        f"{call.brief()}: the bits of {type_name(args[0].type)} are 0 to "
+        f"{args[0].type.bit_width - 1}",
+    )
+    settled(place, valid, outside, call, lambda: wrong)
+    bits = (value.astype(np.int64) >> np.where(outside, 0, place)) & 1
+    return from_numbers(bits.astype(np.int8), valid, TINYINT)
+
+
+@kernel("width_bucket")
+def _width_bucket(call: Call, args: Sequence[Value]) -> Array:
+    value, low, high = (numbers(arg) for arg in args[:3])
+    count = numbers(args[3])
+    fine = (count > 0) & (count < _MOST_BUCKETS) & (low != high) & np.isfinite(low)
+    fine &= np.isfinite(high) & ~np.isnan(value)
+    fine &= valid_mask(args[0]) & valid_mask(args[1]) & valid_mask(args[2]) & valid_mask(args[3])
+    first, last = np.minimum(low, high), np.maximum(low, high)
+    with np.errstate(all="ignore"):
+        upwards = np.floor(count * (value - first) / (last - first)) + 1
+        downwards = np.floor(count * (last - value) / (last - first)) + 1
+    below = np.where(low < high, value < low, value > low)
+    above = np.where(low < high, value >= high, value <= high)
+    within = fine & ~below & ~above
+    bucket = np.where(within, np.where(low < high, upwards, downwards), 0).astype(np.int64)
+    bucket = np.where(above, count + 1, np.where(below, 0, bucket))
+    return from_numbers(bucket, fine, BIGINT)

@@ -185,9 +185,14 @@ def _translated(pattern: str) -> str:
             continue
         if two.startswith("\\") and len(two) > 1:
             out.append(
-                {r"\z": r"\Z", r"\Z": _LINE_END, r"\h": r"[ \t]", r"\R": r"(?:\r\n|[\n\r])"}.get(
-                    two, two
-                )
+                {
+                    r"\z": r"\Z",
+                    r"\Z": _LINE_END,
+                    r"\h": r"[ \t]",
+                    r"\R": r"(?:\r\n|[\n\r])",
+                    r"\b": r"(?u:\b)",
+                    r"\B": r"(?u:\B)",
+                }.get(two, two)
             )
             position += 2
             continue
@@ -296,12 +301,12 @@ def _rlike(call: Call, args: Sequence[Value]) -> Array:
 def _regexp_extract(call: Call, args: Sequence[Value]) -> Array:
     def extract(text: str, pattern: str, group: int) -> str:
         regex = java_regex(pattern, "regexp_extract")
-        if not 0 <= group <= regex.groups:
+        match = regex.search(text)
+        if match is not None and not 0 <= group <= regex.groups:
             raise EvaluationError(
                 "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
                 f"regexp_extract: {pattern!r} has {regex.groups} groups, so no group {group}",
             )
-        match = regex.search(text)
         return "" if match is None else match[group] or ""
 
     return per_distinct(extract, _rows(args), STRING)

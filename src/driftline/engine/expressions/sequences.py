@@ -103,5 +103,9 @@ def formatted(value: Any, places: int) -> str | None:
         return None
     if isinstance(value, float) and not np.isfinite(value):
         return "NaN" if value != value else "∞" if value > 0 else "-∞"
-    exact = Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, _WIDE)
+    unit = Decimal(1).scaleb(-places)
+    shortest = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    # As in Java: zeros after the digits that name a number, which is rounded as it exactly is.
+    fine = shortest == shortest.quantize(unit, ROUND_HALF_EVEN, _WIDE)
+    exact = (shortest if fine else Decimal(value)).quantize(unit, ROUND_HALF_EVEN, _WIDE)
     return f"{exact:,f}"

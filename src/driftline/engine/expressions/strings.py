@@ -66,10 +66,15 @@ def _case(call: Call, args: Sequence[Value]) -> Array:
 
 @kernel("initcap", total=True)
 def _initcap(call: Call, args: Sequence[Value]) -> Array:
-    def capitalised(text: str) -> str:
-        return " ".join(word[:1].title() + word[1:] for word in text.lower().split(" "))
+    return per_distinct(
+        lambda text: " ".join(map(_capitalised, text.split(" "))), [args[0]], STRING
+    )
 
-    return per_distinct(capitalised, [args[0]], STRING)
+
+def _capitalised(word: str) -> str:
+    """A word whose first character is in title case; İ becomes two characters in lower case."""
+    first = word[:1]
+    return first.title() + word.lower()[len(first.lower()) :]
 
 
 @kernel("length", total=True)

@@ -55,7 +55,7 @@ _TRUE = ("t", "true", "y", "yes", "1")
 _FALSE = ("f", "false", "n", "no", "0")
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")  # Java takes all digits here
 _SPECIAL_FLOATS = {
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), float("inf")),
     **dict.fromkeys(("-inf", "-infinity"), float("-inf")),
@@ -68,6 +68,8 @@ _PLAIN_NUMBER = r"^-?\d{1,15}(\.\d{1,15})?$"
 # Days from 0001-01-01 to 9999-12-31, whose years have four digits.
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _MICROS_PER_DAY = 86_400_000_000
+_LEAST_DOUBLE, _LEAST_SINGLE = 2.0**-1022, 2.0**-126
+"""Below these, numbers have fewer digits than others."""
 _FIXED_FROM, _FIXED_TO = -3, 7
 _WITH_FRACTION = len("0000-00-00 00:00:00.000000")
 
@@ -228,6 +230,8 @@ def java_float(value: float, single: bool = False) -> str:
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
     text = np.format_float_scientific(np.float32(value) if single else value, trim="0")
+    if abs(value) < (_LEAST_SINGLE if single else _LEAST_DOUBLE):
+        text = _two_digits(value, text, single)
     mantissa, _, exponent = text.partition("e")
     power = int(exponent)
     if value == 0:
@@ -240,6 +244,13 @@ def java_float(value: float, single: bool = False) -> str:
         return f"{sign}0.{'0' * (-power - 1)}{digits}"
     digits = digits.ljust(power + 2, "0")
     return f"{sign}{digits[: power + 1]}.{digits[power + 1 :]}"
+
+
+def _two_digits(value: float, text: str, single: bool) -> str:
+    """Of a tiny number that one digit names, Java writes the two digits that are nearest."""
+    nearest = f"{value:.1e}"
+    read = float(np.float32(nearest)) if single else float(nearest)
+    return nearest if len(text) <= len(nearest) and read == value else text
 
 
 def _float_to_text(array: Array) -> Array:

@@ -1,9 +1,8 @@
-"""The physical joins: `Join` is the operator, the other modules are its parts.
+"""The physical joins: `join` holds the operator, the other modules are its parts.
 
-`index` finds the lifetimes of a key that overlap, `side` holds what one input has said, `coverage`
-says when a lifetime has a match, `preserved` cuts lifetimes to that, and `memory` is what it has
-to know of a past that was let go.
-"""
+`index` finds the lifetimes of a key that overlap, `side` holds the lifetimes of one input,
+`coverage` finds when a lifetime has a match, `preserved` cuts lifetimes to that, and `memory` is
+what it has to know of a past that was evicted."""
 
 from driftline.engine.join.join import How, Join, Residual
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 
-Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 _SHORT = 24

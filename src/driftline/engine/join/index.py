@@ -19,13 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftline.engine.fingerprint import UInt64s
+from driftline.model.arrays import Int64s, UInt64s
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
-
-Int64s = NDArray[np.int64]
 
 _FANOUT_BITS = 4
 _FANOUT = 1 << _FANOUT_BITS

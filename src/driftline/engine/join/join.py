@@ -42,17 +42,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.batch import Batch, empty, has_removals, latest_start
+from driftline.engine.core.batch import Batch, empty, has_removals, latest_start
+from driftline.engine.core.labels import Vector, greatest
+from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.engine.expressions import expansion
 from driftline.engine.join.coverage import Matches
 from driftline.engine.join.memory import Memory
-from driftline.engine.join.preserved import MatchesWithin, Preserved
+from driftline.engine.join.preserved import Preserved
 from driftline.engine.join.side import Keyed, Side
-from driftline.engine.operator import Arrays, Operator, Span, joined_span, span_of
+from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.bands import Spans
 
-Int64s = NDArray[np.int64]
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Residual = Callable[[pa.RecordBatch], NDArray[np.bool_]]
 Rows = Callable[[Int64s], pa.RecordBatch]
@@ -95,7 +96,7 @@ class _Part:
 
 class Join(Operator):
     """Joins port 0 (left) with port 1 (right) on equal keys, and on `residual`: a function that
-    says which of some joined rows fulfil the rest of the condition. `spans`: how long
+    finds which of some joined rows fulfil the rest of the condition. `spans`: how long
     after its vs a lifetime of either side can match, see `plan.bands`."""
 
     ports = 2
@@ -118,7 +119,7 @@ class Join(Operator):
         preserved = _PRESERVED[how]
         self.both = pa.schema([*left, *right])  # what a residual condition sees
         super().__init__(_output_schema(left, right, how))
-        self.nets = True  # not needed before an operator that adds up what it gets
+        self.consolidates = True  # not needed before an operator that adds up what it gets
         self.pairs_come_out = how not in ("semi", "anti")
         self.residual = residual
         self.high_of_inputs = high_of_inputs
@@ -129,8 +130,10 @@ class Join(Operator):
             )
         )
         self.latest_cti = BEGINNING  # the output's
+        self.partners: Vector | None = None  # what took part in the latest batch
+        self.removals: Vector | None = None  # what took part in the removals so far
         self.preserved = tuple(
-            Preserved(self.sides[port], self.sides[1 - port], self._matches_within(port))
+            Preserved(self.sides[port], self.sides[1 - port], partial(self._matches_within, port))
             if kept
             else None
             for port, kept in enumerate(preserved)
@@ -140,18 +143,32 @@ class Join(Operator):
     def frontier(self) -> int:
         return min(side.cti for side in self.sides)
 
+    def took_part(self) -> Vector | None:
+        """Of an inner join, the partners. A row that was taken back is the reason that there are
+        fewer of them."""
+        if self.label is None or any(self.preserved):
+            return None
+        vectors = (self.partners, self.removals, (0,) * len(self.label))
+        return greatest(vector for vector in vectors if vector is not None)
+
     def process(self, port: int, batch: Batch) -> Batch:
+        self.partners = None
+        if self.label is not None and has_removals(batch.weight):
+            before = (0,) * len(self.label) if self.removals is None else self.removals
+            self.removals = greatest([before, self.label])
         parts = self._changed(port, batch) if len(batch) else []
         self.sides[port].cti = max(self.sides[port].cti, batch.cti)
         for either in (_LEFT, _RIGHT):
-            self._let_go(either)
+            self._evict(either)
         cti = self._promise()
         high = batch.high if self.high_of_inputs else BEGINNING
         if not parts:
             return empty(self.schema, cti, high)
         output = _gathered(parts, cti)
         # Without removals in the input, what goes and what comes are different lifetimes.
-        output = output.netted() if self.nets and has_removals(batch.weight) else output
+        output = (
+            output.consolidated() if self.consolidates and has_removals(batch.weight) else output
+        )
         if not self.high_of_inputs:
             high = latest_start(output.vs, output.weight)
         return replace(output, high=high)
@@ -162,6 +179,8 @@ class Join(Operator):
         rows, keyed = own.keyed(batch)
         pairs = self._pairs(port, keyed, lambda some: _taken(batch.payload, rows[some]))
         pairs.one = rows[pairs.one]
+        if other.labels is not None and len(pairs.place):
+            self.partners = tuple(other.labels[pairs.place].max(axis=0).tolist())
         matches = Matches(
             pairs.one,
             np.maximum(batch.vs[pairs.one], other.vs[pairs.place]),
@@ -203,25 +222,23 @@ class Join(Operator):
         if len(needed) < len(rows):
             keyed = Keyed(keyed.low[needed], keyed.high[needed], keyed.vs[needed], keyed.ve[needed])
             rows = rows[needed]
-        new, places = self.sides[port].add(keyed, batch.weight[rows], _taken(batch.payload, rows))
+        new, places = self.sides[port].add(
+            keyed, batch.weight[rows], _taken(batch.payload, rows), self.label
+        )
         return rows[new], places
 
-    def _matches_within(self, port: int) -> MatchesWithin:
-        """A function that finds what held lifetimes of one side match of the other."""
+    def _matches_within(self, port: int, places: Int64s, start: Int64s, end: Int64s) -> Matches:
+        """What held lifetimes of one side match of the other."""
         side, other = self.sides[port], self.sides[1 - port]
-
-        def matches(places: Int64s, start: Int64s, end: Int64s) -> Matches:
-            keyed = Keyed(side.low[places], side.high[places], start, end)
-            with expansion.refused_at_once():
-                pairs = self._pairs(port, keyed, lambda some: side.rows.take(places[some]))
-            return Matches(
-                pairs.one,
-                np.maximum(start[pairs.one], other.vs[pairs.place]),
-                np.minimum(end[pairs.one], other.ve[pairs.place]),
-                other.weight[pairs.place],
-            )
-
-        return matches
+        keyed = Keyed(side.low[places], side.high[places], start, end)
+        with expansion.refused_at_once():
+            pairs = self._pairs(port, keyed, lambda some: side.rows.take(places[some]))
+        return Matches(
+            pairs.one,
+            np.maximum(start[pairs.one], other.vs[pairs.place]),
+            np.minimum(end[pairs.one], other.ve[pairs.place]),
+            other.weight[pairs.place],
+        )
 
     def _pairs(self, port: int, keyed: Keyed, rows: Rows) -> _Pairs:
         """The matches of some lifetimes of one side in what is held of the other."""
@@ -268,7 +285,7 @@ class Join(Operator):
         """The lifetimes of a side that end at or before this time may go."""
         return self.frontier if any(self.preserved) else self.sides[1 - port].cti
 
-    def _let_go(self, port: int) -> None:
+    def _evict(self, port: int) -> None:
         """Drop what is no longer needed of a side; the other notes what it has to remember."""
         side, bound = self.sides[port], self._bound(port)
         other = self.preserved[1 - port]

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine.join.coverage import Past
-from driftline.engine.slots import NO_SLOT
+from driftline.engine.state.slots import NO_SLOT
+from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
-Int64s = NDArray[np.int64]
 Stretches = tuple[Int64s, Int64s, Int64s, Int64s]
 
 

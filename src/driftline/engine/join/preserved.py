@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.engine.batch import Batch
+from driftline.engine.core.batch import Batch
 from driftline.engine.join.coverage import Matches, Past, Runs, differences, runs
 from driftline.engine.join.memory import Memory, Stretches
 from driftline.engine.join.side import Side
-from driftline.engine.slots import NO_SLOT, Slots
+from driftline.engine.state.slots import NO_SLOT, Slots
+from driftline.model.arrays import Int64s
 
-Int64s = NDArray[np.int64]
 MatchesWithin = Callable[[Int64s, Int64s, Int64s], Matches]
 """The matches that the lifetimes at some places have from some times up to others."""
 

@@ -14,24 +14,23 @@ gone is none of the side's business: the join does not pass it on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from driftline.engine.batch import Batch
-from driftline.engine.fingerprint import Fingerprints, UInt64s, fingerprints
+from driftline.engine.core.batch import Batch
+from driftline.engine.core.labels import Vector
+from driftline.engine.core.operator import Arrays
 from driftline.engine.join.index import Index, at_most
 from driftline.engine.join.memory import Memory
-from driftline.engine.operator import Arrays
-from driftline.engine.rowstore import RowStore
-from driftline.engine.slots import NO_SLOT, Slots
+from driftline.engine.state.fingerprints import Fingerprints, fingerprints
+from driftline.engine.state.growing import grown
+from driftline.engine.state.row_store import RowStore
+from driftline.engine.state.slots import NO_SLOT, Slots
+from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.arrays import Int64s, UInt64s
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
-
-Int64s = NDArray[np.int64]
-_T = TypeVar("_T", bound=np.generic)
 
 _SMALLEST = 1024
 _SPARSE = 8
@@ -73,6 +72,7 @@ class Side:
         self.vs, self.ve, self.weight = (np.zeros(_SMALLEST, np.int64) for _ in range(3))
         self.low, self.high = (np.zeros(_SMALLEST, np.uint64) for _ in range(2))
         self.slot_of = np.full(_SMALLEST, NO_SLOT, np.int64)
+        self.labels: Int64s | None = None  # by place, if outputs are heeded
         self.free = np.arange(_SMALLEST)
         self.rows = RowStore(self.schema)
         self.index = Index(self.lasting)
@@ -109,7 +109,9 @@ class Side:
             others.low, others.high, others.vs, others.ve, self.high, most
         )
 
-    def add(self, keyed: Keyed, weight: Int64s, rows: pa.RecordBatch) -> tuple[Int64s, Int64s]:
+    def add(
+        self, keyed: Keyed, weight: Int64s, rows: pa.RecordBatch, label: Vector | None = None
+    ) -> tuple[Int64s, Int64s]:
         """Add changes up. Returns those that were not there yet, and the places they got."""
         if len(weight) == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -130,11 +132,23 @@ class Side:
         self.rows.put(new_places, rows)
         ends = self.ends(keyed.vs[new], keyed.ve[new])
         self.index.add(keyed.low[new], keyed.vs[new], ends, new_places)
+        if label is not None:
+            self._label(new_places, places, label)
         if self.identities is None:
             self.weight[places] = weight
         else:
             self._show(_add_weights(self.weight, new_places, places, weight))
         return new, new_places
+
+    def _label(self, new: Int64s, places: Int64s, vector: Vector) -> None:
+        """Note what took part in lifetimes, new ones among them."""
+        if self.labels is None:
+            self.labels = np.zeros((len(self.vs), len(vector)), np.int64)
+        elif len(self.labels) < len(self.vs):
+            more = np.zeros((len(self.vs) - len(self.labels), len(vector)), np.int64)
+            self.labels = np.concatenate([self.labels, more])
+        self.labels[new] = 0
+        self.labels[places] = np.maximum(self.labels[places], vector)
 
     def find(self, rows: Fingerprints, vs: Int64s, ve: Int64s) -> Int64s:
         """The places of lifetimes, given the fingerprints of their rows; NO_SLOT if not held."""
@@ -181,13 +195,15 @@ class Side:
         weight = self.weight[places]
         self.weight[places] = 0
         np.add.at(self.weight, self.place_at[slots], weight)
+        if self.labels is not None:
+            np.maximum.at(self.labels, self.place_at[slots], self.labels[places])
         self._show(places)
 
     def _assign(self, slots: Int64s, places: Int64s) -> None:
         if len(slots) == 0:
             return
         needed = int(slots.max()) + 1
-        self.place_at = _grown(self.place_at, needed, len(self.place_at))
+        self.place_at = grown(self.place_at, needed)
         self.place_at[slots] = places
         self.slot_of[places] = slots
 
@@ -201,7 +217,7 @@ class Side:
         if count > len(self.free):
             needed = capacity + count - len(self.free)
             for name in ("vs", "ve", "weight", "low", "high", "slot_of"):
-                setattr(self, name, _grown(getattr(self, name), needed, capacity))
+                setattr(self, name, grown(getattr(self, name), needed))
             self.slot_of[capacity:] = NO_SLOT
             self.free = np.concatenate([self.free, np.arange(capacity, len(self.vs))])
             if self.memory is not None:
@@ -230,8 +246,10 @@ class Side:
         if self.memory is not None:
             for name in self.memory.columns():
                 arrays[name] = getattr(self.memory, name)[places]
+        if self.labels is not None:
+            arrays["labels"] = self.labels[places]
         arrays["cti"] = np.array([self.cti], np.int64)
-        arrays["rows"] = _packed(self.rows.take(places))
+        arrays["rows"] = rows_to_bytes(self.rows.take(places))
         return arrays
 
     def restore(self, arrays: Arrays) -> None:
@@ -244,30 +262,15 @@ class Side:
             arrays["ve"].astype(np.int64),
         )
         weight = arrays["weight"].astype(np.int64)
-        new, places = self.add(keyed, weight, _unpacked(arrays["rows"]))
+        new, places = self.add(keyed, weight, rows_from_bytes(arrays["rows"]))
         if self.memory is not None:
             for name in self.memory.columns():
                 getattr(self.memory, name)[places] = arrays[name][new]
-
-
-def _grown(array: NDArray[_T], needed: int, size: int) -> NDArray[_T]:
-    if needed <= len(array):
-        return array
-    bigger = np.zeros(max(needed, 2 * size), array.dtype)
-    bigger[: len(array)] = array
-    return bigger
-
-
-def _packed(rows: pa.RecordBatch) -> NDArray[np.uint8]:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_batch(rows)
-    return np.frombuffer(sink.getvalue(), np.uint8)
-
-
-def _unpacked(data: NDArray[np.generic]) -> pa.RecordBatch:
-    with pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))) as reader:
-        return reader.read_next_batch()
+        if "labels" in arrays:
+            labels = arrays["labels"].astype(np.int64)
+            self._label(places, places, (0,) * labels.shape[1])
+            assert self.labels is not None
+            self.labels[places] = labels[new]
 
 
 @njit(cache=True, nogil=True)

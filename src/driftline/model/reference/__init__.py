@@ -3,8 +3,22 @@
 Every operator is written here once, as a function from canonical history tables to canonical
 history tables: naive, obviously right, never optimised. The engine's operators are held to these
 after every batch. If the two disagree, the definition at the top of each file decides.
+
+    snapshot_operator               what all snapshot operators share
+    select, project, explode        row by row
+    alter_lifetime, window_columns  windows as lifetimes, windows as columns
+    union, intersect, minus         set operators;  distinct
+    group_by, aggregates            groups, and the functions over them
+    rank, over                      ranks, top-k and window functions
+    join                            inner, outer, semi and anti joins
+    coalesce, finals                lifetimes from snapshots; what cannot change any more
+    recursion                       the fixed point of each snapshot
+    align, finalize                 how long an event is held back, how long it can be corrected
+    output_consistency              outputs that belong to a prefix: definitions and mechanisms
+    latency                         how much of an answer each latency level has emitted
 """
 
+from driftline.model.level import Level
 from driftline.model.reference.align import align
 from driftline.model.reference.alter_lifetime import (
     alter_lifetime,
@@ -29,7 +43,6 @@ from driftline.model.reference.join import (
     semi_join,
 )
 from driftline.model.reference.latency import (
-    Level,
     at_level,
     merged_watermark,
     output_watermark,

@@ -14,7 +14,7 @@
 | covar_pop, _samp   | of the pairs without a null; null for fewer than one, than two pairs      |
 | first, last        | the value of the row with the least, the greatest vs (null counts)        |
 | array_agg          | the values that are not null, by vs                                       |
-| user_defined(a)    | whatever the object `a` says                                              |
+| user_defined(a)    | whatever the object `a` computes                                          |
 
 Each is a function of the bag, never of arrival order: where `first`, `last` and `array_agg` meet
 equal vs, the value decides, in the order of `sort_key`. Sums are exact and rounded once: integers
@@ -29,10 +29,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from driftline.model.history import Lifetime
 from driftline.model.row import Row, Value, sort_key
+from driftline.model.user_defined import UserDefinedAggregate
 
 Argument = Callable[[Row], Value]
 Aggregate = Callable[[Sequence[Lifetime]], Value]
@@ -177,22 +178,6 @@ def array_agg(argument: Argument) -> Aggregate:
         return tuple(value for value in values if value is not None)
 
     return aggregate
-
-
-@runtime_checkable
-class UserDefinedAggregate(Protocol):
-    """A user's own aggregate over the values that are not null.
-
-    `add` takes a state and a value and returns the state; so does `remove`, where an object has
-    one, and then it must undo `add` exactly. Objects without `remove` are computed afresh from the
-    values, which come in the order of `sort_key`.
-    """
-
-    def initial(self) -> Any: ...
-
-    def add(self, state: Any, value: Value) -> Any: ...
-
-    def result(self, state: Any) -> Value: ...
 
 
 def user_defined(definition: UserDefinedAggregate, argument: Argument) -> Aggregate:

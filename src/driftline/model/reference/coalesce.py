@@ -5,10 +5,10 @@
     starts(H)   = { (a, ∞, r) : (a, b, r) ∈ coalesce(H) }
     ends(H)     = { (b, ∞, r) : (a, b, r) ∈ coalesce(H), b < ∞ }
 
-Aggregates, set operators, rank, and outer, semi and anti joins say what is alive when, but leave
-open in how many pieces they say it. What goes by lifetimes, such as a window, comes after coalesce,
-which depends on the snapshots alone. A window that looks only at vs needs only the starts; one that
-looks only at ve needs the ends, and takes them for its vs.
+Aggregates, set operators, rank, and outer, semi and anti joins define what is alive when, but leave
+open in how many pieces they emit it. An operator that depends on lifetimes, such as a window, comes
+after coalesce, which depends on the snapshots alone. A window that looks only at vs needs only the
+starts; one that looks only at ve needs the ends, and takes them for its vs.
 """
 
 from __future__ import annotations

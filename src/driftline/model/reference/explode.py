@@ -3,7 +3,7 @@
     explode_f(H) = { (vs, ve, r + i) : (vs, ve, r) ∈ H, i an item of f(r) }
 
 An item is what it adds to the row: columns and their values. Lifetimes stay as they are. With
-`outer` a row without items is there once, with what `outer` says in the place of an item.
+`outer` a row without items is there once, with `outer` in the place of an item.
 """
 
 from __future__ import annotations

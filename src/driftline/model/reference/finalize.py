@@ -5,7 +5,7 @@
 It does four things, and never holds back what is well formed:
 
     - A retract that comes before its insert or before its predecessor in the chain is kept until
-      these come; then the chain is put out in one piece.
+      these come; then the chain is emitted in one piece.
     - An external cti that all its events have come for becomes a cti, at the earliest correct
       place: when nothing before its interval can come any more either.
     - When the clock (the greatest vs of the inserts and t of the ctis so far) has come to t +
@@ -25,10 +25,7 @@ from dataclasses import dataclass, field
 
 from driftline.model.event import Change, Cti, Event, ExternalCti, Insert, Retract, malformed
 from driftline.model.history import Lifetime
-from driftline.model.time import BEGINNING, INFINITY, plus, show
-
-ORIGIN = 0
-"""Where application time starts, for external ctis."""
+from driftline.model.time import BEGINNING, INFINITY, ORIGIN, plus, show
 
 
 @dataclass(frozen=True)
@@ -41,14 +38,14 @@ class DeadLetter:
 
 @dataclass
 class Output:
-    """What one event leads to."""
+    """What Finalize emits after one event, and the dead letters."""
 
     events: list[Event] = field(default_factory=list)
     dead: list[DeadLetter] = field(default_factory=list)
 
 
 def finalize(events: Iterable[Event], remember: int) -> Iterator[Output]:
-    """What is output, and what is dead, after each event."""
+    """The output and the dead letters after each event."""
     state = _Finalize(remember)
     for event in events:
         yield state.take(event)
@@ -104,7 +101,7 @@ class _Finalize:
         return None
 
     def _repaired(self, change: Change) -> list[Event]:
-        """The change, with what was waiting for it; nothing if it has to wait itself."""
+        """The change with the retracts kept for it; nothing if it has to be kept itself."""
         vs, row = change.vs, change.row
         start = Lifetime(vs, change.ve, row)
         if isinstance(change, Retract) and self.alive[start] == 0:

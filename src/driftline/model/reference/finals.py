@@ -1,4 +1,4 @@
-"""Finals: what can not change any more, and nothing else.
+"""Finals: only the lifetimes that cannot change any more.
 
     finals(H, C)           = { (vs, ve, r) ∈ H : ve ≤ C }
     window_finals(H, C, w) = { (w(r) - 1, w(r), r) : (vs, ve, r) ∈ H, vs < w(r) ≤ ve, w(r) ≤ C }

@@ -1,4 +1,4 @@
-"""The latency levels of snapshot operators: how much of the answer is said so far.
+"""The latency levels of snapshot operators: how much of the answer is emitted so far.
 
 With o(H) the answer for the input so far and τ the output watermark:
 
@@ -12,33 +12,27 @@ the least of its inputs' ctis.
 
 Perfect input gives perfect output at `perfect`; ordered input gives ordered output at `ordered`.
 When full retractions have taken away the lifetimes that moved τ, it may lie inside a snapshot.
-That snapshot is then cut at τ: what was said and is still true is not taken back.
+That snapshot is then cut at τ: what was emitted and is still right is not retracted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
 from driftline.model.event import Cti, Event, Insert
 from driftline.model.history import History, Lifetime, canonical_history
+from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
 
 
-class Level(Enum):
-    PERFECT = "perfect"
-    ORDERED = "ordered"
-    EAGER = "eager"
-
-
 def at_level(level: Level, answer: History, watermark: int) -> History:
-    """What of the answer is said at a latency level."""
+    """The part of the answer that a latency level emits."""
     if level is Level.EAGER:
         return answer
-    said = answer.clip(end=watermark)
+    emitted = answer.clip(end=watermark)
     if level is Level.PERFECT:
-        return said
-    return said + History(
+        return emitted
+    return emitted + History(
         Lifetime(watermark, INFINITY, lifetime.row) for lifetime in answer.alive(watermark)
     )
 

@@ -1,9 +1,17 @@
-"""The functions of SQL: which there are, what they take, and the types they give."""
+"""The functions of SQL: which there are, what they take, and the types they give.
+
+base           the registry, and the shapes of signatures
+operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
+mathematics, strings, encodings, dates, intervals, collections
+aggregates     count, sum, avg …
+rewritten      functions that are written with other functions
+"""
 
 from driftline.plan.functions import (
     collections,
     conditionals,
     dates,
+    encodings,
     mathematics,
     operators,
     strings,
@@ -20,6 +28,7 @@ __all__ = [
     "collections",
     "conditionals",
     "dates",
+    "encodings",
     "mathematics",
     "operators",
     "ordered_aggregate",

@@ -142,6 +142,9 @@ def _bits(name: str, args: Arguments) -> tuple[Arguments, DataType]:
     return args, args[0].type
 
 
+REGRESSIONS = ("count", "avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")
+"""What there is after regr_, of the pairs (y, x) that have both."""
+
 _DEFINITIONS: list[tuple[str, int, int | None, Typing]] = [
     ("count", 1, None, _count),
     ("count_if", 1, 1, _count_if),
@@ -176,6 +179,7 @@ _DEFINITIONS: list[tuple[str, int, int | None, Typing]] = [
     ("bool_and every", 1, 1, _all),
     ("bool_or any some", 1, 1, _all),
     ("string_agg listagg", 1, 2, _joined),
+    *((f"regr_{name}", 2, 2, _doubles) for name in REGRESSIONS),
     ("bit_and", 1, 1, _bits),
     ("bit_or", 1, 1, _bits),
     ("bit_xor", 1, 1, _bits),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from driftline.plan.coercion import common_type
+from driftline.plan.coercion import common_type, common_type_of_all
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import Call, Expression, FieldAccess, Literal
+from driftline.plan.expressions import Call, Column, Expression, FieldAccess, Literal
 from driftline.plan.functions.base import (
     Arguments,
     argument,
@@ -28,6 +28,7 @@ from driftline.plan.types import (
     VOID,
     DataType,
     is_array,
+    is_decimal,
     is_integer,
     is_map,
     is_orderable,
@@ -261,3 +262,143 @@ def _map_values(args: Arguments) -> Expression:
     if not is_map(args[0].type):
         raise wrong_argument("map_values", 1, "MAP", args[0])
     return Call("map_values", args, pa.list_(args[0].type.item_type))
+
+
+def _growing(name: str) -> None:
+    @register(name, 2, 2)
+    def build(args: Arguments) -> Expression:
+        element = _array_argument(args[0], name)
+        kind = _item_type(element, args[1].type, name)
+        return Call(
+            name, (cast_to(args[0], pa.list_(kind)), cast_to(args[1], kind)), pa.list_(kind)
+        )
+
+
+def _item_type(element: DataType, other: DataType, name: str) -> DataType:
+    """The type of an array's items when a value is put among them: decimals stay as they are."""
+    kind = common_type(element, other, promote_strings=False)
+    if kind is None or (is_decimal(kind) and not kind == element == other and other != VOID):
+        raise ExpressionError(
+            f"{name} takes an array and a value like its items, not {type_name(element)} and "
+            f"{type_name(other)}"
+        )
+    return kind
+
+
+_growing("array_append")
+_growing("array_prepend")
+
+
+@register("array_insert", 3, 3)
+def _array_insert(args: Arguments) -> Expression:
+    element = _array_argument(args[0], "array_insert")
+    if args[1].type not in (TINYINT, SMALLINT, INT):
+        raise wrong_argument("array_insert", 2, "INT", args[1])
+    kind = _item_type(element, args[2].type, "array_insert")
+    typed = (cast_to(args[0], pa.list_(kind)), cast_to(args[1], INT), cast_to(args[2], kind))
+    return Call("array_insert", typed, pa.list_(kind))
+
+
+@register("array_remove", 2, 2)
+def _array_remove(args: Arguments) -> Expression:
+    if args[1].type == VOID:
+        return Literal(None, args[0].type)
+    lists, value = _with_element("array_remove", args)
+    return Call("array_remove", (lists, value), lists.type)
+
+
+@register("array_repeat", 2, 2)
+def _array_repeat(args: Arguments) -> Expression:
+    count = argument(args[1], INT, "array_repeat", 2)
+    return Call("array_repeat", (args[0], count), pa.list_(args[0].type))
+
+
+def _of_two(name: str, result: DataType | None = None) -> None:
+    @register(name, 2, 2)
+    def build(args: Arguments) -> Expression:
+        for place, each in enumerate(args, start=1):
+            _array_argument(each, name, place)
+        kind = common_type(args[0].type, args[1].type, promote_strings=False)
+        if kind is None:
+            listed = " and ".join(type_name(arg.type) for arg in args)
+            raise ExpressionError(f"{name} takes two arrays of one type, not {listed}")
+        typed = tuple(cast_to(arg, kind) for arg in args)
+        return Call(name, typed, kind if result is None else result)
+
+
+for _name in ("array_union", "array_intersect", "array_except"):
+    _of_two(_name)
+_of_two("arrays_overlap", BOOLEAN)
+
+
+@register("array_sort", 1, 1)
+def _array_sort(args: Arguments) -> Expression:
+    element = _array_argument(args[0], "array_sort")
+    if not is_orderable(element):
+        raise ExpressionError(f"values of type {type_name(element)} cannot be sorted")
+    return Call("array_sort", args, args[0].type)
+
+
+@register("arrays_zip", 1, None)
+def _arrays_zip(args: Arguments) -> Expression:
+    fields = []
+    for place, each in enumerate(args):
+        element = _array_argument(each, "arrays_zip", place + 1)
+        name = str(place)
+        if isinstance(each, Column):
+            name = each.name.split(".")[-1]
+        elif isinstance(each, FieldAccess):
+            name = each.value.type[each.index].name
+        fields.append((name, element))
+    return Call("arrays_zip", args, pa.list_(pa.struct(fields)))
+
+
+def _map_argument(value: Expression, name: str, place: int = 1) -> DataType:
+    if not is_map(value.type):
+        raise wrong_argument(name, place, "MAP", value)
+    return value.type
+
+
+@register("map_entries", 1, 1)
+def _map_entries(args: Arguments) -> Expression:
+    kind = _map_argument(args[0], "map_entries")
+    entry = pa.struct([("key", kind.key_type), ("value", kind.item_type)])
+    return Call("map_entries", args, pa.list_(entry))
+
+
+@register("map_contains_key", 2, 2)
+def _map_contains_key(args: Arguments) -> Expression:
+    keys = Call("map_keys", args[:1], pa.list_(_map_argument(args[0], "map_contains_key").key_type))
+    return _array_contains((keys, args[1]))
+
+
+@register("map_concat", 1, None)
+def _map_concat(args: Arguments) -> Expression:
+    kinds = [_map_argument(each, "map_concat", place) for place, each in enumerate(args, start=1)]
+    keys = common_type_of_all((kind.key_type for kind in kinds), False)
+    items = common_type_of_all((kind.item_type for kind in kinds), False)
+    if keys is None or items is None:
+        raise ExpressionError("the maps of map_concat have no common type")
+    kind = pa.map_(keys, items)
+    return Call("map_concat", tuple(cast_to(arg, kind) for arg in args), kind)
+
+
+@register("map_from_arrays", 2, 2)
+def _map_from_arrays(args: Arguments) -> Expression:
+    kinds = [_array_argument(each, "map_from_arrays", at) for at, each in enumerate(args, start=1)]
+    return Call("map_from_arrays", args, pa.map_(*kinds))
+
+
+@register("map_from_entries", 1, 1)
+def _map_from_entries(args: Arguments) -> Expression:
+    entry = _array_argument(args[0], "map_from_entries")
+    if not is_struct(entry) or entry.num_fields != 2:  # noqa: PLR2004 - a key and a value
+        raise wrong_argument("map_from_entries", 1, "ARRAY of pairs", args[0])
+    return Call("map_from_entries", args, pa.map_(entry[0].type, entry[1].type))
+
+
+@register("str_to_map", 1, 3)
+def _str_to_map(args: Arguments) -> Expression:
+    given = (*args, *(Literal(each, STRING) for each in ",:"[len(args) - 1 :]))
+    typed = tuple(argument(each, STRING, "str_to_map", at) for at, each in enumerate(given, 1))
+    return Call("str_to_map", typed, pa.map_(STRING, STRING))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import Call, Expression, Literal
+from driftline.plan.expressions import Call, Cast, Expression, Literal
 from driftline.plan.functions.base import (
     Arguments,
     argument,
@@ -14,8 +14,11 @@ from driftline.plan.functions.base import (
 )
 from driftline.plan.types import (
     BIGINT,
+    BINARY,
+    BOOLEAN,
     DATE,
     DOUBLE,
+    FLOAT,
     INT,
     INTERVAL,
     SMALLINT,
@@ -23,12 +26,15 @@ from driftline.plan.types import (
     TIMESTAMP,
     TINYINT,
     VOID,
+    DataType,
     decimal,
     is_datetime,
     is_decimal,
     is_float,
+    is_integer,
     is_numeric,
     is_timestamp,
+    type_name,
 )
 
 DEFAULT_FORMAT = "yyyy-MM-dd HH:mm:ss"
@@ -39,16 +45,30 @@ for _name in _DATE_FIELDS.split():
 define("day dayofmonth", [DATE], INT)
 define("last_day", [DATE], DATE)
 define("next_day", [DATE, STRING], DATE)
-define("unix_date", [DATE], INT)
 define("date_from_unix_date", [INT], DATE)
 define("add_months", [DATE, INT], DATE)
 define("make_date", [INT, INT, INT], DATE)
+define("dayname", [DATE], STRING)
+define("monthname", [DATE], STRING)
 define("date_format", [TIMESTAMP, STRING], STRING)
 define("from_utc_timestamp", [TIMESTAMP, STRING], TIMESTAMP)
 define("to_utc_timestamp", [TIMESTAMP, STRING], TIMESTAMP)
-define("unix_seconds", [TIMESTAMP], BIGINT)
-define("unix_millis", [TIMESTAMP], BIGINT)
-define("unix_micros", [TIMESTAMP], BIGINT)
+
+
+def _since_1970(name: str, taken: DataType, result: DataType) -> None:
+    @register(name, 1, 1)
+    def build(args: Arguments) -> Expression:
+        value = args[0]
+        if value.type not in (taken, VOID) and not (
+            taken == TIMESTAMP and is_timestamp(value.type)
+        ):
+            raise wrong_argument(name, 1, type_name(taken), value)
+        return Call(name, (cast_to(value, taken),), result)
+
+
+_since_1970("unix_date", DATE, INT)
+for _name in ("unix_seconds", "unix_millis", "unix_micros"):
+    _since_1970(_name, TIMESTAMP, BIGINT)
 
 
 TRUNCATION_UNITS = {
@@ -219,22 +239,22 @@ def _months_between(args: Arguments) -> Expression:
     return Call("months_between", (later, earlier, *args[2:]), DOUBLE)
 
 
-@register("to_date", 1, 2)
-def _to_date(args: Arguments) -> Expression:
-    if len(args) == 1 or is_datetime(args[0].type):
-        return cast_to(args[0], DATE)
-    text, pattern = (argument(arg, STRING, "to_date", i) for i, arg in enumerate(args, start=1))
-    return Call("to_date", (text, pattern), DATE)
+def _reads(name: str, aliases: str, kind: DataType) -> None:
+    @register(f"{name} {aliases}", 1, 2)
+    def build(args: Arguments) -> Expression:
+        if len(args) == 1 or is_datetime(args[0].type):
+            cast = cast_to(args[0], kind)
+            if name.startswith("try_") and isinstance(cast, Cast):
+                return Cast(cast.value, kind, lenient=True)
+            return cast
+        text, pattern = (argument(arg, STRING, name, i) for i, arg in enumerate(args, start=1))
+        return Call(name, (text, pattern), kind)
 
 
-@register("to_timestamp", 1, 2)
-def _to_timestamp(args: Arguments) -> Expression:
-    if len(args) == 1 or is_datetime(args[0].type):
-        return cast_to(args[0], TIMESTAMP)
-    text, pattern = (
-        argument(arg, STRING, "to_timestamp", i) for i, arg in enumerate(args, start=1)
-    )
-    return Call("to_timestamp", (text, pattern), TIMESTAMP)
+_reads("to_date", "", DATE)
+_reads("try_to_date", "", DATE)
+_reads("to_timestamp", "to_timestamp_ltz", TIMESTAMP)
+_reads("try_to_timestamp", "", TIMESTAMP)
 
 
 @register("unix_timestamp to_unix_timestamp", 1, 2)
@@ -252,8 +272,7 @@ def _unix_timestamp(args: Arguments) -> Expression:
 def _from_unixtime(args: Arguments) -> Expression:
     seconds = argument(args[0], BIGINT, "from_unixtime", 1)
     pattern = args[1] if len(args) > 1 else Literal(DEFAULT_FORMAT, STRING)
-    moment = Call("timestamp_seconds", (seconds,), TIMESTAMP)
-    return Call("date_format", (moment, argument(pattern, STRING, "from_unixtime", 2)), STRING)
+    return Call("from_unixtime", (seconds, argument(pattern, STRING, "from_unixtime", 2)), STRING)
 
 
 @register("timestamp_seconds", 1, 1)
@@ -266,9 +285,17 @@ def _timestamp_seconds(args: Arguments) -> Expression:
     return Call("timestamp_seconds", (cast_to(value, BIGINT),), TIMESTAMP)
 
 
-define("timestamp_millis", [BIGINT], TIMESTAMP)
-define("timestamp_micros", [BIGINT], TIMESTAMP)
-define("make_timestamp", [INT, INT, INT, INT, INT, decimal(16, 6)], TIMESTAMP)
+def _of_whole(name: str) -> None:
+    @register(name, 1, 1)
+    def build(args: Arguments) -> Expression:
+        if not is_integer(args[0].type) and args[0].type != VOID:
+            raise wrong_argument(name, 1, "integer", args[0])
+        return Call(name, (cast_to(args[0], BIGINT),), TIMESTAMP)
+
+
+_of_whole("timestamp_millis")
+_of_whole("timestamp_micros")
+define("make_timestamp make_timestamp_ltz", [INT, INT, INT, INT, INT, decimal(16, 6)], TIMESTAMP)
 
 
 def _casting(names: str, kind: object) -> None:
@@ -277,5 +304,18 @@ def _casting(names: str, kind: object) -> None:
         return cast_to(args[0], kind)
 
 
+for _name, _kind in (
+    ("boolean", BOOLEAN),
+    ("tinyint", TINYINT),
+    ("smallint", SMALLINT),
+    ("int", INT),
+    ("bigint", BIGINT),
+    ("float", FLOAT),
+    ("double", DOUBLE),
+    ("decimal", decimal(10, 0)),
+    ("string", STRING),
+    ("binary", BINARY),
+):
+    _casting(_name, _kind)
 _casting("date", DATE)
 _casting("timestamp", TIMESTAMP)

@@ -24,6 +24,7 @@ from driftline.plan.types import (
     INT,
     INTERVAL,
     STRING,
+    TINYINT,
     VOID,
     DataType,
     is_decimal,
@@ -33,7 +34,7 @@ from driftline.plan.types import (
 
 _OF_DOUBLE = (
     "sqrt cbrt exp expm1 ln log10 log2 log1p sin cos tan asin acos atan sinh cosh tanh cot sec csc "
-    "degrees radians rint"
+    "degrees radians rint asinh acosh atanh"
 )
 for _name in _OF_DOUBLE.split():
     define(_name, [DOUBLE], DOUBLE)
@@ -45,6 +46,16 @@ define("e", [], DOUBLE)
 define("factorial", [INT], BIGINT)
 define("bin", [BIGINT], STRING)
 define("unhex", [STRING], BINARY)
+
+
+define("width_bucket", [DOUBLE, DOUBLE, DOUBLE, BIGINT], BIGINT)
+
+
+@register("bit_get getbit", 2, 2)
+def _bit_get(args: Arguments) -> Expression:
+    if not is_integer(args[0].type):
+        raise wrong_argument("bit_get", 1, "integer", args[0])
+    return Call("bit_get", (args[0], argument(args[1], INT, "bit_get", 2)), TINYINT)
 
 
 @register("log", 1, 2)

@@ -7,6 +7,9 @@ corr(x, y)              covar_pop(x, y) / (stddev_pop(x) * stddev_pop(y)), of th
 string_agg(x, s)        array_join(array_agg(x), s), null if there is no x; WITHIN GROUP (ORDER BY
                         y): of array_agg(struct(y, x)) the values x in the order of y
 percentile(x, array)    array(percentile(x, p), …), null if there is no x
+regr_slope(y, x)        covar_pop(x, y) / var_pop(x), of the rows that have both; and its like
+sum(interval)           of the microseconds, which become an interval again; so is avg
+try_sum(x)              TRY_CAST(sum of decimals AS BIGINT) of integers; sum where nothing overflows
 """
 
 from __future__ import annotations
@@ -18,14 +21,29 @@ import pyarrow as pa
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import AggregateCall, Call, Case, Cast, Expression, Literal
 from driftline.plan.functions.aggregates import AGGREGATES, aggregate
-from driftline.plan.functions.base import FUNCTIONS, Arguments
+from driftline.plan.functions.base import FUNCTIONS, Arguments, cast_to
 from driftline.plan.functions.collections import field, struct
 from driftline.plan.functions.operators import arithmetic, compare, condition, is_not_null, logical
-from driftline.plan.types import BIGINT, BOOLEAN, INT, STRING, is_array, is_orderable, type_name
+from driftline.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    MAX_PRECISION,
+    STRING,
+    TIMESTAMP,
+    decimal,
+    is_array,
+    is_decimal,
+    is_integer,
+    is_orderable,
+    type_name,
+)
 
 _DIRECTIONS = {(False, True): "a", (False, False): "A", (True, False): "d", (True, True): "D"}
-"""How a direction is told to the engine: ascending or descending, in capitals with nulls where they
-are not by default."""
+"""How a direction is passed to the engine: ascending or descending, in capitals with nulls where
+they are not by default."""
 
 
 def aggregate_value(
@@ -46,6 +64,13 @@ def aggregate_value(
         return _correlation(call)
     if call.function == "string_agg":
         return _joined(call)
+    if call.function.startswith("regr_"):
+        _refuse_distinct(call)
+        return _regression(call)
+    if call.function in ("try_sum", "try_avg"):
+        return _lenient(call)
+    if call.function in ("sum", "avg") and call.type == INTERVAL:
+        return _of_intervals(call)
     if call.function.startswith("percentile") and is_array(call.args[1].type):
         return _percentiles(call)
     return call
@@ -72,7 +97,10 @@ def ordered_aggregate(
         call = aggregate(name, (value,), False, filtered)
         return replace(call, args=(*call.args, Literal(True, BOOLEAN))) if descending else call
     if descending and function == "percentile_disc":
-        raise ExpressionError(f"{name}: ORDER BY … DESC is not supported")
+        call = aggregate(name, (value, *args), False, filtered)
+        if is_array(call.type):
+            raise ExpressionError(f"{name}: ORDER BY … DESC takes one share, not several")
+        return replace(call, args=(*call.args, Literal(True, BOOLEAN)))
     if descending:
         args = (arithmetic("subtract", Literal(1, INT), args[0]), *args[1:]) if args else ()
     return aggregate_value(name, (value, *args), False, filtered)
@@ -129,6 +157,69 @@ def _correlation(call: AggregateCall) -> Expression:
     shared = aggregate("covar_pop", (first, second), False, there)
     share = arithmetic("divide", shared, FUNCTIONS["nullif"]((spreads, zero)))
     return share
+
+
+def _regression(call: AggregateCall) -> Expression:
+    y, x = call.args
+    both = logical("and", is_not_null((y,)), is_not_null((x,)))
+    there = _both(call.filter, both)
+    zero = Literal(0.0, DOUBLE)
+
+    def of(function: str, *args: Expression) -> Expression:
+        return aggregate(function, args, False, there)
+
+    def quotient(one: Expression, other: Expression) -> Expression:
+        return arithmetic("divide", one, FUNCTIONS["nullif"]((other, zero)))
+
+    count = aggregate("count", (x,), False, there)
+    name = call.function.removeprefix("regr_")
+    if name == "count":
+        return count
+    if name in ("avgx", "avgy"):
+        return of("avg", x if name == "avgx" else y)
+    if name in ("sxx", "syy"):
+        return arithmetic("multiply", of("var_pop", x if name == "sxx" else y), count)
+    if name == "sxy":
+        return arithmetic("multiply", of("covar_pop", x, y), count)
+    if name == "r2":
+        shared, spreads = of("covar_pop", x, y), (of("var_pop", x), of("var_pop", y))
+        share = quotient(arithmetic("multiply", shared, shared), arithmetic("multiply", *spreads))
+        flat = compare("equal", spreads[1], zero)
+        constant = compare("equal", spreads[0], zero)
+        nothing, whole = Literal(None, DOUBLE), Literal(1.0, DOUBLE)
+        return Case(((constant, nothing), (flat, whole)), share, DOUBLE)
+    slope = quotient(of("covar_pop", x, y), of("var_pop", x))
+    if name == "slope":
+        return slope
+    return arithmetic("subtract", of("avg", y), arithmetic("multiply", slope, of("avg", x)))
+
+
+_EPOCH = Call("timestamp_micros", (Literal(0, BIGINT),), TIMESTAMP)
+
+
+def _of_intervals(call: AggregateCall) -> Expression:
+    since = arithmetic("add", _EPOCH, call.args[0])
+    micros = Call("unix_micros", (since,), BIGINT)
+    total = aggregate("sum", (micros,), call.distinct, call.filter)
+    whole = arithmetic("subtract", Call("timestamp_micros", (total,), TIMESTAMP), _EPOCH)
+    if call.function == "sum":
+        return whole
+    count = aggregate("count", call.args, call.distinct, call.filter)
+    return arithmetic("divide", whole, FUNCTIONS["nullif"]((count, Literal(0, BIGINT))))
+
+
+def _lenient(call: AggregateCall) -> Expression:
+    """Where a sum of decimals may not fit there is none."""
+    value, name = call.args[0], call.function.removeprefix("try_")
+    if is_decimal(value.type) and call.type.precision == MAX_PRECISION:
+        raise ExpressionError(
+            f"{call.function} of a {type_name(value.type)} is not supported: cast it to a smaller "
+            "DECIMAL or to DOUBLE"
+        )
+    if name == "sum" and is_integer(value.type):
+        exact = aggregate("sum", (cast_to(value, decimal(20, 0)),), call.distinct, call.filter)
+        return Cast(exact, BIGINT, lenient=True)
+    return aggregate_value(name, (value,), call.distinct, call.filter)
 
 
 def _joined(call: AggregateCall) -> Expression:

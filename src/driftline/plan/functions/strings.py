@@ -9,6 +9,7 @@ from driftline.plan.expressions import Call, Expression, Literal
 from driftline.plan.functions.base import (
     Arguments,
     argument,
+    constant,
     define,
     register,
     same_type,
@@ -83,6 +84,41 @@ _with_defaults("split", [STRING, STRING, INT], [_NO_LIMIT], pa.list_(STRING))
 _with_defaults("regexp_extract", [STRING, STRING, INT], [_ONE], STRING)
 _with_defaults("regexp_replace", [STRING, STRING, STRING, INT], [_ONE], STRING)
 define("chr char", [pa.int64()], STRING)
+define("substring_index", [STRING, STRING, INT], STRING)
+define("find_in_set", [STRING, STRING], INT)
+define("regexp_count", [STRING, STRING], INT)
+define("regexp_substr", [STRING, STRING], STRING)
+_with_defaults("regexp_instr", [STRING, STRING, INT], [Literal(0, INT)], INT)
+_with_defaults("regexp_extract_all", [STRING, STRING, INT], [_ONE], pa.list_(STRING))
+_with_defaults("overlay", [STRING, STRING, INT, INT], [_NO_LIMIT], STRING)
+
+
+@register("mask", 1, 5)
+def _mask(args: Arguments) -> Expression:
+    """The text with other characters: X for capitals, x for small letters, n for digits."""
+    defaults = (*(Literal(each, STRING) for each in "Xxn"), Literal(None, STRING))
+    given = (*args, *defaults[len(args) - 1 :])
+    for each in given[1:]:
+        by = constant(each, "a character of mask")
+        if by is not None and len(str(by)) != 1:
+            raise ExpressionError(f"mask takes one character for each kind, not {by!r}")
+    typed = tuple(argument(arg, STRING, "mask", place) for place, arg in enumerate(given, 1))
+    return Call("mask", typed, STRING)
+
+
+@register("elt", 2, None)
+def _elt(args: Arguments) -> Expression:
+    place = argument(args[0], INT, "elt", 1)
+    typed = (argument(arg, STRING, "elt", at) for at, arg in enumerate(args[1:], 2))
+    return Call("elt", (place, *typed), STRING)
+
+
+@register("format_string printf", 1, None)
+def _format_string(args: Arguments) -> Expression:
+    for place, each in enumerate(args[1:], 2):
+        if not (is_numeric(each.type) or each.type in (STRING, BOOLEAN, VOID)):
+            raise wrong_argument("format_string", place, "number, STRING or BOOLEAN", each)
+    return Call("format_string", (argument(args[0], STRING, "format_string", 1), *args[1:]), STRING)
 
 
 def trim(name: str, text: Expression, characters: Expression | None) -> Expression:

@@ -2,7 +2,13 @@
 
     query.start(sinks.Parquet("answers"), checkpoint="checkpoints/answers")
 
-A sink is anything that can be called with a `SparkSaid`. After a crash the last micro-batch comes
+    memory, console         for notebooks
+    event_log, parquet      files (`files`: written in full or not at all)
+    delta, postgres         tables
+    dead_letters            events that were no part of their stream
+    several                 several sinks as one
+
+A sink is anything that can be called with a `SparkUpdate`. After a crash the last micro-batch comes
 again, with the same number and the same contents: the sinks here know by the number, and by the
 query's name in its checkpoint, that they have it already.
 """

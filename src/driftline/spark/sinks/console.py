@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from driftline.model.log.text import plain_values
+from driftline.event_log.text import plain_values
 from driftline.model.time import BEGINNING, show
 from driftline.spark.views import ViewName, view_of
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from rich.console import Console as RichConsole
     from rich.text import Text
 
-    from driftline.spark.query import SparkSaid
+    from driftline.spark.update import SparkUpdate
 
 ROWS = 20
-"""So many rows of each result are drawn, and the rest counted."""
+"""How many rows of each result are drawn; the rest is counted."""
 
 
 class Console:
-    """Draws every micro-batch in which something was said. `console`: Rich's, if not a new one."""
+    """Draws every micro-batch that changes a result. `console`: Rich's, if not a new one."""
 
     def __init__(
         self, view: ViewName = "changes", *, rows: int = ROWS, console: RichConsole | None = None
@@ -31,16 +31,16 @@ class Console:
         self.view, self.rows = view_of(view), rows
         self.console = RichConsole() if console is None else console
 
-    def __call__(self, said: SparkSaid) -> None:
-        for name, batch in said.batches.items():
-            table = self.view(said.moment(name))
+    def __call__(self, update: SparkUpdate) -> None:
+        for name, batch in update.batches.items():
+            table = self.view(update.micro_batch(name))
             if table.num_rows:
-                stamps = name in said.timestamps
+                stamps = name in update.timestamps
                 until = "" if batch.cti == BEGINNING else f", final up to {show(batch.cti, stamps)}"
-                self._draw(f"{name}, micro-batch {said.batch_id}{until}", table)
-        for name, letters in said.dead.items():
+                self._draw(f"{name}, micro-batch {update.batch_id}{until}", table)
+        for name, letters in update.dead_letters.items():
             if len(letters):
-                reason = letters.reasons(name in said.timestamps)[0]
+                reason = letters.reasons(name in update.timestamps)[0]
                 self.console.print(f"{name}: {len(letters)} dead, the first: {reason}")
 
     def _draw(self, title: str, table: pa.Table) -> None:

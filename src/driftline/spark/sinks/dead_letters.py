@@ -5,23 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
-from driftline.model.columns import StreamColumns
-from driftline.model.log.deadletters import dead_letter
-from driftline.model.log.text import joined, quoted
-from driftline.model.log.writer import event_lines, text_bytes
+from driftline.event_log.deadletters import dead_letter
+from driftline.event_log.text import joined, quoted
+from driftline.event_log.writer import event_lines, text_bytes
+from driftline.running.letters import letter_events
 from driftline.spark.sinks.files import OwnFolder, numbered
 
 if TYPE_CHECKING:
-    from driftline.engine.dead_letters import DeadLetters
-    from driftline.spark.query import SparkSaid
+    from driftline.engine.ingest.dead_letters import DeadLetters
+    from driftline.spark.update import SparkUpdate
 
 
 class DeadLetterFiles:
-    """Writes DIR/000000012.jsonl for micro-batch 12 if something died in it: which event of the
-    stream it was, counted from 0, the reason, and the event; of a record that could not be read
+    """Writes DIR/000000012.jsonl for micro-batch 12 if it has dead letters: which event of the
+    stream each was, counted from 0, the reason, and the event; of a record that could not be read
     where it stood, the column and its value, the reason, and its text."""
 
     def __init__(self, path: str | Path) -> None:
@@ -32,35 +31,23 @@ class DeadLetterFiles:
         """What it writes."""
         return [self.folder.path]
 
-    def __call__(self, said: SparkSaid) -> None:
-        self.folder.claim(said.run)
-        dead = {name: letters for name, letters in said.dead.items() if len(letters)}
+    def __call__(self, update: SparkUpdate) -> None:
+        self.folder.claim(update.run)
+        dead = {name: letters for name, letters in update.dead_letters.items() if len(letters)}
         if not dead:
             return
 
         def write(file: IO[bytes]) -> None:
             for name, letters in dead.items():
-                stamps = name in said.timestamps
+                stamps = name in update.timestamps
                 file.writelines(map(dead_letter, letters.bad))
                 file.write(text_bytes(_lines(name, letters, timestamps=stamps)))
 
-        self.folder.put(numbered(said.batch_id, ".jsonl"), write)
+        self.folder.put(numbered(update.batch_id, ".jsonl"), write)
 
 
 def _lines(name: str, letters: DeadLetters, *, timestamps: bool) -> pa.Array:
-    events = StreamColumns(
-        name=name,
-        timestamps=timestamps,
-        kind=letters.kind,
-        vs=letters.vs,
-        ve=letters.ve,
-        vn=letters.vn,
-        at=None,
-        position=letters.number,
-        line=letters.number,
-        source=np.zeros(len(letters.kind), np.int32),
-        payload=pa.Table.from_batches([letters.payload]),
-    )
+    events = letter_events(name, timestamps, letters)
     reasons = pa.array(
         [quoted(reason) for reason in letters.reasons(timestamps)[len(letters.bad) :]],
         pa.large_string(),

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.engine.fingerprint import fingerprints
-from driftline.engine.slots import NO_SLOT, Slots
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.plan.errors import PlanError
 from driftline.spark.views import (
     Upserts,
@@ -29,7 +29,7 @@ from driftline.spark.views import (
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
 
-    from driftline.spark.query import SparkSaid
+    from driftline.spark.update import SparkUpdate
 
 _GONE = "driftline gone"
 
@@ -62,17 +62,17 @@ class Delta:
         """What it writes."""
         return [self.uri]
 
-    def __call__(self, said: SparkSaid) -> None:
-        for name in said.batches:
-            uri = self.uri if len(said.batches) == 1 else f"{self.uri.rstrip('/')}/{name}"
-            application = f"driftline {said.run} {name}"
-            if self._last(uri, application) >= said.batch_id:
+    def __call__(self, update: SparkUpdate) -> None:
+        for name in update.batches:
+            uri = self.uri if len(update.batches) == 1 else f"{self.uri.rstrip('/')}/{name}"
+            application = f"driftline {update.run} {name}"
+            if self._last(uri, application) >= update.batch_id:
                 continue
-            properties = _properties(application, said.batch_id)
+            properties = _properties(application, update.batch_id)
             if self.keys:
-                self._upsert(uri, upserts(said.batches[name], self.keys), properties)
+                self._upsert(uri, upserts(update.batches[name], self.keys), properties)
             else:
-                self._append(uri, self.view(said.moment(name)), properties)
+                self._append(uri, self.view(update.micro_batch(name)), properties)
 
     def _table(self, uri: str) -> DeltaTable | None:
         from deltalake import DeltaTable

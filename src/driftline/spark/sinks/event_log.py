@@ -1,10 +1,10 @@
 """Results as event logs (JSON Lines): the output of a query is another query's input.
 
     EventLogFiles   a directory with one file for every micro-batch
-    EventLog        one file, to which every micro-batch is appended; a note beside it says how
-                    long it is and which micro-batch came last, and what is longer is cut off
+    EventLog        one file, to which every micro-batch is appended; a note beside it has its
+                    length and the last micro-batch, and what is longer is cut off
 
-A cti line says how far a result is final after what is before it.
+The result is final up to its last cti line.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import os
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from driftline.engine.said_events import said_events
-from driftline.model.log.writer import event_lines, text_bytes
+from driftline.engine.core.output_events import said_events
+from driftline.event_log.writer import event_lines, text_bytes
 from driftline.model.time import BEGINNING
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks.files import OwnFolder, numbered, whole_file
@@ -23,10 +23,10 @@ from driftline.spark.sinks.files import OwnFolder, numbered, whole_file
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from driftline.spark.query import SparkSaid
+    from driftline.spark.update import SparkUpdate
 
 NOTE = ".progress"
-"""What follows the name of an event log for the note about it."""
+"""The suffix of the note about an event log."""
 
 
 class EventLogFiles:
@@ -41,13 +41,13 @@ class EventLogFiles:
         """What it writes."""
         return [self.folder.path]
 
-    def __call__(self, said: SparkSaid) -> None:
-        self.folder.claim(said.run)
+    def __call__(self, update: SparkUpdate) -> None:
+        self.folder.claim(update.run)
 
         def write(file: IO[bytes]) -> None:
-            write_events(file, said, {})
+            write_events(file, update, {})
 
-        self.folder.put(numbered(said.batch_id, ".jsonl"), write)
+        self.folder.put(numbered(update.batch_id, ".jsonl"), write)
 
 
 class EventLog:
@@ -65,20 +65,20 @@ class EventLog:
         """What it writes."""
         return [str(self.path), str(self.note)]
 
-    def __call__(self, said: SparkSaid) -> None:
-        if self.run != said.run:
-            self.claim(said.run)
-        if said.batch_id <= self.batch:
+    def __call__(self, update: SparkUpdate) -> None:
+        if self.run != update.run:
+            self.claim(update.run)
+        if update.batch_id <= self.batch:
             return
         with self.path.open("r+b" if self.path.exists() else "w+b") as file:
             file.truncate(self.length)
             file.seek(self.length)
-            write_events(file, said, self.final)
+            write_events(file, update, self.final)
             file.flush()
             os.fsync(file.fileno())
             self.length = file.tell()
-        self.batch = said.batch_id
-        for name, batch in said.batches.items():
+        self.batch = update.batch_id
+        for name, batch in update.batches.items():
             self.final[name] = max(batch.cti, self.final.get(name, BEGINNING))
         self._write_note()
 
@@ -108,14 +108,14 @@ class EventLog:
         self._write_note()  # before anything is in the log
 
 
-def write_events(file: IO[bytes], said: SparkSaid, final: Mapping[str, int]) -> None:
+def write_events(file: IO[bytes], update: SparkUpdate, final: Mapping[str, int]) -> None:
     """The events of all results, with a cti where a result is final further than before."""
-    for name, batch in said.batches.items():
+    for name, batch in update.batches.items():
         advanced = batch.cti > final.get(name, BEGINNING)
         events = said_events(
             name,
             batch,
-            timestamps=name in said.timestamps,
+            timestamps=name in update.timestamps,
             cti=batch.cti if advanced else None,
         )
         if len(events):

@@ -15,14 +15,14 @@ from driftline.plan.errors import PlanError
 from driftline.spark.places import place_of
 
 OWNER = "_driftline.json"
-"""The file that says whose the folder is; readers pass over names that begin with _ or a dot."""
+"""The file that names the owner of the folder; readers pass over names with _ or a dot in front."""
 
 FORMAT = 1
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that is there, and on the disk, when all went well, and not at all else."""
+    """A file to write, which is on the disk when all went well, and not there at all otherwise."""
     half = path.with_name(f".{path.name}.half")
     try:
         with half.open("wb") as file:
@@ -55,7 +55,7 @@ class OwnFolder:
         self.owner: str | None = None
 
     def claim(self, run: str) -> None:
-        """Make the folder that of a query, or refuse because it is another's."""
+        """Make a query the owner of the folder, or refuse if it has another owner."""
         if self.owner == run:
             return
         note = f"{self.root}/{OWNER}"

@@ -6,36 +6,43 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from driftline.model.old_names import renamed
 from driftline.model.time import BEGINNING
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
 from driftline.spark.views import ViewName, view_of
 
 if TYPE_CHECKING:
-    from driftline.engine.batch import Batch
-    from driftline.spark.query import SparkSaid
+    from driftline.engine.core.batch import Batch
+    from driftline.spark.update import SparkUpdate
 
 
 class Memory:
-    """Keeps everything that was said; `said`: by the number of the micro-batch."""
+    """Keeps all updates; `updates`: by the number of the micro-batch."""
 
     def __init__(self) -> None:
-        self.said: dict[int, SparkSaid] = {}
+        self.updates: dict[int, SparkUpdate] = {}
 
-    def __call__(self, said: SparkSaid) -> None:
-        self.said[said.batch_id] = said
+    @property
+    def said(self) -> dict[int, SparkUpdate]:
+        """The old name of `updates`."""
+        renamed("Memory.said", "Memory.updates")
+        return self.updates
+
+    def __call__(self, update: SparkUpdate) -> None:
+        self.updates[update.batch_id] = update
 
     def table(self, output: str = RESULT, view: ViewName = "changes") -> pa.Table:
         """A view of a result, all micro-batches one after the other."""
         shown = view_of(view)
         self._batches(output)
         return pa.concat_tables(
-            [shown(said.moment(output)) for _, said in sorted(self.said.items())]
+            [shown(update.micro_batch(output)) for _, update in sorted(self.updates.items())]
         )
 
     def history(self, output: str = RESULT) -> pa.Table:
         """The canonical history of a result: vs, ve (null: without end), and the columns."""
-        from driftline.engine.local import history_table
+        from driftline.engine.tables import history_table
 
         batches = self._batches(output)
         return history_table(batches, batches[0].payload.schema)
@@ -46,9 +53,9 @@ class Memory:
         return None if reached == BEGINNING else reached
 
     def _batches(self, output: str) -> list[Batch]:
-        if not self.said:
-            raise PlanError("nothing has been said yet")
-        known = next(iter(self.said.values())).batches
+        if not self.updates:
+            raise PlanError("no micro-batch has come yet")
+        known = next(iter(self.updates.values())).batches
         if output not in known:
             raise PlanError(f"there is no result {output}; there are {', '.join(known)}")
-        return [said.batches[output] for _, said in sorted(self.said.items())]
+        return [update.batches[output] for _, update in sorted(self.updates.items())]

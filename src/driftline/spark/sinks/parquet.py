@@ -22,13 +22,13 @@ from driftline.spark.sinks.files import OwnFolder, numbered
 from driftline.spark.views import ViewName, view_of
 
 if TYPE_CHECKING:
-    from driftline.spark.query import SparkSaid
+    from driftline.spark.update import SparkUpdate
 
 PART = "part-"
 
 
 class Parquet:
-    """Writes a view of every result. A micro-batch in which nothing was said has no file, but for
+    """Writes a view of every result. A micro-batch that changes nothing has no file, but for
     the first, so that the columns are known."""
 
     def __init__(self, path: str | Path, view: ViewName = "changes") -> None:
@@ -39,13 +39,13 @@ class Parquet:
         """What it writes."""
         return [self.folder.path]
 
-    def __call__(self, said: SparkSaid) -> None:
-        self.folder.claim(said.run)
-        for name in said.batches:
-            table = self.view(said.moment(name))
-            if table.num_rows or said.batch_id == 0:
-                below = "" if len(said.batches) == 1 else f"{name}/"
-                file = below + PART + numbered(said.batch_id, ".parquet")
+    def __call__(self, update: SparkUpdate) -> None:
+        self.folder.claim(update.run)
+        for name in update.batches:
+            table = self.view(update.micro_batch(name))
+            if table.num_rows or update.batch_id == 0:
+                below = "" if len(update.batches) == 1 else f"{name}/"
+                file = below + PART + numbered(update.batch_id, ".parquet")
                 self.folder.put(file, partial(pq.write_table, table))
 
 

@@ -2,7 +2,7 @@
 "driftline[postgres]").
 
 One micro-batch is one transaction, which also writes the number of the micro-batch into the table
-driftline_progress: what comes again after a crash is known by that.
+driftline_progress, by which a micro-batch that comes again after a crash is recognised.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.engine.fingerprint import string_buffers
+from driftline.engine.state.fingerprints import string_buffers
+from driftline.event_log.text import TEXT, joined, values_text
 from driftline.model.arrays import text_scalar, to_arrow
-from driftline.model.log.text import TEXT, joined, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
 from driftline.spark.views import Upserts, key_names, key_places, same_key, upserts
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.sql import Composed, Identifier
 
-    from driftline.spark.query import SparkSaid
+    from driftline.spark.update import SparkUpdate
 
 PROGRESS = "driftline_progress"
 _BATCH, _OP = "driftline_batch", "driftline op"
@@ -70,19 +70,19 @@ class Postgres:
 
         return Identifier(*self.names)
 
-    def __call__(self, said: SparkSaid) -> None:
+    def __call__(self, update: SparkUpdate) -> None:
         import psycopg
 
-        if self.output not in said.batches:
-            known = ", ".join(said.batches)
+        if self.output not in update.batches:
+            known = ", ".join(update.batches)
             raise PlanError(f"there is no result {self.output}; there are {known}")
-        found = upserts(said.batches[self.output], self.keys)
+        found = upserts(update.batches[self.output], self.keys)
         schema = found.rows.schema
         keys = [schema.names[place] for place in key_places(schema, self.keys)]
         with psycopg.connect(self.conninfo) as connection:  # commits at its end
             if not self.made:
                 self._make(connection, schema, keys)
-            if self._is_next(connection, said) and len(found):
+            if self._is_next(connection, update) and len(found):
                 self._write(connection, found, keys)
         self.made = True
 
@@ -108,8 +108,8 @@ class Postgres:
             )
         )
 
-    def _is_next(self, connection: Connection, said: SparkSaid) -> bool:
-        """Whether the micro-batch is not in the table; if so, it is now."""
+    def _is_next(self, connection: Connection, update: SparkUpdate) -> bool:
+        """Record the micro-batch in the table, and return whether it is new there."""
         from psycopg.sql import SQL, Identifier
 
         done = connection.execute(
@@ -118,7 +118,7 @@ class Postgres:
                 "ON CONFLICT (run, target) DO UPDATE SET batch = EXCLUDED.batch "
                 "WHERE known.batch < EXCLUDED.batch"
             ).format(table=Identifier(PROGRESS)),
-            [said.run, ".".join(self.names), said.batch_id],
+            [update.run, ".".join(self.names), update.batch_id],
         )
         return done.rowcount == 1
 
@@ -196,7 +196,7 @@ def _csv(ops: pa.Array, rows: pa.Table) -> bytes:
     from pyarrow import csv
 
     columns = [
-        _sayable(column, field) for column, field in zip(rows.columns, rows.schema, strict=True)
+        _as_csv(column, field) for column, field in zip(rows.columns, rows.schema, strict=True)
     ]
     table = pa.table([ops, *columns], names=[str(place) for place in range(len(columns) + 1)])
     buffer = BytesIO()
@@ -205,8 +205,8 @@ def _csv(ops: pa.Array, rows: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def _sayable(column: pa.ChunkedArray, field: pa.Field) -> Any:
-    """A column as CSV can say it: nested values as JSON, bytes in hexadecimal."""
+def _as_csv(column: pa.ChunkedArray, field: pa.Field) -> Any:
+    """A column in a form that CSV can hold: nested values as JSON, bytes in hexadecimal."""
     kind = field.type
     if pa.types.is_nested(kind):
         array = column.combine_chunks()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from driftline.spark.query import Sink, SparkSaid
+    from driftline.spark.query import Sink
+    from driftline.spark.update import SparkUpdate
 
 
 class Several:
-    """Each of the sinks has a micro-batch once, also when a crash comes between two of them: then
-    it comes again, and the first one knows it."""
+    """Each sink writes a micro-batch once, also when a crash comes between two of them: the
+    micro-batch then comes again, and the first sink recognises it."""
 
     def __init__(self, *sinks: Sink) -> None:
         self.sinks = sinks
@@ -20,6 +21,6 @@ class Several:
         """What they write."""
         return [place for sink in self.sinks for place in getattr(sink, "places", ())]
 
-    def __call__(self, said: SparkSaid) -> None:
+    def __call__(self, update: SparkUpdate) -> None:
         for sink in self.sinks:
-            sink(said)
+            sink(update)

@@ -1,0 +1,146 @@
+"""Cells: the changes of a batch added up by slot and lifetime.
+
+    cell (s, vs, ve)  =  the sum of what all changes of slot s with the lifetime [vs, ve) bring
+
+With hopping windows many rows share a lifetime, and all that follows costs the number of cells.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftline.engine.additive.layout import Values
+from driftline.engine.state import exact_floats as exact
+from driftline.model.arrays import Floats, Int64s
+from driftline.model.compiled import njit
+
+Masks = NDArray[np.bool_]
+
+
+class Contribution(NamedTuple):
+    """What each change of a batch brings.
+
+    `ints`: [column of the state, change], times the weight; `floats`: [argument, change], not
+    times the weight; `keys`, `there`: [extreme, change], order keys and whether there is a value.
+    """
+
+    ints: Int64s
+    floats: Floats
+    keys: Int64s
+    there: Masks
+
+
+class Cells(NamedTuple):
+    """`number`: the cell of every change; the others: of every cell, as in `layout.Changes`."""
+
+    number: Int64s
+    slot: Int64s
+    vs: Int64s
+    ve: Int64s
+    marks: Int64s
+    ints: Int64s
+    floats: Floats
+
+
+@njit(cache=True, nogil=True)
+def gathered(
+    slots: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, brought: Contribution, values: Values,
+    only_grows: bool,
+) -> Cells:  # fmt: skip
+    """The cells of a batch, in order of appearance. Where there are extremes, a last column of the
+    state holds a checksum of their keys, which tells whether changes cancel; if nothing is ever
+    taken back, it stays 0."""
+    number, first = _numbered(slots, vs, ve)
+    columns, extremes = len(brought.ints), len(brought.keys)
+    ints = np.zeros((len(first), columns + (extremes > 0)), np.int64)
+    floats = np.zeros((len(first), 3 * len(values.float_columns)), np.float64)
+    marks = np.zeros(len(first), np.int64)
+    for change in range(len(slots)):
+        marks[number[change]] += weight[change]
+    for column in range(columns):
+        column_ints = brought.ints[column]
+        for change in range(len(slots)):
+            ints[number[change], column] += column_ints[change]
+    for extreme in range(0 if only_grows else extremes):
+        for change in range(len(slots)):
+            if brought.there[extreme, change]:
+                key = _mixed(brought.keys[extreme, change] + extreme)
+                ints[number[change], columns] += weight[change] * key
+    for column in range(len(values.float_columns)):
+        _add_floats(
+            floats, 3 * column, number, weight, brought.floats[values.float_columns[column]],
+            values.is_square[column],
+        )  # fmt: skip
+    return Cells(number, slots[first], vs[first], ve[first], marks, ints, floats)
+
+
+@njit(cache=True, nogil=True)
+def _numbered(slots: Int64s, vs: Int64s, ve: Int64s) -> tuple[Int64s, Int64s]:
+    """The number of every change's cell, and the first change of every cell."""
+    bits = 4
+    while (1 << bits) < 2 * len(slots):
+        bits += 1
+    table = np.full(1 << bits, -1, np.int32)
+    mask, shift = (1 << bits) - 1, np.uint64(64 - bits)
+    number, first = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
+    made, most = 0, -1
+    for slot in slots:
+        most = max(most, slot)
+    latest = np.full(most + 1, -1, np.int32)  # the cell of each slot's latest change
+    for change in range(len(slots)):
+        cell = latest[slots[change]]
+        if cell >= 0 and vs[first[cell]] == vs[change] and ve[first[cell]] == ve[change]:
+            number[change] = cell
+            continue
+        word = np.uint64(slots[change]) * np.uint64(0x9E3779B97F4A7C15)
+        word = (word ^ np.uint64(vs[change])) * np.uint64(0xD6E8FEB86659FD93)
+        word = (word ^ np.uint64(ve[change])) * np.uint64(0xFF51AFD7ED558CCD)
+        place = np.int64((word ^ (word >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15) >> shift)
+        while True:
+            cell = table[place]
+            if cell < 0:
+                table[place] = made
+                first[made] = change
+                cell = made
+                made += 1
+                break
+            there = first[cell]
+            if (
+                slots[there] == slots[change]
+                and vs[there] == vs[change]
+                and ve[there] == ve[change]
+            ):
+                break
+            place = (place + 1) & mask
+        number[change] = latest[slots[change]] = cell
+    return number, first[:made].copy()
+
+
+@njit(inline="always")
+def _mixed(key: int) -> np.int64:
+    word = np.uint64(key)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64(word ^ (word >> np.uint64(31))) | 1  # not 0, which is what no value brings
+
+
+@njit(cache=True, nogil=True)
+def _add_floats(
+    floats: Floats, place: int, number: Int64s, weight: Int64s, argument: Floats, is_square: bool
+) -> None:
+    for change in range(len(number)):
+        value = argument[change]
+        if value == 0.0:
+            continue
+        cell = number[change]
+        sign = 1.0 if weight[change] > 0 else -1.0
+        for _ in range(abs(weight[change])):
+            if is_square:
+                high, low = exact.two_product(value, value)
+                exact.add(floats, cell, place, sign * high)
+                exact.add(floats, cell, place, sign * low)
+            else:
+                exact.add(floats, cell, place, sign * value)

@@ -1,0 +1,74 @@
+"""The arrays that the kernels of additive snapshot operators work on, and their columns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftline.model.arrays import Floats, Int64s
+
+# Columns of a timeline entry, before those of the state. Column 0 of the state counts the rows.
+TIME, MARKS, STATE = 0, 1, 2
+# Columns of an emitted segment, before its values.
+START, END, NULLS, VALUES = 0, 1, 2, 3
+# How a value is made from the state: see `pieces.evaluate`.
+COUNT, SUM_INT, SUM_FLOAT, AVG_INT, AVG_FLOAT, VARIANCE, STDDEV, LEAST, GREATEST = range(9)
+FEWER, MORE = 9, 10  # of two counts: the smaller; by how much the first is greater
+# Columns of `Values.how`.
+KIND, COUNTS, SUM, SQUARES, DEGREES_LOST, IS_FLOAT, PLACE = range(7)
+# Columns of a lifetime whose least and greatest values are kept: see `extremes`.
+CELL_VS, CELL_VE, CELL_NUMBER = range(3)
+
+
+class Changes(NamedTuple):
+    """The changes of a batch by slot and lifetime: those of the n-th slot of the call are
+    bounds[n] … bounds[n + 1] - 1 of `order`, which gives their places in the other arrays."""
+
+    bounds: Int64s
+    order: Int64s
+    vs: Int64s
+    ve: Int64s
+    marks: Int64s  # the sum of the weights
+    ints: Int64s  # [change, column of the state]
+    floats: Floats  # [change, three columns for every sum of floats]
+
+
+class Cursors(NamedTuple):
+    """Where each slot's cursor stands: the number of entries before it, and the state there."""
+
+    place: Int64s
+    ints: Int64s
+    floats: Floats
+
+
+class Values(NamedTuple):
+    """How the values of the answer are made.
+
+    `how`: for each value its kind, the columns of the state with its count of values, its sum and
+    its squares, the degrees of freedom lost, whether it is a float, and its place among the floats
+    or the whole numbers.
+
+    For FEWER and MORE, the columns COUNTS and SUM are the two counts, and DEGREES_LOST is 1 when
+    only one copy is wanted; there is no piece where the value is 0.
+
+    Behind the count of a float come three columns that count its NaN, ∞ and -∞. For LEAST and
+    GREATEST, SUM is the number of the extreme; their values are order keys.
+    """
+
+    how: Int64s  # [value, column]
+    float_columns: Int64s  # which arguments go into which sum of floats of the state
+    is_square: NDArray[np.bool_]  # … squared
+
+
+class Emitted(NamedTuple):
+    """The output of a call: signed lifetimes of slots, with their values."""
+
+    slot: Int64s
+    vs: Int64s
+    ve: Int64s
+    weight: Int64s
+    ints: Int64s
+    floats: Floats
+    nulls: Int64s

@@ -1,0 +1,211 @@
+"""The frame of additive snapshot operators: a timeline of sums for every slot.
+
+    o(H₁, …, Hₙ), at every time: a function of sums over the rows that are alive, slot by slot
+
+The kernel in `timeline` does the work; this class feeds it.
+
+State: for every slot its timeline, what was emitted of it, and the rows it needs for least and
+greatest values; see `core.snapshot_operator` for the rest.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.additive import layout, timeline
+from driftline.engine.additive.cells import Contribution, gathered
+from driftline.engine.additive.extremes import Extremes
+from driftline.engine.additive.layout import Changes, Cursors, Emitted, Values
+from driftline.engine.additive.timeline_entries import take_in
+from driftline.engine.core.batch import Batch, empty, latest_start
+from driftline.engine.core.operator import Arrays
+from driftline.engine.core.snapshot_operator import NO_SLOTS, SnapshotOperator
+from driftline.engine.state.due_times import Due
+from driftline.engine.state.growing import grown
+from driftline.engine.state.runs import RunArrays, Runs
+from driftline.engine.state.slot_lists import by_slot
+from driftline.model.arrays import Int64s
+from driftline.model.compiled import njit
+from driftline.model.level import Level
+from driftline.model.time import BEGINNING, INFINITY
+
+
+class Layout(NamedTuple):
+    """How many columns the state of an operator has, and how many extremes it keeps."""
+
+    state_ints: int
+    state_floats: int
+    extremes: int
+
+
+class AdditiveOperator(SnapshotOperator):
+    """`only_grows`: of the input nothing is ever taken back. The columns of the keys are those of
+    every input, in this order."""
+
+    adds_up = True
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        key_schema: pa.Schema,
+        values: Values,
+        columns: Layout,
+        level: Level,
+        *,
+        only_grows: bool = False,
+    ) -> None:
+        super().__init__(schema, key_schema, level)
+        self.values = values
+        float_values = int(values.how[:, layout.IS_FLOAT].sum())
+        self.timelines = Runs(layout.STATE + columns.state_ints, columns.state_floats)
+        self.segments = Runs(layout.VALUES + len(values.how) - float_values, float_values)
+        self.extremes = Extremes(columns.extremes, only_grows=only_grows)
+        self.cursors = Cursors(
+            np.zeros(0, np.int64),
+            np.zeros((0, columns.state_ints), np.int64),
+            np.zeros((0, columns.state_floats)),
+        )
+        self.ending = Due()  # the last end of what each slot holds
+
+    @abstractmethod
+    def key_columns(self, port: int, rows: pa.RecordBatch) -> list[pa.Array]:
+        """The columns that make the slot of each row."""
+
+    @abstractmethod
+    def contribution(self, port: int, rows: pa.RecordBatch, weight: Int64s) -> Contribution:
+        """What each row adds to the state."""
+
+    @abstractmethod
+    def output(self, keys: list[pa.Array], emitted: Emitted) -> tuple[pa.RecordBatch, Int64s]:
+        """The rows that are emitted, and their weights."""
+
+    def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
+        """Merge the changes into the timelines of their slots: these, and the earliest time that
+        is affected of each."""
+        slots = self._slots_of(self.key_columns(port, batch.payload), len(batch))
+        brought = self.contribution(port, batch.payload, batch.weight)
+        cells = gathered(
+            slots, batch.vs, batch.ve, batch.weight, brought, self.values, self.extremes.only_grows
+        )
+        touched, counts, order = by_slot(cells.slot, self.slots.used)
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        changes = Changes(bounds, order, cells.vs, cells.ve, cells.marks, cells.ints, cells.floats)
+        self._make_room(touched, counts)
+        earliest = np.full(len(touched), INFINITY, np.int64)
+        take_in(touched, changes, self.timelines.arrays, self.cursors, earliest)
+        self.extremes.take(touched, bounds, order, cells, brought, batch.weight)
+        return touched, earliest
+
+    def _greatest_endpoint(self, slots: Int64s, limit: int) -> int:
+        return _greatest_entry(
+            self.timelines.arrays, self.cursors.place, slots, limit, self.watermark
+        )
+
+    def _ended(self) -> Int64s:
+        return self.ending.up_to(self.cti - 1) if self.cti > BEGINNING else NO_SLOTS
+
+    def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
+        sizes = self.timelines.sizes(slots)
+        self.segments.reserve(slots, self.segments.sizes(slots) + sizes + 2)
+        next_due, last_end = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
+        final = self._final()
+        emitted, overflows = timeline.go_through(
+            timeline.Call(slots, earliest, next_due, last_end),
+            timeline.Held(
+                self.timelines.arrays, self.cursors, self.segments.arrays, self.extremes.arrays
+            ),
+            self.values,
+            self.level,
+            timeline.Moment(before, self.watermark, final),
+        )
+        if overflows:
+            raise OverflowError(
+                "a sum of integers does not fit a BIGINT: cast its argument to DOUBLE or DECIMAL"
+            )
+        self.extremes.forget(slots, final)
+        self.due.set(slots, next_due)
+        self.ending.set(slots, last_end)
+        cti = self._promise()
+        if len(emitted.slot) == 0:
+            return empty(self.schema, cti)
+        rows, weight = self.output(self.key_rows.take(emitted.slot).columns, emitted)
+        return Batch(emitted.vs, emitted.ve, weight, rows, cti, latest_start(emitted.vs, weight))
+
+    def _make_room(self, slots: Int64s, changes: Int64s) -> None:
+        if len(slots) == 0:
+            return
+        needed = int(slots.max()) + 1
+        if needed > len(self.cursors.place):
+            place, ints, floats = self.cursors
+            self.cursors = Cursors(grown(place, needed), grown(ints, needed), grown(floats, needed))
+        self.timelines.reserve(slots, self.timelines.sizes(slots) + 2 * changes)
+
+    def _evict(self, slots: Int64s) -> None:
+        """Give back the slots that have ended before the cti, or that it has closed."""
+        if self.cti == BEGINNING:
+            return
+        ended, closed = self._ended(), self.closing.closed(self.cti)
+        gone = ended[(self.timelines.sizes(ended) == 0) & (self.segments.sizes(ended) == 0)]
+        if len(closed):
+            gone = np.union1d(gone, closed[self.timelines.sizes(closed) == 0])
+        if len(gone) == 0:
+            return
+        self.closing.gone(gone)
+        self._remove(gone)
+        self.extremes.clear(gone)
+        self.ending.set(gone, np.full(len(gone), INFINITY))
+        for part in self.cursors:
+            part[gone] = 0
+
+    def _runs(self) -> tuple[Runs, ...]:
+        return self.timelines, self.segments
+
+    def state_size(self) -> tuple[int, int]:
+        rows, held = super().state_size()
+        return rows + self.extremes.entries(), held + self.extremes.nbytes
+
+    def snapshot(self) -> Arrays:
+        live = self.slots.live_slots()
+        return {
+            **super().snapshot(),
+            **self.timelines.snapshot(live, "timelines"),
+            **self.segments.snapshot(live, "segments"),
+            **self.extremes.snapshot(live, "extremes"),
+            "cursors.place": self.cursors.place[live],
+            "cursors.ints": self.cursors.ints[live],
+            "cursors.floats": self.cursors.floats[live],
+            "ending": self.ending.of(live),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        super().restore(arrays)
+        live = self.slots.live_slots()
+        self._make_room(live, np.zeros(len(live), np.int64))
+        self.timelines.restore(live, arrays, "timelines")
+        self.segments.restore(live, arrays, "segments")
+        self.extremes.restore(live, arrays, "extremes")
+        if len(live):
+            self.cursors.place[live] = arrays["cursors.place"]
+            self.cursors.ints[live] = arrays["cursors.ints"]
+            self.cursors.floats[live] = arrays["cursors.floats"]
+        self.ending.set(live, arrays["ending"].astype(np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _greatest_entry(
+    timelines: RunArrays, cursor: Int64s, slots: Int64s, limit: int, least: int
+) -> int:
+    """The greatest time of an entry after the cursor of these slots, up to the limit."""
+    greatest = least
+    for slot in slots:
+        base = timelines.first[slot]
+        for place in range(cursor[slot], timelines.size[slot]):
+            time = timelines.ints[base + place, 0]
+            if time > limit:
+                break
+            greatest = max(greatest, time)
+    return greatest

@@ -1,0 +1,280 @@
+"""The kernel of additive snapshot operators: what a slot's answer changes by.
+
+Every slot (a group, or a distinct row) has a timeline: a run of entries, one for each time at which
+lifetimes start or end, with how many do (`marks`) and by how much the state changes there. The
+state during a snapshot is the sum of all entries up to its start. The cursor of a slot stands
+behind the last entry at or before the output watermark, together with the state there, so that
+work begins where time has come to; for a late change it is moved back by taking entries away.
+
+What was emitted of a slot is a run of segments, [start, end) with their values. A batch is taken
+in like this: merge its changes into the timeline; go through it from the earliest time that is
+affected to the limit of the latency level, which gives the new pieces of the answer; keep every
+segment as far as the new pieces agree with it, retract the rest, and emit what is missing.
+
+A cti evicts all entries before it and all segments that end at or before it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftline.engine.additive.extremes import ExtremeArrays
+from driftline.engine.additive.extremes_kernel import enter
+from driftline.engine.additive.layout import (
+    END,
+    FEWER,
+    KIND,
+    START,
+    STATE,
+    TIME,
+    VALUES,
+    Cursors,
+    Emitted,
+    Values,
+)
+from driftline.engine.additive.pieces import evaluate, joined_pieces
+from driftline.engine.additive.segments import correct, room, wider
+from driftline.engine.additive.timeline_entries import apply, moved_back
+from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT
+from driftline.engine.state.runs import RunArrays
+from driftline.model.arrays import Floats, Int64s
+from driftline.model.compiled import in_place, njit
+from driftline.model.time import BEGINNING, INFINITY
+
+
+class Held(NamedTuple):
+    """What is known of all slots."""
+
+    timelines: RunArrays
+    cursors: Cursors
+    segments: RunArrays
+    extremes: ExtremeArrays
+
+
+class Call(NamedTuple):
+    """The slots to bring up to the watermark, each from the earliest time that was affected.
+    `next_due` and `last_end` get their next entry after the cursor, and when they will be empty."""
+
+    slots: Int64s
+    earliest: Int64s
+    next_due: Int64s
+    last_end: Int64s
+
+
+class Moment(NamedTuple):
+    """How far time has come."""
+
+    old_watermark: int
+    watermark: int
+    cti: int
+
+
+class _Pieces(NamedTuple):
+    """Room for the new pieces of one slot: their times and values, what these are made of, and the
+    heaps of the cells that have begun (see `extremes_kernel.enter`)."""
+
+    ints: Int64s
+    floats: Floats
+    states: Int64s
+    sums: Floats
+    best: Int64s
+    there: NDArray[np.bool_]
+    heaps: Int64s
+    heap_sizes: Int64s
+    old_ints: Int64s  # segments
+    old_floats: Floats
+
+
+@njit(cache=True, nogil=True)
+def go_through(
+    call: Call, held: Held, values: Values, level: int, moment: Moment
+) -> tuple[Emitted, int]:
+    """Bring slots up to the watermark. Returns what is emitted, and how many sums did not fit."""
+    slots = call.slots
+    timelines, cursors, segments, extremes = held
+    int_values, float_values = segments.ints.shape[1] - VALUES, segments.floats.shape[1]
+    count = extremes.top.shape[1]
+    most_pieces, most_segments, most_cells = 2, 0, 0
+    for slot in slots:
+        most_pieces = max(most_pieces, timelines.size[slot] + 2)
+        most_segments = max(most_segments, segments.size[slot])
+        if count:
+            most_cells = max(most_cells, extremes.cells.size[slot])
+    pieces = _Pieces(
+        np.empty((most_pieces, VALUES + int_values), np.int64),
+        np.empty((most_pieces, float_values), np.float64),
+        np.empty((most_pieces, cursors.ints.shape[1]), np.int64),
+        np.empty((most_pieces, cursors.floats.shape[1]), np.float64),
+        np.empty((most_pieces, count), np.int64),
+        np.empty((most_pieces, count), np.bool_),
+        np.empty((count, most_cells), np.int64),
+        np.zeros(count, np.int64),
+        np.empty((most_segments, VALUES + int_values), np.int64),
+        np.empty((most_segments, float_values), np.float64),
+    )
+    out = room(4 * len(slots) + 64, int_values, float_values)
+    number, emitted, overflows = 0, 0, 0
+    while True:
+        number, emitted, needed, overflows = _go_on(
+            number, call, held, values, level, moment, pieces, out, emitted, overflows
+        )  # fmt: skip
+        if number == len(slots):
+            break
+        out = wider(out, emitted, 2 * (emitted + needed))
+    result = Emitted(
+        out.slot[:emitted],
+        out.vs[:emitted],
+        out.ve[:emitted],
+        out.weight[:emitted],
+        out.ints[:emitted],
+        out.floats[:emitted],
+        out.nulls[:emitted],
+    )
+    return result, overflows
+
+
+@in_place
+def _go_on(
+    number: int,
+    call: Call,
+    held: Held,
+    values: Values,
+    level: int,
+    moment: Moment,
+    pieces: _Pieces,
+    out: Emitted,
+    emitted: int,
+    overflows: int,
+) -> tuple[int, int, int, int]:
+    """Go through the slots from a number on, as far as there is room for the output. Returns the
+    first slot that there was none for, how much was emitted, how much that slot may emit, and
+    the number of sums that did not fit."""
+    slots, earliest, next_due, last_end = call
+    timelines, cursors, segments, _ = held
+    old_watermark, watermark, cti = moment
+    copies = len(values.how) > 0 and values.how[0, KIND] >= FEWER  # the value counts copies
+    limit = INFINITY if level == EAGER else watermark
+    while number < len(slots):
+        slot = slots[number]
+        needed = 3 * segments.size[slot] + timelines.size[slot] + 3
+        if emitted + needed > len(out.slot):
+            return number, emitted, needed, overflows
+
+        # 1. Where to begin.
+        base, cursor = timelines.first[slot], cursors.place[slot]
+        begin = earliest[number]
+        if level == ORDERED and cursor < timelines.size[slot]:
+            begin = min(begin, timelines.ints[base + cursor, TIME])
+        if level == PERFECT:
+            begin = min(begin, old_watermark)
+
+        if begin <= limit:
+            # 2. The new pieces, their values, and what was emitted, against them.
+            made = _cut(held, slot, begin, limit, level, pieces)
+            overflows += evaluate(
+                pieces.ints, pieces.floats, made, pieces.states, pieces.sums, pieces.best,
+                pieces.there, values.how,
+            )  # fmt: skip
+            made = joined_pieces(pieces.ints, pieces.floats, made, copies)
+            emitted = correct(
+                segments, slot, begin, pieces.ints, pieces.floats, made, pieces.old_ints,
+                pieces.old_floats, out, emitted,
+            )  # fmt: skip
+        if cursors.ints[slot, 0] == 0:
+            for column in range(cursors.floats.shape[1]):
+                cursors.floats[slot, column] = 0.0
+
+        # 3. What the cti evicts.
+        cursor, gone = cursors.place[slot], 0
+        while gone < cursor and timelines.ints[base + gone, TIME] < cti:
+            gone += 1
+        timelines.first[slot] += gone
+        timelines.room[slot] -= gone
+        timelines.size[slot] -= gone
+        cursors.place[slot] -= gone
+        gone = 0
+        base = segments.first[slot]
+        while gone < segments.size[slot] and segments.ints[base + gone, END] <= cti:
+            gone += 1
+        segments.first[slot] += gone
+        segments.room[slot] -= gone
+        segments.size[slot] -= gone
+
+        base, cursor = timelines.first[slot], cursors.place[slot]
+        is_due = cursor < timelines.size[slot]
+        next_due[number] = timelines.ints[base + cursor, TIME] if is_due else INFINITY
+        last_end[number] = _last_end(held, slot)
+        number += 1
+    return number, emitted, 0, overflows
+
+
+@in_place
+def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pieces) -> int:
+    """The new pieces of a slot from a time up to the limit, with what their values are made of;
+    returns how many there are. The cursor goes up to the limit."""
+    timelines, cursors, _, extremes = held
+    entries, entry_floats = timelines.ints, timelines.floats
+    states, state_floats = cursors.ints, cursors.floats
+    cells, top, there = extremes.cells.ints, extremes.top, extremes.there
+    heaps, heap_sizes = pieces.heaps, pieces.heap_sizes
+    base, size, count = timelines.first[slot], timelines.size[slot], len(heap_sizes)
+    cursor = moved_back(
+        entries, entry_floats, base, cursors.place[slot], states, state_floats, slot, begin
+    )
+    made, start, entered, last_cell = 0, begin, 0, 0
+    if count:
+        entered = extremes.cells.first[slot]
+        last_cell = entered + extremes.cells.size[slot]
+        heap_sizes[:] = 0
+    while True:
+        while cursor < size and entries[base + cursor, TIME] <= start:
+            apply(entries, entry_floats, base + cursor, states, state_floats, slot, 1)
+            cursor += 1
+        end = entries[base + cursor, TIME] if cursor < size else INFINITY
+        last = end > limit or end == INFINITY
+        if end > limit:
+            end = INFINITY if level == ORDERED else limit
+        if start < end:
+            if count:
+                entered = enter(
+                    cells, entered, last_cell, start, top, there, heaps, heap_sizes,
+                    pieces.best, pieces.there, made,
+                )  # fmt: skip
+            if states[slot, 0] > 0:
+                pieces.ints[made, START], pieces.ints[made, END] = start, end
+                for column in range(states.shape[1]):
+                    pieces.states[made, column] = states[slot, column]
+                for column in range(state_floats.shape[1]):
+                    pieces.sums[made, column] = state_floats[slot, column]
+                made += 1
+        if last:
+            break
+        start = end
+    # The cursor stands at the watermark, also where only the last piece has gone past it.
+    if limit < INFINITY:
+        cursor = moved_back(
+            entries, entry_floats, base, cursor, states, state_floats, slot, limit + 1
+        )
+    cursors.place[slot] = cursor
+    return made
+
+
+@in_place
+def _last_end(held: Held, slot: int) -> int:
+    """When a slot will be empty, and nothing is left of what was emitted of it."""
+    timelines, cursors, segments, _ = held
+    base, size = timelines.first[slot], timelines.size[slot]
+    rows = cursors.ints[slot, 0]
+    for place in range(cursors.place[slot], size):
+        rows += timelines.ints[base + place, STATE]
+    if rows > 0:
+        return INFINITY
+    if size:
+        return timelines.ints[base + size - 1, TIME]  # type: ignore[no-any-return]
+    if segments.size[slot]:
+        last = segments.first[slot] + segments.size[slot] - 1
+        return segments.ints[last, END]  # type: ignore[no-any-return]
+    return BEGINNING

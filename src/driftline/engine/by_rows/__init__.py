@@ -1,0 +1,16 @@
+"""Snapshot operators that need the rows of every snapshot, not only sums of them.
+
+    operator                  `RowsOperator`: the members of each partition, and its answers
+    pieces                    `PiecesOperator`: answers computed snapshot by snapshot
+    snapshot_kernel           which rows are alive in each snapshot ("piece") of a partition
+    piece_kernels             functions of all rows of a piece
+    change_kernels            the same from the rows that come and go between one piece and the next
+    emit_kernel               by how much the answer differs from what was emitted before
+    general_aggregates        GROUP BY with any aggregate (median, collect_list, user-defined …)
+    incremental_aggregates    those of them that follow from the rows that come and go
+    exact_numbers             sums, averages and variances, exact and rounded once
+    rank                      ROW_NUMBER, RANK, top-k;  over, over_kernels: window functions
+
+A late row enters the members of its partition (`operator`), the pieces from its start on are
+computed again, and `emit_kernel` retracts what no longer holds.
+"""

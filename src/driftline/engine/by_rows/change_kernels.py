@@ -1,0 +1,292 @@
+"""Kernels over pieces that are told as changes: who comes and who goes from each to the next.
+
+Where many pieces share most of their rows, as in a long sliding window, this costs the changes
+times the logarithm of the rows, not the rows of every piece. A tree of counts (Fenwick's) over
+values in order finds the value at any place of a piece.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from driftline.engine.by_rows.piece_kernels import rounded
+from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
+from driftline.engine.state.exact_floats import two_sum
+from driftline.engine.state.runs import RunArrays
+from driftline.model.arrays import Floats, Int64s, Mask
+from driftline.model.compiled import njit
+
+_PARTIALS = 64
+"""Sums of floats that do not overlap are never more than about forty."""
+
+
+class Steps(NamedTuple):
+    """In piece p come[come_bounds[p]] … come, and go[go_bounds[p]] … go: numbers of members, each
+    with its copies. Where a piece is `fresh`, those of another slot go and its own come."""
+
+    fresh: Mask
+    come_bounds: Int64s
+    come: Int64s
+    go_bounds: Int64s
+    go: Int64s
+    copies: Int64s
+
+
+@njit(cache=True, nogil=True)
+def steps(slot_of: Int64s, start: Int64s, members: RunArrays) -> tuple[Steps, Int64s, Int64s]:
+    """The changes of some pieces, sorted by slot and start, and the place and vs of each member."""
+    room = 0
+    for piece in range(len(start)):
+        if piece == 0 or slot_of[piece - 1] != slot_of[piece]:
+            room += members.size[slot_of[piece]]
+    come, go = np.empty(room, np.int64), np.empty(room, np.int64)
+    copies, places = np.empty(room, np.int64), np.empty(room, np.int64)
+    vs, inside = np.empty(room, np.int64), np.zeros(room, np.bool_)
+    come_bounds = np.zeros(len(start) + 1, np.int64)
+    go_bounds = np.zeros(len(start) + 1, np.int64)
+    fresh = np.zeros(len(start), np.bool_)
+    known, came, gone, first_known = 0, 0, 0, 0
+    base, size, next_start, next_end = 0, 0, 0, 0
+    by_end, number_of = np.empty(0, np.int64), np.empty(0, np.int64)
+    for piece in range(len(start)):
+        slot = slot_of[piece]
+        if piece == 0 or slot_of[piece - 1] != slot:
+            fresh[piece] = True
+            for number in range(first_known, known):
+                if inside[number]:
+                    go[gone] = number
+                    gone += 1
+            base, size, next_start, next_end, first_known = (
+                members.first[slot], members.size[slot], 0, 0, known,
+            )  # fmt: skip
+            by_end = np.argsort(members.ints[base : base + size, END])
+            number_of = np.full(size, -1, np.int64)
+        time = start[piece]
+        while next_start < size and members.ints[base + next_start, START] <= time:
+            if members.ints[base + next_start, END] > time:
+                number_of[next_start] = known
+                places[known] = members.ints[base + next_start, PLACE]
+                vs[known] = members.ints[base + next_start, START]
+                copies[known] = members.ints[base + next_start, COPIES]
+                inside[known] = True
+                come[came] = known
+                known += 1
+                came += 1
+            next_start += 1
+        while next_end < size and members.ints[base + by_end[next_end], END] <= time:
+            number = number_of[by_end[next_end]]
+            if number >= 0:
+                go[gone] = number
+                inside[number] = False
+                gone += 1
+            next_end += 1
+        come_bounds[piece + 1], go_bounds[piece + 1] = came, gone
+    made = Steps(fresh, come_bounds, come[:came], go_bounds, go[:gone], copies[:known])
+    return made, places[:known], vs[:known]
+
+
+@njit(cache=True, nogil=True)
+def counts(changes: Steps, wanted: Mask) -> Int64s:
+    """How many of the wanted members are in each piece."""
+    found = np.empty(len(changes.fresh), np.int64)
+    count = 0
+    for piece in range(len(found)):
+        for place in range(changes.go_bounds[piece], changes.go_bounds[piece + 1]):
+            number = changes.go[place]
+            count -= changes.copies[number] * wanted[number]
+        for place in range(changes.come_bounds[piece], changes.come_bounds[piece + 1]):
+            number = changes.come[place]
+            count += changes.copies[number] * wanted[number]
+        found[piece] = count
+    return found
+
+
+@njit(cache=True, nogil=True)
+def distinct_counts(changes: Steps, wanted: Mask, group: Int64s, groups: int) -> Int64s:
+    """How many groups have a wanted member in each piece."""
+    found = np.empty(len(changes.fresh), np.int64)
+    there = np.zeros(groups, np.int64)
+    count = 0
+    for piece in range(len(found)):
+        for place in range(changes.go_bounds[piece], changes.go_bounds[piece + 1]):
+            number = changes.go[place]
+            if wanted[number]:
+                there[group[number]] -= 1
+                count -= there[group[number]] == 0
+        for place in range(changes.come_bounds[piece], changes.come_bounds[piece + 1]):
+            number = changes.come[place]
+            if wanted[number]:
+                count += there[group[number]] == 0
+                there[group[number]] += 1
+        found[piece] = count
+    return found
+
+
+@njit(inline="always")
+def _add(tree: Int64s, group: int, change: int) -> None:
+    place = group + 1
+    while place < len(tree):
+        tree[place] += change
+        place += place & -place
+
+
+@njit(inline="always")
+def _at(tree: Int64s, rank: int) -> int:
+    """The group with the value of a rank, from 0."""
+    step, place = 1, 0
+    while 2 * step < len(tree):
+        step *= 2
+    while step > 0:
+        if place + step < len(tree) and tree[place + step] <= rank:
+            place += step
+            rank -= tree[place]
+        step //= 2
+    return place
+
+
+@njit(inline="always")
+def _step(
+    changes: Steps,
+    piece: int,
+    wanted: Mask,
+    group: Int64s,
+    tree: Int64s,
+    there: Int64s,
+    is_distinct: bool,
+) -> None:
+    """Bring the tree from one piece to the next."""
+    for place in range(changes.go_bounds[piece], changes.go_bounds[piece + 1]):
+        number = changes.go[place]
+        if wanted[number]:
+            there[group[number]] -= 1
+            if not is_distinct:
+                _add(tree, group[number], -changes.copies[number])
+            elif there[group[number]] == 0:
+                _add(tree, group[number], -1)
+    for place in range(changes.come_bounds[piece], changes.come_bounds[piece + 1]):
+        number = changes.come[place]
+        if wanted[number]:
+            if not is_distinct:
+                _add(tree, group[number], changes.copies[number])
+            elif there[group[number]] == 0:
+                _add(tree, group[number], 1)
+            there[group[number]] += 1
+
+
+@njit(cache=True, nogil=True)
+def at_ranks(
+    changes: Steps, wanted: Mask, group: Int64s, groups: int, ranks: Int64s, is_distinct: bool
+) -> Int64s:
+    """The groups, numbered in order, at some ranks [rank, piece] of the wanted members of each
+    piece; -1 where the rank is negative."""
+    found = np.full(ranks.shape, -1, np.int64)
+    tree, there = np.zeros(groups + 1, np.int64), np.zeros(groups, np.int64)
+    for piece in range(len(changes.fresh)):
+        _step(changes, piece, wanted, group, tree, there, is_distinct)
+        for row in range(len(ranks)):
+            if ranks[row, piece] >= 0:
+                found[row, piece] = _at(tree, ranks[row, piece])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def first_ones(changes: Steps, position: Int64s, limit: int) -> tuple[Int64s, Int64s]:
+    """Of each piece the members with the least positions: the piece and the position of each."""
+    sizes = counts(changes, np.ones(len(position), np.bool_))
+    total = 0
+    for piece in range(len(sizes)):
+        total += min(limit, sizes[piece])
+    pieces, found = np.empty(total, np.int64), np.empty(total, np.int64)
+    wanted, tree = np.ones(len(position), np.bool_), np.zeros(len(position) + 1, np.int64)
+    there = np.zeros(len(position), np.int64)
+    made = 0
+    for piece in range(len(sizes)):
+        _step(changes, piece, wanted, position, tree, there, False)
+        for rank in range(min(limit, sizes[piece])):
+            pieces[made], found[made] = piece, _at(tree, rank)
+            made += 1
+    return pieces, found
+
+
+@njit(cache=True, nogil=True)
+def limb_sums(changes: Steps, wanted: Mask, limbs: Int64s) -> Int64s:
+    """The sums of each column of `limbs` over the wanted members of each piece."""
+    sums = np.zeros((len(changes.fresh), limbs.shape[1]), np.int64)
+    running = np.zeros(limbs.shape[1], np.int64)
+    for piece in range(len(sums)):
+        for place in range(changes.go_bounds[piece], changes.go_bounds[piece + 1]):
+            number = changes.go[place]
+            if wanted[number]:
+                for limb in range(limbs.shape[1]):
+                    running[limb] -= limbs[number, limb] * changes.copies[number]
+        for place in range(changes.come_bounds[piece], changes.come_bounds[piece + 1]):
+            number = changes.come[place]
+            if wanted[number]:
+                for limb in range(limbs.shape[1]):
+                    running[limb] += limbs[number, limb] * changes.copies[number]
+        sums[piece] = running
+    return sums
+
+
+@njit(inline="always")
+def _added(partials: Floats, size: int, number: float) -> int:
+    """Add a number to partial sums that do not overlap, exactly; returns how many there are."""
+    kept = 0
+    for partial in range(size):
+        number, rest = two_sum(number, partials[partial])
+        if rest != 0.0:
+            partials[kept] = rest
+            kept += 1
+    if number != 0.0:
+        partials[kept] = number
+        kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def float_sums(changes: Steps, wanted: Mask, numbers: Floats) -> tuple[Floats, Floats, Floats]:
+    """The sum of the wanted members of each piece, rounded once; and as two floats. A sum with a
+    NaN or an infinity in it is NaN or infinite."""
+    pieces = len(changes.fresh)
+    total, high, low = np.zeros(pieces), np.zeros(pieces), np.zeros(pieces)
+    partials, size = np.empty(_PARTIALS), 0
+    nans, above, below = 0, 0, 0
+    for piece in range(pieces):
+        for sign in (-1, 1):
+            bounds = changes.go_bounds if sign < 0 else changes.come_bounds
+            which = changes.go if sign < 0 else changes.come
+            for place in range(bounds[piece], bounds[piece + 1]):
+                number = which[place]
+                if not wanted[number]:
+                    continue
+                value, copies = numbers[number], sign * changes.copies[number]
+                if np.isnan(value):
+                    nans += copies
+                elif value == np.inf:
+                    above += copies
+                elif value == -np.inf:
+                    below += copies
+                else:
+                    for _ in range(abs(copies)):
+                        size = _added(partials, size, sign * value)
+        if nans > 0 or (above > 0 and below > 0):
+            total[piece] = high[piece] = np.nan
+        elif above > 0 or below > 0:
+            total[piece] = high[piece] = np.inf if above > 0 else -np.inf
+        elif size > 0:
+            total[piece], high[piece], low[piece] = rounded(partials, size)
+    return total, high, low
+
+
+@njit(cache=True, nogil=True)
+def members_of(changes: Steps, wanted: Mask, piece: int) -> Int64s:
+    """The wanted members of one piece, one for every copy."""
+    inside = np.zeros(len(wanted), np.int64)
+    for earlier in range(piece + 1):
+        for place in range(changes.go_bounds[earlier], changes.go_bounds[earlier + 1]):
+            inside[changes.go[place]] = 0
+        for place in range(changes.come_bounds[earlier], changes.come_bounds[earlier + 1]):
+            inside[changes.come[place]] = changes.copies[changes.come[place]]
+    return np.repeat(np.arange(len(wanted)), inside * wanted)

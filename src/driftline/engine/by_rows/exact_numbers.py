@@ -1,0 +1,263 @@
+"""Sums, averages and variances of numbers, piece by piece, exact and rounded once.
+
+Integers and decimals are added as limbs of 32 bits, floats without rounding. A total of integers
+that does not fit a BIGINT, or of decimals that does not fit its type, is an error. What two floats
+cannot decide (see `piece_kernels`) is computed as fractions, in Python: that is one piece in many
+billions, or one with integers beyond 2^53.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from driftline.engine.by_rows import piece_kernels
+from driftline.engine.state.fingerprints import words
+from driftline.engine.state.order_keys import decimal_words
+from driftline.model.arrays import Floats, Int64s, Mask
+
+_LIMB = 32
+_LOW = np.int64(2**_LIMB - 1)
+_EXACT = 2**53
+"""Up to here every whole number is a float."""
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return bool(
+        (pa.types.is_integer(kind) and kind != pa.uint64())
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+    )
+
+
+class Numbers:
+    """The values of an argument, one a member (a null is zero).
+
+    `limbs`: of an integer, or of the units of a decimal, [member, limb], the last one with the
+    sign; None for floats. `floats`: the same as floats; of a decimal, its units.
+    """
+
+    def __init__(self, column: pa.Array, valid: Mask) -> None:
+        kind = column.type
+        self.column = column
+        self.is_decimal = bool(pa.types.is_decimal(kind))
+        self.scale = kind.scale if self.is_decimal else 0
+        self.limbs: Int64s | None = None
+        if pa.types.is_floating(kind):
+            self.floats = as_floats(column)
+            return
+        if self.is_decimal:
+            halves = np.where(valid[:, None], decimal_words(column).view(np.int64), 0)
+            columns = [halves[:, 0], halves[:, 1]]
+            self.floats = _combined(halves)
+        else:
+            columns = [np.where(valid, words(column).view(np.int64), 0)]
+            self.floats = columns[0].astype(np.float64)
+        limbs: list[Int64s] = []
+        for place, half in enumerate(columns, 1):
+            low, high = half & _LOW, half >> _LIMB
+            limbs += [low, high if place == len(columns) else high & _LOW]
+        self.limbs = np.stack(limbs, axis=1)
+
+    def exactly(self, members: Int64s) -> list[Fraction]:
+        """Some values as fractions."""
+        return [Fraction(value) for value in self.column.take(pa.array(members)).to_pylist()]
+
+
+def _combined(halves: Int64s) -> Floats:
+    """Units of decimals as floats; exact where they fit 53 bits, past 2^53 where they do not."""
+    low, high = np.ascontiguousarray(halves[:, 0]), halves[:, 1]
+    great = high.astype(np.float64) * 2.0**64 + low.view(np.uint64).astype(np.float64)
+    return np.where(high == low >> 63, low.astype(np.float64), great)
+
+
+def as_floats(column: pa.Array) -> Floats:
+    """The nearest float to every value; what a null gives is unspecified."""
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.string())  # a cast to float from there is rounded correctly
+    filled = pc.fill_null(column, "0" if pa.types.is_string(column.type) else 0)
+    if pa.types.is_integer(column.type):
+        return filled.to_numpy().astype(np.float64)  # type: ignore[no-any-return]
+    return filled.cast(pa.float64()).to_numpy() + 0.0  # type: ignore[no-any-return]
+
+
+def sums(numbers: Numbers, offsets: Int64s, members: Int64s, kind: pa.DataType) -> pa.Array:
+    """The sum of every piece; null where it is empty."""
+    empty = np.diff(offsets) == 0
+    if numbers.limbs is None:
+        totals, _, _, hard = piece_kernels.float_sums(offsets, members, numbers.floats)
+        for piece in np.flatnonzero(hard):
+            exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
+            totals[piece] = nearest(sum(exact, Fraction()))
+        return pa.array(totals, mask=empty)
+    return sums_of_limbs(
+        numbers, piece_kernels.limb_sums(offsets, members, numbers.limbs), empty, kind
+    )
+
+
+def sums_of_limbs(numbers: Numbers, limbs: Int64s, empty: Mask, kind: pa.DataType) -> pa.Array:
+    """Sums from those of their limbs."""
+    limbs = _carried(limbs)
+    if numbers.is_decimal:
+        return _decimals(limbs, empty, pa.decimal128(kind.precision, numbers.scale))
+    top = limbs[:, 1]
+    if ((top < -(2**31)) | (top >= 2**31)).any():
+        raise OverflowError(
+            "a sum of integers does not fit a BIGINT: cast its argument to DOUBLE or DECIMAL"
+        )
+    return pa.array((top << _LIMB) | limbs[:, 0], mask=empty)
+
+
+def averages(numbers: Numbers, offsets: Int64s, members: Int64s, kind: pa.DataType) -> pa.Array:
+    """The average of every piece, of decimals rounded half up to the scale of the type."""
+    counts = np.diff(offsets)
+    if numbers.limbs is None:
+        divisors = np.maximum(counts, 1)
+        _, high, low, hard = piece_kernels.float_sums(offsets, members, numbers.floats)
+        results, unsure = piece_kernels.quotients(high, low, divisors.astype(np.float64), hard)
+        for piece in np.flatnonzero(unsure):
+            exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
+            results[piece] = nearest(sum(exact, Fraction()) / len(exact))
+        return pa.array(results, mask=counts == 0)
+    return averages_of_limbs(
+        numbers, piece_kernels.limb_sums(offsets, members, numbers.limbs), counts, kind
+    )
+
+
+def averages_of_limbs(
+    numbers: Numbers, limbs: Int64s, counts: Int64s, kind: pa.DataType
+) -> pa.Array:
+    """Averages from the sums of limbs."""
+    empty, divisors = counts == 0, np.maximum(counts, 1)
+    limbs = _carried(limbs)
+    totals, fits = _small(limbs)
+    if not numbers.is_decimal:
+        results = totals / divisors
+        for piece in np.flatnonzero(~fits | (np.abs(totals) > _EXACT)):
+            results[piece] = nearest(Fraction(_whole(limbs[piece]), int(divisors[piece])))
+        return pa.array(results, mask=empty)
+    shift = kind.scale - numbers.scale
+    if shift < 0 or shift > 9:  # noqa: PLR2004 - keeps the product below within 64 bits
+        fits = np.zeros(len(counts), np.bool_)
+        shift_factor = 1
+    else:
+        shift_factor = 10**shift
+    fits &= np.abs(totals) < 2**62 // (2 * shift_factor) - divisors
+    doubled = 2 * np.abs(np.where(fits, totals, 0)) * shift_factor + divisors
+    units = np.sign(totals) * (doubled // (2 * divisors))
+    halves = np.stack([units, units >> 63], axis=1)
+    for piece in np.flatnonzero(~fits):
+        share = Fraction(_whole(limbs[piece]), int(divisors[piece])) * Fraction(10) ** shift
+        halves[piece] = _halves(_half_up(share))
+    return _decimal_array(halves, empty, kind)
+
+
+def variances(numbers: Numbers, offsets: Int64s, members: Int64s, degrees_lost: int) -> Floats:
+    """The variance of every piece; unspecified where there are too few values."""
+    scale = 10.0 ** (2 * numbers.scale)
+    results, hard = piece_kernels.variances(offsets, members, numbers.floats, degrees_lost, scale)
+    if numbers.limbs is not None:
+        hard |= _any_beyond(offsets, members, np.abs(numbers.floats) >= _EXACT)
+        hard |= np.diff(offsets) * scale > _EXACT  # the divisor must be exact as well
+    hard &= np.diff(offsets) > degrees_lost
+    for piece in np.flatnonzero(hard):
+        exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
+        mean = sum(exact, Fraction()) / len(exact)
+        squares = sum(((value - mean) ** 2 for value in exact), Fraction())
+        results[piece] = nearest(squares / (len(exact) - degrees_lost))
+    return results
+
+
+def covariances(
+    first: pa.Array, second: pa.Array, offsets: Int64s, members: Int64s, degrees_lost: int
+) -> Floats:
+    """The covariance of two columns of floats in every piece; unspecified where there are too few
+    values."""
+    results, hard = piece_kernels.covariances(
+        offsets, members, as_floats(first), as_floats(second), degrees_lost
+    )
+    hard &= np.diff(offsets) > degrees_lost
+    for piece in np.flatnonzero(hard):
+        mine = pa.array(members[offsets[piece] : offsets[piece + 1]])
+        pairs = zip(first.take(mine).to_pylist(), second.take(mine).to_pylist(), strict=True)
+        exact = [(Fraction(one), Fraction(other)) for one, other in pairs]
+        count = len(exact)
+        mean, other_mean = (sum(side, Fraction()) / count for side in zip(*exact, strict=True))
+        total = sum(((one - mean) * (other - other_mean) for one, other in exact), Fraction())
+        results[piece] = nearest(total / (count - degrees_lost))
+    return results
+
+
+def _any_beyond(offsets: Int64s, members: Int64s, beyond: Mask) -> Mask:
+    if not beyond.any():
+        return np.zeros(len(offsets) - 1, np.bool_)
+    marks = np.concatenate([np.zeros(1, np.int64), np.cumsum(beyond[members])])
+    return marks[offsets[1:]] > marks[offsets[:-1]]
+
+
+def _carried(limbs: Int64s) -> Int64s:
+    """Limbs in 32 bits each, but for the last."""
+    for place in range(limbs.shape[1] - 1):
+        limbs[:, place + 1] += limbs[:, place] >> _LIMB
+        limbs[:, place] &= _LOW
+    return limbs
+
+
+def _small(limbs: Int64s) -> tuple[Int64s, Mask]:
+    """The totals that fit 64 bits, and which do."""
+    totals = (limbs[:, 1] << _LIMB) | limbs[:, 0]
+    if limbs.shape[1] == 2:  # noqa: PLR2004 - integers
+        return totals, (limbs[:, 1] >= -(2**31)) & (limbs[:, 1] < 2**31)
+    sign = totals >> 63
+    return totals, (limbs[:, 2] == (sign & _LOW)) & (limbs[:, 3] == sign)
+
+
+def _whole(limbs: Int64s) -> int:
+    return sum(int(limb) << (_LIMB * place) for place, limb in enumerate(limbs))
+
+
+def _halves(units: int) -> tuple[int, int]:
+    """The 128 bits of a number, as two signed words."""
+    if not -(2**127) <= units < 2**127:
+        raise OverflowError(f"the decimal {Decimal(units)} has more than 38 digits")
+    low = units & (2**64 - 1)
+    return low - 2**64 if low >= 2**63 else low, units >> 64
+
+
+def _decimals(limbs: Int64s, empty: Mask, kind: pa.DataType) -> pa.Array:
+    top = limbs[:, 3]
+    if ((top < -(2**31)) | (top >= 2**31)).any():
+        raise OverflowError(f"a sum of decimals does not fit {kind}: cast its argument to DOUBLE")
+    halves = np.stack([(limbs[:, 1] << _LIMB) | limbs[:, 0], (top << _LIMB) | limbs[:, 2]], axis=1)
+    return _decimal_array(halves, empty, kind)
+
+
+def _decimal_array(halves: Int64s, empty: Mask, kind: pa.DataType) -> pa.Array:
+    bitmap = pa.py_buffer(np.packbits(~empty, bitorder="little")) if empty.any() else None
+    data = pa.py_buffer(np.ascontiguousarray(halves))
+    array = pa.Array.from_buffers(kind, len(halves), [bitmap, data])
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        raise OverflowError(
+            f"a sum or average of decimals does not fit {kind}: cast its argument to DOUBLE"
+        ) from None
+    return array
+
+
+def _half_up(share: Fraction) -> int:
+    rounded = (2 * abs(share.numerator) + share.denominator) // (2 * share.denominator)
+    return rounded if share >= 0 else -rounded
+
+
+def nearest(exact: Any) -> float:
+    """The nearest float; infinite past the greatest one."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")

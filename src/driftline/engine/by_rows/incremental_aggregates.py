@@ -1,0 +1,270 @@
+"""Aggregates of pieces that are given as changes: the rows that come and go from each to the next.
+
+    count, sum, avg               running totals; floats are added and taken away without rounding
+    count distinct                running counts of every value
+    min, max, median, percentiles by rank, in a tree of counts over the values in order
+    first, last                   by rank, over (vs, value)
+    a user's own with `remove`    `add` and `remove`
+
+What is not here has to see all rows of a piece: array_agg, whose answer is these rows, variances,
+sums of different values, a user's own aggregate without `remove`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.by_rows import change_kernels, exact_numbers, piece_kernels
+from driftline.engine.by_rows.exact_numbers import Numbers, nearest
+from driftline.engine.state.order_keys import order_keys, valid
+from driftline.model.arrays import Int64s, Mask
+from driftline.model.row import Row
+from driftline.plan.errors import PlanError
+from driftline.plan.types import is_nested, type_name
+
+if TYPE_CHECKING:
+    from driftline.engine.by_rows.pieces import ChangedPieces
+
+
+MEDIAN = 0.5
+
+
+def is_possible(aggregate: Aggregate) -> bool:
+    """Whether an aggregate can be computed here."""
+    function = aggregate.function
+    if function == "user_defined":
+        return not aggregate.distinct and hasattr(aggregate.definition, "remove")
+    if function in ("sum", "avg"):
+        return not aggregate.distinct
+    return function in _FUNCTIONS
+
+
+def columns(pieces: ChangedPieces, aggregates: list[Aggregate]) -> list[pa.Array] | None:
+    """The aggregates of every piece; None where floats are too great to be added like this."""
+    found: list[pa.Array] = []
+    values: dict[tuple[str, str | None], Values] = {}
+    for aggregate in aggregates:
+        if aggregate.argument is None:
+            everyone = np.ones(len(pieces.vs), np.bool_)
+            counts = change_kernels.counts(pieces.steps, everyone)
+            found.append(pa.array(counts).cast(aggregate.type))
+            continue
+        key = (aggregate.argument, aggregate.only)
+        if key not in values:
+            values[key] = Values(pieces, *key)
+        column = _FUNCTIONS[aggregate.function](values[key], aggregate)
+        if column is None:
+            return None
+        found.append(column if column.type == aggregate.type else column.cast(aggregate.type))
+    return found
+
+
+class Values:
+    """The values of one argument: `wanted` says which members count (those not null)."""
+
+    def __init__(self, pieces: ChangedPieces, argument: str, only: str | None) -> None:
+        self.steps, self.vs = pieces.steps, pieces.vs
+        self.column = pieces.rows.column(argument)
+        self.valid = valid(self.column)
+        self.chosen = np.ones(len(self.vs), np.bool_)
+        if only is not None:
+            self.chosen = is_true(pieces.rows.column(only))
+        self.wanted = self.valid & self.chosen
+        self._order: tuple[Int64s, Int64s, Int64s] | None = None
+        self._numbers: Numbers | None = None
+
+    @property
+    def order(self) -> tuple[Int64s, Int64s, Int64s]:
+        """The keys of the values; the number of each among these in order; and a member of each
+        that is not null."""
+        if self._order is None:
+            keys = order_keys(self.column)
+            different, group = np.unique(keys, return_inverse=True)
+            member = np.full(len(different), -1, np.int64)
+            member[group[self.valid]] = np.flatnonzero(self.valid)
+            self._order = keys, group, member
+        return self._order
+
+    @property
+    def numbers(self) -> Numbers:
+        if self._numbers is None:
+            self._numbers = Numbers(self.column, self.valid)
+        return self._numbers
+
+    def counts(self, is_distinct: bool = False) -> Int64s:
+        if not is_distinct:
+            return change_kernels.counts(self.steps, self.wanted)
+        _, group, member = self.order
+        return change_kernels.distinct_counts(self.steps, self.wanted, group, len(member))
+
+    def at(self, ranks: list[Int64s], is_distinct: bool) -> list[Int64s]:
+        """The members at some ranks among the values of each piece; -1 for the rank -1."""
+        _, group, member = self.order
+        found = change_kernels.at_ranks(
+            self.steps, self.wanted, group, len(member), np.stack(ranks), is_distinct
+        )
+        return [np.where(row < 0, -1, member[row]) for row in found]
+
+    def taken(self, members: Int64s) -> pa.Array:
+        return self.column.take(pa.array(members, mask=members < 0))
+
+
+def is_true(column: pa.Array) -> Mask:
+    return column.fill_null(False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _count(values: Values, aggregate: Aggregate) -> pa.Array:
+    return pa.array(values.counts(aggregate.distinct))
+
+
+def _sum(values: Values, aggregate: Aggregate) -> pa.Array | None:
+    empty = values.counts() == 0
+    if values.numbers.limbs is not None:
+        limbs = change_kernels.limb_sums(values.steps, values.wanted, values.numbers.limbs)
+        return exact_numbers.sums_of_limbs(values.numbers, limbs, empty, aggregate.type)
+    if _too_great(values):
+        return None
+    total, _, _ = change_kernels.float_sums(values.steps, values.wanted, values.numbers.floats)
+    return pa.array(total, mask=empty)
+
+
+def _avg(values: Values, aggregate: Aggregate) -> pa.Array | None:
+    counts = values.counts()
+    if values.numbers.limbs is not None:
+        limbs = change_kernels.limb_sums(values.steps, values.wanted, values.numbers.limbs)
+        return exact_numbers.averages_of_limbs(values.numbers, limbs, counts, aggregate.type)
+    if _too_great(values):
+        return None
+    _, high, low = change_kernels.float_sums(values.steps, values.wanted, values.numbers.floats)
+    divisors = np.maximum(counts, 1).astype(np.float64)
+    none_hard = np.zeros(len(counts), np.bool_)
+    results, unsure = piece_kernels.quotients(high, low, divisors, none_hard)
+    for piece in np.flatnonzero(unsure):
+        exact = values.numbers.exactly(
+            change_kernels.members_of(values.steps, values.wanted, int(piece))
+        )
+        results[piece] = nearest(sum(exact, Fraction()) / len(exact))
+    return pa.array(results, mask=counts == 0)
+
+
+def _too_great(values: Values) -> bool:
+    numbers = np.abs(values.numbers.floats[values.wanted])
+    return bool((np.isfinite(numbers) & (numbers >= piece_kernels.GREATEST_ADDED)).any())
+
+
+def _extreme(greatest: bool) -> Callable[[Values, Aggregate], pa.Array]:
+    def column(values: Values, aggregate: Aggregate) -> pa.Array:
+        counts = values.counts()
+        rank = counts - 1 if greatest else np.minimum(counts, 1) - 1
+        return values.taken(values.at([rank], is_distinct=False)[0])
+
+    return column
+
+
+def _percentile(values: Values, aggregate: Aggregate) -> pa.Array:
+    share = MEDIAN if aggregate.parameter is None else aggregate.parameter
+    counts = values.counts(aggregate.distinct)
+    empty = counts == 0
+    if empty.all():
+        return pa.nulls(len(empty), pa.float64())
+    place = share * np.maximum(counts - 1, 0)
+    part = place - np.floor(place)
+    ranks = [np.where(empty, -1, end(place)).astype(np.int64) for end in (np.floor, np.ceil)]
+    lower, upper = values.at(ranks, aggregate.distinct)
+    numbers, keys = exact_numbers.as_floats(values.column), values.order[0]
+    with np.errstate(invalid="ignore"):
+        between = (1 - part) * numbers[lower] + part * numbers[upper]
+    return pa.array(np.where(keys[lower] == keys[upper], numbers[lower], between), mask=empty)
+
+
+def _percentile_disc(values: Values, aggregate: Aggregate) -> pa.Array:
+    counts = values.counts(aggregate.distinct)
+    rank = np.where(counts == 0, -1, rank_of_share(counts, aggregate.parameter))
+    return values.taken(values.at([rank], aggregate.distinct)[0])
+
+
+def rank_of_share(counts: Int64s, share: float | None) -> Int64s:
+    """The place, from 0, of the least of so many values that is not less than a share of them."""
+    assert share is not None
+    place: Int64s = np.ceil(counts * share).astype(np.int64) - 1
+    return np.maximum(place, 0)
+
+
+def _by_time(last: bool) -> Callable[[Values, Aggregate], pa.Array]:
+    def column(values: Values, aggregate: Aggregate) -> pa.Array:
+        # By vs, then null before every value, then by value.
+        keys = np.where(values.valid, values.order[0], 0)
+        order = np.lexsort((keys, values.valid, values.vs))
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
+        counts = change_kernels.counts(values.steps, values.chosen)
+        rank = counts - 1 if last else np.minimum(counts, 1) - 1
+        found = change_kernels.at_ranks(
+            values.steps, values.chosen, position, len(order), rank[None, :], False
+        )[0]
+        return values.taken(np.where(found < 0, -1, order[found]))
+
+    return column
+
+
+def _user_defined(values: Values, aggregate: Aggregate) -> pa.Array:
+    definition: Any = aggregate.definition
+    items = values.column.to_pylist()
+    if pa.types.is_nested(values.column.type):
+        items = [Row(value=item)["value"] for item in items]  # as rows and tuples
+    steps, copies = values.steps, np.where(values.wanted, values.steps.copies, 0).tolist()
+    come, go = steps.come.tolist(), steps.go.tolist()
+    come_bounds, go_bounds = steps.come_bounds.tolist(), steps.go_bounds.tolist()
+    state, results = definition.initial(), []
+    for piece, fresh in enumerate(steps.fresh.tolist()):
+        if fresh:
+            state = definition.initial()
+        else:
+            for number in go[go_bounds[piece] : go_bounds[piece + 1]]:
+                for _ in range(copies[number]):
+                    state = definition.remove(state, items[number])
+        for number in come[come_bounds[piece] : come_bounds[piece + 1]]:
+            for _ in range(copies[number]):
+                state = definition.add(state, items[number])
+        # A result that is the state itself must not change with it.
+        result = definition.result(state)
+        results.append(deepcopy(result) if is_nested(aggregate.type) else result)
+    return results_of(results, aggregate)
+
+
+def results_of(results: list[Any], aggregate: Aggregate) -> pa.Array:
+    """What a user's aggregate gave, as a column of the type it is said to have."""
+    try:
+        return pa.array(results, aggregate.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        for value in results:
+            try:
+                pa.array([value], aggregate.type)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+                raise PlanError(
+                    f"a user-defined aggregate gave {value!r}, which is no "
+                    f"{type_name(aggregate.type)}"
+                ) from None
+        raise
+
+
+_FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array | None]] = {
+    "count": _count,
+    "sum": _sum,
+    "avg": _avg,
+    "min": _extreme(greatest=False),
+    "max": _extreme(greatest=True),
+    "median": _percentile,
+    "percentile": _percentile,
+    "percentile_disc": _percentile_disc,
+    "first": _by_time(last=False),
+    "last": _by_time(last=True),
+    "user_defined": _user_defined,
+}

@@ -1,0 +1,316 @@
+"""Kernels over pieces: for each piece, the members alive in it are members[offsets[p]] … ; every
+member has a key that stands for its value in order (see `order_keys`) and a vs.
+
+Sums of floats are exact: the partial sums of a piece never overlap (Shewchuk's method, as in
+`math.fsum`), and the result is rounded once. Where that rounding cannot be decided from two
+floats, or values are so great or small that products would lose digits, a piece is marked `hard`
+and is left to fractions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.engine.state.exact_floats import two_product, two_sum
+from driftline.model.arrays import Floats, Int64s, Mask
+from driftline.model.compiled import njit
+
+_SMALL = 24
+"""Up to this size a piece is sorted by insertion."""
+GREATEST_ADDED, _LEAST_QUOTIENT = 2.0**960, 1e-290
+_GREATEST_SQUARED, _LEAST_VARIANCE = 1e140, 1e-250
+_CANCELLED = 2.0**-10
+_DOUBT = 2.0**-35
+"""How wrong the low part of a result may be, relatively."""
+
+
+@njit(cache=True, nogil=True)
+def present(offsets: Int64s, members: Int64s, valid: Mask) -> tuple[Int64s, Int64s]:
+    """The pieces without the members whose value is null."""
+    kept, kept_offsets = np.empty(len(members), np.int64), np.zeros(len(offsets), np.int64)
+    count = 0
+    for piece in range(len(offsets) - 1):
+        for place in range(offsets[piece], offsets[piece + 1]):
+            if valid[members[place]]:
+                kept[count] = members[place]
+                count += 1
+        kept_offsets[piece + 1] = count
+    return kept_offsets, kept[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def _sort(members: Int64s, keys: Int64s) -> None:
+    """Sort members by key; equal ones stay as they are."""
+    if len(members) > _SMALL:
+        members[:] = members[np.argsort(keys[members], kind="mergesort")]
+        return
+    for place in range(1, len(members)):
+        member, hole = members[place], place
+        while hole > 0 and keys[members[hole - 1]] > keys[member]:
+            members[hole] = members[hole - 1]
+            hole -= 1
+        members[hole] = member
+
+
+@njit(cache=True, nogil=True)
+def arranged(offsets: Int64s, members: Int64s, keys: Int64s) -> Int64s:
+    """The members of each piece, sorted by key."""
+    result = members.copy()
+    for piece in range(len(offsets) - 1):
+        _sort(result[offsets[piece] : offsets[piece + 1]], keys)
+    return result
+
+
+@njit(cache=True, nogil=True)
+def distinct(offsets: Int64s, members: Int64s, keys: Int64s, vs: Int64s) -> tuple[Int64s, Int64s]:
+    """One member for every key in each piece, sorted by key: that with the least vs."""
+    kept, kept_offsets = arranged(offsets, members, keys), np.zeros(len(offsets), np.int64)
+    count = 0
+    for piece in range(len(offsets) - 1):
+        for place in range(offsets[piece], offsets[piece + 1]):
+            member = kept[place]
+            if count > kept_offsets[piece] and keys[kept[count - 1]] == keys[member]:
+                if vs[member] < vs[kept[count - 1]]:
+                    kept[count - 1] = member
+            else:
+                kept[count] = member
+                count += 1
+        kept_offsets[piece + 1] = count
+    return kept_offsets, kept[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def extreme(
+    offsets: Int64s, members: Int64s, times: Int64s, valid: Mask, keys: Int64s, sign: int
+) -> Int64s:
+    """The member of each piece that is first (sign 1) or last (sign -1) by time, then null before
+    every value, then key; -1 where the piece is empty."""
+    best = np.full(len(offsets) - 1, -1, np.int64)
+    for piece in range(len(best)):
+        for place in range(offsets[piece], offsets[piece + 1]):
+            member, top = members[place], best[piece]
+            if top < 0:
+                best[piece] = member
+            elif times[member] != times[top]:
+                if (times[member] < times[top]) == (sign > 0):
+                    best[piece] = member
+            elif valid[member] != valid[top]:
+                if valid[top] == (sign > 0):
+                    best[piece] = member
+            elif keys[member] != keys[top] and (keys[member] < keys[top]) == (sign > 0):
+                best[piece] = member
+    return best
+
+
+@njit(cache=True, nogil=True)
+def most_frequent(offsets: Int64s, arranged_members: Int64s, keys: Int64s) -> Int64s:
+    """Of each piece, whose members are sorted by key, one with the key that most have, of several
+    the least; -1 where the piece is empty."""
+    best = np.full(len(offsets) - 1, -1, np.int64)
+    for piece in range(len(best)):
+        most, count = 0, 0
+        for place in range(offsets[piece], offsets[piece + 1]):
+            member = arranged_members[place]
+            if count and keys[arranged_members[place - 1]] == keys[member]:
+                count += 1
+            else:
+                count = 1
+            if count > most:
+                most, best[piece] = count, member
+    return best
+
+
+@njit(cache=True, nogil=True)
+def limb_sums(offsets: Int64s, members: Int64s, limbs: Int64s) -> Int64s:
+    """The sums of each column of `limbs` over the members of each piece."""
+    sums = np.zeros((len(offsets) - 1, limbs.shape[1]), np.int64)
+    for piece in range(len(sums)):
+        for place in range(offsets[piece], offsets[piece + 1]):
+            for limb in range(limbs.shape[1]):
+                sums[piece, limb] += limbs[members[place], limb]
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def float_sums(
+    offsets: Int64s, members: Int64s, numbers: Floats
+) -> tuple[Floats, Floats, Floats, Mask]:
+    """The sum of each piece, rounded; as two floats, high and low; and whether it is hard. A sum
+    with a NaN or an infinity in it is NaN or infinite."""
+    pieces = len(offsets) - 1
+    total, high, low = np.zeros(pieces), np.zeros(pieces), np.zeros(pieces)
+    hard = np.zeros(pieces, np.bool_)
+    partials = np.empty(64)
+    for piece in range(pieces):
+        size, special, is_special = 0, 0.0, False
+        for place in range(offsets[piece], offsets[piece + 1]):
+            number = numbers[members[place]]
+            if not np.isfinite(number):
+                special = special + number if is_special else number
+                is_special = True
+                continue
+            hard[piece] |= abs(number) >= GREATEST_ADDED
+            kept = 0
+            for partial in range(size):
+                number, rest = two_sum(number, partials[partial])
+                if rest != 0.0:
+                    partials[kept] = rest
+                    kept += 1
+            partials[kept] = number
+            size = kept + 1
+        if is_special:
+            total[piece] = high[piece] = special
+            hard[piece] = False
+        elif size and not hard[piece]:
+            total[piece], high[piece], low[piece] = rounded(partials, size)
+    return total, high, low, hard
+
+
+@njit(cache=True, nogil=True)
+def rounded(partials: Floats, size: int) -> tuple[float, float, float]:
+    """The nearest float to the sum of partials that do not overlap, and the sum as two floats."""
+    size -= 1
+    high, low = partials[size], 0.0
+    while size > 0:
+        size -= 1
+        high, low = two_sum(high, partials[size])
+        if low != 0.0:
+            break
+    rest = low
+    for partial in range(size - 1, -1, -1):
+        rest += partials[partial]
+    total = high
+    if size > 0 and (
+        (low < 0.0 and partials[size - 1] < 0.0) or (low > 0.0 and partials[size - 1] > 0.0)
+    ):
+        # `low` alone looks like a tie, but what is below it says which way to round.
+        twice = low * 2.0
+        moved = high + twice
+        if twice == moved - high:
+            total = moved
+    return total, high, rest
+
+
+@njit(inline="always")
+def _divided(high: float, low: float, divisor: float) -> tuple[float, bool]:
+    """The nearest float to (high + low) / divisor, and whether that is in doubt."""
+    quotient = high / divisor
+    product, product_rest = two_product(quotient, divisor)
+    rest = ((high - product) - product_rest + low) / divisor
+    result = quotient + rest
+    doubt = abs(rest) * _DOUBT
+    return result, quotient + (rest - doubt) != quotient + (rest + doubt)
+
+
+@njit(cache=True, nogil=True)
+def quotients(high: Floats, low: Floats, divisors: Floats, hard: Mask) -> tuple[Floats, Mask]:
+    """(high + low) / divisor of each piece, rounded once where it is not hard."""
+    results, unsure = np.empty(len(high)), hard.copy()
+    for piece in range(len(high)):
+        if not np.isfinite(high[piece]) or high[piece] == 0.0:
+            results[piece] = high[piece]
+            continue
+        results[piece], doubt = _divided(high[piece], low[piece], divisors[piece])
+        unsure[piece] |= doubt or abs(results[piece]) < _LEAST_QUOTIENT
+    return results, unsure
+
+
+@njit(cache=True, nogil=True)
+def variances(
+    offsets: Int64s, members: Int64s, numbers: Floats, degrees_lost: int, scale: float
+) -> tuple[Floats, Mask]:
+    """The variance of each piece times `scale`, and whether it is hard. It is NaN where a value is
+    not finite."""
+    pieces = len(offsets) - 1
+    results = np.zeros(pieces)
+    _, high, low, hard = float_sums(offsets, members, numbers)
+    for piece in range(pieces):
+        begin, stop = offsets[piece], offsets[piece + 1]
+        degrees = stop - begin - degrees_lost
+        if degrees <= 0 or hard[piece]:
+            continue
+        if not np.isfinite(high[piece]):
+            results[piece] = np.nan
+            continue
+        mean = high[piece] / (stop - begin)
+        product, product_rest = two_product(mean, float(stop - begin))
+        mean_rest = ((high[piece] - product) - product_rest + low[piece]) / (stop - begin)
+        squares, squares_rest = 0.0, 0.0
+        least, greatest = numbers[members[begin]], numbers[members[begin]]
+        for place in range(begin, stop):
+            number = numbers[members[place]]
+            least, greatest = min(least, number), max(greatest, number)
+            spread, rest = two_sum(number, -mean)
+            spread, rest = two_sum(spread, rest - mean_rest)
+            square, square_rest = two_product(spread, spread)
+            square_rest += 2.0 * spread * rest
+            squares, carry = two_sum(squares, square)
+            squares_rest += carry + square_rest
+        if least == greatest:
+            continue
+        squares, squares_rest = two_sum(squares, squares_rest)
+        results[piece], doubt = _divided(squares, squares_rest, degrees * scale)
+        hard[piece] = (
+            doubt
+            or max(abs(least), abs(greatest)) > _GREATEST_SQUARED
+            or results[piece] < _LEAST_VARIANCE
+        )
+    return results, hard
+
+
+@njit(cache=True, nogil=True)
+def covariances(
+    offsets: Int64s, members: Int64s, first: Floats, second: Floats, degrees_lost: int
+) -> tuple[Floats, Mask]:
+    """The covariance of each piece, and whether it is hard: so are sums of products that nearly
+    cancel. It is NaN where a value is not finite."""
+    pieces = len(offsets) - 1
+    results = np.zeros(pieces)
+    _, high, low, hard = float_sums(offsets, members, first)
+    _, other_high, other_low, other_hard = float_sums(offsets, members, second)
+    for piece in range(pieces):
+        begin, stop = offsets[piece], offsets[piece + 1]
+        degrees, count = stop - begin - degrees_lost, float(stop - begin)
+        hard[piece] |= other_hard[piece]
+        if not (np.isfinite(high[piece]) and np.isfinite(other_high[piece])):
+            results[piece], hard[piece] = np.nan, False
+            continue
+        if degrees <= 0 or hard[piece]:
+            continue
+        mean, mean_rest = _mean(high[piece], low[piece], count)
+        other_mean, other_rest = _mean(other_high[piece], other_low[piece], count)
+        total, total_rest, size, greatest = 0.0, 0.0, 0.0, 0.0
+        for place in range(begin, stop):
+            number, other = first[members[place]], second[members[place]]
+            greatest = max(greatest, abs(number), abs(other))
+            spread, rest = _spread(number, mean, mean_rest)
+            spread_2, rest_2 = _spread(other, other_mean, other_rest)
+            product, product_rest = two_product(spread, spread_2)
+            product_rest += spread * rest_2 + rest * spread_2
+            size += abs(product)
+            total, carry = two_sum(total, product)
+            total_rest += carry + product_rest
+        if size == 0.0 and greatest == 0.0:
+            continue
+        total, total_rest = two_sum(total, total_rest)
+        results[piece], doubt = _divided(total, total_rest, float(degrees))
+        hard[piece] = (
+            doubt
+            or greatest > _GREATEST_SQUARED
+            or abs(total) < size * _CANCELLED
+            or abs(results[piece]) < _LEAST_VARIANCE
+        )
+    return results, hard
+
+
+@njit(inline="always")
+def _mean(high: float, low: float, count: float) -> tuple[float, float]:
+    mean = high / count
+    product, product_rest = two_product(mean, count)
+    return mean, ((high - product) - product_rest + low) / count
+
+
+@njit(inline="always")
+def _spread(number: float, mean: float, mean_rest: float) -> tuple[float, float]:
+    spread, rest = two_sum(number, -mean)
+    return two_sum(spread, rest - mean_rest)

@@ -1,0 +1,113 @@
+"""Snapshot operators that compute an answer piece by piece.
+
+A piece is the time between two neighbouring endpoints of a partition, in which its snapshot stays
+the same. ⊗ is whatever an operator computes from the rows alive in a piece; it is asked once for
+all the pieces that a batch affects. A piece costs the rows alive in it, or, where the operator can
+go by changes, those that come and go.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.by_rows import change_kernels, snapshot_kernel
+from driftline.engine.by_rows.change_kernels import Steps
+from driftline.engine.by_rows.operator import Answers, RowsOperator
+from driftline.engine.by_rows.snapshot_kernel import Cut
+from driftline.engine.core.snapshot_operator import NO_SLOTS, PERFECT
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.model.arrays import Int64s
+
+ROWS_AT_ONCE = 1 << 22
+"""The evaluator is asked about so many rows of pieces at once, to bound the memory it takes."""
+
+
+CHANGES_ARE_CHEAPER = 4
+"""Pieces are given as changes if they have so many times more rows in all than the partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Pieces, and the rows alive in each: those of piece p are members[offsets[p]] …
+    members[offsets[p + 1] - 1], one for every copy, each a number of a row in `rows` and `vs`."""
+
+    offsets: Int64s
+    members: Int64s
+    rows: pa.RecordBatch
+    vs: Int64s
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPieces:
+    """Pieces, and the rows that come and go in each: numbers of rows in `rows` and `vs`."""
+
+    steps: Steps
+    rows: pa.RecordBatch
+    vs: Int64s
+
+    def __len__(self) -> int:
+        return len(self.steps.fresh)
+
+
+class PiecesOperator(RowsOperator):
+    """`goes_by_changes`: whether `evaluate_changes` may be asked."""
+
+    goes_by_changes = False
+
+    @abstractmethod
+    def evaluate(self, pieces: Pieces) -> tuple[Int64s, pa.RecordBatch]:
+        """⊗ of every piece: the rows of the answer, and the piece of each, in order of these."""
+
+    def evaluate_changes(self, pieces: ChangedPieces) -> tuple[Int64s, pa.RecordBatch] | None:
+        """The same from the rows that come and go; None if all rows have to be looked at."""
+        raise NotImplementedError
+
+    def _answers(self, slots: Int64s, earliest: Int64s, limit: int) -> Answers:
+        pieces = snapshot_kernel.cut(
+            slots, earliest, limit, self.level == PERFECT, self.members.arrays
+        )
+        piece_of, rows = self._evaluated(slots, pieces)
+        bounds = np.searchsorted(piece_of, pieces.bounds)
+        prints = fingerprints(rows.columns, len(piece_of))
+        lines = [prints.low.view(np.int64), prints.high.view(np.int64), pieces.start[piece_of]]
+        return Answers(bounds, np.stack(lines, axis=1), pieces.end[piece_of], rows)
+
+    def _evaluated(self, slots: Int64s, cut: Cut) -> tuple[Int64s, pa.RecordBatch]:
+        """⊗ of all pieces, asked for in portions."""
+        found = [(NO_SLOTS, pa.RecordBatch.from_pylist([], schema=self.answer_schema))]
+        slot_of = np.repeat(slots, np.diff(cut.bounds))
+        reached = np.cumsum(cut.alive)
+        few = int(self.members.sizes(slots).sum()) + len(reached)
+        if self.goes_by_changes and len(reached) and reached[-1] > CHANGES_ARE_CHEAPER * few:
+            steps, places, vs = change_kernels.steps(slot_of, cut.start, self.members.arrays)
+            rows = self.member_rows.take(places)
+            answer = self.evaluate_changes(ChangedPieces(steps, rows, vs))
+            if answer is not None:
+                return answer
+        begin = 0
+        while begin < len(cut.start):
+            done = int(reached[begin - 1]) if begin else 0
+            stop = max(begin + 1, int(np.searchsorted(reached, done + ROWS_AT_ONCE, "right")))
+            offsets, members, places, vs = snapshot_kernel.fill(
+                slot_of[begin:stop],
+                cut.start[begin:stop],
+                cut.alive[begin:stop],
+                self.members.arrays,
+            )
+            rows = self.member_rows.take(places)
+            piece_of, answers = self.evaluate(Pieces(offsets, members, rows, vs))
+            found.append((piece_of + begin, answers))
+            begin = stop
+        if len(found) == 2:  # noqa: PLR2004 - the empty one, and the only portion
+            return found[1]
+        return (
+            np.concatenate([piece_of for piece_of, _ in found]),
+            pa.concat_batches([rows for _, rows in found]),
+        )

@@ -1,0 +1,72 @@
+"""From a logical plan to a graph of physical operators.
+
+    compiler.py     what builds the graph: steps, and the projections around operators
+    stateless.py    builders of the operators that keep no rows
+    stateful.py     builders of those that do
+    aggregates.py   what an aggregate is computed from
+
+`BUILDERS` says by which function the operator of a node is built: a new operator is one line of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from driftline.engine.compile import stateful, stateless
+from driftline.engine.compile.compiler import Builder, Compiler
+from driftline.engine.consolidation import consolidate_where_needed
+from driftline.engine.core.batch import Batch
+from driftline.engine.core.graph import Graph, Scheduler
+from driftline.model.level import Level
+from driftline.plan import nodes
+from driftline.plan.facts import Delays
+
+BUILDERS: dict[type[nodes.Node], Builder] = {
+    nodes.Source: stateless.source,
+    nodes.Constant: stateless.source,
+    nodes.Leaf: stateless.leaf,
+    nodes.Alias: stateless.alias,
+    nodes.Select: stateless.select,
+    nodes.Project: stateless.project,
+    nodes.Explode: stateless.explode,
+    nodes.Union: stateless.union,
+    nodes.Window: stateless.window,
+    nodes.WindowColumns: stateless.window_columns,
+    nodes.Coalesce: stateful.coalesce,
+    nodes.Final: stateful.final,
+    nodes.Join: stateful.join,
+    nodes.SetOperation: stateful.set_operation,
+    nodes.Distinct: stateful.distinct,
+    nodes.Aggregate: stateful.aggregate,
+    nodes.Rank: stateful.rank,
+    nodes.Over: stateful.over,
+}
+
+
+def compile_plan(
+    plan: nodes.Node,
+    sink: Callable[[Batch], None],
+    level: Level = Level.ORDERED,
+    scheduler: Scheduler = "drain",
+    inserts_only: Collection[str] = (),
+    closing: Mapping[str, Delays] | None = None,
+) -> Graph:
+    """The graph that runs a plan; its sources are named as the plan's."""
+    return compile_plans([(plan, sink)], level, scheduler, inserts_only, closing)
+
+
+def compile_plans(
+    plans: Iterable[tuple[nodes.Node, Callable[[Batch], None]]],
+    level: Level = Level.ORDERED,
+    scheduler: Scheduler = "drain",
+    inserts_only: Collection[str] = (),
+    closing: Mapping[str, Delays] | None = None,
+) -> Graph:
+    """One graph that runs several plans, each with a sink; what they share is run once.
+    `inserts_only`: the sources that never take anything back; `closing`: of leaves, the columns
+    that close."""
+    compiler = Compiler(BUILDERS, level, scheduler, inserts_only, closing or {})
+    for plan, sink in plans:
+        compiler.graph.end_with(compiler.step(compiler.lifetimes.of(plan)), sink)
+    consolidate_where_needed(compiler.graph)
+    return compiler.graph

@@ -1,0 +1,241 @@
+"""Builders of operators that keep rows. The larger ones are imported where a plan has them: loading
+their kernels takes time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.additive.group_by import distinct as distinct_rows
+from driftline.engine.additive.set_operators import SetOperator
+from driftline.engine.aggregation import group_by
+from driftline.engine.by_rows.operator import RowsOperator
+from driftline.engine.by_rows.rank import OrderBy, Rank
+from driftline.engine.compile.aggregates import aggregate_of, argument_of, rows_of
+from driftline.engine.compile.compiler import Compiler, Naming, columns_of
+from driftline.engine.core.graph import Step
+from driftline.engine.expressions import evaluate_predicate
+from driftline.engine.lifetimes.edges import Edges
+from driftline.engine.lifetimes.restate import Retell
+from driftline.model.level import Level
+from driftline.plan import nodes
+from driftline.plan.bands import spans_of
+from driftline.plan.conditions import together
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
+from driftline.plan.functions.operators import arithmetic
+from driftline.plan.lifetimes import is_stretches
+from driftline.plan.types import is_float
+
+if TYPE_CHECKING:
+    from driftline.engine.by_rows.over import OverColumn
+
+
+def coalesce(compiler: Compiler, node: nodes.Coalesce) -> Step:
+    from driftline.engine.lifetimes.coalesce import Coalesce
+
+    schema = node.schema.arrow
+    operator = Coalesce(schema) if node.part == "stretches" else Edges(schema, node.part)
+    return compiler.after(node, node.label(), operator, compiler.step(node.input))
+
+
+def final(compiler: Compiler, node: nodes.Final) -> Step:
+    from driftline.engine.lifetimes.finals import Finals
+
+    if node.windows and compiler.level is Level.PERFECT:
+        raise PlanError("final answers about windows need emit=ordered or emit=eager")
+    may_grow = is_stretches(node.input)
+    operator = Finals(node.schema.arrow, node.windows, input_may_grow=may_grow)
+    return compiler.after(node, node.label(), operator, compiler.step(node.input))
+
+
+def join(compiler: Compiler, node: nodes.Join) -> Step:
+    from driftline.engine.join import Join
+
+    both, width = node.both.arrow, len(node.left.schema)
+    left = pa.schema([both.field(place) for place in range(width)])
+    right = pa.schema([both.field(place) for place in range(width, len(both))])
+    pairs, rest = node.parts
+    left_step, left_keys = _with_keys(
+        compiler,
+        compiler.renamed(compiler.step(node.left), left),
+        [key for key, _ in pairs],
+        "left",
+    )
+    right_step, right_keys = _with_keys(
+        compiler,
+        compiler.renamed(compiler.step(node.right), right),
+        [key for _, key in pairs],
+        "right",
+    )
+    condition = together(list(rest))
+
+    def residual(rows: pa.RecordBatch) -> NDArray[np.bool_]:
+        assert condition is not None
+        return evaluate_predicate(condition, rows)
+
+    by_snapshots = node.how != "inner" and compiler.level is Level.PERFECT
+    operator = Join(
+        left_step.operator.schema,
+        right_step.operator.schema,
+        node.how,
+        left_keys,
+        right_keys,
+        residual if condition is not None else None,
+        spans_of(node, compiler.facts, closing=compiler.level is not Level.PERFECT),
+        high_of_inputs=by_snapshots,
+    )
+    joined = compiler.after(node, f"{node.how} join", operator, left_step, right_step)
+    if by_snapshots:
+        joined = compiler.after(node, "retell", Retell(operator.schema, compiler.level), joined)
+    kept = left if node.how in ("semi", "anti") else both
+    if joined.operator.schema.names != kept.names:
+        joined = compiler.computed(joined, columns_of(kept))
+    return compiler.renamed(joined, node.schema.arrow)
+
+
+def _with_keys(
+    compiler: Compiler, source: Step, keys: list[Expression], side: str
+) -> tuple[Step, list[str]]:
+    """The input with columns for join keys that are not columns already."""
+    names: list[str] = []
+    columns = columns_of(source.operator.schema)
+    plain = len(columns)
+    for key in keys:
+        name = key.name if isinstance(key, Column) else f"${side} key {len(names)}"
+        columns.setdefault(name, key)
+        names.append(name)
+    return (source if len(columns) == plain else compiler.computed(source, columns)), names
+
+
+def set_operation(compiler: Compiler, node: nodes.SetOperation) -> Step:
+    schema = node.schema.arrow
+    inputs = [
+        _as_groups(compiler, compiler.renamed(compiler.step(each), schema)) for each in node.inputs
+    ]
+    operator = SetOperator(schema, node.kind, node.distinct, compiler.level)
+    return compiler.after(node, node.kind, operator, *inputs)
+
+
+def distinct(compiler: Compiler, node: nodes.Distinct) -> Step:
+    operator = distinct_rows(node.schema.arrow, compiler.level)
+    compiler.closed(operator, node)
+    groups = _as_groups(compiler, compiler.step(node.input))
+    return compiler.after(node, "distinct", operator, groups)
+
+
+def _as_groups(compiler: Compiler, source: Step) -> Step:
+    """The rows as what a group of equal ones is shown by, in whichever order these came."""
+    schema = source.operator.schema
+    if not any(map(is_float, schema.types)):
+        return source
+    columns = {name: _shown_by(column) for name, column in columns_of(schema).items()}
+    return compiler.computed(source, columns)
+
+
+def _shown_by(key: Expression) -> Expression:
+    """What a group is shown by: 0.0 and -0.0 are one key, and as in Spark it is 0.0."""
+    return arithmetic("add", key, Literal(0.0, key.type)) if is_float(key.type) else key
+
+
+def aggregate(compiler: Compiler, node: nodes.Aggregate) -> Step:
+    definitions = dict(node.definitions)
+    columns = {key.name: _shown_by(key.value) for key in node.keys}
+    aggregates: list[Aggregate] = []
+    for number, named in enumerate(node.aggregates):
+        call = cast("AggregateCall", named.value)
+        argument, only = argument_of(call), rows_of(call)
+        name = None
+        if argument is not None:
+            name = f"$argument {number}"
+            columns[name] = argument
+        made = aggregate_of(named.name, call, name, definitions)
+        if only is not None:
+            columns[f"$only {number}"] = only
+            made = replace(made, only=f"$only {number}")
+        aggregates.append(made)
+    source = compiler.computed(compiler.step(node.input), columns, consolidates=False)
+    keys = [key.name for key in node.keys]
+    grows = compiler.facts.only_grows(node.input)
+    operator = group_by(source.operator.schema, keys, aggregates, compiler.level, only_grows=grows)
+    compiler.closed(operator, node)
+    if isinstance(operator, RowsOperator):
+        operator.input_may_grow = is_stretches(node.input)
+    return compiler.after(node, "group by", operator, source)
+
+
+def over(compiler: Compiler, node: nodes.Over) -> Step:
+    from driftline.engine.by_rows.over import Over
+
+    source = compiler.step(node.input)
+    own = source.operator.schema
+    named = Naming(own)
+    partition = [named(value) for value in node.partition]
+    order = _order(node.order, named)
+    functions = [_over_column(each, named) for each in node.columns]
+    if len(named.columns) > len(own):
+        source = compiler.computed(source, named.columns)
+    schema = source.operator.schema
+    operator = Over(schema, partition, order, functions, compiler.level, own.names)
+    compiler.closed(operator, node)
+    step = compiler.after(node, "over", operator, source)
+    return compiler.renamed(step, node.schema.arrow)
+
+
+def _over_column(column: nodes.OverColumn, named: Naming) -> OverColumn:
+    from driftline.engine.by_rows.over import Frame, OverColumn
+
+    frame = Frame(column.frame.unit, column.frame.start, column.frame.end)
+    made = OverColumn(column.name, column.value.type, frame)
+    if column.nth is not None:
+        default = None if column.default is None else named(column.default)
+        return replace(
+            made,
+            argument=named(column.value),
+            nth=column.nth,
+            default=default,
+            ignore_nulls=column.ignore_nulls,
+        )
+    call = cast("AggregateCall", column.value)
+    argument, only = argument_of(call), rows_of(call)
+    name = None if argument is None else named(argument)
+    found = aggregate_of(column.name, call, name, {})
+    if only is not None:
+        found = replace(found, only=named(only))
+    return replace(made, aggregate=found)
+
+
+def rank(compiler: Compiler, node: nodes.Rank) -> Step:
+    source = compiler.step(node.input)
+    own = source.operator.schema
+    named = Naming(own)
+    partition = [named(value) for value in node.partition]
+    order = _order(node.order, named)
+    computed = named.columns.keys() - set(own.names)
+    if computed:
+        source = compiler.computed(source, named.columns)
+    operator = Rank(
+        source.operator.schema,
+        partition,
+        order,
+        node.method,
+        node.name or "rank",
+        compiler.level,
+        limit=node.limit,
+        keep_rank=node.name is not None,
+    )
+    compiler.closed(operator, node)
+    ranked = compiler.after(node, "rank", operator, source)
+    if computed:
+        kept = [field for field in operator.schema if field.name not in computed]
+        ranked = compiler.computed(ranked, columns_of(kept))
+    return compiler.renamed(ranked, node.schema.arrow)
+
+
+def _order(items: tuple[nodes.OrderItem, ...], named: Naming) -> list[OrderBy]:
+    return [OrderBy(named(item.value), item.descending, item.nulls_first) for item in items]

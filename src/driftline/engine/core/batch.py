@@ -1,0 +1,271 @@
+"""Batches: runs of changes to lifetimes, as columns, with at most one cti after them.
+
+Inside the engine a change is a signed lifetime, (vs, ve, row) with a weight:
+
+    insert (vs, ve, r)       =  +1 (vs, ve, r)
+    retract (vs, ve, vn, r)  =  -1 (vs, ve, r)  and, if vs < vn,  +1 (vs, vn, r)
+
+so that the canonical history of a stream is just the sum of its batches, operators are maps and
+sums, and a change and its undoing cancel by adding up (`consolidated`). The changes of a batch have
+no order among themselves. Where a stream leaves the engine, `changes` puts inserts and retracts
+together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.core.labels import Label
+from driftline.engine.state.fingerprints import Fingerprints, fingerprints
+from driftline.engine.state.slots import Slots
+from driftline.model.arrays import Int8s, Int64s, Mask
+from driftline.model.columns import INSERT, RETRACT
+from driftline.model.compiled import njit
+from driftline.model.time import BEGINNING
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes, and what is promised after them.
+
+    `vs`, `ve`, `weight`: the signed lifetimes; `payload`: their rows, in the same order. `cti`: no
+    later batch changes anything before it (BEGINNING: nothing is promised). `high`: the greatest vs
+    among all inserts that came, also those that were consolidated away; it moves the output
+    watermark of snapshot operators (BEGINNING: no insert came).
+    `label`: what it comes from, where outputs are heeded (see `labels`).
+    """
+
+    vs: Int64s
+    ve: Int64s
+    weight: Int64s
+    payload: pa.RecordBatch
+    cti: int = BEGINNING
+    high: int = BEGINNING
+    label: Label | None = None
+
+    def __len__(self) -> int:
+        return len(self.vs)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the batch says nothing at all."""
+        return len(self) == 0 and self.cti == BEGINNING and self.high == BEGINNING
+
+    def take(self, rows: Int64s | Mask) -> Batch:
+        """Some of the changes, with the same promises."""
+        indices = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return replace(
+            self,
+            vs=self.vs[indices],
+            ve=self.ve[indices],
+            weight=self.weight[indices],
+            payload=self.payload.take(pa.array(indices)),
+        )
+
+    def row_fingerprints(self) -> Fingerprints:
+        return fingerprints(self.payload.columns, len(self))
+
+    def consolidated(self) -> Batch:
+        """The same sum of changes, in which no lifetime is there twice or with weight zero."""
+        if not has_removals(self.weight):
+            return self
+        keys = self.row_fingerprints().with_numbers(self.vs, self.ve)
+        rows, sums = _added_up(keys.low, keys.high, self.weight)
+        if len(rows) == len(self):
+            return self
+        return replace(self.take(rows), weight=sums)
+
+    def changes(self) -> Changes:
+        """The batch as inserts and retracts: the removal of (vs, ve, r) and the addition of
+        (vs, vn, r) with vn < ve are one retract; what is left over is inserted, or fully
+        retracted. In order of sync time."""
+        batch = self.consolidated()
+        if not has_removals(batch.weight):
+            rows = np.repeat(np.arange(len(batch)), batch.weight)
+            kind = np.full(len(rows), INSERT, np.int8)
+            end = batch.ve[rows]
+            made = Changes(kind, batch.vs[rows], end, end, rows, batch.payload)
+        else:
+            chains, _ = Slots().find_or_add(batch.row_fingerprints().with_numbers(batch.vs))
+            order = np.lexsort((-batch.ve, chains)).astype(np.int64)
+            left = batch.weight.copy()  # pairing uses it up
+            kind, source, end, new_end = _paired(
+                order, chains, batch.vs, batch.ve, left, int(np.abs(left).sum())
+            )
+            made = Changes(kind, batch.vs[source], end, new_end, source, batch.payload)
+        return made.in_sync_order()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Inserts and retracts as columns: vn is ve for an insert; `row` is the place in `payload`."""
+
+    kind: Int8s
+    vs: Int64s
+    ve: Int64s
+    vn: Int64s
+    row: Int64s
+    payload: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return len(self.vs)
+
+    def in_sync_order(self) -> Changes:
+        sync = np.where(self.kind == INSERT, self.vs, self.vn)
+        order = np.lexsort((self.kind == INSERT, sync))  # first what goes, then what comes
+        return Changes(
+            self.kind[order],
+            self.vs[order],
+            self.ve[order],
+            self.vn[order],
+            self.row[order],
+            self.payload,
+        )
+
+    def rows(self) -> pa.RecordBatch:
+        """The payload of every change."""
+        return self.payload.take(pa.array(self.row))
+
+
+@njit(cache=True)
+def has_removals(weight: Int64s) -> bool:
+    """Whether not all weights are additions."""
+    least = 1
+    for row in range(len(weight)):
+        least = min(least, weight[row])
+    return least <= 0
+
+
+@njit(cache=True)
+def added_and_removed(weight: Int64s) -> tuple[int, int]:
+    """How much is added, and how much is removed."""
+    total, removed = 0, 0
+    for row in range(len(weight)):
+        total += weight[row]
+        removed -= min(weight[row], 0)
+    return total + removed, removed
+
+
+@njit(cache=True)
+def latest_start(vs: Int64s, weight: Int64s) -> int:
+    """The greatest vs of the additions; BEGINNING if there is none."""
+    latest = BEGINNING
+    for row in range(len(vs)):
+        if weight[row] > 0:
+            latest = max(latest, vs[row])
+    return latest
+
+
+@njit(cache=True, nogil=True)
+def _added_up(
+    low: NDArray[np.uint64], high: NDArray[np.uint64], weight: Int64s
+) -> tuple[Int64s, Int64s]:
+    """The first of the rows of each fingerprint whose weights do not cancel, and their sum."""
+    bits = 4
+    while (1 << bits) < 2 * len(low):
+        bits += 1
+    table, mask = np.full(1 << bits, -1, np.int32), (1 << bits) - 1
+    rows, sums, made = np.empty(len(low), np.int64), np.zeros(len(low), np.int64), 0
+    for row in range(len(low)):
+        place = np.int64(low[row] & np.uint64(mask))
+        while table[place] >= 0:
+            there = rows[table[place]]
+            if low[there] == low[row] and high[there] == high[row]:
+                break
+            place = (place + 1) & mask
+        if table[place] < 0:
+            table[place] = made
+            rows[made] = row
+            made += 1
+        sums[table[place]] += weight[row]
+    kept = 0
+    for number in range(made):
+        if sums[number] != 0:
+            rows[kept], sums[kept] = rows[number], sums[number]
+            kept += 1
+    return rows[:kept].copy(), sums[:kept].copy()
+
+
+@njit(cache=True, nogil=True)
+def _paired(
+    order: Int64s, chains: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, room: int
+) -> tuple[Int8s, Int64s, Int64s, Int64s]:
+    """Goes through each chain from the latest end to the earliest, and matches every removal with
+    the next earlier addition."""
+    kind, source = np.empty(room, np.int8), np.empty(room, np.int64)
+    end, new_end = np.empty(room, np.int64), np.empty(room, np.int64)
+    made, first = 0, 0
+    while first < len(order):
+        last = first
+        while last < len(order) and chains[order[last]] == chains[order[first]]:
+            last += 1
+        add = first
+        for place in range(first, last):
+            item = order[place]
+            if weight[item] > 0:
+                continue
+            add = max(add, place + 1)
+            for _ in range(-weight[item]):
+                while add < last and weight[order[add]] <= 0:
+                    add += 1
+                kind[made], source[made], end[made] = RETRACT, item, ve[item]
+                if add < last:
+                    weight[order[add]] -= 1
+                    new_end[made] = ve[order[add]]
+                else:
+                    new_end[made] = vs[item]
+                made += 1
+        for place in range(first, last):
+            item = order[place]
+            for _ in range(weight[item]):
+                kind[made], source[made] = INSERT, item
+                end[made], new_end[made] = ve[item], ve[item]
+                made += 1
+        first = last
+    return kind[:made], source[:made], end[:made], new_end[:made]
+
+
+def from_changes(
+    kind: Int8s, vs: Int64s, ve: Int64s, vn: Int64s, payload: pa.RecordBatch, cti: int = BEGINNING
+) -> Batch:
+    """A batch from columns of inserts and retracts, in which nothing else may be."""
+    inserts = kind == INSERT
+    high = int(vs[inserts].max()) if inserts.any() else BEGINNING
+    if inserts.all():
+        return Batch(vs, ve, np.ones(len(vs), np.int64), payload, cti, high)
+    shortened = np.flatnonzero(~inserts & (vs < vn))
+    rows = np.concatenate([np.arange(len(vs)), shortened])
+    return Batch(
+        vs[rows],
+        np.concatenate([ve, vn[shortened]]),
+        np.concatenate([np.where(inserts, 1, -1), np.ones(len(shortened), np.int64)]),
+        payload.take(pa.array(rows)),
+        cti,
+        high,
+    ).consolidated()
+
+
+def empty(schema: pa.Schema, cti: int = BEGINNING, high: int = BEGINNING) -> Batch:
+    nothing = np.empty(0, np.int64)
+    return Batch(
+        nothing, nothing, nothing, pa.RecordBatch.from_pylist([], schema=schema), cti, high
+    )
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Several batches as one; their changes add up, the greatest promise holds."""
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(
+        np.concatenate([batch.vs for batch in batches]),
+        np.concatenate([batch.ve for batch in batches]),
+        np.concatenate([batch.weight for batch in batches]),
+        pa.concat_batches([batch.payload for batch in batches]),
+        max(batch.cti for batch in batches),
+        max(batch.high for batch in batches),
+    )

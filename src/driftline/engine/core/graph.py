@@ -1,0 +1,367 @@
+"""Operators joined by queues, and the schedulers that run them.
+
+A graph has named sources and one or more sinks. It is run in one of two ways:
+
+    push           a batch goes in and runs to the sinks before `push` returns: what has come out
+                   is the answer for exactly what has gone in
+    admit, turn    batches and marks go in while the queues still hold work (free running); what
+                   has come out is the answer for a prefix of the input where a token comes out
+                   (see `marks`), or when `drain` has worked everything off
+
+The scheduler decides which operator works next:
+
+    drain          depth first: the newest batch goes on before anything else (the fastest)
+    round-robin    every operator in turn, with a quantum in proportion to its queue
+    threads        every operator in a thread of its own, with bounded queues (see `threads`)
+
+With `branches`, drain lets branches that do not wait for each other work at the same time when
+much lies in their queues (kernels let other threads run). Where branches meet, what they bring is
+queued in the order of the plan: what comes out does not depend on which was first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.core.batch import Batch, has_removals, latest_start
+from driftline.engine.core.marks import BLOCKING, Mark
+from driftline.engine.core.operator import Arrays, Operator
+from driftline.engine.core.queues import Item, Queue, queue_after
+from driftline.engine.core.threads import Threads
+from driftline.engine.expressions.expansion import TooLarge, check, full_column, limited, row_bytes
+from driftline.model.time import BEGINNING
+from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
+
+if TYPE_CHECKING:
+    from driftline.engine.outputs.heeding import Heeding
+
+Scheduler = Literal["drain", "round-robin", "threads"]
+
+QUANTUM = 0.5
+"""The share of its queue that an operator works off in one turn of round-robin."""
+
+_QUEUE = "queue of "
+"""Before the name of a step, in a snapshot. Names of steps begin with a number."""
+
+WORTH_A_THREAD = 10_000
+"""The number of changes in a queue from which on branches run in threads."""
+
+
+@dataclass(eq=False)
+class Step:
+    """An operator in a graph: its name, its queue, and the ports that take its output.
+    `wants_order`: whether rows wait for one another before they come to it (see `Holding`)."""
+
+    name: str
+    operator: Operator
+    queue: Queue
+    wants_order: bool = True
+    outputs: list[tuple[Step, int]] = field(default_factory=list)
+
+    def leads_to(self, other: Step) -> bool:
+        return any(step is other or step.leads_to(other) for step, _ in self.outputs)
+
+
+class Graph:
+    """`passed`: called with a step, after all that a token has before it has gone through it."""
+
+    def __init__(self, scheduler: Scheduler = "drain") -> None:
+        self.steps: list[Step] = []
+        self.sources: dict[str, list[tuple[Step, int]]] = {}
+        self.sinks: list[tuple[Step, Callable[[Batch], None]]] = []
+        self.mark_sinks: list[tuple[Step, Callable[[Mark], None]]] = []
+        self.passed: Callable[[Step, Mark], None] | None = None
+        self.scheduler = scheduler
+        self.branches = False
+        self.max_expansion = size_of(DEFAULT_EXPANSION)
+        self.emitted = -1  # bytes put out since a batch was split, if one was
+        self.running: Threads | None = None
+        self.heeding: Heeding | None = None
+
+    def add(self, name: str, operator: Operator, *, wants_order: bool = True) -> Step:
+        queue = Queue(operator.ports)
+        step = Step(f"{len(self.steps)} {name}", operator, queue, wants_order)
+        self.steps.append(step)
+        return step
+
+    def connect(self, source: Step, target: Step, port: int) -> None:
+        source.outputs.append((target, port))
+
+    def feed(self, source: str, target: Step, port: int) -> None:
+        """Let a source go into a port of an operator."""
+        self.sources.setdefault(source, []).append((target, port))
+
+    def end_with(self, step: Step, sink: Callable[[Batch], None]) -> None:
+        """What the step puts out is an output of the graph."""
+        self.sinks.append((step, sink))
+
+    def push(self, source: str, batch: Batch) -> None:
+        """Let a batch in at a source, and run until nothing is left to do."""
+        self.admit(source, batch)
+        self.drain()
+
+    def admit(self, source: str, item: Item) -> None:
+        """Put a batch or a mark into the queues behind a source; with `threads`, when there is
+        room for it."""
+        for step, port in self.sources.get(source, ()):
+            self._put(step, port, item)
+
+    def turn(self) -> None:
+        """Let every operator work off its quantum once; with `drain`, everything."""
+        if self.scheduler == "drain":
+            self.drain()
+        elif self.running is not None:
+            self.running.check()
+        else:
+            with self._working():
+                self._round()
+
+    def drain(self) -> None:
+        """Run until nothing is left that can be worked on."""
+        if self.running is not None:
+            self.running.drain()
+            return
+        self.emitted = -1
+        with self._working():
+            if self.scheduler == "round-robin":
+                while any(step.queue for step in self.steps):
+                    self._round()
+            elif self.branches and self._is_worth_threads():
+                self._branch_by_branch()
+            else:
+                self._depth_first()
+
+    def close(self) -> None:
+        """Stop the threads, if there are any. What lies in queues stays there."""
+        if self.running is not None:
+            self.running.stop()
+            self.running = None
+
+    def work_on(self, step: Step, port: int, item: Item) -> None:
+        """Let a step work on what was taken from its queue, and hand on what comes out."""
+        if self.heeding is not None and isinstance(item, Batch):
+            self._heeded_work(self.heeding, step, port, item)
+            return
+        output = self._output(step, port, item)
+        if output is not None:
+            self._hand_on(step, output)
+
+    def _heeded_work(self, heeding: Heeding, step: Step, port: int, batch: Batch) -> None:
+        """Work on a batch, and label what comes out."""
+        assert batch.label is not None
+        heeding.begun(batch.label)
+        step.operator.label = batch.label.vector
+        output = self._received(step, port, batch)
+        label = heeding.labelled(step, batch)
+        if output is not None:
+            output = replace(output, label=label)
+            if any(step is last for last, _ in self.sinks):
+                with heeding.lock:
+                    heeding.emit(step, label)
+                    self._emit(step, output)
+            self._hand_on(step, output)
+        heeding.done(batch.label, label if output is None else None)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """Work in this thread; if it fails, nothing is left in the queues."""
+        try:
+            with limited(self.max_expansion):
+                yield
+        except Exception:
+            for step in self.steps:
+                step.queue.clear()
+            raise
+
+    def _put(self, step: Step, port: int, item: Item) -> None:
+        if self.heeding is not None and isinstance(item, Batch) and item.label is not None:
+            self.heeding.entered(item.label)
+        if self.scheduler != "threads":
+            step.queue.put(port, item)
+            return
+        if self.running is None:
+            self.running = Threads(self)
+        self.running.put(step, port, item)
+
+    def _hand_on(self, step: Step, item: Item) -> None:
+        for target, port in step.outputs:
+            self._put(target, port, item)
+
+    def _output(self, step: Step, port: int, item: Item) -> Item | None:
+        """What comes out of a step for an item, if there is something; the sinks have it, too."""
+        if isinstance(item, Mark):
+            mark = step.queue.mark(port, item)
+            if mark is not None:
+                if self.passed is not None:
+                    self.passed(step, mark)
+                for last, mark_sink in self.mark_sinks:
+                    if step is last:
+                        mark_sink(mark)
+            return mark
+        output = self._received(step, port, item)
+        if output is not None:
+            self._emit(step, output)
+        return output
+
+    def _received(self, step: Step, port: int, batch: Batch) -> Batch | None:
+        """What an operator returns for a batch, if that is something."""
+        try:
+            output = step.operator.receive(port, batch)
+        except TooLarge:
+            if not step.operator.expands or len(batch) == 1 or has_removals(batch.weight):
+                raise
+            halves = list(_halves(batch))
+            for half in halves:
+                if self.heeding is not None and half.label is not None:
+                    self.heeding.entered(half.label)
+            if self.running is None:
+                step.queue.put_back(port, halves)
+            else:
+                self.running.put_back(step, port, halves)
+            self.emitted = max(self.emitted, 0)
+            return None
+        except pa.ArrowCapacityError:
+            raise full_column(step.name.partition(" ")[2]) from None
+        return None if output.is_empty else output
+
+    def _emit(self, step: Step, output: Batch) -> None:
+        """Let the sinks have what a step has put out, if it is the last before one."""
+        if self.emitted >= 0 and any(step is last for last, _ in self.sinks):
+            self.emitted += int(len(output) * row_bytes(output.payload))
+            check(
+                "the answer to one batch is too large",
+                self.emitted,
+                "take smaller batches (--batch)",
+            )
+        for last, sink in self.sinks:
+            if step is last:
+                sink(output)
+
+    def _depth_first(self) -> None:
+        waiting = [step for step in reversed(self.steps) if step.queue]
+        while waiting:
+            step = waiting[-1]
+            taken = step.queue.take()
+            if taken is None:
+                waiting.pop()
+                continue
+            output = self._output(step, *taken)
+            if output is not None:
+                self._hand_on(step, output)
+                waiting += reversed([target for target, _ in step.outputs])
+
+    def _is_worth_threads(self) -> bool:
+        return any(
+            isinstance(item, Batch) and len(item) >= WORTH_A_THREAD
+            for step in self.steps
+            for _, item in step.queue.items
+        )
+
+    def _branch_by_branch(self) -> None:
+        """Let the first steps that have something to do work all of it off, each with those after
+        it that have no other input, and the longest of them in threads."""
+        while waiting := [step for step in self.steps if step.queue]:
+            ready = [step for step in waiting if not any(each.leads_to(step) for each in waiting)]
+            futures = [
+                _pool().submit(copy_context().run, self._work_off, step) for step in ready[1:]
+            ]
+            try:
+                brought = [self._work_off(ready[0])]
+            finally:
+                wait(futures)
+            brought += [future.result() for future in futures]
+            for last, outputs in brought:
+                for output in outputs:
+                    self._hand_on(last, output)
+
+    def _work_off(self, step: Step) -> tuple[Step, list[Item]]:
+        """Work off a queue, through the chain of steps that are fed by nothing else. Returns the
+        last of these, and what it has put out."""
+        while True:
+            outputs = []
+            while (taken := step.queue.take()) is not None:
+                output = self._output(step, *taken)
+                if output is not None:
+                    outputs.append(output)
+            following = [target for target, _ in step.outputs]
+            if len(following) != 1 or following[0].operator.ports != 1:
+                return step, outputs
+            for output in outputs:
+                self._hand_on(step, output)
+            step = following[0]
+
+    def _round(self) -> None:
+        """One turn of round-robin."""
+        for step in self.steps:
+            for _ in range(max(1, int(QUANTUM * len(step.queue))) if step.queue else 0):
+                if (taken := step.queue.take()) is None:
+                    break
+                self.work_on(step, *taken)
+
+    def backlog(self) -> int:
+        """How many changes lie in queues."""
+        waiting = [each for step in self.steps for each in step.queue.waiting()]
+        return sum(len(item) for _, item in waiting if isinstance(item, Batch))
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """What every operator has done, and what it holds."""
+        return {step.name: step.operator.counters.as_dict() for step in self.steps}
+
+    def snapshot(self) -> dict[str, Arrays]:
+        """The state of all operators, and what lies in their queues."""
+        with nullcontext() if self.running is None else self.running.paused():
+            states = {step.name: step.operator.snapshot() for step in self.steps}
+            queues = {_QUEUE + step.name: step.queue.snapshot() for step in self.steps}
+        return states | {name: stored for name, stored in queues.items() if stored}
+
+    def snapshot_at(self, token: int, take: Callable[[dict[str, Arrays]], None]) -> None:
+        """Have a snapshot taken as a token goes through, without stopping: each operator's state
+        is stored when it hands the token on, and all of them together are the state after exactly
+        the events before it. `take` is given it when the last operator has handed the token on."""
+        states: dict[str, Arrays] = {}
+
+        def passed(step: Step, mark: Mark) -> None:
+            if mark.kind not in BLOCKING or mark.number < token or step.name in states:
+                return
+            stored = {
+                step.name: step.operator.snapshot(),
+                _QUEUE + step.name: queue_after(mark, step.operator.ports),
+            }
+            states.update(stored)
+            if len(states) == 2 * len(self.steps):
+                self.passed = None
+                take(states)
+
+        self.passed = passed
+
+    def restore(self, states: dict[str, Arrays]) -> None:
+        """Become what a snapshot was taken of; the graph has not run yet."""
+        names = {step.name for step in self.steps}
+        if not names <= states.keys() <= names | {_QUEUE + name for name in names}:
+            raise ValueError("the state is that of another plan")
+        for step in self.steps:
+            step.operator.restore(states[step.name])
+            step.queue.restore(states.get(_QUEUE + step.name, {}))
+
+
+def _halves(batch: Batch) -> tuple[Batch, Batch]:
+    """A batch of additions as two, one after the other."""
+    middle = len(batch) // 2
+    first = replace(batch.take(np.arange(middle)), cti=BEGINNING)
+    second = replace(batch.take(np.arange(middle, len(batch))), cti=batch.cti, high=batch.high)
+    return replace(first, high=latest_start(first.vs, first.weight)), second
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="driftline")

@@ -1,0 +1,148 @@
+"""What every physical operator is.
+
+An operator has ports. It receives a batch at one of them and returns a batch: what its output
+changes by, and how far that is final. It is right if after every batch the sum of what it has
+returned is what the reference gives for the sum of what it has received, at its latency level.
+
+State is arrays with names: `snapshot` gives them, `restore` takes them, and an operator restored
+from a snapshot goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.core.batch import Batch, added_and_removed
+from driftline.engine.core.labels import Vector
+from driftline.model.time import BEGINNING, INFINITY
+
+Arrays = dict[str, NDArray[np.generic]]
+Span = tuple[int, int]
+
+NOTHING_HELD: Span = (INFINITY, BEGINNING)
+
+
+def span_of(times: NDArray[np.int64]) -> Span:
+    """The oldest and the newest of some times; ∞ is none.
+
+    >>> span_of(np.array([3, 1, INFINITY]))
+    (1, 3)
+    """
+    finite = times[times < INFINITY]
+    return (int(finite.min()), int(finite.max())) if len(finite) else NOTHING_HELD
+
+
+def joined_span(*spans: Span) -> Span:
+    return min(oldest for oldest, _ in spans), max(newest for _, newest in spans)
+
+
+@dataclass
+class Counters:
+    """What an operator has done so far, and what it holds.
+
+    A retract that shortens a lifetime counts as one retract. `watermark`: how far its output has
+    come in application time.
+    """
+
+    changes_in: int = 0
+    inserts_out: int = 0
+    retracts_out: int = 0
+    ctis_in: int = 0
+    ctis_out: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    watermark: int = BEGINNING
+
+    def as_dict(self) -> dict[str, int]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class OperatorKey(NamedTuple):
+    """Which operator of a run is meant. `operator`: its number and name in its graph, or one of
+    those at a source; `port`: the fragment it belongs to, or the port that it stands behind;
+    `source`: the stream that comes in there; `run`, `level`, `shard`: where it runs."""
+
+    operator: str
+    port: str = ""
+    source: str = ""
+    run: int = 0
+    level: int = 0
+    shard: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.port}: {self.operator}" if self.port else self.operator
+
+
+class Component:
+    """A part of a running query: it counts what it does, and its state can be stored; `schema` is
+    that of its output's payload."""
+
+    keeps_watermark = False  # whether it says itself how far the output has come
+
+    uses_state = True  # whether the output depends on more than the batch that is worked on
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.label: Vector | None = None  # of the batch that is worked on, if outputs are heeded
+        self.counters = Counters()
+
+    def counted(self, output: Batch, changes: int, ctis: int) -> Batch:
+        """The output, after it was counted with the changes and ctis that came in for it."""
+        counters = self.counters
+        counters.changes_in += changes
+        counters.ctis_in += ctis
+        added, removed = added_and_removed(output.weight)
+        counters.inserts_out += max(0, added - removed)
+        counters.retracts_out += removed
+        counters.ctis_out += output.cti != BEGINNING
+        counters.state_rows, counters.state_bytes = self.state_size()
+        if not self.keeps_watermark:
+            counters.watermark = max(counters.watermark, output.high, output.cti)
+        return output
+
+    def took_part(self) -> Vector | None:
+        """The greatest labels of the stored rows that took part in the latest batch, if outputs
+        are heeded; None: anything that was ever received may have."""
+        return None if self.uses_state or self.label is None else (0,) * len(self.label)
+
+    def state_size(self) -> tuple[int, int]:
+        """How many rows the operator holds, and how many bytes these take."""
+        return 0, 0
+
+    def state_span(self) -> Span:
+        """The oldest and the newest time that the state is about; it is looked through for that."""
+        return NOTHING_HELD
+
+    def snapshot(self) -> Arrays:
+        """The whole state."""
+        return {}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Become what `snapshot` was taken of."""
+        if arrays:
+            raise ValueError(f"{type(self).__name__} keeps no state, but was given {set(arrays)}")
+
+
+class Operator(Component, ABC):
+    """A physical operator: batches come in at its ports."""
+
+    ports = 1
+    adds_up = False  # whether it adds up what it receives, consolidated or not
+    consolidates = False  # whether it consolidates its output
+    maps_rows = False  # whether changes that cancel before it cancel as well after it, one by one
+    expands = False  # whether it refuses what would become too large before it changes its state
+
+    def receive(self, port: int, batch: Batch) -> Batch:
+        """Take a batch in at a port, and return what the output changes by."""
+        output = self.process(port, batch)
+        return self.counted(output, len(batch), int(batch.cti != BEGINNING))
+
+    @abstractmethod
+    def process(self, port: int, batch: Batch) -> Batch:
+        """What `receive` does, without the counting."""

@@ -1,0 +1,172 @@
+"""What all snapshot operators have in common: slots, the watermark, ctis and what they evict.
+
+    o(H₁, …, Hₙ), at every time: ⋃ over the slots of a function of the slot's rows that are alive
+
+A slot is a group, a partition or a distinct row. Operators differ in what they keep of its rows
+(`additive`: sums; `by_rows`: the rows themselves), and in how they compute an answer from that.
+
+State: for every slot its key, what was emitted of it, and when it is due. A cti evicts what ends
+before it, every slot that has nothing left, and every slot that it closes (`closing`): what was
+emitted of that one without an end holds for ever.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.core.batch import Batch
+from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
+from driftline.engine.state.closing import Closing
+from driftline.engine.state.due_times import Due
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.row_store import RowStore
+from driftline.engine.state.runs import Runs
+from driftline.engine.state.slot_lists import without
+from driftline.engine.state.slots import Slots
+from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.arrays import Int64s
+from driftline.model.level import Level
+from driftline.model.time import BEGINNING, INFINITY
+
+PERFECT, ORDERED, EAGER = range(3)
+LEVELS = {Level.PERFECT: PERFECT, Level.ORDERED: ORDERED, Level.EAGER: EAGER}
+NO_SLOTS = np.empty(0, np.int64)
+
+
+class SnapshotOperator(Operator):
+    """`keys` is the schema of the columns that make a slot."""
+
+    keeps_watermark = True
+
+    def __init__(self, schema: pa.Schema, keys: pa.Schema, level: Level) -> None:
+        super().__init__(schema)
+        self.key_schema, self.level = keys, LEVELS[level]
+        self.closing = Closing()
+        self.slots, self.key_rows = Slots(), RowStore(keys)
+        self.due = Due()  # the first endpoint of each slot after the watermark
+        self.watermark = BEGINNING  # τ
+        self.ctis = [BEGINNING] * self.ports
+        self.cti = BEGINNING  # the least of the inputs' latest
+        self.promised = BEGINNING  # the latest cti of the output
+
+    @abstractmethod
+    def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
+        """Make the changes part of the state: the slots touched, and from when on each is."""
+
+    @abstractmethod
+    def _greatest_endpoint(self, slots: Int64s, limit: int) -> int:
+        """The greatest endpoint of some slots after the watermark and up to a limit; the watermark
+        if there is none."""
+
+    @abstractmethod
+    def _ended(self) -> Int64s:
+        """The slots that hold something that the cti evicts."""
+
+    @abstractmethod
+    def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
+        """Bring the answers of slots up to the watermark, which was at `before`; each is affected
+        from some time on."""
+
+    @abstractmethod
+    def _evict(self, slots: Int64s) -> None:
+        """Drop what is final of the slots that this batch has updated."""
+
+    @abstractmethod
+    def _runs(self) -> tuple[Runs, ...]:
+        """All that is held of the slots, over time."""
+
+    def process(self, port: int, batch: Batch) -> Batch:
+        touched, earliest = NO_SLOTS, NO_SLOTS
+        if len(batch):
+            touched, earliest = self._take_in(port, batch)
+        self.ctis[port] = max(self.ctis[port], batch.cti)
+        self.cti = max(self.cti, min(self.ctis))
+        before, self.watermark = self.watermark, max(self.watermark, batch.high)
+        if batch.cti > BEGINNING:
+            self.watermark = self._reached(touched)
+        self.counters.watermark = self.watermark
+        idle = self._idle(touched, before)
+        slots = np.concatenate([touched, idle])
+        earliest = np.concatenate([earliest, np.full(len(idle), INFINITY)])
+        output = self._update(slots, earliest, before)
+        self._evict(slots)
+        return output
+
+    def _slots_of(self, keys: list[pa.Array], length: int) -> Int64s:
+        """The slots of rows with some keys; new ones keep theirs."""
+        slots, new = self.slots.find_or_add(fingerprints(keys, length))
+        if len(new) and keys:
+            rows = [column.take(pa.array(new)) for column in keys]
+            self.key_rows.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.key_schema))
+            self.closing.opened(slots[new], rows)
+        return slots
+
+    def _reached(self, touched: Int64s) -> int:
+        """τ: it grows to the greatest endpoint at or before the cti."""
+        if self.cti in (BEGINNING, INFINITY):
+            return max(self.watermark, self.cti)
+        if self.level == EAGER or self.cti <= self.watermark:
+            return self.watermark
+        slots = np.concatenate([touched, self.due.up_to(self.cti)])
+        return self._greatest_endpoint(slots, self.cti)
+
+    def _idle(self, touched: Int64s, before: int) -> Int64s:
+        """The slots that no change touches, but time does."""
+        concerned = NO_SLOTS
+        if self.level == PERFECT and self.watermark > before:
+            concerned = self.slots.live_slots()
+        elif self.level == ORDERED:
+            concerned = self.due.up_to(min(self.watermark, INFINITY - 1))
+        closed = self.closing.closed(self.cti)
+        concerned = np.concatenate([concerned, self._ended(), closed])
+        return without(concerned, touched, self.slots.used)
+
+    def _remove(self, gone: Int64s) -> None:
+        """Give back slots that hold nothing any more."""
+        self.slots.remove(gone)
+        self.key_rows.forget(gone)
+        self.due.set(gone, np.full(len(gone), INFINITY))
+        for runs in self._runs():
+            runs.clear(gone)
+
+    def _final(self) -> int:
+        """Before this nothing is emitted any more: at `perfect`, what is alive at the watermark is
+        still to be emitted from there on."""
+        return min(self.cti, self.watermark) if self.level == PERFECT else self.cti
+
+    def _promise(self) -> int:
+        """The output's cti, if it advances."""
+        cti = self._final()
+        if cti <= self.promised:
+            return BEGINNING
+        self.promised = cti
+        return cti
+
+    def state_span(self) -> Span:
+        return joined_span(*(span_of(runs.ends()) for runs in self._runs()))
+
+    def state_size(self) -> tuple[int, int]:
+        runs = self._runs()
+        held = sum(each.nbytes for each in runs) + self.key_rows.nbytes
+        return sum(each.entries() for each in runs), held
+
+    def snapshot(self) -> Arrays:
+        live = self.slots.live_slots()
+        return {
+            **self.slots.snapshot(),
+            "keys": rows_to_bytes(self.key_rows.take(live)),
+            "due": self.due.of(live),
+            "times": np.array([self.watermark, self.cti, self.promised, *self.ctis]),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        self.slots.restore(arrays)
+        live = self.slots.live_slots()
+        self.key_rows.put(live, rows_from_bytes(arrays["keys"]))
+        self.due.set(live, arrays["due"].astype(np.int64))
+        self.closing = Closing(self.closing.key)
+        self.closing.opened(live, self.key_rows.take(live).columns)
+        self.watermark, self.cti, self.promised, *self.ctis = map(int, arrays["times"].tolist())

@@ -1,0 +1,85 @@
+"""Whose heartbeats a row waits for, while it waits in Align.
+
+    source     those of its own source
+    operator   those of all sources below the first operator above that wants its input in order
+    memory     the same; but where an operator gives more than it takes, and what it gives would
+               only lie about until others have come, those of them, too (see `time.labels`)
+    query      those of all sources
+
+What an operator gives and takes is counted while the query runs, so labels can change. Operators
+that do not want order (`Node.wants_order`) have no part in it.
+"""
+
+from __future__ import annotations
+
+from driftline.engine.core.graph import Graph, Step
+from driftline.engine.options import Heartbeat
+from driftline.model.time import INFINITY
+from driftline.time.labels import Labels, Operator, memory_aware, operator_level, query_level
+
+_OUTPUT = "output"
+_LEVELS = {"operator": operator_level, "memory": memory_aware, "query": query_level}
+
+
+class Holding:
+    """The labels of the sources of a graph: the sources whose heartbeats each waits for."""
+
+    def __init__(self, graph: Graph, how: Heartbeat) -> None:
+        self.graph, self.how = graph, how
+        self.feeding: dict[int, list[Step | str]] = {}
+        for name, targets in graph.sources.items():
+            for target, _ in targets:
+                self.feeding.setdefault(id(target), []).append(name)
+        for step in graph.steps:
+            for target, _ in step.outputs:
+                self.feeding.setdefault(id(target), []).append(step)
+        self.fixed = None if how == "memory" else self._labels()
+
+    def limits(self, complete: dict[str, int]) -> dict[str, int]:
+        """How far each source is let through, if so much is complete of each."""
+        if self.how == "source":
+            return dict.fromkeys(complete, INFINITY)
+        labels = self._labels() if self.fixed is None else self.fixed
+        return {
+            name: min((complete[each] for each in labels.get(name, ())), default=INFINITY)
+            for name in complete
+        }
+
+    def _labels(self) -> Labels:
+        if self.how == "source":
+            return {}
+        readers: dict[str, set[str]] = {name: set() for name in self.graph.sources}
+        children: list[Operator] = []
+        streams: set[str] = set()
+        for step, _ in self.graph.sinks:
+            found, read = self._below(step, readers)
+            children += found
+            streams |= read
+        root = Operator(_OUTPUT, tuple(children), frozenset(streams), 0.0, ordered=False)
+        if self.how == "query":
+            return dict.fromkeys(readers, root.inputs)
+        of = _LEVELS[self.how](root)
+        return {
+            name: frozenset().union(*(of[reader] for reader in names))
+            for name, names in readers.items()
+        }
+
+    def _below(self, step: Step, readers: dict[str, set[str]]) -> tuple[list[Operator], set[str]]:
+        """The operators that want order, and the streams, next below a step's output."""
+        children: list[Operator] = []
+        streams: set[str] = set()
+        for each in self.feeding.get(id(step), ()):
+            if isinstance(each, str):
+                streams.add(each)
+            else:
+                found, read = self._below(each, readers)
+                children += found
+                streams |= read
+        if not step.wants_order:
+            return children, streams
+        for name in streams:
+            readers[name].add(step.name)
+        counted = step.operator.counters
+        given = counted.inserts_out + counted.retracts_out
+        selectivity = given / counted.changes_in if counted.changes_in else 1.0
+        return [Operator(step.name, tuple(children), frozenset(streams), selectivity)], set()

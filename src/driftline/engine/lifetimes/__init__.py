@@ -1,0 +1,10 @@
+"""Operators between snapshots and lifetimes.
+
+Snapshot operators are free to emit a row in pieces; these put the pieces together where a plan
+needs the lifetimes themselves (`plan/lifetimes.py` decides where).
+
+    coalesce, coalesce_kernel    the longest stretches in which a row is in the relation
+    edges                        only their starts, or only their ends
+    restate                      the same snapshots as a valid stream
+    finals                       only what cannot change any more
+"""

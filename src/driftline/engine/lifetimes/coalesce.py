@@ -1,0 +1,108 @@
+"""Coalesce: the lifetimes of a relation of which only the snapshots are known.
+
+    coalesce(H) = { (a, b, r) once for every k ≥ 1 :
+                    [a, b) is a longest stretch in which at least k copies of r are alive }
+
+State: for every row the times at which the number of its copies changes (see `coalesce_kernel`).
+A cti C evicts every stretch that ends before it.
+
+A stretch that reaches up to C, [a, b) with a < C ≤ b, may still become longer. That changes nothing
+before C, but in a stream it would be a full retraction with sync time a, and another insert; and to
+wait until no stretch can grow any more would be to wait for ever, if one has no end. So what comes
+out is right as a sum of lifetimes, and up to the cti C as snapshots. Only an operator that goes by
+these may follow, or one without state and then `retell`; it has to keep a lifetime that ends at C,
+because such a one may yet be taken back for a longer one. Where only vs or only ve matters, `edges`
+is all that is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.core.batch import Batch, empty
+from driftline.engine.core.operator import Arrays, Operator, Span, span_of
+from driftline.engine.lifetimes import coalesce_kernel
+from driftline.engine.state.due_times import Due
+from driftline.engine.state.runs import Runs
+from driftline.engine.state.slot_lists import by_slot
+from driftline.engine.state.slots import Slots
+from driftline.model.arrays import Int64s
+from driftline.model.time import BEGINNING, INFINITY
+
+
+class Coalesce(Operator):
+    """`slots`: one for every row; `due`: when what is held of it has to be looked at again."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self.cti = BEGINNING
+        self._start_empty()
+
+    def _start_empty(self) -> None:
+        self.slots, self.due = Slots(), Due()
+        self.runs = Runs(coalesce_kernel.COLUMNS, 0)
+
+    def process(self, port: int, batch: Batch) -> Batch:
+        output = self._changed(batch) if len(batch) else empty(self.schema)
+        cti = BEGINNING
+        if batch.cti > self.cti:
+            self.cti = batch.cti
+            cti = self.cti
+            if self.cti == INFINITY:
+                self._start_empty()
+            else:
+                self._settle(self.due.up_to(self.cti - 1))
+        added = output.vs[output.weight > 0]
+        high = int(added.max()) if len(added) else BEGINNING
+        return Batch(output.vs, output.ve, output.weight, output.payload, cti, high)
+
+    def _changed(self, batch: Batch) -> Batch:
+        slots, _ = self.slots.find_or_add(batch.row_fingerprints())
+        touched, counts, order = by_slot(slots, self.slots.used)
+        self.runs.reserve(touched, self.runs.sizes(touched) + 2 * counts)
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        emitted = coalesce_kernel.take_in(
+            touched, bounds, order, batch.vs, batch.ve, batch.weight, self.runs.arrays
+        )
+        self._settle(touched)
+        rows = order[bounds[emitted.number]]
+        return Batch(emitted.start, emitted.end, emitted.weight, batch.payload.take(pa.array(rows)))
+
+    def _settle(self, slots: Int64s) -> None:
+        """Evict what is final of some slots."""
+        self.due.set(slots, coalesce_kernel.settle(slots, self.runs.arrays, self.cti))
+        gone = slots[self.runs.sizes(slots) == 0]
+        self.slots.remove(gone)
+        self.runs.clear(gone)
+
+    def state_size(self) -> tuple[int, int]:
+        return self.runs.entries(), self.runs.nbytes + 3 * self.slots.low.nbytes
+
+    def state_span(self) -> Span:
+        return span_of(self.runs.ends())
+
+    def snapshot(self) -> Arrays:
+        live = self.slots.live_slots()
+        return {
+            **self.slots.snapshot(),
+            **self.runs.snapshot(live, "runs"),
+            "due": self.due.of(live),
+            "cti": np.array([self.cti]),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        self._start_empty()
+        self.slots.restore(arrays)
+        live = self.slots.live_slots()
+        self.runs.restore(live, arrays, "runs")
+        self.due.set(live, arrays["due"].astype(np.int64))
+        self.cti = int(arrays["cti"][0])
+
+
+def coalesced(batch: Batch) -> Batch:
+    """The history that a batch adds up to, in the longest stretches: the same for all batches with
+    the same snapshots."""
+    return Coalesce(batch.payload.schema).process(0, replace(batch.consolidated(), cti=BEGINNING))

@@ -1,0 +1,43 @@
+"""The options of a run, whichever runner it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from driftline.engine.core.graph import Scheduler
+from driftline.engine.outputs.heeding import Active
+from driftline.engine.outputs.prefix import Outputs
+from driftline.engine.outputs.tokens import Period
+from driftline.model.level import Level
+from driftline.model.time import INFINITY
+from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
+
+DEFAULT_BATCH = 50_000
+
+Heartbeat = Literal["source", "operator", "memory", "query"]
+"""Whose heartbeats a row waits for: see `ingest.holding`."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a query is run: see `Query.run`. Durations are in ticks. `report_estimates`: estimates of
+    the time of streams are reported, although nothing waits for them (see `SourceTime.learned`).
+    `strict`: the first dead letter raises `BadInput`. `max_expansion`: bytes that a batch may
+    become (see `expressions.expansion`). `outputs`: whether updates come with the prefixes that
+    they belong to (see `outputs.prefix`); `tokens`: how many events there are from one token to
+    the next (see `outputs.tokens`); `heeding`: labels instead of tokens (see `outputs.heeding`)."""
+
+    level: Level = Level.ORDERED
+    block: int = 0
+    remember: int = INFINITY
+    batch: int = DEFAULT_BATCH
+    scheduler: Scheduler = "drain"
+    keep_open: bool = False
+    heartbeat: Heartbeat = "source"
+    report_estimates: bool = False
+    strict: bool = False
+    max_expansion: int = size_of(DEFAULT_EXPANSION)
+    outputs: Outputs = "free"
+    tokens: Period = "adaptive"
+    heeding: Active | None = None

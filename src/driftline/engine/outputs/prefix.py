@@ -1,0 +1,81 @@
+"""Prefixes of the inputs, and outputs cut where they belong to one.
+
+    outputs = free      updates as they come
+              marked    updates as they come, and at every consistent state its prefix
+              held      updates only with such a mark: all that lead to one state, at once
+
+An output state is consistent when it is the exact answer for a prefix of each input. After a
+drained batch every state is; in a graph that runs free, a state where a token comes out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Literal
+
+from driftline.engine.core.batch import Batch
+
+Outputs = Literal["free", "marked", "held"]
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """How many events of each input, in order of arrival; `closed`: and no more are to come."""
+
+    events: Mapping[str, int] = field(default_factory=dict)
+    closed: bool = False
+
+
+@dataclass
+class Emitted:
+    """Updates of several queries, by their names, and the prefixes whose answers these are now."""
+
+    batches: dict[str, list[Batch]] = field(default_factory=dict)
+    prefixes: dict[str, Prefix] = field(default_factory=dict)
+
+
+class Collector:
+    """Takes what a graph emits, in whatever thread, until it is asked for."""
+
+    def __init__(self, names: Iterable[str], outputs: Outputs) -> None:
+        self.outputs = outputs
+        self.emitted: dict[str, deque[Batch | Prefix]] = {name: deque() for name in names}
+
+    def sink(self, name: str) -> Callable[[Batch], None]:
+        return self.emitted[name].append
+
+    def mark(self, name: str, prefix: Prefix) -> None:
+        """What the query has emitted so far is the answer for a prefix."""
+        if self.outputs != "free":
+            self.emitted[name].append(prefix)
+
+    def take(self) -> list[Emitted]:
+        """All that may go out, cut behind every mark; at least one piece, if it is empty."""
+        pieces: list[Emitted] = []
+        names = list(self.emitted)
+        for row in zip_longest(*(self._cut(self.emitted[name]) for name in names)):
+            piece = Emitted()
+            for name, cut in zip(names, row, strict=True):
+                if cut is not None:
+                    piece.batches[name], prefix = cut
+                    if prefix is not None:
+                        piece.prefixes[name] = prefix
+            pieces.append(piece)
+        return pieces or [Emitted()]
+
+    def _cut(self, emitted: deque[Batch | Prefix]) -> Iterator[tuple[list[Batch], Prefix | None]]:
+        batches: list[Batch] = []
+        for _ in range(len(emitted)):  # what is put in meanwhile is for the next time
+            item = emitted.popleft()
+            if isinstance(item, Batch):
+                batches.append(item)
+            else:
+                yield batches, item
+                batches = []
+        if self.outputs == "held":
+            emitted.extendleft(reversed(batches))
+        elif batches:
+            yield batches, None

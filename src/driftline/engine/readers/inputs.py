@@ -1,0 +1,437 @@
+"""What a stream can be read from, as columns of raw events.
+
+Event logs, and plain records of which each is an insert [time, ∞): files (JSON Lines, CSV,
+Parquet), Arrow, pandas and Polars tables, and Python iterables of rows or of model events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from numbers import Integral
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.ingest.source_time import NO_CLOCK
+from driftline.engine.readers.csv_records import CsvFile
+from driftline.engine.readers.epochs import clock_milliseconds, counts_time, in_ticks, log_in_ticks
+from driftline.engine.readers.fitting import (
+    Records,
+    as_json,
+    fitted,
+    misfit,
+    named,
+    of_table,
+    typed,
+    typed_column,
+)
+from driftline.engine.readers.json_records import JsonRecords, is_log, read_records
+from driftline.event_log.apart import is_there
+from driftline.event_log.bad import BadEvent, Misfit, Misfits
+from driftline.model.arrays import Int64s
+from driftline.model.columns import INSERT, StreamColumns, plain_value
+from driftline.model.event import Cti, ExternalCti, Insert, Retract
+from driftline.model.row import Row
+from driftline.model.time import BEGINNING, INFINITY
+from driftline.plan.errors import PlanError
+from driftline.plan.nodes import Source
+from driftline.plan.types import canonical, is_integer, is_timestamp, type_name
+
+EVENTS = (Insert, Retract, Cti, ExternalCti)
+
+MICROSECONDS = 1000
+"""In a millisecond."""
+
+CANNOT_CONVERT = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
+
+
+@dataclass(frozen=True)
+class RawEvents:
+    """Raw events in order of arrival; `position` is their place among those of all streams."""
+
+    kind: NDArray[np.int8]
+    vs: Int64s
+    ve: Int64s
+    vn: Int64s
+    payload: pa.Table
+    position: Int64s
+    is_log: bool  # it carries its own lifetimes and ctis
+    clock: Int64s | None = None  # when each arrived, in milliseconds, if that is known
+    lines: Int64s | None = None  # where each stood, of plain records
+    bad: tuple[BadEvent, ...] = ()  # the records among these that could not be read
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def slice(self, first: int, last: int) -> RawEvents:
+        part = slice(first, last)
+        return RawEvents(
+            self.kind[part],
+            self.vs[part],
+            self.ve[part],
+            self.vn[part],
+            self.payload.slice(first, last - first),
+            self.position[part],
+            self.is_log,
+            None if self.clock is None else self.clock[part],
+            None if self.lines is None else self.lines[part],
+        )
+
+
+def joined_events(parts: list[RawEvents]) -> RawEvents:
+    """Parts that follow each other, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    clocks = [part.clock for part in parts if part.clock is not None] or None
+    lines = [part.lines for part in parts if part.lines is not None]
+    return RawEvents(
+        np.concatenate([part.kind for part in parts]),
+        np.concatenate([part.vs for part in parts]),
+        np.concatenate([part.ve for part in parts]),
+        np.concatenate([part.vn for part in parts]),
+        pa.concat_tables([part.payload for part in parts]),
+        np.concatenate([part.position for part in parts]),
+        parts[0].is_log,
+        None if clocks is None else np.concatenate(clocks),
+        None if len(lines) < len(parts) else np.concatenate(lines),
+        tuple(each for part in parts for each in part.bad),
+    )
+
+
+def events_from(source: Source, data: Any, before: int = 0, read: int = 0) -> RawEvents:
+    """The raw events of a stream, from whatever the user has; so many came `before` these, of so
+    many records that were `read`."""
+    events = _events_from(source, data, read)
+    return replace(events, position=events.position + before) if before else events
+
+
+def _events_from(source: Source, data: Any, read: int) -> RawEvents:
+    if isinstance(data, (str, Path)):
+        return _from_file(source, Path(data))
+    if isinstance(data, RawEvents):
+        return data
+    if isinstance(data, StreamColumns):
+        return _from_log(source, data)
+    if isinstance(data, Records):
+        return _from_records(source, data)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if hasattr(data, "to_arrow"):  # Polars
+        data = data.to_arrow()
+    elif type(data).__module__.startswith("pandas") and hasattr(data, "columns"):
+        data = _of_pandas(source, data)
+    if isinstance(data, pa.Table):
+        return _from_records(source, of_table(source.name, data, read))
+    if isinstance(data, Iterable) and not isinstance(data, Mapping) and not hasattr(data, "dtype"):
+        return _from_python(source, data, read)
+    raise PlanError(
+        f"the stream {source.name} cannot be read from a {type(data).__name__}: give a path, a "
+        "table (Arrow, pandas, Polars), rows as dicts, or events"
+    )
+
+
+def _of_pandas(source: Source, frame: Any) -> pa.Table:
+    for name in frame.columns[frame.columns.duplicated()]:
+        raise PlanError(f"the input of {source.name} has two columns {name}: rename one")
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except CANNOT_CONVERT as error:
+        raise PlanError(f"the input of {source.name}: {error.args[0]}") from None
+
+
+def _from_python(source: Source, items: Iterable[Any], read: int) -> RawEvents:
+    items = list(items)
+    if items and read == 0 and not isinstance(items[0], (*EVENTS, Mapping)):
+        raise PlanError(
+            f"item 1 of {source.name} is a {type(items[0]).__name__}: give rows as dicts, or events"
+        )
+    first = next((item for item in items if isinstance(item, (*EVENTS, Mapping))), None)
+    if isinstance(first, EVENTS) or (source.time is None and (first is None or read)):
+        return _from_events(source, items, read)
+    misfits: Misfits = {
+        place: Misfit(None, None, f"it is a {type(item).__name__}, and no row as the first one")
+        for place, item in enumerate(items)
+        if not isinstance(item, Mapping)
+    }
+    rows = [
+        {} if place in misfits else {named(str(name)): value for name, value in item.items()}
+        for place, item in enumerate(items)
+    ]
+    table, found = _table_of(source, rows)
+    lines = np.arange(read + 1, read + 1 + len(rows))
+    given = Records(table, f"<{source.name}>", lines, lambda place: as_json(items[place]))
+    return _from_records(source, given.without(found | misfits))
+
+
+def _from_events(source: Source, items: list[Any], read: int) -> RawEvents:
+    misfits: Misfits = {}
+    for place, item in enumerate(items):
+        if (why := _no_event(item)) is not None:
+            misfits[place] = why
+    events = [NOTHING if place in misfits else item for place, item in enumerate(items)]
+    rows = [
+        {named(name): value for name, value in getattr(event, "row", {}).items()}
+        for event in events
+    ]
+    payload, found = _payload_of(source, rows)
+    misfits = found | misfits
+    columns = StreamColumns.from_events(source.name, [_without_row(event) for event in events])
+    columns = replace(columns, payload=payload, line=columns.line + read)
+    bad = [
+        misfit.at(f"<{source.name}>", read + 1 + place, _event_text(items[place]))
+        for place, misfit in sorted(misfits.items())
+    ]
+    if misfits:
+        columns = columns.take(~np.isin(np.arange(len(items)), list(misfits)))
+        columns = replace(columns, position=np.arange(len(columns)))
+    return replace(_from_log(source, columns), bad=tuple(bad))
+
+
+NOTHING = Cti(BEGINNING)
+"""An event in the place of one that is none."""
+
+
+def _no_event(item: Any) -> Misfit | None:
+    """Why something is no event: of another type, or of times that are no whole numbers."""
+    if not isinstance(item, EVENTS):
+        return Misfit(None, None, f"it is a {type(item).__name__}, and no event as the first one")
+    for each in fields(item):
+        name, value = each.name, getattr(item, each.name)
+        if name == "row" and not isinstance(value, Mapping):
+            return Misfit(name, None, f"its row is a {type(value).__name__}: give a Row")
+        if name != "row" and not _is_time(value):
+            reason = f"{name} is {value!r}: give a whole number of 64 bits, INFINITY for ever"
+            return Misfit(name, str(value), reason)
+    return None
+
+
+def _event_text(item: Any) -> bytes:
+    try:
+        text = str(item)
+    except (TypeError, ValueError):  # what is no row, or no time, cannot be shown as one
+        text = repr(item)
+    return text.encode(errors="replace")
+
+
+def _without_row(event: Any) -> Any:
+    return replace(event, row=Row()) if isinstance(event, (Insert, Retract)) else event
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, Integral) and BEGINNING <= int(value) <= INFINITY
+
+
+def _table_of(source: Source, rows: list[dict[str, Any]]) -> tuple[pa.Table, Misfits]:
+    """Python values, by the names of their columns in lower case, as columns; of mixed ones those
+    that do not fit the stream."""
+    columns: list[pa.Array] = []
+    misfits: Misfits = {}
+    for field in source.columns.arrow:
+        values = [row.get(field.name.lower()) for row in rows]
+        try:
+            made = pa.array(values)
+            typed_column(source, field, pa.chunked_array([made.slice(0, 0)]))
+        except (*CANNOT_CONVERT, PlanError):
+            made, found = _sorted_out(values, field, partial(_cast_values, source, field))
+            misfits = found | misfits
+        columns.append(made)
+    return pa.table(columns, source.columns.names), misfits
+
+
+def _payload_of(source: Source, rows: list[dict[str, Any]]) -> tuple[pa.Table, Misfits]:
+    """The rows of events as the columns of a stream: they have its types already, or are cast."""
+    columns: list[pa.Array] = []
+    misfits: Misfits = {}
+    for field in source.columns.arrow:
+        values = [plain_value(row.get(field.name.lower()), field.type) for row in rows]
+        try:
+            made = pa.array(values, field.type)
+        except CANNOT_CONVERT:
+            made, found = _sorted_out(values, field, partial(_typed_values, source, field))
+            misfits = found | misfits
+        columns.append(made)
+    return pa.table(columns, source.columns.names), misfits
+
+
+def _cast_values(source: Source, field: pa.Field, values: list[Any]) -> tuple[pa.Array, Misfits]:
+    return typed_column(source, field, pa.chunked_array([pa.array(values)]))
+
+
+def _typed_values(source: Source, field: pa.Field, values: list[Any]) -> tuple[pa.Array, Misfits]:
+    try:
+        return pa.array(values, field.type), {}
+    except CANNOT_CONVERT:
+        return _cast_values(source, field, values)
+
+
+def _sorted_out(
+    values: list[Any],
+    field: pa.Field,
+    made_of: Callable[[list[Any]], tuple[pa.Array | pa.ChunkedArray, Misfits]],
+) -> tuple[pa.Array, Misfits]:
+    """Values that are not all of one type: those of each type together, or else each by itself."""
+    sorts: dict[type, list[int]] = {}
+    for place, value in enumerate(values):
+        sorts.setdefault(type(value), []).append(place)
+    parts: list[pa.Array] = []
+    order: list[int] = []
+    misfits: Misfits = {}
+
+    def take(places: list[int]) -> bool:
+        try:
+            made, found = made_of([values[place] for place in places])
+        except (*CANNOT_CONVERT, PlanError):
+            return False
+        parts.extend(made.chunks if isinstance(made, pa.ChunkedArray) else [made])
+        order.extend(places)
+        misfits.update({places[row]: each for row, each in found.items()})
+        return True
+
+    for places in sorts.values():
+        if take(places):
+            continue
+        for place in places:
+            if not take([place]):
+                misfits[place] = misfit(field.name, values[place], field.type)
+                parts.append(pa.nulls(1, field.type))
+                order.append(place)
+    return pa.concat_arrays(parts).take(pa.array(np.argsort(order))), misfits
+
+
+def _from_file(source: Source, path: Path) -> RawEvents:
+    if not is_there(path):
+        raise PlanError(f"{path}: there is no such file")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if ".parquet" in suffixes:
+        import pyarrow.parquet as pq
+
+        return _from_records(source, of_table(source.name, pq.read_table(path), file=str(path)))
+    if ".csv" in suffixes:
+        parts = [_from_records(source, part) for part in csv_parts(source, path)]
+        return _one_after_another(parts)
+    if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
+        return _from_json(source, path)
+    raise PlanError(f"{path}: its format is told by .jsonl, .csv or .parquet")
+
+
+def _one_after_another(parts: list[RawEvents]) -> RawEvents:
+    whole = joined_events(parts)
+    return replace(whole, position=np.arange(len(whole)))
+
+
+def csv_parts(source: Source, path: Path) -> Iterator[Records]:
+    """The records of a CSV file; at least one part, if need be without records."""
+    file = CsvFile(source, path)
+    yield file.part(b"")
+    yield from file.parts()
+
+
+def _from_json(source: Source, path: Path) -> RawEvents:
+    from driftline.engine.readers.log_columns import declared
+    from driftline.event_log.reader import scan_log
+
+    if is_log(path):
+        log = scan_log([str(path)], valid_streams=False, declared=declared([(source.name, source)]))
+        if source.name not in log.streams:
+            if log.bad and not log.streams:
+                return replace(events_from(source, empty_log(source)), bad=tuple(log.bad))
+            known = ", ".join(log.streams) or "no stream"
+            raise PlanError(f"{path} has {known}, but not {source.name}")
+        return replace(_from_log(source, log.streams[source.name]), bad=tuple(log.bad))
+    return _from_records(source, json_records(source, path).records)
+
+
+def empty_log(source: Source) -> StreamColumns:
+    """The log of a stream without events."""
+    return StreamColumns.from_events(source.name, [], schema=source.columns.arrow)
+
+
+def json_records(source: Source, what: str | Path | bytes | IO[bytes]) -> JsonRecords:
+    """The records of a file in JSON Lines, with the types of the stream."""
+    return read_records(source.columns, what, lambda part: fitted(source, part))
+
+
+def _from_log(source: Source, columns: StreamColumns) -> RawEvents:
+    check_log_times(source, columns)
+    columns, beyond = log_in_ticks(source, columns)
+    rows, misfits = typed(source, columns.payload)
+    misfits = beyond | misfits
+    if misfits:  # a log that was read here has none left
+        first = misfits[min(misfits)]
+        raise PlanError(f"the stream {source.name}: {first.reason}")
+    clock = columns.at
+    if source.timing.arrival is not None:
+        inserts = np.flatnonzero(columns.kind == INSERT)
+        came = arrival_clock(source, rows.take(inserts) if len(inserts) else rows.slice(0, 0))
+        clock = np.full(len(columns.kind), NO_CLOCK)
+        clock[inserts] = came if came is not None else NO_CLOCK
+    return RawEvents(
+        columns.kind,
+        columns.vs,
+        columns.ve,
+        columns.vn,
+        rows,
+        columns.position,
+        is_log=True,
+        clock=clock,
+    )
+
+
+def check_log_times(source: Source, columns: StreamColumns) -> None:
+    """Refuse the events of a log whose times are of another sort than the stream's."""
+    if columns.timestamps and not source.timestamps:
+        # The numbers of the query would be taken for microseconds.
+        raise PlanError(
+            f"the times of {source.name} are timestamps, and the query takes them for numbers: "
+            f"declare it with timestamps, CREATE STREAM {source.name} (…) WITH (timestamps = true)"
+        )
+
+
+def _from_records(source: Source, records: Records) -> RawEvents:
+    if source.time is None:
+        raise PlanError(
+            f"the stream {source.name} is read from plain records: say which column is its time, "
+            f"stream({source.name!r}, …, time=…)"
+        )
+    records = fitted(source, records)
+    rows = records.table
+    time = rows.column(source.time)
+    if not is_integer(canonical(time.type)) and not is_timestamp(canonical(time.type)):
+        raise PlanError(
+            f"the time of {source.name}, {source.time}, is a {type_name(canonical(time.type))}; "
+            "it must be a TIMESTAMP or an integer"
+        )
+    ticks = time.cast(pa.int64()).to_numpy().astype(np.int64)
+    if counts_time(source):
+        ticks = in_ticks(source, ticks)
+    count = len(ticks)
+    endless = np.full(count, INFINITY, np.int64)
+    return RawEvents(
+        np.full(count, INSERT, np.int8),
+        ticks,
+        endless,
+        endless,
+        rows,
+        np.arange(count, dtype=np.int64),
+        is_log=False,
+        clock=arrival_clock(source, rows),
+        lines=records.lines,
+        bad=tuple(records.bad),
+    )
+
+
+def arrival_clock(source: Source, rows: pa.Table) -> Int64s | None:
+    """The arrival clock of records in milliseconds, if one of their columns has it."""
+    name = source.timing.arrival
+    if name is None:
+        return None
+    clock = rows.column(name)
+    whole: Int64s = clock.cast(pa.int64()).to_numpy()
+    if is_timestamp(canonical(clock.type)):
+        return whole // MICROSECONDS
+    return clock_milliseconds(source, whole)

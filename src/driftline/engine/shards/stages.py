@@ -1,0 +1,195 @@
+"""From the fragments of a plan to stages: what the shards of each level do, and where rows go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from driftline.engine.ingest.source import has_time
+from driftline.engine.options import Heartbeat, Options
+from driftline.engine.shards.messages import OUTPUT, Target
+from driftline.engine.shards.shard import SourcePort, Stage
+from driftline.model.time import INFINITY
+from driftline.plan.closing import delays
+from driftline.plan.errors import PlanError
+from driftline.plan.facts import Delays
+from driftline.plan.fragments import Fragment, Input, Prefix
+from driftline.plan.native import has_dead_letters, is_read_natively
+from driftline.plan.needed import needed
+from driftline.plan.nodes import Source
+from driftline.plan.timing import remembered
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a source is read: `plain` records are inserts [time, ∞); `ordered`: each has its place in
+    order of arrival, rather than that all of a micro-batch come at one moment."""
+
+    plain: bool
+    ordered: bool
+
+    def remember(self, source: Source, options: Options) -> int:
+        """How long the past of the source can be corrected; a promise of its own shortens that."""
+        return remembered(source.timing, options.remember)
+
+    def watched(self, source: Source, options: Options) -> bool:
+        """Whether its heartbeats take more than the greatest time so far."""
+        return has_time(source.timing, options, plain=self.plain)
+
+    def has_dead_letters(self, source: Source, options: Options) -> bool:
+        """Whether an event of the source can be set aside: then it is needed whole."""
+        return has_dead_letters(source, plain=self.plain, remember=options.remember)
+
+    def is_native(self, source: Source, options: Options) -> bool:
+        """Whether Spark may run the beginning of the source itself (see `plan.native`)."""
+        block, remember = options.block, options.remember
+        return is_read_natively(source, plain=self.plain, block=block, remember=remember)
+
+    def by_times(self, source: Source, options: Options) -> bool:
+        """Whether what is in time depends on the order in which events have come."""
+        return not self.plain or (
+            self.ordered
+            and (
+                self.remember(source, options) < INFINITY
+                or self.watched(source, replace(options, report_estimates=False))
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages of a plan, in the order they run, and by the name of a source where its rows go
+    and what is computed before."""
+
+    levels: tuple[Stage, ...]
+    sources: Mapping[str, tuple[Target, ...]]
+    prefixes: Mapping[str, Prefix]
+
+
+def stages(
+    fragments: Sequence[Fragment],
+    outputs: Sequence[str],
+    readings: Mapping[str, Reading],
+    options: Options,
+    shards: int,
+) -> Stages:
+    """What has to be run; `outputs`: the fragments whose answer is wanted."""
+    _check_heartbeat(fragments, options.heartbeat)
+    targets: dict[str, dict[tuple[int, str], Target]] = {each.name: {} for each in fragments}
+    for name in outputs:
+        targets[name][OUTPUT, name] = Target(OUTPUT, name)
+    prefixes: dict[str, Prefix] = {}
+    from_sources: dict[str, dict[tuple[int, str], Target]] = {}
+    levels: dict[int, list[Fragment]] = {}
+    ports: dict[int, dict[str, SourcePort]] = {}
+    for fragment in fragments:
+        levels.setdefault(fragment.level, []).append(fragment)
+        here = ports.setdefault(fragment.level, {})
+        read = needed(fragment.plan)
+        for each in fragment.inputs:
+            columns = tuple(sorted(read.get(each.leaf.name, ())))
+            place = (fragment.level, each.leaf.name)
+            if isinstance(each.origin, str):
+                _add(targets[each.origin], Target(*place, each.keys, columns))
+                continue
+            source = each.origin.source
+            prefixes[source.name] = each.origin
+            of_source = from_sources.setdefault(source.name, {})
+            reading = readings[source.name]
+            if reading.has_dead_letters(source, options):
+                columns = tuple(range(len(each.leaf.schema)))
+            time = _time_place(each, reading, options)
+            here.setdefault(
+                each.leaf.name,
+                SourcePort(
+                    source.name,
+                    each.leaf,
+                    reading.by_times(source, options),
+                    reading.plain,
+                    source.timing,
+                    time,
+                    primary=not of_source,
+                ),
+            )
+            sent = tuple(column for column in columns if column != time)
+            _add(of_source, Target(*place, each.keys, sent))
+    closing = _closing(fragments, readings)
+    made = tuple(
+        Stage(
+            level,
+            tuple(levels[level]),
+            tuple(ports[level].values()),
+            {each.name: tuple(targets[each.name].values()) for each in levels[level]},
+            options,
+            shards,
+            closing,
+        )
+        for level in sorted(levels)
+    )
+    targets_of = {name: tuple(of.values()) for name, of in from_sources.items()}
+    return Stages(made, targets_of, prefixes)
+
+
+def _check_heartbeat(fragments: Sequence[Fragment], heartbeat: Heartbeat) -> None:
+    """Refuse waiting for what a shard does not know: how far the sources of other levels are, and
+    what operators have given so far, which is counted anew after a restart."""
+    instead = "choose heartbeat='source', or the local runner"
+    if heartbeat == "memory":
+        raise PlanError(
+            "heartbeat='memory' goes by what operators have counted, which Spark's shards do not "
+            "keep: choose 'operator' or 'query'"
+        )
+    levels: dict[int, str] = {}
+    for fragment in fragments:
+        read = [e.origin.source.name for e in fragment.inputs if isinstance(e.origin, Prefix)]
+        if read:
+            levels[fragment.level] = read[0]
+        if heartbeat == "operator" and read and len(read) < len(fragment.inputs):
+            raise PlanError(
+                f"heartbeat='operator': {read[0]} is read together with the answer of another "
+                f"stage, for whose streams it cannot wait on Spark: {instead}"
+            )
+    if heartbeat == "query" and len(levels) > 1:
+        one, other, *_ = levels.values()
+        raise PlanError(
+            f"heartbeat='query': {one} and {other} are read by different stages, which cannot "
+            f"wait for each other on Spark: {instead}"
+        )
+
+
+def _closing(fragments: Sequence[Fragment], readings: Mapping[str, Reading]) -> dict[str, Delays]:
+    """By leaf, the columns that close; fragments stand after those they need."""
+    answers: dict[str, Delays] = {}
+    leaves: dict[str, Delays] = {}
+    plain: set[str] = set()
+    for fragment in fragments:
+        for each in fragment.inputs:
+            if isinstance(each.origin, str):
+                leaves[each.leaf.name] = answers[each.origin]
+            elif readings[each.origin.source.name].plain:
+                plain.add(each.leaf.name)
+        answers[fragment.name] = delays(fragment.plan, plain, leaves)
+    return leaves
+
+
+def _time_place(each: Input, reading: Reading, options: Options) -> int | None:
+    """Where the column is in a leaf that need not be sent, because its values are those of vs."""
+    assert isinstance(each.origin, Prefix)
+    source = each.origin.source
+    if not reading.plain or reading.by_times(source, options) or each.origin.steps:
+        return None
+    if source.time is None:
+        return None
+    place = source.columns.places[source.time]
+    name = each.leaf.schema.names[place]
+    return None if any(name in key.columns() for key in each.keys) else place
+
+
+def _add(targets: dict[tuple[int, str], Target], target: Target) -> None:
+    """What two fragments of a level read of one port comes once."""
+    place = (target.level, target.port)
+    before = targets.get(place)
+    if before is not None and before.columns is not None and target.columns is not None:
+        columns = tuple(sorted({*before.columns, *target.columns}))
+        target = Target(*place, target.keys, columns)
+    targets[place] = target

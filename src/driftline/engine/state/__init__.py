@@ -1,0 +1,18 @@
+"""Data structures that operators keep their state in.
+
+    fingerprints   128 bits that stand for a row or for some of its columns
+    slots          small numbers for keys, found by fingerprint, given out and taken back
+    row_store      payload rows in numbered places; `free_places` hands these out
+    stored_rows    rows as bytes, the form in which a snapshot holds them
+    runs           for every slot a sorted run of entries, in pooled arrays
+    order_keys     64-bit numbers in the order of the values they stand for
+    exact_floats   sums of floats that do not drift
+    due_times      for every slot the next time at which it has work
+    closing        groups that a cti closes by the value of one of their keys
+    slot_lists     the rows of a batch by their slots
+    growing        arrays that grow as their places are needed
+    sorting        sorting a few rows by their times
+
+A key's way: `fingerprints` of its columns, its slot in `slots`, its entries in `runs`.
+What these compute is stored in checkpoints: changing it raises the checkpoint's format number.
+"""

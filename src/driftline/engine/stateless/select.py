@@ -1,0 +1,48 @@
+"""Select.
+
+    σ_p(H) = { (vs, ve, r) ∈ H : p(r) is true }
+
+State: none. A cti goes on as it came: what is left out cannot come back.
+
+The predicate sees all rows of a batch at once and says of each whether it is true; null counts as
+not true, so it must not be left in the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.core.batch import Batch, latest_start
+from driftline.engine.core.operator import Operator
+from driftline.model.time import BEGINNING
+
+Predicate = Callable[[pa.RecordBatch], NDArray[np.bool_]]
+
+
+class Select(Operator):
+    """Lets the changes through whose row fulfils the predicate."""
+
+    uses_state = False
+
+    def __init__(self, schema: pa.Schema, predicate: Predicate) -> None:
+        super().__init__(schema)
+        self.predicate = predicate
+
+    def process(self, port: int, batch: Batch) -> Batch:
+        if len(batch) == 0:
+            return replace(batch, high=BEGINNING)
+        chosen = self.predicate(batch.payload)
+        return with_own_high(batch if chosen.all() else batch.take(chosen))
+
+
+def with_own_high(batch: Batch) -> Batch:
+    """The batch with the greatest vs of its additions as `high`: for operators that leave out
+    inserts. (An addition that shortens a lifetime has the vs of an insert that came before. Of an
+    insert that was consolidated away nobody knows whether it would have been left out, so it does
+    not count: the watermark may stay behind for a while, and is never ahead.)"""
+    return replace(batch, high=latest_start(batch.vs, batch.weight))

@@ -1,0 +1,39 @@
+"""What one step of a run emits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from driftline.engine.core.operator import OperatorKey
+
+if TYPE_CHECKING:
+    from driftline.engine.core.batch import Batch
+    from driftline.engine.ingest.dead_letters import DeadLetters
+    from driftline.engine.outputs.prefix import Prefix
+
+Counted = Mapping[OperatorKey, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What one step of a run emits: by query the changes, by stream the dead letters, and by
+    operator what it has done so far and what it holds; `prefixes`: by query, the prefix of the
+    input that its answer is complete for, where it is complete for one."""
+
+    batches: Mapping[str, Batch]
+    dead: Mapping[str, DeadLetters]
+    counters: Counted = field(default_factory=dict)
+    prefixes: Mapping[str, Prefix] = field(default_factory=dict)
+
+    @property
+    def batch(self) -> Batch:
+        """The changes of the only query."""
+        (batch,) = self.batches.values()
+        return batch
+
+    @property
+    def prefix(self) -> Prefix | None:
+        """The prefix of the only query."""
+        return next(iter(self.prefixes.values()), None)

@@ -1,0 +1,41 @@
+"""Batches as Arrow tables: the changes one by one, or the canonical history of all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.core.batch import Batch, Changes, empty, joined
+from driftline.engine.lifetimes.coalesce import coalesced
+from driftline.model.columns import INSERT
+from driftline.model.time import INFINITY
+
+
+def changes_table(changes: Changes) -> pa.Table:
+    """Inserts and retracts as a table: kind, vs, ve, vn, and the columns of the rows."""
+    kinds = np.where(changes.kind == INSERT, "insert", "retract")
+    inserts = changes.kind == INSERT
+    times = {
+        "kind": pa.array(kinds.tolist(), pa.string()),
+        "vs": pa.array(changes.vs),
+        "ve": pa.array(changes.ve, mask=changes.ve == INFINITY),
+        "vn": pa.array(changes.vn, mask=inserts),
+    }
+    rows = changes.rows()
+    columns = {name: rows.column(place) for place, name in enumerate(rows.schema.names)}
+    return pa.table({**times, **columns})
+
+
+def history_table(batches: list[Batch], schema: pa.Schema, *, loose: bool = False) -> pa.Table:
+    """The canonical history of all batches: vs, ve (null: ∞), and the rows. Where only
+    snapshots have a meaning (`loose`), in the longest stretches, however it was emitted."""
+    whole = joined(batches) if batches else empty(schema)
+    left = coalesced(whole) if loose else whole.consolidated()
+    if len(left) and left.weight.min() < 0:
+        raise ValueError("more was retracted than was inserted")
+    rows = np.repeat(np.arange(len(left)), left.weight)
+    order = rows[np.lexsort((left.ve[rows], left.vs[rows]))]
+    payload = left.payload.take(pa.array(order))
+    columns = {name: payload.column(place) for place, name in enumerate(payload.schema.names)}
+    ve = left.ve[order]
+    return pa.table({"vs": left.vs[order], "ve": pa.array(ve, mask=ve == INFINITY), **columns})

@@ -1,0 +1,36 @@
+"""Files that are there in full or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+_READABLE_BY_ALL = 0o666
+
+
+@contextmanager
+def atomic_file(path: str | Path) -> Iterator[IO[bytes]]:
+    """A file to write, which appears at the path when all went well, and not at all otherwise.
+
+    What is no regular file (a pipe, /dev/stdout) is written directly.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(_READABLE_BY_ALL & ~mask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,384 @@
+"""The rows of one stream, block by block, from JSON text to Arrow columns.
+
+Arrow's JSON reader parses many rows at once. Where it stumbles, or where its types leave open
+whether every row fits, the rows are halved until the few in question can be read one by one.
+
+Values that are more than Arrow's reader makes of JSON (digits beyond a double's, objects with any
+keys) are kept as text, and converted by the caller, which knows the types of the columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.json
+from numpy.typing import NDArray
+
+from driftline.event_log.bad import Misfit, Misfits
+from driftline.event_log.explain import ParsedLine, Refused
+from driftline.event_log.fields import WORDS, kept_as_text, may_hold_words, take_words_out
+from driftline.event_log.scan import scan_row
+from driftline.event_log.types import RowTypes, Undecided, conform
+from driftline.model.arrays import Bytes, Int64s
+from driftline.model.compiled import njit
+
+ONE_BY_ONE = 256
+"""At most so many rows are read one by one where they cannot be read together."""
+
+_ARROW_BLOCK = 2**20
+
+Reread = Callable[[int], ParsedLine]
+"""Reads the line of the i-th row exactly; raises `Refused` if it is no event after all."""
+
+
+Convert = Callable[[pa.ChunkedArray], tuple[pa.Array | pa.ChunkedArray, Misfits]]
+"""From the JSON texts of a column's values to the values, and the rows that have none."""
+
+
+Coerce = Callable[[str], Any]
+"""From a text to the number or boolean that a column is declared to hold, or to a `Misfit`."""
+
+
+class RowReader:
+    """Gathers the rows of one stream. Rows that do not fit are reported and left out.
+
+    `exact` has the columns, by their names in lower case, whose values are kept as they were
+    written until they are converted; `coerce` those that hold numbers or booleans, of which a text
+    may be one, too."""
+
+    def __init__(
+        self,
+        stream: str,
+        exact: Mapping[str, Convert] | None = None,
+        coerce: Mapping[str, Coerce] | None = None,
+    ) -> None:
+        self.types = RowTypes(stream)
+        self._exact = exact or {}
+        self._coerce = coerce or {}
+        self._tables: list[pa.Table] = []
+        self._names: int | None = None  # the hash of the set of the stream's column names
+
+    def add(
+        self,
+        block: Bytes,
+        starts: Int64s,
+        ends: Int64s,
+        names: Int64s,
+        big: NDArray[np.bool_],
+        is_row: NDArray[np.bool_],
+        reread: Reread,
+    ) -> Misfits:
+        """Takes the rows block[starts[i]:ends[i]] of the events of which `is_row`; the others get
+        a row of nulls. Gives the reasons of those that were not taken, by index."""
+        refused: Misfits = {}
+        part = _Part(block, starts, ends, big, is_row, reread, refused)
+        if self._exact:
+            part.keep_as_text(self._exact)
+        done = 0
+        while self.types.columns is None and is_row[done:].any():
+            # The first rows settle the columns and most of their types.
+            first = done + int(np.argmax(is_row[done:]))
+            self._one_by_one(part, done, min(len(starts), first + ONE_BY_ONE))
+            done = min(len(starts), first + ONE_BY_ONE)
+        if self.types.columns is None:  # nothing but ctis so far
+            self._tables.append(_empty_rows(len(starts) - done))
+            return refused
+        part.odd = is_row & (names != self._names)
+        if done < len(starts):
+            self._together(part, done, len(starts))
+        return refused
+
+    def table(self) -> tuple[pa.Table, Misfits]:
+        """All the rows that were taken, and those among them that cannot be converted."""
+        columns = self.types.columns or {}
+        if not columns:
+            return pa.table({}), {}
+        whole: dict[str, Any] = {}
+        misfits: Misfits = {}
+        for name, kind in columns.items():
+            whole[name], found = self._whole(name, kind)
+            misfits = found | misfits
+        return pa.table(whole), misfits
+
+    def _whole(self, name: str, kind: pa.DataType) -> tuple[pa.ChunkedArray, Misfits]:
+        chunks = [conform(chunk, kind) for table in self._tables for chunk in _column(table, name)]
+        column = pa.chunked_array(chunks, kind)
+        convert = self._exact.get(name.lower())
+        return (column, {}) if convert is None else convert(column)
+
+    def _together(self, part: _Part, low: int, high: int) -> None:
+        try:
+            if part.odd[low:high].any():
+                raise Undecided
+            table = self._parsed(part, low, high)
+            big = bool(part.big[low:high].any())
+            self.types.join(table, big=big, words=part.may_hold_words)
+        except Undecided:
+            if high - low <= ONE_BY_ONE:
+                self._one_by_one(part, low, high)
+            else:
+                middle = (low + high) // 2
+                self._together(part, low, middle)
+                self._together(part, middle, high)
+        else:
+            self._tables.append(table)
+
+    def _parsed(self, part: _Part, low: int, high: int) -> pa.Table:
+        """The rows from low to high; Undecided if Arrow does not read them all as they are."""
+        assert self.types.columns is not None
+        text, offsets = part.text(low, high), part.offsets(low, high)
+        if part.may_hold_words:
+            text = text.copy()
+            words = take_words_out(text, offsets, self.types.numbers())
+        known = pa.schema([(n, t) for n, t in self.types.columns.items() if not _has_null(t)])
+        try:
+            table = _read_json(pa.py_buffer(text), known)
+        except pa.ArrowInvalid:
+            try:  # an integer column may hold floats now
+                table = _read_json(pa.py_buffer(text), pa.schema([]))
+            except pa.ArrowInvalid as error:
+                raise Undecided from error
+        if table.num_rows != high - low:
+            raise Undecided
+        if not part.may_hold_words:
+            return table
+        try:
+            return words.put_in(table)
+        except pa.ArrowInvalid as error:  # an integer that no double holds
+            raise Undecided from error
+
+    def _one_by_one(self, part: _Part, low: int, high: int) -> None:
+        kept: list[dict[str, Any]] = []
+        for i in range(low, high):
+            if not part.is_row[i]:
+                kept.append({})
+                continue
+            try:
+                row = part.reread(i).row or {}
+                if self._exact:
+                    row |= part.texts(i, self._exact)
+                misfit = self._coerced(row) if self._coerce else None
+                reason = None if misfit is not None else self.types.refuse(row)
+            except Refused as error:
+                misfit, reason = None, str(error)
+            if reason is not None:
+                misfit = Misfit(None, None, reason)
+            if misfit is None:
+                kept.append(row)
+                if self._names is None:
+                    text = np.frombuffer(orjson.dumps(dict.fromkeys(row)), np.uint8)
+                    _, self._names, _ = scan_row(text, 0, len(text))
+            else:
+                part.refused[i] = misfit
+        if not kept:
+            return
+        columns = self.types.columns or {}
+        if columns:
+            self._tables.append(_of_rows(kept, pa.schema(list(columns.items()))))
+        else:
+            self._tables.append(_empty_rows(len(kept)))
+
+    def _coerced(self, row: dict[str, Any]) -> Misfit | None:
+        """Puts the values of a row into the form in which their columns have been so far: a number
+        may be written as a text. What is no number in any form is a misfit."""
+        for name, value in row.items():
+            coerce = self._coerce.get(name.lower())
+            if coerce is None or value is None:
+                continue
+            known = (self.types.columns or {}).get(name, pa.null())
+            if isinstance(value, str):
+                made = coerce(value)
+                if isinstance(made, Misfit):
+                    return made
+                if not pa.types.is_null(known) and not pa.types.is_string(known):
+                    row[name] = made
+            elif pa.types.is_string(known) and isinstance(value, (bool, int, float)):
+                row[name] = json.dumps(value)
+        return None
+
+
+class _Part:
+    """The rows of one stream in one block, while they are read."""
+
+    def __init__(
+        self,
+        block: Bytes,
+        starts: Int64s,
+        ends: Int64s,
+        big: NDArray[np.bool_],
+        is_row: NDArray[np.bool_],
+        reread: Reread,
+        refused: Misfits,
+    ) -> None:
+        self.big, self.is_row, self.reread, self.refused = big, is_row, reread, refused
+        self.odd = np.zeros(len(starts), np.bool_)
+        self._text, self._offsets = _gather(block, starts, ends, is_row)
+        self.may_hold_words = may_hold_words(self._text)
+
+    def keep_as_text(self, names: Mapping[str, Convert]) -> None:
+        """Makes the values of some columns strings that hold what was written."""
+        self._text, self._offsets = kept_as_text(self._text, self._offsets, names)
+
+    def text(self, low: int, high: int) -> Bytes:
+        """The rows from low to high, one a line."""
+        return self._text[self._offsets[low] : self._offsets[high]]
+
+    def texts(self, i: int, names: Mapping[str, Convert]) -> dict[str, Any]:
+        """The values of one row that are kept as text."""
+        row = orjson.loads(self.text(i, i + 1).tobytes())
+        return {name: value for name, value in row.items() if name.lower() in names}
+
+    def offsets(self, low: int, high: int) -> Int64s:
+        """Where each of these rows begins in their text, and where the last one ends."""
+        offsets: Int64s = self._offsets[low : high + 1] - self._offsets[low]
+        return offsets
+
+
+@njit(cache=True, nogil=True)
+def _gather(
+    block: Bytes, starts: Int64s, ends: Int64s, is_row: NDArray[np.bool_]
+) -> tuple[Bytes, Int64s]:
+    """The rows as lines one after another ({} where there is none), and where each begins."""
+    offsets = np.zeros(len(starts) + 1, np.int64)
+    for i in range(len(starts)):
+        length = ends[i] - starts[i] if is_row[i] else 2
+        offsets[i + 1] = offsets[i] + length + 1
+    text = np.empty(offsets[-1], np.uint8)
+    for i in range(len(starts)):
+        at = offsets[i]
+        if is_row[i]:
+            length = ends[i] - starts[i]
+            text[at : at + length] = block[starts[i] : ends[i]]
+        else:
+            text[at], text[at + 1] = ord("{"), ord("}")
+        text[offsets[i + 1] - 1] = ord("\n")
+    return text, offsets
+
+
+def _of_rows(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows that fit the schema, as Arrow reads them if they hold only what JSON has."""
+    texts = [_dumped(row) for row in rows]
+    text = np.frombuffer(b"\n".join(texts) + b"\n", np.uint8).copy()
+    offsets = np.concatenate([[0], np.cumsum([len(each) + 1 for each in texts])])
+    floats = [field.name for field in schema if field.type == pa.float64()]
+    words = take_words_out(text, offsets, floats)
+    try:
+        return words.put_in(_read_json(pa.py_buffer(text), schema))
+    except pa.ArrowInvalid:  # there are such words inside values
+        return pa.table(
+            {
+                field.name: pa.array(
+                    [_with_numbers(row.get(field.name), field.type) for row in rows], field.type
+                )
+                for field in schema
+            }
+        )
+
+
+def _dumped(row: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(row)
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(row).encode()
+
+
+def _with_numbers(value: Any, kind: pa.DataType) -> Any:
+    """A value with numbers instead of the words for them, where the type says so."""
+    if isinstance(value, list):
+        return [_with_numbers(item, kind.value_type) for item in value]
+    if isinstance(value, dict):
+        return {name: _with_numbers(item, kind.field(name).type) for name, item in value.items()}
+    return WORDS[value] if isinstance(value, str) and pa.types.is_floating(kind) else value
+
+
+def _read_json(text: pa.Buffer, known: pa.Schema) -> pa.Table:
+    """The rows, with two mistakes of Arrow's put right: it takes strings that look like times for
+    times, and miscounts the items of a list if it does not know their type before it meets a
+    null."""
+    known_types = {field.name: _countable(field.type) for field in known}
+    table = _arrow_json(text, known_types)
+    found = {field.name: _strings(field.type) for field in table.schema}
+    if any(
+        found[field.name] != field.type
+        or (_has_list(field.type) and field.type != known_types.get(field.name))
+        for field in table.schema
+    ):
+        table = _arrow_json(text, {name: _countable(kind) for name, kind in found.items()})
+    wanted = found | {f.name: f.type for f in known if _countable(f.type) != f.type}
+    if all(table.schema.field(name).type == kind for name, kind in wanted.items()):
+        return table
+    columns = [
+        pa.chunked_array([conform(chunk, kind) for chunk in table.column(name).chunks], kind)
+        for name, kind in wanted.items()
+    ]
+    return pa.table(columns, list(wanted))
+
+
+def _arrow_json(text: pa.Buffer, known_types: dict[str, pa.DataType]) -> pa.Table:
+    longest = (
+        max(_ARROW_BLOCK, min(text.size + 1, 2**31 - 1)) if _long_lines(text) else _ARROW_BLOCK
+    )
+    return pyarrow.json.read_json(
+        pa.BufferReader(text),
+        read_options=pyarrow.json.ReadOptions(block_size=longest),
+        parse_options=pyarrow.json.ParseOptions(
+            explicit_schema=pa.schema(list(known_types.items())), unexpected_field_behavior="infer"
+        ),
+    )
+
+
+def _long_lines(text: pa.Buffer) -> bool:
+    """Whether some row may not fit into one of Arrow's blocks."""
+    newlines = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+    return bool(np.diff(newlines, prepend=-1, append=text.size).max() > _ARROW_BLOCK // 2)
+
+
+def _empty_rows(count: int) -> pa.Table:
+    return pa.table({"": pa.nulls(count)}).select([])
+
+
+def _column(table: pa.Table, name: str) -> list[pa.Array]:
+    place = table.schema.get_field_index(name)
+    if place >= 0:
+        chunks: list[pa.Array] = table.column(place).chunks
+        return chunks
+    return [pa.nulls(table.num_rows)]
+
+
+def _has_null(kind: pa.DataType) -> bool:
+    """Whether some part of a type is not yet known."""
+    return pa.types.is_null(kind) or any(
+        _has_null(kind.field(i).type) for i in range(kind.num_fields)
+    )
+
+
+def _has_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or any(
+        _has_list(kind.field(i).type) for i in range(kind.num_fields)
+    )
+
+
+def _countable(kind: pa.DataType) -> pa.DataType:
+    """A type in which lists of unknown items are lists of booleans (which are all null)."""
+    if pa.types.is_list(kind):
+        item = kind.value_type
+        return pa.list_(pa.bool_() if pa.types.is_null(item) else _countable(item))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _countable(field.type)) for field in kind])
+    return kind
+
+
+def _strings(kind: pa.DataType) -> pa.DataType:
+    """A type with strings where Arrow found times."""
+    if pa.types.is_timestamp(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_strings(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _strings(field.type)) for field in kind])
+    return kind

@@ -1,0 +1,151 @@
+"""What is known of a plan's nodes, given what is known of the streams from outside.
+
+Each question is answered by the node itself (see `driftline.plan.nodes`), out of the answers of its
+inputs: an analysis is a fold. `Facts` asks every node once, so that a plan of which parts are
+shared, or of which every operator asks, is gone through in time in proportion to its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+
+from driftline.plan.conditions import shifted
+from driftline.plan.expressions import Call, Expression
+
+if TYPE_CHECKING:
+    from driftline.plan.nodes import Node
+
+
+class Closes(NamedTuple):
+    """A column that closes, and its delay; `reach`: no value is above its row's vs by more. See
+    `driftline.plan.closing`."""
+
+    delay: int
+    reach: int
+
+
+Delays = Mapping[int, Closes]
+"""The columns that close, by place."""
+
+
+class Times(NamedTuple):
+    """Times in a column: their delay, and whether they are the ends or the starts of windows. See
+    `driftline.plan.finals`."""
+
+    delay: int
+    of: str = ""
+
+
+START, END = "start", "end"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _once(
+    ask: Callable[Concatenate[Facts, Node, P], T],
+) -> Callable[Concatenate[Facts, Node, P], T]:
+    """A question that a node is asked once."""
+    question = ask.__name__
+
+    def answer(facts: Facts, node: Node, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = (question, id(node), *args)
+        if key not in facts.done:
+            facts.done[key] = (node, ask(facts, node, *args, **kwargs))
+        return cast("T", facts.done[key][1])
+
+    return answer
+
+
+class Facts:
+    """`inserts_only`: the sources of plain records, of which nothing is ever retracted; `closing`:
+    the columns of leaves that close; `tables`: the sources whose rows have always been there.
+
+    `done`: by question and id of a node, the node itself (which keeps its id taken) and its answer.
+    """
+
+    def __init__(
+        self,
+        inserts_only: Collection[str] = (),
+        closing: Mapping[str, Delays] | None = None,
+        tables: Collection[str] = (),
+    ) -> None:
+        self.inserts_only, self.closing, self.tables = inserts_only, closing or {}, tables
+        self.done: dict[tuple[object, ...], tuple[Node, object]] = {}
+
+    @_once
+    def only_grows(self, node: Node) -> bool:
+        """Whether nothing is ever retracted of its output."""
+        return node.only_grows(self)
+
+    @_once
+    def never_ends(self, node: Node) -> bool:
+        """Whether its rows never end."""
+        return node.never_ends(self)
+
+    @_once
+    def is_table(self, node: Node) -> bool:
+        """Whether all of its rows have always been there."""
+        return node.is_table(self)
+
+    @_once
+    def closes(self, node: Node) -> Delays:
+        """The columns of its output that close."""
+        return node.closes(self)
+
+    @_once
+    def after_vs(self, node: Node, place: int) -> int | None:
+        """How much later than its vs the time in a column of a row is; None if that is not
+        known."""
+        return node.after_vs(place, self)
+
+    @_once
+    def times(self, node: Node, place: int) -> Times | None:
+        """What times a column has; None if none that say when its rows start."""
+        return node.times(place, self)
+
+    def moved(self, given: Node, value: Expression | None) -> tuple[int, int] | None:
+        """The place of the column of an input that a value is, and by how much it is moved."""
+        found = None if value is None else shifted(value)
+        if found is None or found[0] not in given.schema.places:
+            return None
+        return given.schema.places[found[0]], found[1]
+
+    def value_closes(self, given: Node, value: Expression | None) -> Closes | None:
+        """How a value over an input closes, if it does: a column that closes, moved or not."""
+        closing = self.closes(given)
+        found = self.moved(given, value) if closing else None
+        if found is None or found[0] not in closing:
+            return None
+        delay, reach = closing[found[0]]
+        return Closes(delay - found[1], reach + found[1])
+
+    def value_after_vs(self, given: Node, value: Expression | None) -> int | None:
+        """How much later than its vs a time is that is computed from a row of an input."""
+        found = self.moved(given, value)
+        before = None if found is None else self.after_vs(given, found[0])
+        return None if found is None or before is None else before + found[1]
+
+    def value_times(self, given: Node, value: Expression | None) -> Times | None:
+        """What times a value over an input has."""
+        found = self.moved(given, value)
+        if found is not None:
+            times = self.times(given, found[0])
+            return None if times is None else Times(times.delay - found[1], times.of)
+        if isinstance(value, Call) and value.function == "coalesce":
+            return latest([self.value_times(given, each) for each in value.args])
+        return None
+
+
+def later(one: Closes, other: Closes) -> Closes:
+    """What holds of the values of two columns that close."""
+    return Closes(max(one.delay, other.delay), max(one.reach, other.reach))
+
+
+def latest(found: list[Times | None]) -> Times | None:
+    """What holds of the times of all of several columns."""
+    known = [each for each in found if each is not None]
+    if len(known) < len(found) or len({each.of for each in known}) > 1:
+        return None
+    return max(known, default=None)

@@ -1,0 +1,243 @@
+"""Nodes that compute something of each group of rows, snapshot by snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import AggregateCall, Column, Expression
+from driftline.plan.nodes.base import (
+    Keys,
+    Named,
+    OrderItem,
+    Part,
+    Places,
+    Remarks,
+    all_places,
+    columns_of,
+    places_read,
+    same_place,
+)
+from driftline.plan.nodes.rowwise import OneInput, closing_origins
+from driftline.plan.types import INT, Field, Schema
+
+if TYPE_CHECKING:
+    from driftline.plan.facts import Delays, Facts, Times
+    from driftline.plan.native import Native
+
+RankMethod = Literal["row_number", "rank", "dense_rank"]
+
+BY_START = ("first", "last", "any_value", "array_agg", "collect_set")
+"""The aggregates that go by the start of lifetimes."""
+
+TIMELINE = "endpoints before it, and groups in which nothing is left"
+"""What a cti evicts of a timeline."""
+
+
+@dataclass(frozen=True)
+class Keyed(OneInput):
+    """Of every group of rows that are alive together something is emitted, while it lasts. Its
+    required keys are those of the groups."""
+
+    @property
+    def is_loose(self) -> bool:
+        return True
+
+    def only_grows(self, facts: Facts) -> bool:
+        return False
+
+    def never_ends(self, facts: Facts) -> bool:
+        return False
+
+    def is_table(self, facts: Facts) -> bool:
+        return facts.is_table(self.input)
+
+    def reads(self, wanted: Places) -> tuple[Places, ...]:
+        return (all_places(self.input),)
+
+    def closes(self, facts: Facts) -> Delays:
+        return closing_origins(self, facts)
+
+    def after_vs(self, place: int, facts: Facts) -> int | None:
+        return None
+
+    def times(self, place: int, facts: Facts) -> Times | None:
+        return facts.value_times(self.input, self.origin(place))
+
+    @property
+    def is_stateless(self) -> bool:
+        return False
+
+    @property
+    def wants_order(self) -> bool:
+        return True
+
+    @property
+    def native(self) -> Native | None:
+        return None
+
+    def closing_key(self, facts: Facts) -> tuple[int, int] | None:
+        """The first key of its groups that closes, and its delay: a cti that has passed a value by
+        that much evicts its groups, and their answer stays."""
+        for keys in self.required_keys or ():
+            for number, key in enumerate(keys):
+                closes = facts.value_closes(self.input, key)
+                if closes is not None:
+                    return number, max(closes.delay, 0)
+        return None
+
+    def _evicted(self, emit: str, facts: Facts) -> str:
+        closed = emit != "perfect" and self.closing_key(facts) is not None
+        return TIMELINE + "; of plain records, groups whose window is over" * closed
+
+
+@dataclass(frozen=True)
+class Distinct(Keyed):
+    """At every time one copy of each row."""
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    def label(self) -> str:
+        return "distinct"
+
+    @property
+    def goes_by(self) -> Part | None:
+        return None
+
+    def origin(self, place: int, side: int = 0) -> Expression | None:
+        return same_place(self, place)
+
+    def partitioned_by(self, keys: Keys) -> tuple[Keys, ...] | None:
+        return (keys,)  # over the same columns
+
+    @property
+    def required_keys(self) -> tuple[Keys, ...] | None:
+        return (columns_of(self.schema),)
+
+    def remarks(self, emit: str, facts: Facts) -> Remarks:
+        return whole_rows(emit, self._evicted(emit, facts))
+
+
+def whole_rows(emit: str, evicted: str) -> Remarks:
+    """How an operator that goes by whole rows is described."""
+    lifetimes = f"while a row is there, emitted {emit}"
+    return Remarks(lifetimes, "the whole row", "a timeline for every row", evicted)
+
+
+@dataclass(frozen=True)
+class Aggregate(Keyed):
+    """One row for every group that is not empty: its keys, then its aggregates."""
+
+    keys: tuple[Named, ...]
+    aggregates: tuple[Named, ...]  # each value is an AggregateCall
+    definitions: tuple[tuple[str, object], ...] = field(default=(), compare=False)
+    # user-defined aggregates: the object behind the name of the function
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for each in self.aggregates:
+            if not isinstance(each.value, AggregateCall):
+                raise PlanError(f"{each.value} is not an aggregate")
+
+    @cached_property
+    def schema(self) -> Schema:
+        columns = (*self.keys, *self.aggregates)
+        return Schema(tuple(Field(column.name, column.value.type) for column in columns))
+
+    def label(self) -> str:
+        by = f" by {', '.join(map(str, self.keys))}" if self.keys else ""
+        return f"aggregate {', '.join(map(str, self.aggregates))}{by}"
+
+    @property
+    def goes_by(self) -> Part | None:
+        calls = (each.value for each in self.aggregates)
+        by_start = any(isinstance(c, AggregateCall) and c.function in BY_START for c in calls)
+        return "stretches" if by_start else None
+
+    def origin(self, place: int, side: int = 0) -> Expression | None:
+        return self.keys[place].value if place < len(self.keys) else None
+
+    def reads(self, wanted: Places) -> tuple[Places, ...]:
+        values = [each.value for each in (*self.keys, *self.aggregates)]
+        return (places_read(self.input, values),)
+
+    @property
+    def required_keys(self) -> tuple[Keys, ...] | None:
+        return (tuple(key.value for key in self.keys),)
+
+    @property
+    def natural_keys(self) -> Keys | None:
+        return tuple(Column(key.name, key.value.type) for key in self.keys) or None
+
+    def remarks(self, emit: str, facts: Facts) -> Remarks:
+        return Remarks(
+            f"one for every value the answer has, emitted {emit}",
+            _listed(self.keys),
+            "a timeline for every group",
+            self._evicted(emit, facts),
+        )
+
+
+@dataclass(frozen=True)
+class Partitioned(Keyed):
+    """The rows of each partition, with something that depends on all of it."""
+
+    partition: tuple[Expression, ...]
+
+    def origin(self, place: int, side: int = 0) -> Expression | None:
+        column = same_place(self, place)
+        return column if column in self._partition_columns else None
+
+    @cached_property
+    def _partition_columns(self) -> frozenset[Expression]:
+        return frozenset(
+            Column(each.name, each.type) for each in self.partition if isinstance(each, Column)
+        )
+
+    @property
+    def required_keys(self) -> tuple[Keys, ...] | None:
+        return (self.partition,)
+
+    def _remarks(self, lifetimes: str, emit: str, facts: Facts) -> Remarks:
+        return Remarks(
+            f"{lifetimes}, emitted {emit}",
+            _listed(self.partition),
+            "the rows of every group, with a timeline",
+            self._evicted(emit, facts),
+        )
+
+
+@dataclass(frozen=True)
+class Rank(Partitioned):
+    """The rows of each partition with their place in an order; with a limit only the first."""
+
+    order: tuple[OrderItem, ...]
+    method: RankMethod = "row_number"
+    name: str | None = "rank"  # None: the place is not a column
+    limit: int | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        if self.name is None:
+            return self.input.schema
+        return self.input.schema + Schema((Field(self.name, INT),))
+
+    def label(self) -> str:
+        what = f"top {self.limit}" if self.limit is not None else self.method
+        per = f" per {', '.join(map(str, self.partition))}" if self.partition else ""
+        return f"{what}{per} by {', '.join(map(str, self.order))}"
+
+    @property
+    def goes_by(self) -> Part | None:
+        return None
+
+    def remarks(self, emit: str, facts: Facts) -> Remarks:
+        return self._remarks("while a row has its place", emit, facts)
+
+
+def _listed(keys: tuple[object, ...]) -> str:
+    return ", ".join(map(str, keys)) or "none: one group"

@@ -1,0 +1,298 @@
+"""Nodes that keep no rows: each row of the input is answered by itself, with its lifetime."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from driftline.plan.durations import span
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import Column, Expression
+from driftline.plan.facts import END, START, Closes, Times
+from driftline.plan.native import Native, is_tame
+from driftline.plan.nodes.base import (
+    Keys,
+    Named,
+    Node,
+    Places,
+    Remarks,
+    column_at,
+    places_read,
+    same_place,
+)
+from driftline.plan.types import BIGINT, TIMESTAMP, Field, Schema, is_timestamp
+
+if TYPE_CHECKING:
+    from driftline.plan.facts import Delays, Facts
+    from driftline.plan.nodes.base import Part
+
+
+@dataclass(frozen=True)
+class OneInput(Node):
+    """A node over one other."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Rowwise(OneInput):
+    """Every row of the input becomes none, one or some, each with the lifetime of that row.
+
+    That is what a new stateless operator is. It has to define its columns (`schema`), where these
+    come from (`origin`), what it computes with (`computes_with`), what it goes by of the lifetime
+    of a row (`goes_by`), whether Spark can run it (`native`) and its label; all else follows."""
+
+    @property
+    @abstractmethod
+    def computes_with(self) -> Keys:
+        """The values that are computed for every row, whichever columns are wanted."""
+
+    @cached_property
+    def is_loose(self) -> bool:
+        return self.input.is_loose
+
+    def only_grows(self, facts: Facts) -> bool:
+        return facts.only_grows(self.input)
+
+    def never_ends(self, facts: Facts) -> bool:
+        return facts.never_ends(self.input)
+
+    def is_table(self, facts: Facts) -> bool:
+        return facts.is_table(self.input)
+
+    def reads(self, wanted: Places) -> tuple[Places, ...]:
+        values = [value for place in wanted if (value := self.origin(place)) is not None]
+        return (places_read(self.input, [*values, *self.computes_with]),)
+
+    def closes(self, facts: Facts) -> Delays:
+        return closing_origins(self, facts)
+
+    def after_vs(self, place: int, facts: Facts) -> int | None:
+        return facts.value_after_vs(self.input, self.origin(place))
+
+    def times(self, place: int, facts: Facts) -> Times | None:
+        return facts.value_times(self.input, self.origin(place))
+
+    @property
+    def required_keys(self) -> tuple[Keys, ...] | None:
+        return None
+
+    @property
+    def natural_keys(self) -> Keys | None:
+        below = self.input.natural_keys
+        if below is None:
+            return None
+        own = {
+            origin.name: column
+            for place in range(len(self.schema))
+            if isinstance(origin := self.origin(place), Column)
+            and (column := column_at(self.schema, place)) is not None
+        }
+        found = [own[key.name] for key in below if isinstance(key, Column) and key.name in own]
+        return tuple(found) if found and len(found) == len(below) else None
+
+    @property
+    def is_stateless(self) -> bool:
+        return True
+
+    @property
+    def wants_order(self) -> bool:
+        return False
+
+    def remarks(self, emit: str, facts: Facts) -> Remarks:
+        return Remarks()
+
+
+def closing_origins(node: OneInput, facts: Facts) -> dict[int, Closes]:
+    """The columns of a node that are columns of its input that close, moved or not."""
+    if not facts.closes(node.input):
+        return {}
+    found = {
+        place: facts.value_closes(node.input, node.origin(place))
+        for place in range(len(node.schema))
+    }
+    return {place: closes for place, closes in found.items() if closes is not None}
+
+
+@dataclass(frozen=True)
+class Alias(Rowwise):
+    """The input under another name."""
+
+    name: str
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.input.schema.qualified(self.name)
+
+    def label(self) -> str:
+        return f"as {self.name}"
+
+    @property
+    def goes_by(self) -> Part | None:
+        return None
+
+    def origin(self, place: int, side: int = 0) -> Expression | None:
+        return same_place(self, place)
+
+    @property
+    def computes_with(self) -> Keys:
+        return ()
+
+    @property
+    def native(self) -> Native | None:
+        return Native()
+
+
+@dataclass(frozen=True)
+class Select(Rowwise):
+    """The rows for which a predicate is true."""
+
+    predicate: Expression
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    def label(self) -> str:
+        return f"select {self.predicate}"
+
+    @property
+    def goes_by(self) -> Part | None:
+        return None
+
+    def origin(self, place: int, side: int = 0) -> Expression | None:
+        return same_place(self, place)
+
+    def partitioned_by(self, keys: Keys) -> tuple[Keys, ...] | None:
+        return (keys,)  # over the same columns
+
+    @property
+    def computes_with(self) -> Keys:
+        return (self.predicate,)
+
+    @property
+    def native(self) -> Native | None:
+        return Native(where=self.predicate) if is_tame(self.predicate) else None
+
+
+@dataclass(frozen=True)
+class Project(Rowwise):
+    """Other columns, computed from the input's."""
+
+    columns: tuple[Named, ...]
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(tuple(Field(column.name, column.value.type) for column in self.columns))
+
+    def label(self) -> str:
+        return f"project {', '.join(map(str, self.columns))}"
+
+    @property
+    def goes_by(self) -> Part | None:
+        return None
+
+    def origin(self, place: int, side: int = 0) -> Expression | None:
+        return self.columns[place].value
+
+    @property
+    def computes_with(self) -> Keys:
+        return ()
+
+    @property
+    def native(self) -> Native | None:
+        tame = all(is_tame(each.value) for each in self.columns)
+        return Native(columns=self.columns) if tame else None
+
+
+@dataclass(frozen=True)
+class WindowColumns(Rowwise):
+    """TUMBLE and HOP: the windows of a row as columns; lifetimes stay."""
+
+    slide: int
+    size: int
+    time: str | None = None  # a column of the input; None: vs
+
+    @cached_property
+    def schema(self) -> Schema:
+        kind = TIMESTAMP if self.timestamps else BIGINT
+        if self.time is not None:
+            own = self.input.schema.find(self.time)[0].type
+            kind = own if is_timestamp(own) else BIGINT
+        return self.input.schema + Schema((Field("window_start", kind), Field("window_end", kind)))
+
+    def label(self) -> str:
+        by = f" by {self.time}" if self.time else ""
+        stamps = is_timestamp(self.schema.fields[-1].type)
+        return f"windows of {span(self.size, stamps)} every {span(self.slide, stamps)}{by}"
+
+    @property
+    def goes_by(self) -> Part | None:
+        return "stretches" if self.time is None else None
+
+    def is_table(self, facts: Facts) -> bool:
+        return False
+
+    def origin(self, place: int, side: int = 0) -> Expression | None:
+        return same_place(self, place)
+
+    @property
+    def computes_with(self) -> Keys:
+        place = self._time_place
+        column = None if place is None else column_at(self.input.schema, place)
+        return () if column is None else (column,)
+
+    @property
+    def _time_place(self) -> int | None:
+        return None if self.time is None else self.input.schema.places[self.time]
+
+    def closes(self, facts: Facts) -> Delays:
+        """The end of windows closes with the delay 0 and their start with that of their size, if
+        rows are only added, never end, and are in them by their vs; of windows by a column that
+        closes, when all values in them have."""
+        given, place = self.input, self._time_place
+        if any(each.name in ("window_start", "window_end") for each in given.schema):
+            return {}  # the new ones take their place
+        before = facts.closes(given)
+        start = len(given.schema)
+        if facts.only_grows(given) and facts.never_ends(given):
+            after = 0 if place is None else facts.after_vs(given, place)
+            if after is not None:
+                ends = Closes(-after, self.size + after)
+                return {**before, start: Closes(self.size - after, after), start + 1: ends}
+        if place is not None and place in before:
+            delay, reach = before[place]
+            ends = Closes(delay, reach + self.size)
+            return {**before, start: Closes(delay + self.size, reach), start + 1: ends}
+        return before
+
+    def times(self, place: int, facts: Facts) -> Times | None:
+        start = len(self.input.schema)
+        if place < start:
+            return super().times(place, facts)
+        delay = self._delay(facts)
+        return Times(delay + self.size, START) if place == start else Times(delay, END)
+
+    def _delay(self, facts: Facts) -> int:
+        """The delay of the end of windows."""
+        place = self._time_place
+        if place is None:
+            return 0
+        times = facts.times(self.input, place)
+        if times is None:
+            raise PlanError(
+                f"windows by {self.time} have no final answers: ctis are about the time of the "
+                "stream; take windows by that (of an event log it is vs: name no column)"
+            )
+        # Values in a window are before its end; of the ends of others, it is over when these are.
+        return times.delay - (times.of != END)
+
+    @property
+    def native(self) -> Native | None:
+        return None

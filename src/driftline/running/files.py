@@ -1,0 +1,96 @@
+"""Files of plain records that the local runner reads part by part, while it runs."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from driftline.running.problems import Problem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from driftline.engine.readers.inputs import RawEvents
+    from driftline.plan.nodes import Source
+
+
+class Lines:
+    """The lines on which the records of a file stand, as they are read: of every run of records
+    that stand line after line, the number of the first and how far its line is from that."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.numbers, self.shifts = array("q"), array("q")
+
+    def add(self, lines: NDArray[np.int64]) -> None:
+        """The lines of the records that come next."""
+        import numpy as np
+
+        numbers = np.arange(self.count, self.count + len(lines))
+        shifts = lines - numbers
+        is_first = np.ones(len(lines), np.bool_)
+        is_first[1:] = shifts[1:] != shifts[:-1]
+        self.numbers.frombytes(numbers[is_first].tobytes())
+        self.shifts.frombytes(shifts[is_first].tobytes())
+        self.count += len(lines)
+
+    def of(self, number: int) -> int:
+        """The line of a record, by its number from 0.
+
+        >>> import numpy as np
+        >>> lines = Lines()
+        >>> lines.add(np.array([2, 3, 4, 7, 8]))
+        >>> [lines.of(number) for number in range(5)]
+        [2, 3, 4, 7, 8]
+        """
+        return number + self.shifts[bisect_right(self.numbers, number) - 1]
+
+
+class Places:
+    """The files and lines on which the records of a directory stand, as they are read."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.starts = array("q")
+        self.lines = Lines()
+
+    def begin(self, path: Path) -> None:
+        """What comes next is in another file."""
+        self.files.append(str(path))
+        self.starts.append(self.lines.count)
+
+    def of(self, number: int) -> tuple[str, int] | None:
+        """File and line of a record, by its number from 0; None if it was not read here."""
+        if number >= self.lines.count:
+            return None
+        return self.files[bisect_right(self.starts, number) - 1], self.lines.of(number)
+
+
+@dataclass
+class PlainFile:
+    """A file in CSV or Parquet, and the stream it is read for; `lines`: of the records that have
+    been read."""
+
+    source: Source
+    path: Path
+    lines: Lines = field(default_factory=Lines)
+
+    def parts(self, size: int) -> Iterator[RawEvents]:
+        """The records in parts, of so many where that can be chosen."""
+        import pyarrow as pa
+
+        from driftline.engine.readers.chunks import chunks
+
+        self.lines = Lines()
+        try:
+            for events in chunks(self.source, self.path, size):
+                if events.lines is not None:
+                    self.lines.add(events.lines)
+                yield events
+        except pa.ArrowInvalid as error:
+            raise Problem(f"{self.path}: {error}") from None

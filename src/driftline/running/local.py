@@ -1,0 +1,93 @@
+"""The local runner of `driftline run`: queries over inputs in this process, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import tee, zip_longest
+from typing import TYPE_CHECKING, Any
+
+from driftline.running.files import PlainFile
+from driftline.running.options import Query, RunOptions, by_consistency, engine_options
+from driftline.running.problems import Problem
+from driftline.running.streams import Streamed, read_here
+
+if TYPE_CHECKING:
+    from driftline.engine.core.batch import Batch
+    from driftline.engine.core.operator import OperatorKey
+    from driftline.engine.ingest.dead_letters import DeadLetters
+    from driftline.engine.outputs.prefix import Prefix
+    from driftline.engine.step_outputs import Outputs
+    from driftline.plan.nodes import Node
+
+
+def run_locally(
+    queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+) -> Generator[Outputs]:
+    """Queries of the same consistency run as one graph; others go along with it, step by step."""
+    if options.checkpoint is not None or options.master is not None or options.settings:
+        raise Problem("--checkpoint, --master and --conf are for --runner spark")
+    if options.follow:
+        raise Problem("--follow is for --runner spark")
+    return _run_locally(queries, inputs, options)
+
+
+def _run_locally(
+    queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
+) -> Generator[Outputs]:
+    from driftline.engine.local import run_all
+
+    groups = by_consistency(queries)
+    made = [engine_options(*group, options) for group in groups.items()]
+    read_by = readings([*groups.values()], inputs, made[0].batch if made else 1)
+    runs = [
+        run_all(plans, read, each)
+        for plans, read, each in zip(groups.values(), read_by, made, strict=True)
+    ]
+    for steps in zip_longest(*runs):
+        yield _together(steps)
+
+
+def readings(
+    groups: Sequence[Mapping[str, Node]], inputs: Mapping[str, Any], size: int
+) -> list[dict[str, Any]]:
+    """The inputs that each group of plans reads. What is read while they run is read once: they go
+    along with each other, so that little of it waits for the last of them."""
+    from driftline.engine.plan_sources import sources_of
+
+    of_groups = [
+        {name: each for name, each in sources_of(plans.values()).items() if name in inputs}
+        for plans in groups  # and no table of the query itself
+    ]
+    parts: dict[str, Iterator[Iterator[Any]]] = {}
+    for name, source in {name: each for of in of_groups for name, each in of.items()}.items():
+        data = inputs[name]
+        readers = sum(name in of for of in of_groups)
+        if isinstance(data, Streamed):
+            parts[name] = iter(tee(read_here(source, data), readers))
+        elif isinstance(data, PlainFile):
+            parts[name] = iter(tee(data.parts(size), readers))
+    return [
+        {name: next(parts[name]) if name in parts else inputs[name] for name in of}
+        for of in of_groups
+    ]
+
+
+def _together(steps: Sequence[Outputs | None]) -> Outputs:
+    """What the runs of several groups emit in one step; some of them have ended."""
+    from driftline.engine.step_outputs import Outputs
+
+    batches: dict[str, Batch] = {}
+    dead: dict[str, DeadLetters] = {}
+    counters: dict[OperatorKey, Mapping[str, int]] = {}
+    prefixes: dict[str, Prefix] = {}
+    for run, step in enumerate(steps):
+        if step is None:
+            continue
+        batches |= step.batches
+        prefixes |= step.prefixes
+        counters |= {key._replace(run=run): counted for key, counted in step.counters.items()}
+        for name, letters in step.dead.items():
+            # Of several runs the one with the least memory sets most aside.
+            if name not in dead or len(letters) > len(dead[name]):
+                dead[name] = letters
+    return Outputs(batches, dead, counters, prefixes)

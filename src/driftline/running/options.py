@@ -1,0 +1,111 @@
+"""Queries to run with their consistency, and what concerns a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from driftline.running.problems import Problem
+
+if TYPE_CHECKING:
+    from driftline.engine.options import Options as LocalOptions
+    from driftline.plan.nodes import Node
+
+DEFAULT_EMIT, DEFAULT_BLOCK, DEFAULT_REMEMBER = "ordered", "0", "inf"
+DEFAULT_EXPANSION = "2GB"
+SCHEDULERS = ("drain", "round-robin", "threads")
+OUTPUTS = ("free", "marked", "held")
+HEEDING = ("multiset", "naive")
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """How a query is run: emit level, block, remember, max_expansion, outputs, tokens and heeding,
+    as they were written."""
+
+    emit: str = DEFAULT_EMIT
+    block: str = DEFAULT_BLOCK
+    remember: str = DEFAULT_REMEMBER
+    max_expansion: str = DEFAULT_EXPANSION
+    outputs: str = "free"
+    tokens: str = "adaptive"
+    heeding: str | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query to run: its name, its plan and its consistency."""
+
+    name: str
+    plan: Node
+    consistency: Consistency = Consistency()
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What concerns the whole run."""
+
+    batch: int | None = None
+    keep_open: bool = False
+    checkpoint: str | None = None
+    close: bool = False
+    master: str | None = None
+    follow: bool = False
+    scheduler: str = "drain"
+    settings: Mapping[str, str] = field(default_factory=dict)  # of Spark
+
+
+def by_consistency(queries: Iterable[Query]) -> dict[Consistency, dict[str, Node]]:
+    """The plans of queries by how these are run: on Spark, those of one consistency run as one
+    query, with one cut in common."""
+    groups: dict[Consistency, dict[str, Node]] = {}
+    for query in queries:
+        groups.setdefault(query.consistency, {})[query.name] = query.plan
+    return groups
+
+
+def free_running(scheduler: str, consistency: Consistency) -> dict[str, Any]:
+    """The scheduler and what is asked of outputs, if these go together."""
+    outputs, tokens, heeding = consistency.outputs, consistency.tokens, consistency.heeding
+    for option, given, known in (
+        ("scheduler", scheduler, SCHEDULERS),
+        ("outputs", outputs, OUTPUTS),
+        ("heeding", heeding or HEEDING[0], HEEDING),
+    ):
+        if given not in known:
+            raise Problem(f"{option} is {', '.join(known[:-1])} or {known[-1]}, not {given}")
+    if tokens != "adaptive" and not (tokens.isdecimal() and int(tokens) > 0):
+        raise Problem(
+            f"tokens is how many events there are from one to the next, or adaptive, not {tokens}"
+        )
+    if heeding == "naive" and scheduler == "threads":
+        raise Problem("naive heeding scans the queues: take --scheduler round-robin")
+    return {
+        "scheduler": scheduler,
+        "outputs": outputs,
+        "tokens": tokens if tokens == "adaptive" else int(tokens),
+        "heeding": heeding,
+    }
+
+
+def engine_options(
+    consistency: Consistency, plans: Mapping[str, Node], options: RunOptions
+) -> LocalOptions:
+    """The engine's options for queries of one consistency."""
+    from driftline.engine.options import DEFAULT_BATCH, Options
+    from driftline.model.level import Level
+    from driftline.plan.durations import ticks
+    from driftline.plan.sizes import size_of
+
+    stamps = all(plan.timestamps for plan in plans.values())
+    return Options(
+        Level(consistency.emit),
+        ticks(consistency.block, stamps),
+        ticks(consistency.remember, stamps),
+        options.batch or DEFAULT_BATCH,
+        keep_open=options.keep_open,
+        report_estimates=True,
+        max_expansion=size_of(consistency.max_expansion),
+        **free_running(options.scheduler, consistency),
+    )

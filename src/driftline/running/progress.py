@@ -1,0 +1,70 @@
+"""How far a run has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from driftline.model.time import BEGINNING
+
+if TYPE_CHECKING:
+    from driftline.engine.core.operator import OperatorKey
+    from driftline.engine.step_outputs import Outputs
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come, in sums from its beginning.
+
+    `watermark`: how far the answers have come in application time, those of the slowest query;
+    `retractions`: how many answers were taken back or shortened; `state_rows`: what is held now.
+    `events_per_second` is for whoever measures it; `drawn` measures it itself where it is 0.
+    """
+
+    batches: int = 0
+    events: int = 0
+    events_per_second: float = 0.0
+    watermark: int = BEGINNING
+    retractions: int = 0
+    state_rows: int = 0
+    timestamps: bool = False
+
+
+class Tally:
+    """Adds up what the steps of a run emit, whichever runner takes them."""
+
+    def __init__(self, names: Iterable[str], *, timestamps: bool) -> None:
+        self.timestamps = timestamps
+        self.watermarks = dict.fromkeys(names, BEGINNING)
+        self.batches, self.retractions = 0, 0
+        self.counters: dict[OperatorKey, Mapping[str, int]] = {}
+
+    def add(self, outputs: Outputs) -> Progress:
+        """How far the run has come with another step."""
+        self.batches += 1
+        self.counters |= outputs.counters
+        for name, batch in outputs.batches.items():
+            self.watermarks[name] = max(self.watermarks[name], batch.high, batch.cti)
+            self.retractions -= int(batch.weight[batch.weight < 0].sum())
+        return Progress(
+            batches=self.batches,
+            events=self._events(),
+            watermark=min(self.watermarks.values(), default=BEGINNING),
+            retractions=self.retractions,
+            state_rows=sum(counted["state_rows"] for counted in self.counters.values()),
+            timestamps=self.timestamps,
+        )
+
+    def _events(self) -> int:
+        """How many inserts and retracts have come: those of all shards, and of a stream that
+        several ports or runs read those of the one that has come farthest."""
+        by_port: dict[OperatorKey, int] = {}
+        for key, counted in self.counters.items():
+            if "dead_letters" in counted:  # of Finalize, which stands at a source
+                port = key._replace(shard=0)
+                by_port[port] = by_port.get(port, 0) + counted["changes_in"]
+        most: dict[str, int] = {}
+        for port, count in by_port.items():
+            most[port.source] = max(most.get(port.source, 0), count)
+        return sum(most.values())

@@ -1,0 +1,161 @@
+"""What one micro-batch emits: the messages that have left the last stage, unpacked on demand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from driftline.engine.core.batch import Batch, empty, joined
+from driftline.engine.core.operator import OperatorKey
+from driftline.engine.ingest.dead_letters import DeadLetters
+from driftline.engine.shards.letters import letters_from_bytes, letters_message
+from driftline.engine.shards.messages import (
+    OUTPUT,
+    Kind,
+    Message,
+    Target,
+    packed_batch,
+    unpacked_batch,
+)
+from driftline.engine.shards.state_log import counters_in
+from driftline.model.old_names import renamed
+from driftline.model.time import BEGINNING
+from driftline.plan.nodes import Node
+from driftline.spark.views import MicroBatch
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SparkUpdate:
+    """What one micro-batch emits. `batches`: by output, the changes and (as their cti) how far the
+    whole answer is final now; `dead_letters`: by source; `shard_states`: by level and shard, what
+    the shard holds; `time`: when it began, in milliseconds; `run`: the query, as its checkpoint has
+    it; `timestamps`: the outputs and sources whose times are TIMESTAMPs."""
+
+    batch_id: int
+    batches: Mapping[str, Batch]
+    dead_letters: Mapping[str, DeadLetters]
+    shard_states: Mapping[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+    time: int = 0
+    run: str = ""
+    timestamps: frozenset[str] = frozenset()
+
+    def micro_batch(self, output: str) -> MicroBatch:
+        """One of the outputs, for the views of a result."""
+        stamps = output in self.timestamps
+        return MicroBatch(self.batches[output], self.batch_id, self.time, stamps)
+
+    @property
+    def dead(self) -> Mapping[str, DeadLetters]:
+        """The old name of `dead_letters`."""
+        renamed("SparkUpdate.dead", "SparkUpdate.dead_letters")
+        return self.dead_letters
+
+    @property
+    def heads(self) -> Mapping[tuple[int, int], dict[str, Any]]:
+        """The old name of `shard_states`."""
+        renamed("SparkUpdate.heads", "SparkUpdate.shard_states")
+        return self.shard_states
+
+    def moment(self, output: str) -> MicroBatch:
+        """The old name of `micro_batch`."""
+        renamed("SparkUpdate.moment", "SparkUpdate.micro_batch")
+        return self.micro_batch(output)
+
+    @property
+    def counters(self) -> dict[OperatorKey, dict[str, int]]:
+        """What every operator has done so far, and what it holds."""
+        return {
+            key: counted
+            for (level, shard), head in self.shard_states.items()
+            for key, counted in counters_in(head, level, shard).items()
+        }
+
+    def packed(self) -> list[Message]:
+        """The outputs and dead letters as messages: those that they came in, where they did."""
+        outputs = _messages(self.batches, _output_message)
+        return outputs + _messages(
+            self.dead_letters, lambda name, each: letters_message(name, each, 0)
+        )
+
+
+def _messages(given: Mapping[str, T], pack: Callable[[str, T], Message]) -> list[Message]:
+    if isinstance(given, _Unpacked):
+        return [message for own in given.messages.values() for message in own]
+    return [pack(name, each) for name, each in given.items()]
+
+
+def _output_message(name: str, batch: Batch) -> Message:
+    (message,) = packed_batch(batch, Target(OUTPUT, name), 1, 0)
+    return message
+
+
+def spark_update(
+    batch_id: int,
+    messages: Iterable[Message],
+    plans: Mapping[str, Node],
+    sources: Mapping[str, Node],
+    shards: int | None = None,
+) -> SparkUpdate:
+    """The update of the messages that have left the last stage. `shards`: how many have to
+    promise something for it to hold; None: that has been seen to."""
+    outputs: dict[str, list[Message]] = {name: [] for name in plans}
+    dead: dict[str, list[Message]] = {}
+    heads: dict[tuple[int, int], dict[str, Any]] = {}
+    for message in sorted(messages, key=lambda message: message.origin):
+        match message.kind:
+            case Kind.ROWS:
+                outputs[message.port].append(message)
+            case Kind.DEAD_LETTERS:
+                dead.setdefault(message.port, []).append(message)
+            case Kind.COUNTERS:
+                heads[int(message.port), message.origin] = json.loads(message.data)
+    for name, own in outputs.items():
+        if shards is not None and len(own) != shards:
+            outputs[name] = [replace(message, cti=BEGINNING) for message in own]
+
+    def batch(name: str, own: Sequence[Message]) -> Batch:
+        schema = plans[name].schema.arrow
+        full = [unpacked_batch(message.data, schema) for message in own if message.data]
+        final = min((message.cti for message in own), default=BEGINNING)
+        return replace(joined(full) if full else empty(schema), cti=final)
+
+    def letters(name: str, own: Sequence[Message]) -> DeadLetters:
+        schema = sources[name].schema.arrow
+        first, *more = (letters_from_bytes(message.data, schema) for message in own)
+        return first.with_more(more)
+
+    stamps = (name for name, node in {**sources, **plans}.items() if node.timestamps)
+    return SparkUpdate(
+        batch_id,
+        _Unpacked(outputs, batch),
+        _Unpacked(dead, letters),
+        heads,
+        timestamps=frozenset(stamps),
+    )
+
+
+class _Unpacked(Mapping[str, T]):
+    """What messages hold, by name; it is unpacked when it is asked for."""
+
+    def __init__(
+        self,
+        messages: Mapping[str, Sequence[Message]],
+        unpack: Callable[[str, Sequence[Message]], T],
+    ) -> None:
+        self.messages, self.unpack = messages, unpack
+        self.known: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self.known:
+            self.known[name] = self.unpack(name, self.messages[name])
+        return self.known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.messages)
+
+    def __len__(self) -> int:
+        return len(self.messages)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.by_rows.over import Frame, Over, OverColumn
+from driftline.engine.by_rows.rank import OrderBy
+from driftline.model import reference
+from driftline.model.history import History
+from driftline.model.reference import Level, Order
+from driftline.model.reference import aggregates as values
+from driftline.model.reference.over import Function
+from driftline.model.row import Row, Value
+from driftline.testing import streams
+from tests.build import cti, insert, retract
+from tests.engine.held_snapshots import BATCH_SIZES, hold, said_by
+
+TX = pa.schema([("t", pa.int64()), ("x", pa.int64())])
+SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("f", pa.float64()), ("x", pa.int32())])
+COLUMNS: dict[str, st.SearchStrategy[Value]] = {
+    "k": st.sampled_from(["a", None]),
+    "t": st.sampled_from([None, 1, 2, 3, 5]),
+    "f": st.sampled_from([None, -1.5, 0.1, 2.0, math.inf, math.nan, 1e300]),
+    "x": st.sampled_from([None, 1, 2]),
+}
+BOUNDS = st.sampled_from([None, -2, -1, 0, 1, 3])
+
+
+def column(name: str) -> Callable[[Row], Value]:
+    return lambda row: row[name]
+
+
+def functions(frame: Frame) -> dict[str, tuple[OverColumn, Function]]:
+    """Window functions of a frame, and what they mean."""
+    whole, real = pa.int64(), pa.float64()
+    lag = Frame("rows", -1, -1)
+    made = [
+        (Aggregate("n", "count", None, whole), values.count_all()),
+        (Aggregate("sx", "sum", "x", whole), values.sum_(column("x"))),
+        (Aggregate("sf", "sum", "f", real), values.sum_(column("f"))),
+        (Aggregate("af", "avg", "f", real), values.avg(column("f"))),
+        (Aggregate("mf", "max", "f", real), values.max_(column("f"))),
+        (Aggregate("first", "first", "x", pa.int32()), values.first(column("x"))),
+        (Aggregate("all", "array_agg", "x", pa.list_(pa.int32())), values.array_agg(column("x"))),
+        (Aggregate("v", "variance", "x", real), values.variance(column("x"))),
+    ]
+    found = {
+        each.name: (OverColumn(each.name, each.type, frame, each), reference.of_frame(meaning))
+        for each, meaning in made
+    }
+    found["second"] = (
+        OverColumn("second", pa.int32(), frame, argument="x", nth=2),
+        reference.nth(column("x"), 2),
+    )
+    found["last"] = (
+        OverColumn("last", pa.float64(), frame, argument="f", nth=-1),
+        reference.nth(column("f"), -1),
+    )
+    found["lag"] = (
+        OverColumn("lag", pa.int32(), lag, argument="x", nth=1, default="x"),
+        reference.nth(column("x"), 1, column("x")),
+    )
+    found["second last there"] = (
+        OverColumn("second last there", pa.int32(), frame, argument="x", nth=-2, ignore_nulls=True),
+        reference.nth(column("x"), -2, ignore_nulls=True),
+    )
+    found["first there"] = (
+        OverColumn(
+            "first there", pa.float64(), frame, argument="f", nth=1, default="f", ignore_nulls=True
+        ),
+        reference.nth(column("f"), 1, column("f"), ignore_nulls=True),
+    )
+    before = Frame("rows", None, -1)
+    found["lag there"] = (
+        OverColumn("lag there", pa.int32(), before, argument="x", nth=-1, ignore_nulls=True),
+        reference.nth(column("x"), -1, ignore_nulls=True),
+    )
+    return found
+
+
+def test_a_late_row_corrects_those_after_it_within_the_frame() -> None:
+    total = Aggregate("total", "sum", "x", pa.int64())
+    frame = Frame("range", -2, 0)
+    operator = Over(
+        TX, [], [OrderBy("t")], [OverColumn("total", pa.int64(), frame, total)], Level.ORDERED
+    )
+    rows = [{"t": t, "x": t} for t in (1, 4, 9)]
+    late = {"t": 3, "x": 3}
+    events = [insert(row["t"], None, row) for row in rows]
+    events += [insert(3, None, late), retract(3, None, 3, late), cti(10)]
+    assert said_by(operator, events, TX) == [
+        insert(1, None, {**rows[0], "total": 1}),
+        insert(4, None, {**rows[1], "total": 4}),
+        insert(9, None, {**rows[2], "total": 9}),
+        insert(3, None, {**late, "total": 4}),
+        retract(4, None, 4, {**rows[1], "total": 4}),
+        insert(4, None, {**rows[1], "total": 7}),
+        retract(3, None, 3, {**late, "total": 4}),
+        retract(4, None, 4, {**rows[1], "total": 7}),
+        insert(4, None, {**rows[1], "total": 4}),
+        cti(10),
+    ]
+
+
+def test_what_is_refused() -> None:
+    count = Aggregate("x", "count", None, pa.int64())
+    with pytest.raises(ValueError, match="another name"):
+        Over(TX, [], [], [OverColumn("x", pa.int64(), Frame(), count)], Level.EAGER)
+    with pytest.raises(ValueError, match="order by one column"):
+        Over(TX, [], [], [OverColumn("n", pa.int64(), Frame("range", -1, 0), count)], Level.EAGER)
+
+
+@pytest.mark.parametrize("level", Level)
+@settings(max_examples=40)
+@given(st.data())
+def test_over_is_its_reference_after_every_batch(level: Level, data: st.DataObject) -> None:
+    unit = data.draw(st.sampled_from(["rows", "range"]))
+    frame = Frame(unit, data.draw(BOUNDS), data.draw(BOUNDS))  # type: ignore[arg-type]
+    by = data.draw(st.sampled_from(["t", "f", "x"]))
+    order = [OrderBy(by, data.draw(st.booleans()), data.draw(st.sampled_from([None, True, False])))]
+    if unit == "rows" and data.draw(st.booleans()):
+        order = data.draw(st.sampled_from([[], [*order, OrderBy("k", descending=True)]]))
+    partition = data.draw(st.sampled_from([[], ["k"]]))
+    all_of_them = functions(frame)
+    names = data.draw(st.lists(st.sampled_from(sorted(all_of_them)), min_size=1, unique=True))
+    chosen = {name: all_of_them[name] for name in names}
+
+    def expected(so_far: History) -> History:
+        return reference.over(
+            so_far,
+            {
+                name: (reference.Frame(each.frame.unit, each.frame.start, each.frame.end), meaning)
+                for name, (each, meaning) in chosen.items()
+            },
+            [Order(column(item.column), item.descending, item.nulls_first) for item in order],
+            [column(name) for name in partition],
+        )
+
+    hold(
+        lambda: Over(SCHEMA, partition, order, [each for each, _ in chosen.values()], level),
+        SCHEMA,
+        expected,
+        data.draw(streams(COLUMNS)),
+        level,
+        data.draw(st.sampled_from(BATCH_SIZES)),
+        data.draw(st.one_of(st.none(), st.integers(0, 5))),
+    )

@@ -1,0 +1,251 @@
+"""Random expressions, evaluated here and by Spark itself: same types, same values, same failures.
+
+Spark evaluates the expression as it is written: the rules of its optimiser that would leave out a
+part of it (and with it a failure) are off, and so is the sharing of common parts.
+"""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from driftline.engine.expressions import EvaluationError, evaluate
+from driftline.plan import ExpressionError, parse_expression
+from driftline.plan.expressions import Expression
+from driftline.plan.types import canonical, type_name
+from tests.engine.expressions.random_expressions import (
+    KINDS,
+    SCHEMA,
+    TEMPLATES,
+    expressions,
+    filled,
+    table_of,
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+_RULES = [
+    "ConstantFolding",
+    "NullPropagation",
+    "BooleanSimplification",
+    "SimplifyConditionals",
+    "OptimizeIn",
+    "SimplifyBinaryComparison",
+    "LikeSimplification",
+    "SimplifyCasts",
+    "PushFoldableIntoBranches",
+    "ReplaceNullWithFalseInPredicate",
+    "RemoveDispensableExpressions",
+    "ReorderAssociativeOperator",
+    "SimplifyCaseConversionExpressions",
+    "UnwrapCastInBinaryComparison",
+    "FoldablePropagation",
+    "SimplifyExtractValueOps",
+    "CombineConcats",
+    "OptimizeUpdateFields",
+    "SimplifyDateTimeConversions",
+    "NullDownPropagation",
+    "ConstantPropagation",
+]
+_PREFIX = "org.apache.spark.sql.catalyst.optimizer."
+_EXPRESSIONS = 30
+
+
+@pytest.fixture(scope="module")
+def as_written(spark: Any) -> Any:
+    """A session that evaluates expressions as they are written."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.optimizer.excludedRules", ",".join(_PREFIX + r for r in _RULES))
+    session.conf.set("spark.sql.subexpressionElimination.enabled", "false")
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")  # compiling takes too long
+    return session
+
+
+def by_spark(session: Any, texts: list[str], rows: Any) -> list[Any]:
+    """For each expression Spark's values, or the exception it raised."""
+    frame = session.createDataFrame(rows)
+    return _bisected(frame, texts)
+
+
+def _bisected(frame: Any, texts: list[str]) -> list[Any]:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    if not texts:
+        return []
+    named = [f"{text} AS c{place}" for place, text in enumerate(texts)]
+    try:
+        found = frame.selectExpr(*named).toArrow()
+        return [found.column(place).combine_chunks() for place in range(len(texts))]
+    except PySparkException as error:
+        if len(texts) == 1:
+            return [error]
+    except Py4JJavaError:  # a bug of Spark's own, such as a null that it did not expect
+        if len(texts) == 1:
+            return [None]
+    half = len(texts) // 2
+    return _bisected(frame, texts[:half]) + _bisected(frame, texts[half:])
+
+
+def here(expression: Expression, rows: Any) -> Any:
+    """Our values, or the exception."""
+    try:
+        return evaluate(expression, rows)
+    except EvaluationError as error:
+        return error
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    """Equal values: NaN is NaN, but 0.0 is not -0.0, and texts of numbers are the same texts."""
+    if isinstance(ours, float) and isinstance(theirs, float):
+        if math.isnan(ours) or math.isnan(theirs):
+            return math.isnan(ours) and math.isnan(theirs)
+        return ours == theirs and math.copysign(1, ours) == math.copysign(1, theirs)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(same, ours, theirs))
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return list(ours) == list(theirs) and all(map(same, ours.values(), theirs.values()))
+    return bool(ours == theirs)
+
+
+def plain(array: Any) -> list[Any]:
+    """The values as Python objects; dates and times as numbers, which have no limits."""
+    kind = array.type
+    if pa.types.is_date32(kind):
+        return list(array.view(pa.int32()).to_pylist())
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return list(array.cast(canonical(kind)).view(pa.int64()).to_pylist())
+    return list(array.to_pylist())
+
+
+def explain(text: str, ours: Any, theirs: Any, rows: Any) -> str | None:
+    """What differs, or None."""
+    if theirs is None:
+        return None
+    if isinstance(ours, Exception) or isinstance(theirs, Exception):
+        if isinstance(ours, Exception) and isinstance(theirs, Exception):
+            return None
+        shown = f"{theirs}".split("\n", maxsplit=1)[0] if isinstance(theirs, Exception) else theirs
+        ours = ours if isinstance(ours, Exception) else plain(ours)
+        shown = shown if isinstance(shown, str) else plain(shown)
+        return f"{text}\n  ours:   {ours}\n  Spark's: {shown}"
+    if canonical(theirs.type) != ours.type:
+        return f"{text}\n  type: ours {type_name(ours.type)}, Spark's {theirs.type}"
+    for row, (one, other) in enumerate(zip(plain(ours), plain(theirs), strict=True)):
+        if not same(one, other):
+            values = rows.slice(row, 1).to_pylist()[0]
+            used = {
+                k: v for k, v in values.items() if k in parse_expression(text, SCHEMA).columns()
+            }
+            return f"{text}\n  row {used}\n  ours:   {one!r}\n  Spark's: {other!r}"
+    return None
+
+
+def differences(session: Any, texts: list[str], rows: Any) -> list[str]:
+    """All differences between our answers and Spark's.
+
+    Where an expression fails here, Spark must fail, too; on the other rows both must agree.
+    """
+    found, asked = [], []
+    for text in texts:
+        expression = parse_expression(text, SCHEMA)
+        ours = here(expression, rows)
+        good = list(range(rows.num_rows))
+        if isinstance(ours, Exception):
+            single = [here(expression, rows.slice(row, 1)) for row in good]
+            bad = next(row for row in good if isinstance(single[row], Exception))
+            one = rows.slice(bad, 1)
+            found.append(explain(text, single[bad], by_spark(session, [text], one)[0], one))
+            good = [row for row in good if not isinstance(single[row], Exception)]
+            ours = here(expression, rows.take(good)) if good else None
+        if good:
+            asked.append((text, good, ours))
+    numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int32()))
+    guarded = [
+        text
+        if len(good) == rows.num_rows
+        else f"CASE WHEN row IN ({', '.join(map(str, good))}) THEN {text} END"
+        for text, good, _ in asked
+    ]
+    answers = by_spark(session, guarded, numbered)
+    for (text, good, ours), theirs in zip(asked, answers, strict=True):
+        kept = theirs.take(good) if isinstance(theirs, pa.Array) else theirs
+        found.append(explain(text, ours, kept, rows.take(good)))
+    return [difference for difference in found if difference]
+
+
+_SETTINGS = settings(
+    max_examples=1,
+    phases=[Phase.reuse, Phase.generate],
+    derandomize=True,  # rare corners of Spark's own should not fail other people's changes
+    suppress_health_check=list(HealthCheck),
+    deadline=None,
+)
+_SEEDS = st.integers(0, 2**32)
+
+
+@_SETTINGS
+@given(seed=_SEEDS, texts=st.lists(expressions(), min_size=_EXPRESSIONS, max_size=_EXPRESSIONS))
+def test_random_expressions(as_written: Any, seed: int, texts: list[str]) -> None:
+    found = differences(as_written, texts, table_of(Random(seed)))
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@_SETTINGS
+@given(seed=_SEEDS)
+def test_every_function(as_written: Any, kind: str, seed: int) -> None:
+    random = Random(seed)
+    texts = [filled(random.choice, template, depth=0) for template in TEMPLATES[kind]]
+    found = differences(as_written, texts, table_of(random, rows=40))
+    assert not found, "\n\n".join(found)
+
+
+_AGGREGATES = """
+    count(*)|count(DISTINCT i, s)|sum(i8)|sum(i)|sum(l)|sum(d)|sum(f)|sum(p)|sum(q)|sum(n)
+    sum(ts - tu)|avg(i)|avg(p)|avg(q)|avg(d)|min(s)|max(ts)|min(x)|max(a)|stddev(i)
+    variance(p)|var_pop(d)|median(i)|median(p)|percentile(i, 0.5)
+    percentile(i, array(0.25, 0.5))|approx_percentile(p, 0.5)|first(s)|last(dt, true)
+    any_value(x)|array_agg(i)|collect_set(s)|max_by(s, i)|bool_and(b)|count_if(b)
+    string_agg(s, ',')|bit_and(l)|mode(s)|corr(d, e)
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY i)|sum(i) FILTER (WHERE b)
+    approx_count_distinct(s)|skewness(d)|any(b)|try_sum(i)|first(s) IGNORE NULLS
+"""
+
+
+def test_types_of_aggregates(as_written: Any) -> None:
+    texts = [text for line in _AGGREGATES.strip().splitlines() for text in line.strip().split("|")]
+    rows = table_of(Random(0), rows=0)
+    theirs = as_written.createDataFrame(rows).selectExpr(*texts).toArrow().schema
+    for text, field in zip(texts, theirs, strict=True):
+        assert parse_expression(text, SCHEMA).type == canonical(field.type), text
+
+
+_REFUSED = """
+    '5' + '6'|1 + true|b + 1|i = b|if(i, 1, 2)|NOT i|upper(a)|sqrt(b)|date_add(dt, l)|dt = 1
+    greatest(1, 'a')|greatest(1)|1.5D DIV 2|CAST(1 AS DATE)|CAST(b AS TIMESTAMP)|ts + 1
+    dt * 2|array(1) = array('1')|map('a', 1) = map('a', 1)|array_contains(array(1), '1')
+    element_at(a, l)|struct(1 AS a) = struct(1L AS b)|CASE WHEN b THEN 1 ELSE dt END
+    round(1.5, i)|interval 5 days % 2|substring(s)|nothing(1)|unknown_column|x.w
+    coalesce(a, 1)|i AND b|CAST(a AS INT)|abs(dt)
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [text for line in _REFUSED.strip().splitlines() for text in line.strip().split("|")]
+)
+def test_what_spark_refuses_is_refused(as_written: Any, text: str) -> None:
+    from pyspark.errors import AnalysisException, ParseException
+
+    with pytest.raises(ExpressionError):
+        parse_expression(text, SCHEMA)
+    with pytest.raises((AnalysisException, ParseException)):
+        as_written.createDataFrame(table_of(Random(0), rows=1)).selectExpr(text).schema
