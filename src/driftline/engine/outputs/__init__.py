@@ -1,8 +1,9 @@
-"""Outputs that belong to a prefix of the input.
+"""Outputs that belong to a prefix of the input, and the answer as it is now.
 
     prefix    prefixes, and what a graph emits, cut where it belongs to one
     heeding   labels that tell which output states are consistent, and change nothing
     tokens    when tokens are put into the sources, and the prefix that each stands for
+    now_view  the snapshot of an answer at a clock, as changes
 
 A graph that runs free (see `core.graph`) emits updates as they arise; where a token comes out, what
 was emitted so far is the exact answer for the events that stand before it.

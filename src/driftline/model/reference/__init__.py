@@ -14,6 +14,7 @@ after every batch. If the two disagree, the definition at the top of each file d
     coalesce, finals                lifetimes from snapshots; what cannot change any more
     recursion                       the fixed point of each snapshot
     align, finalize                 how long an event is held back, how long it can be corrected
+    now_view                        the answer at a clock, as changes
     output_consistency              outputs that belong to a prefix: definitions and mechanisms
     latency                         how much of an answer each latency level has emitted
 """
@@ -48,6 +49,7 @@ from driftline.model.reference.latency import (
     output_watermark,
 )
 from driftline.model.reference.minus import minus, minus_all
+from driftline.model.reference.now_view import NowChange, now_view
 from driftline.model.reference.over import Frame, nth, of_frame, over
 from driftline.model.reference.project import flat_project, project
 from driftline.model.reference.rank import Order, rank, top_k
@@ -62,6 +64,7 @@ __all__ = [
     "Frame",
     "Level",
     "NoFixedPoint",
+    "NowChange",
     "Order",
     "align",
     "alter_lifetime",
@@ -86,6 +89,7 @@ __all__ = [
     "minus",
     "minus_all",
     "now",
+    "now_view",
     "nth",
     "of_frame",
     "output_watermark",
