@@ -23,7 +23,7 @@ from bench import data
 from bench.engine import BATCH, DISORDER, LATE
 from bench.queries import CASES
 from bench.report import RUNS
-from driftline.engine.core.graph import Scheduler
+from driftline.plan.choices import Scheduler
 
 SCHEDULERS: tuple[Scheduler, ...] = get_args(Scheduler)
 KEYS, RANGE = 5_000, 10_000

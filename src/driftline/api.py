@@ -33,7 +33,6 @@ from driftline.arguments import (
     flag,
     is_whole,
     lasting,
-    one_of,
     options_of,
     resolved,
     row_value,
@@ -42,6 +41,17 @@ from driftline.arguments import (
     time_of,
 )
 from driftline.plan import nodes
+from driftline.plan.choices import (
+    ADAPTIVE,
+    Emit,
+    Heeding,
+    Outputs,
+    Scheduler,
+    Tokens,
+    need_choice,
+    need_together,
+    tokens_of,
+)
 from driftline.plan.combining import need_same_time, with_common_types
 from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
@@ -62,8 +72,6 @@ from driftline.plan.types import (
     type_name,
 )
 from driftline.results import Result, Update
-
-Emit = Literal["perfect", "ordered", "eager"]
 
 USER_DEFINED = "user-defined "
 
@@ -372,7 +380,7 @@ class Query:
         name: str = "rank",
     ) -> Query:
         """Every row with its place in an order, of all rows or per partition."""
-        one_of(method, "the method of a rank", get_args(nodes.RankMethod))
+        need_choice("the method of a rank", method, get_args(nodes.RankMethod))
         self._new_name(name)
         return Query(nodes.Rank(self.plan, self._columns(per), self._order(by), method, name))
 
@@ -424,38 +432,25 @@ class Query:
         emit: Emit = "ordered",
         block: Duration = 0,
         remember: Duration = "inf",
-        scheduler: Literal["drain", "round-robin", "threads"] = "drain",
+        scheduler: Scheduler = "drain",
         keep_open: bool = False,
         heartbeat: Literal["source", "operator", "memory", "query"] = "source",
         strict: bool = False,
         max_expansion: int | str = DEFAULT_EXPANSION,
-        outputs: Literal["free", "marked", "held"] = "free",
-        tokens: int | Literal["adaptive"] = "adaptive",
-        heeding: Literal["multiset", "naive"] | None = None,
+        outputs: Outputs = "free",
+        tokens: Tokens = ADAPTIVE,
+        heeding: Heeding | None = None,
         **more: Any,
     ) -> Iterator[Update]:
         """Run the query in this process, and yield an update after every batch of input."""
         from driftline.engine import local
-        from driftline.engine.core.graph import Scheduler
         from driftline.engine.options import DEFAULT_BATCH, Heartbeat
-        from driftline.engine.outputs.heeding import Active
-        from driftline.engine.outputs.prefix import Outputs
         from driftline.model.compiled import announce_compilation
 
         announce_compilation(sys.stderr)
         if batch is not None and (not is_whole(batch) or batch < 1):
             raise PlanError(f"batch is how many events are taken in at once, not {batch!r}")
-        one_of(scheduler, "scheduler", get_args(Scheduler))
-        one_of(outputs, "outputs", get_args(Outputs))
-        if tokens != "adaptive" and (not is_whole(tokens) or tokens < 1):
-            raise PlanError(
-                "tokens is how many events there are from one token to the next, or 'adaptive', "
-                f"not {tokens!r}"
-            )
-        if heeding is not None:
-            one_of(heeding, "heeding", get_args(Active))
-            if heeding == "naive" and scheduler == "threads":
-                raise PlanError("naive heeding scans the queues: take scheduler='round-robin'")
+        need_together(scheduler, outputs, heeding)
         flag(keep_open, "keep_open")
         if inputs is not None and not isinstance(inputs, Mapping):
             name = next(iter(self.plan.sources()), "trades")
@@ -476,7 +471,7 @@ class Query:
             keep_open=keep_open,
             strict=strict,
             outputs=outputs,
-            tokens=tokens,
+            tokens=tokens_of(tokens),
             heeding=heeding,
         )
         for step in local.run(self.plan, {**(inputs or {}), **more}, options):

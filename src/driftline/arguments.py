@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from driftline.plan.choices import need_choice
 from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import Cast, Column, Expression
@@ -63,12 +64,6 @@ def flag(value: object, what: str) -> bool:
     if not isinstance(value, bool):
         raise PlanError(f"{what} is True or False, not {value!r}")
     return value
-
-
-def one_of(value: object, what: str, known: Sequence[str]) -> None:
-    if not isinstance(value, str) or value not in known:
-        choice = f"{', '.join(known[:-1])} or {known[-1]}"
-        raise PlanError(f"{what} is {choice}, not {value!r}")
 
 
 def resolved(
@@ -149,8 +144,8 @@ def options_of(
     from driftline.engine.options import Options
     from driftline.model.level import Level
 
-    one_of(emit, "emit", [level.value for level in Level])
-    one_of(heartbeat, "heartbeat", heartbeats)
+    need_choice("emit", emit)
+    need_choice("heartbeat", heartbeat, heartbeats)
     return Options(
         Level(emit),
         ticks(block, timestamps),

@@ -82,7 +82,7 @@ def test_the_answer_with_marks_is_an_input_of_the_next(folder: Path) -> None:
         (("--outputs", "marked", "--table"), "marks stand in an event log"),
         (("--outputs", "marked", "-o", "out.csv"), "marks stand in an event log"),
         (("--tokens", "0"), "tokens is how many events"),
-        (("--scheduler", "threads", "--heeding", "naive"), "take --scheduler round-robin"),
+        (("--scheduler", "threads", "--heeding", "naive"), "take the scheduler round-robin"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

@@ -124,7 +124,7 @@ def test_duplicate_columns_of_a_join_have_their_tables_before_them() -> None:
         ("INSERT INTO o SELECT k FROM t; INSERT INTO o SELECT z FROM u", "of other types @ INSERT"),
         ("INSERT INTO o SELECT k FROM t; INSERT INTO o SELECT k, z FROM u", "columns already @ IN"),
         ("SET speed = 1", "there is no setting speed @ speed"),
-        ("SET emit = fast", "emit is perfect, ordered or eager, not fast @ fast"),
+        ("SET emit = fast", "emit is perfect, ordered or eager, not 'fast' @ fast"),
         ("SET remember = 5 parsecs", "is not a duration @ 5 parsecs"),
     ],
 )  # fmt: skip

@@ -12,6 +12,7 @@ import typer
 
 from driftline.cli import demo
 from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
+from driftline.plan.choices import Emit, Heeding, Outputs, Scheduler
 from driftline.running.problems import Problem
 
 COLLECT_AFTER = 50_000
@@ -28,42 +29,11 @@ app = typer.Typer(
 )
 
 
-class Emit(StrEnum):
-    """How soon a query emits an answer."""
-
-    perfect = "perfect"
-    ordered = "ordered"
-    eager = "eager"
-
-
 class RunnerName(StrEnum):
     """What runs a query."""
 
     local = "local"
     spark = "spark"
-
-
-class SchedulerName(StrEnum):
-    """When the operators of a query work."""
-
-    drain = "drain"
-    round_robin = "round-robin"
-    threads = "threads"
-
-
-class OutputsName(StrEnum):
-    """Whether answers come with the prefix of the inputs that they belong to."""
-
-    free = "free"
-    marked = "marked"
-    held = "held"
-
-
-class HeedingName(StrEnum):
-    """How labels tell which answers are whole."""
-
-    multiset = "multiset"
-    naive = "naive"
 
 
 class Format(StrEnum):
@@ -239,13 +209,13 @@ def run_command(
         ),
     ] = None,
     scheduler: Annotated[
-        SchedulerName,
+        Scheduler,
         typer.Option(
             help="Work every batch off before the next is read, or read on meanwhile (local)."
         ),
-    ] = SchedulerName.drain,
+    ] = "drain",
     outputs: Annotated[
-        OutputsName | None,
+        Outputs | None,
         typer.Option(
             help="Mark answers that are exact for a prefix of the inputs, or write only such "
             "(local).",
@@ -261,7 +231,7 @@ def run_command(
         ),
     ] = None,
     heeding: Annotated[
-        HeedingName | None,
+        Heeding | None,
         typer.Option(
             help="Find such answers by labels instead, without asking for them.",
             show_default=False,
@@ -343,13 +313,12 @@ def run_command(
     from driftline.running.options import RunOptions
 
     options = RunOptions(
-        batch, keep_open, checkpoint, close, master, follow, scheduler.value, _settings(conf or [])
+        batch, keep_open, checkpoint, close, master, follow, scheduler, _settings(conf or [])
     )
     arguments = RunArguments(
-        inputs, output, None if emit is None else emit.value, block, remember, table, dead_letters,
+        inputs, output, emit, block, remember, table, dead_letters,
         explain_time, time_chart, strict, options, max_expansion,
-        None if outputs is None else outputs.value, tokens,
-        None if heeding is None else heeding.value,
+        outputs, tokens, heeding,
     )  # fmt: skip
     run(script, runner.value, arguments)
 
@@ -381,7 +350,7 @@ def explain_command(
     """
     from driftline.cli.explain import explain
 
-    explain(script, dot=dot, emit=None if emit is None else emit.value)
+    explain(script, dot=dot, emit=emit)
 
 
 @app.command("audit")
@@ -428,7 +397,7 @@ def audit_command(
     """
     from driftline.cli.audit import audit
 
-    settings = {"emit": None if emit is None else emit.value, "block": block, "remember": remember}
+    settings = {"emit": emit, "block": block, "remember": remember}
     return audit(script, log, inputs, settings, sample)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from driftline.cli.errors import BadScript
 from driftline.event_log.apart import STDIN, Used
-from driftline.running.options import SCHEDULERS, Consistency, free_running
+from driftline.running.options import Consistency, free_running
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
@@ -88,5 +88,5 @@ def consistency_of(output: Output, given: Mapping[str, str | None]) -> Consisten
         size_of(chosen.max_expansion)
     except PlanError as error:
         raise Problem(str(error)) from None
-    free_running(SCHEDULERS[0], chosen)
+    free_running("drain", chosen)
     return chosen

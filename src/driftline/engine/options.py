@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from driftline.engine.core.graph import Scheduler
-from driftline.engine.outputs.heeding import Active
-from driftline.engine.outputs.prefix import Outputs
-from driftline.engine.outputs.tokens import Period
 from driftline.model.level import Level
 from driftline.model.time import INFINITY
+from driftline.plan.choices import ADAPTIVE, Heeding, Outputs, Scheduler, Tokens
 from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 DEFAULT_BATCH = 50_000
@@ -39,5 +36,5 @@ class Options:
     strict: bool = False
     max_expansion: int = size_of(DEFAULT_EXPANSION)
     outputs: Outputs = "free"
-    tokens: Period = "adaptive"
-    heeding: Active | None = None
+    tokens: Tokens = ADAPTIVE
+    heeding: Heeding | None = None

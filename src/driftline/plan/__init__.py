@@ -13,6 +13,7 @@ From text to expressions:
     constants      constants in the syntax tree;  literals: as SQL text;  temporal: dates and times
     folding        constants written as arithmetic
     durations      "5 minutes";  sizes: "8GB";  timing: the bounds of a stream
+    choices        how a query is run: emit, scheduler, outputs, tokens, heeding
 
 What is asked of a whole plan:
 
@@ -26,8 +27,28 @@ What is asked of a whole plan:
     fragments      cuts it where rows have to be partitioned anew
 """
 
-from driftline.plan.errors import ExpressionError
-from driftline.plan.resolver import parse_expression, resolve
-from driftline.plan.types import Field, Schema
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from driftline.plan.errors import ExpressionError
+    from driftline.plan.resolver import parse_expression, resolve
+    from driftline.plan.types import Field, Schema
 
 __all__ = ["ExpressionError", "Field", "Schema", "parse_expression", "resolve"]
+
+_HOMES = {
+    "ExpressionError": "errors",
+    **dict.fromkeys(("Field", "Schema"), "types"),
+    **dict.fromkeys(("parse_expression", "resolve"), "resolver"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names are loaded when they are asked for: the command line reads `choices` alone."""
+    if name not in _HOMES:
+        raise AttributeError(f"driftline.plan has no {name}")
+    from importlib import import_module
+
+    return getattr(import_module(f"driftline.plan.{_HOMES[name]}"), name)

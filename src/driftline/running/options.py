@@ -6,17 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from driftline.running.problems import Problem
-
 if TYPE_CHECKING:
     from driftline.engine.options import Options as LocalOptions
     from driftline.plan.nodes import Node
 
 DEFAULT_EMIT, DEFAULT_BLOCK, DEFAULT_REMEMBER = "ordered", "0", "inf"
 DEFAULT_EXPANSION = "2GB"
-SCHEDULERS = ("drain", "round-robin", "threads")
-OUTPUTS = ("free", "marked", "held")
-HEEDING = ("multiset", "naive")
 
 
 @dataclass(frozen=True)
@@ -67,25 +62,14 @@ def by_consistency(queries: Iterable[Query]) -> dict[Consistency, dict[str, Node
 
 def free_running(scheduler: str, consistency: Consistency) -> dict[str, Any]:
     """The scheduler and what is asked of outputs, if these go together."""
-    outputs, tokens, heeding = consistency.outputs, consistency.tokens, consistency.heeding
-    for option, given, known in (
-        ("scheduler", scheduler, SCHEDULERS),
-        ("outputs", outputs, OUTPUTS),
-        ("heeding", heeding or HEEDING[0], HEEDING),
-    ):
-        if given not in known:
-            raise Problem(f"{option} is {', '.join(known[:-1])} or {known[-1]}, not {given}")
-    if tokens != "adaptive" and not (tokens.isdecimal() and int(tokens) > 0):
-        raise Problem(
-            f"tokens is how many events there are from one to the next, or adaptive, not {tokens}"
-        )
-    if heeding == "naive" and scheduler == "threads":
-        raise Problem("naive heeding scans the queues: take --scheduler round-robin")
+    from driftline.plan.choices import need_together, tokens_of
+
+    need_together(scheduler, consistency.outputs, consistency.heeding)
     return {
         "scheduler": scheduler,
-        "outputs": outputs,
-        "tokens": tokens if tokens == "adaptive" else int(tokens),
-        "heeding": heeding,
+        "outputs": consistency.outputs,
+        "tokens": tokens_of(consistency.tokens),
+        "heeding": consistency.heeding,
     }
 
 

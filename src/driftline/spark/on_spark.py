@@ -11,8 +11,9 @@ from driftline.spark.session import prepare_workers
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from driftline.api import Emit, Query
+    from driftline.api import Query
     from driftline.engine.options import Heartbeat
+    from driftline.plan.choices import Emit
     from driftline.plan.durations import Duration
     from driftline.plan.nodes import Node
     from driftline.spark.query import SparkQuery

@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from driftline.api import Emit, Query
+    from driftline.api import Query
+    from driftline.plan.choices import Emit
     from driftline.plan.durations import Duration
 
 

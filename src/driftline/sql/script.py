@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from driftline.plan import nodes
+from driftline.plan.choices import CHOICES, need_choice, tokens_of
 from driftline.plan.coercion import can_cast
 from driftline.plan.durations import ticks
 from driftline.plan.expressions import Cast, Column
@@ -41,13 +42,7 @@ from driftline.sql.tables import renamed, same_time
 from driftline.sql.windows import is_bare
 
 RESULT = "result"
-EMITS = ("perfect", "ordered", "eager")
 SETTINGS = ("emit", "block", "remember", "max_expansion", "outputs", "tokens", "heeding")
-CHOICES = {
-    "emit": EMITS,
-    "outputs": ("free", "marked", "held"),
-    "heeding": ("multiset", "naive"),
-}
 BOUNDS = (
     "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",
     "time_unit",
@@ -266,17 +261,13 @@ class _Reader:
             )
         given = value.name
         if key in CHOICES:
-            given, known = given.lower(), CHOICES[key]
-            if given not in known:
-                raise refuse(f"{key} is {', '.join(known[:-1])} or {known[-1]}, not {given}", value)
+            given = given.lower()
+            with at(value):
+                need_choice(key, given)
         elif key == "tokens":
             given = given.lower()
-            if given != "adaptive" and not (given.isdecimal() and int(given) > 0):
-                raise refuse(
-                    "tokens is how many events there are from one to the next, or adaptive, not "
-                    f"{given}",
-                    value,
-                )
+            with at(value):
+                tokens_of(given)
         elif key == "max_expansion":
             with at(value):
                 size_of(given)

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.graph import Graph, Scheduler
+from driftline.engine.core.graph import Graph
 from driftline.engine.core.marks import LAST_TOKEN, Kind, Mark
 from driftline.engine.core.operator import Arrays
 from driftline.engine.core.plain import batch_of, events_of
 from driftline.model.event import CLOSE, Event
 from driftline.model.history import canonical_history
 from driftline.model.level import Level
+from driftline.plan.choices import Scheduler
 from driftline.testing.driving import as_batched
 from tests.engine.held_to_reference import KX
 from tests.engine.test_plans import ARRIVALS, PLANS, Both

@@ -12,9 +12,10 @@ import driftline as dl
 from driftline.engine.compile import compile_plan
 from driftline.engine.core import graph as graphs
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.graph import Graph, Scheduler
+from driftline.engine.core.graph import Graph
 from driftline.engine.core.queues import Item
 from driftline.model.level import Level
+from driftline.plan.choices import Scheduler
 
 COLUMNS = {"ts": "BIGINT", "key": "BIGINT", "price": "DOUBLE"}
 ROWS = 4_000

@@ -8,11 +8,12 @@ import driftline as dl
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.graph import Step
 from driftline.engine.core.labels import Vector
-from driftline.engine.outputs.heeding import Active, Heeding
+from driftline.engine.outputs.heeding import Heeding
+from driftline.plan.choices import Heeding as How
 
 
 @pytest.mark.parametrize("how", ["multiset", "naive"])
-def test_an_input_is_active_until_it_lies_in_its_queues(how: Active) -> None:
+def test_an_input_is_active_until_it_lies_in_its_queues(how: How) -> None:
     marks: list[Vector] = []
 
     def consistent(step: Step, vector: Vector) -> None:

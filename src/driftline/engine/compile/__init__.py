@@ -16,9 +16,10 @@ from driftline.engine.compile import stateful, stateless
 from driftline.engine.compile.compiler import Builder, Compiler
 from driftline.engine.consolidation import consolidate_where_needed
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.graph import Graph, Scheduler
+from driftline.engine.core.graph import Graph
 from driftline.model.level import Level
 from driftline.plan import nodes
+from driftline.plan.choices import Scheduler
 from driftline.plan.facts import Delays
 
 BUILDERS: dict[type[nodes.Node], Builder] = {

@@ -11,13 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from driftline.engine.core.graph import Graph, Scheduler, Step
+from driftline.engine.core.graph import Graph, Step
 from driftline.engine.core.operator import Operator
 from driftline.engine.core.snapshot_operator import SnapshotOperator
 from driftline.engine.expressions import evaluate
 from driftline.engine.state.closing import Closing
 from driftline.engine.stateless.project import Project
 from driftline.model.level import Level
+from driftline.plan.choices import Scheduler
 from driftline.plan.expressions import Cast, Column, Expression
 from driftline.plan.facts import Delays, Facts
 from driftline.plan.lifetimes import Coalescing

@@ -28,7 +28,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -40,12 +40,11 @@ from driftline.engine.core.queues import Item, Queue, queue_after
 from driftline.engine.core.threads import Threads
 from driftline.engine.expressions.expansion import TooLarge, check, full_column, limited, row_bytes
 from driftline.model.time import BEGINNING
+from driftline.plan.choices import Scheduler
 from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 if TYPE_CHECKING:
     from driftline.engine.outputs.heeding import Heeding
-
-Scheduler = Literal["drain", "round-robin", "threads"]
 
 QUANTUM = 0.5
 """The share of its queue that an operator works off in one turn of round-robin."""

@@ -20,15 +20,14 @@ from collections import Counter
 from collections.abc import Callable
 from heapq import heappop, heappush
 from threading import RLock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.labels import Label, Vector, greatest, is_within
+from driftline.plan.choices import Heeding as How
 
 if TYPE_CHECKING:
     from driftline.engine.core.graph import Graph, Step
-
-Active = Literal["multiset", "naive"]
 
 
 class Heeding:
@@ -36,9 +35,7 @@ class Heeding:
     it was given; `emitted`: by output, those of all that came out; `consistent`: called with an
     output and a vector when what the output has emitted is the answer for that."""
 
-    def __init__(
-        self, graph: Graph, how: Active, consistent: Callable[[Step, Vector], None]
-    ) -> None:
+    def __init__(self, graph: Graph, how: How, consistent: Callable[[Step, Vector], None]) -> None:
         self.graph, self.how, self.consistent = graph, how, consistent
         self.sources = {name: number for number, name in enumerate(graph.sources)}
         nothing: Vector = (0,) * len(self.sources)

@@ -14,11 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Literal
 
 from driftline.engine.core.batch import Batch
-
-Outputs = Literal["free", "marked", "held"]
+from driftline.plan.choices import Outputs
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ doubled when they hold more than came in since the last token.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal
 
 from driftline.engine.core.marks import Kind, Mark
 from driftline.engine.outputs.prefix import Prefix
-
-Period = int | Literal["adaptive"]
+from driftline.plan.choices import ADAPTIVE
+from driftline.plan.choices import Tokens as Period
 
 SHORTEST, LONGEST = 64, 1 << 20
 """The bounds of an adaptive period, in events."""
@@ -28,8 +27,8 @@ class Tokens:
 
     def __init__(self, period: Period, at_first: int, outputs: Iterable[str]) -> None:
         self.reached = dict.fromkeys(outputs, 0)
-        self.is_adaptive = period == "adaptive"
-        self.length = at_first if period == "adaptive" else period
+        self.is_adaptive = period == ADAPTIVE
+        self.length = at_first if period == ADAPTIVE else period
         self.inserted = 0
         self.behind = 0  # so many events stands the latest token
         self.prefixes: dict[int, Prefix] = {}

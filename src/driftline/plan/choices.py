@@ -1,0 +1,89 @@
+"""How a query is run, where that is one of a few words: the words, and the line about any other.
+
+    emit        how soon answers are emitted: the latency level
+    scheduler   when operators work: every batch is drained, or input is admitted meanwhile
+    outputs     whether answers come with the prefix of the inputs that they belong to
+    tokens      after how many events such an answer is asked for, if input is admitted meanwhile
+    heeding     how labels find such answers instead
+
+SQL (SET), the Python interface and the command line all take them from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from driftline.plan.errors import PlanError
+
+Emit = Literal["perfect", "ordered", "eager"]
+Scheduler = Literal["drain", "round-robin", "threads"]
+Outputs = Literal["free", "marked", "held"]
+Heeding = Literal["multiset", "naive"]
+Tokens = int | Literal["adaptive"]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "emit": get_args(Emit),
+    "scheduler": get_args(Scheduler),
+    "outputs": get_args(Outputs),
+    "heeding": get_args(Heeding),
+}
+
+ADAPTIVE: Literal["adaptive"] = "adaptive"
+
+
+def need_choice(name: str, given: object, known: Sequence[str] | None = None) -> None:
+    """Refuses a word that is none of those known (None: those named above).
+
+    >>> need_choice("outputs", "marked")
+    >>> need_choice("outputs", "often")
+    Traceback (most recent call last):
+    driftline.plan.errors.PlanError: outputs is free, marked or held, not 'often'
+    """
+    known = CHOICES[name] if known is None else known
+    if not isinstance(given, str) or given not in known:
+        raise PlanError(f"{name} is {', '.join(known[:-1])} or {known[-1]}, not {given!r}")
+
+
+def tokens_of(given: object) -> Tokens:
+    """A period of tokens, as a number or as it is written.
+
+    >>> tokens_of("100"), tokens_of(7), tokens_of("adaptive")
+    (100, 7, 'adaptive')
+    """
+    if given == ADAPTIVE:
+        return ADAPTIVE
+    if isinstance(given, str) and given.isdecimal():
+        given = int(given)
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise PlanError(
+            "tokens is how many events there are from one token to the next, or 'adaptive', not "
+            f"{given!r}"
+        )
+    return given
+
+
+def need_together(scheduler: object, outputs: object, heeding: object) -> None:
+    """Refuses what is no choice, and what does not go together."""
+    need_choice("scheduler", scheduler)
+    need_choice("outputs", outputs)
+    if heeding is None:
+        return
+    need_choice("heeding", heeding)
+    if heeding == "naive" and scheduler == "threads":
+        raise PlanError("naive heeding scans the queues: take the scheduler round-robin")
+
+
+def need_spark(scheduler: str, tokens: object, heeding: object) -> None:
+    """Refuses what only a graph that runs free can do: on Spark every micro-batch is drained, and
+    so it is a consistent cut already."""
+    for name, asked in (
+        ("scheduler", scheduler != "drain"),
+        ("tokens", tokens != ADAPTIVE),
+        ("heeding", heeding is not None),
+    ):
+        if asked:
+            raise PlanError(
+                f"{name} is for the local runner: on Spark every micro-batch is a consistent cut, "
+                "and outputs = marked writes its prefix"
+            )
