@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from driftline.model.event import Cti, ExternalCti, Insert, Retract
     from driftline.model.row import Row
     from driftline.model.time import INFINITY
-    from driftline.results import Result, Update
+    from driftline.results import Now, NowRow, Result, Update
     from driftline.spark.on_spark import on_spark
     from driftline.sql import sql
 
@@ -33,6 +33,8 @@ __all__ = [
     "ExternalCti",
     "Grouped",
     "Insert",
+    "Now",
+    "NowRow",
     "Query",
     "Result",
     "Retract",
@@ -47,7 +49,7 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("Grouped", "Query", "UserDefined", "stream"), "api"),
-    **dict.fromkeys(("Result", "Update"), "results"),
+    **dict.fromkeys(("Now", "NowRow", "Result", "Update"), "results"),
     **dict.fromkeys(("Cti", "ExternalCti", "Insert", "Retract"), "model.event"),
     "Row": "model.row",
     "INFINITY": "model.time",

@@ -43,12 +43,14 @@ from driftline.arguments import (
 from driftline.plan import nodes
 from driftline.plan.choices import (
     ADAPTIVE,
+    Clock,
     Emit,
     Heeding,
     Outputs,
     Scheduler,
     Tokens,
     need_choice,
+    need_clock,
     need_together,
     tokens_of,
 )
@@ -71,7 +73,7 @@ from driftline.plan.types import (
     parse_type,
     type_name,
 )
-from driftline.results import Result, Update
+from driftline.results import Now, Result, Update
 
 USER_DEFINED = "user-defined "
 
@@ -440,6 +442,7 @@ class Query:
         outputs: Outputs = "free",
         tokens: Tokens = ADAPTIVE,
         heeding: Heeding | None = None,
+        clock: Clock | None = None,
         **more: Any,
     ) -> Iterator[Update]:
         """Run the query in this process, and yield an update after every batch of input."""
@@ -451,6 +454,8 @@ class Query:
         if batch is not None and (not is_whole(batch) or batch < 1):
             raise PlanError(f"batch is how many events are taken in at once, not {batch!r}")
         need_together(scheduler, outputs, heeding)
+        if clock is not None:
+            need_clock(clock, timestamps=self.plan.timestamps)
         flag(keep_open, "keep_open")
         if inputs is not None and not isinstance(inputs, Mapping):
             name = next(iter(self.plan.sources()), "trades")
@@ -473,10 +478,11 @@ class Query:
             outputs=outputs,
             tokens=tokens_of(tokens),
             heeding=heeding,
+            clock=clock,
         )
         for step in local.run(self.plan, {**(inputs or {}), **more}, options):
             counters = {str(key): counted for key, counted in step.counters.items()}
-            yield Update(step.batch, step.dead, counters, step.prefix)
+            yield Update(step.batch, step.dead, counters, step.prefix, step.now)
 
     def run(self, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
         """Run the query in this process to the end of its inputs.
@@ -499,6 +505,33 @@ class Query:
         for update in self.changes(inputs, **options):
             result.add(update)
         return result
+
+    def now(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        clock: Clock = "latest",
+        **options: Any,
+    ) -> Now:
+        """Run the query in this process, and give its answer as it is now, as changes: + a row that
+        has come, - one that has left, each with the time from which on it holds (`at`).
+
+        `clock`: which time is now: "latest", the greatest that any source has shown; "final", how
+        far the answer cannot change any more; "wall", the time of day. Inputs and options are those
+        of `run`.
+
+        >>> import driftline as dl
+        >>> trades = dl.stream("trades", {"symbol": "STRING"})
+        >>> counts = trades.window(range=10).group_by("symbol").agg("count(*) AS n")
+        >>> rows = [dl.Insert(1, dl.INFINITY, dl.Row(symbol="A")), dl.Cti(20)]
+        >>> for change in counts.now(trades=rows):
+        ...     print(change.op, change.at, change.row)
+        + 1 {'symbol': 'A', 'n': 1}
+        - 11 {'symbol': 'A', 'n': 1}
+        """
+        need_clock(clock, timestamps=self.plan.timestamps)
+        updates = self.changes(inputs, clock=clock, **options)
+        return Now(self.schema, clock, updates)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftline.model.old_names import renamed
 from driftline.model.time import BEGINNING
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from driftline.engine.core.batch import Batch
     from driftline.engine.ingest.dead_letters import DeadLetters
     from driftline.engine.outputs.prefix import Prefix
+    from driftline.plan.choices import Clock
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,14 @@ class Update:
     two more, Finalize (with its `dead_letters`) and Align.
     `prefix`: with `outputs` "marked" or "held", how many events of each input (`events`) all
     updates up to this one are the exact answer for; None where they are for no such prefix.
+    `now`: with a `clock`, the time that has come.
     """
 
     batch: Batch
     dead_letters: Mapping[str, DeadLetters]
     counters: Mapping[str, Mapping[str, int]]
     prefix: Prefix | None = None
+    now: int = BEGINNING
 
     @property
     def final_up_to(self) -> int | None:
@@ -107,6 +110,75 @@ class Result:
     def counters(self) -> Mapping[str, Mapping[str, int]]:
         """What every operator did, and what it holds at the end."""
         return self.updates[-1].counters if self.updates else {}
+
+
+class NowRow(NamedTuple):
+    """A change of the answer as it is now: from `at` on a row is there (+), or no longer (-)."""
+
+    op: str
+    at: int
+    row: dict[str, Any]
+
+
+class Now:
+    """The answer of a query as it is now, while the query runs: an iterator of its changes, one by
+    one; `tables` gives them as they come, in tables, and `table` the answer itself.
+
+    `clock`: the time that has come; `final_up_to`: how far the answer is final; `past`: how many
+    changes came to lifetimes that had ended already, and did not show; `dead_letters`: how many
+    events of each stream were no part of it, or could not be read.
+    """
+
+    def __init__(self, schema: Schema, clock: Clock, updates: Iterator[Update]) -> None:
+        from driftline.engine.outputs.now_view import NowView
+
+        self._view = NowView(schema.arrow, clock)
+        self._updates = updates
+        self._rows: Iterator[NowRow] = iter(())
+        self.dead_letters: dict[str, int] = {}
+
+    @property
+    def clock(self) -> int | None:
+        return None if self._view.clock == BEGINNING else self._view.clock
+
+    @property
+    def final_up_to(self) -> int | None:
+        return None if self._view.cti == BEGINNING else self._view.cti
+
+    @property
+    def past(self) -> int:
+        return self._view.past
+
+    def __iter__(self) -> Iterator[NowRow]:
+        return self
+
+    def __next__(self) -> NowRow:
+        while (row := next(self._rows, None)) is None:
+            self._rows = self._one_by_one(next(self.tables()))
+        return row
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The changes that every batch of input leads to: op, at, and the columns; one that is
+        called as these are has `row.` before its name."""
+        from driftline.engine.tables import now_table
+
+        for update in self._updates:
+            for name, letters in update.dead_letters.items():
+                self.dead_letters[name] = self.dead_letters.get(name, 0) + len(letters)
+            yield now_table(self._view.update(update.batch, update.now))
+
+    def _one_by_one(self, table: pa.Table) -> Iterator[NowRow]:
+        names = self._view.schema.names
+        for op, at, *row in zip(*(each.to_pylist() for each in table.columns), strict=True):
+            yield NowRow(op, at, dict(zip(names, row, strict=True)))
+
+    def table(self) -> pa.Table:
+        """The rows that are there at the end of the inputs: what is left of them is read first."""
+        import pyarrow as pa
+
+        for _ in self:
+            pass
+        return pa.Table.from_batches([self._view.shown()])
 
 
 def _beside(batch: Batch, *times: str) -> Batch:

@@ -12,7 +12,7 @@ import typer
 
 from driftline.cli import demo
 from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
-from driftline.plan.choices import Emit, Heeding, Outputs, Scheduler
+from driftline.plan.choices import Clock, Emit, Heeding, Outputs, Scheduler
 from driftline.running.problems import Problem
 
 COLLECT_AFTER = 50_000
@@ -243,6 +243,34 @@ def run_command(
             "--table", help="Write the canonical history in the end, not the changes on the way."
         ),
     ] = False,
+    now: Annotated[
+        bool,
+        typer.Option(
+            "--now", help="Write the answer as it is now: + a row that has come, - one that left."
+        ),
+    ] = False,
+    clock: Annotated[
+        Clock | None,
+        typer.Option(
+            help="Which time is now: the latest that an input has shown, the last that is final, "
+            "or the time of day.",
+            show_default="latest",
+        ),
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="Draw the answer now as a table, in place, until it ends or q is typed."
+        ),
+    ] = False,
+    pace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEED",
+            help="Read the inputs as fast as they came, or faster: 1x, 10x (local).",
+            show_default=False,
+        ),
+    ] = None,
     keep_open: Annotated[
         bool,
         typer.Option("--keep-open", help="Do not close the streams where their inputs end."),
@@ -306,19 +334,24 @@ def run_command(
     [dim]driftline run query.sql -i trades=incoming/ --follow --checkpoint state/[/dim]
     answers for every file that comes into the directory, and goes on where it was stopped.
 
+    [dim]driftline run query.sql -i trades=trades.csv --live --pace 10x --runner local[/dim]
+    replays a file ten times as fast as it was, and draws the answer as it is.
+
     [dim]driftline run a.sql -i in.jsonl | driftline run b.sql -i - -o out.parquet[/dim]
     makes the answer of one script the input of another.
     """
     from driftline.cli.run import RunArguments, run
     from driftline.running.options import RunOptions
+    from driftline.running.pace import speed_of
 
     options = RunOptions(
-        batch, keep_open, checkpoint, close, master, follow, scheduler, _settings(conf or [])
-    )
+        batch, keep_open, checkpoint, close, master, follow, scheduler, _settings(conf or []),
+        now or live, None if pace is None else speed_of(pace),
+    )  # fmt: skip
     arguments = RunArguments(
         inputs, output, emit, block, remember, table, dead_letters,
         explain_time, time_chart, strict, options, max_expansion,
-        outputs, tokens, heeding,
+        outputs, tokens, heeding, clock, live,
     )  # fmt: skip
     run(script, runner.value, arguments)
 

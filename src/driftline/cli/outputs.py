@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from driftline.engine.core.batch import Batch
     from driftline.engine.outputs.prefix import Prefix
     from driftline.model.columns import StreamColumns
+    from driftline.plan.choices import Clock
     from driftline.plan.nodes import Node
 
 STANDARD_OUTPUT = "-"
@@ -38,13 +39,18 @@ class Answer:
 
 @contextmanager
 def writer(
-    target: str, plans: Mapping[str, Node], *, table: bool, growing: bool = False
+    target: str,
+    plans: Mapping[str, Node],
+    *,
+    table: bool,
+    growing: bool = False,
+    clocks: Mapping[str, Clock] | None = None,
 ) -> Iterator[Writer]:
     """A writer for the answers of the queries; files appear in full or not at all, unless an event
-    log is to be read while it grows."""
+    log is to be read while it grows. `clocks`: the answers now are written, by these."""
     answers = {name: Answer(name, plan) for name, plan in plans.items()}
     with ExitStack() as stack:
-        made = _writer(target, answers, stack, table=table, growing=growing)
+        made = _writer(target, _Form(answers, clocks, table=table), stack, growing=growing)
         yield made
         made.finish()
 
@@ -67,41 +73,64 @@ def writes_log(target: str) -> bool:
     return not target.endswith(os.sep) and not Path(target).is_dir() and "json" in forms
 
 
-def _writer(
-    target: str, answers: dict[str, Answer], stack: ExitStack, *, table: bool, growing: bool
-) -> Writer:
+@dataclass(frozen=True)
+class _Form:
+    """What is written of answers: their changes, their history (`table`), or these two of the
+    answers now."""
+
+    answers: dict[str, Answer]
+    clocks: Mapping[str, Clock] | None
+    table: bool
+
+    def to(self, file: IO[bytes]) -> Writer:
+        if self.clocks is not None:
+            from driftline.cli.now import NowLog
+
+            return NowLog(self.answers, self.clocks, file, table=self.table)
+        return (_Tables if self.table else _Log)(self.answers, file)
+
+    def to_files(self, paths: dict[str, Path]) -> Writer:
+        if self.clocks is not None:
+            from driftline.cli.now import NowFiles
+
+            return NowFiles(self.answers, self.clocks, paths, table=self.table)
+        return _Files(self.answers, paths, self.table)
+
+
+def _writer(target: str, form: _Form, stack: ExitStack, *, growing: bool) -> Writer:
+    answers, table = form.answers, form.table
     if target == STANDARD_OUTPUT:
-        if table and sys.stdout.isatty():
+        if table and form.clocks is None and sys.stdout.isatty():
             return _Drawn(answers)
-        return (_Tables if table else _Log)(answers, sys.stdout.buffer)
+        return form.to(sys.stdout.buffer)
     path = Path(target)
     if target.endswith(os.sep) or path.is_dir():
         for name in answers:
             if Path(name).name != name:
                 raise Problem(f"--output: the query {name} cannot be the name of a file: rename it")
         path.mkdir(parents=True, exist_ok=True)
-        return _Files(answers, {name: path / f"{name}.parquet" for name in answers}, table)
+        return form.to_files({name: path / f"{name}.parquet" for name in answers})
     if not path.parent.is_dir():
         raise Problem(f"--output: there is no directory {path.parent}")
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    form = next((FORMATS[each] for each in suffixes if each in FORMATS), None)
-    if form is None and path.exists() and not path.is_file():
-        form = "json"  # a pipe, /dev/stdout
-    if form is None:
+    kind = next((FORMATS[each] for each in suffixes if each in FORMATS), None)
+    if kind is None and path.exists() and not path.is_file():
+        kind = "json"  # a pipe, /dev/stdout
+    if kind is None:
         raise Problem(
             f"--output: {target}: the format is told by .jsonl, .csv, .parquet or a final / "
             "for a directory"
         )
-    if form != "json":
+    if kind != "json":
         if len(answers) > 1:
             raise Problem(
                 f"--output: {target} can hold one query only: give a directory, {target}/"
             )
-        return _Files(answers, dict.fromkeys(answers, path), table)
+        return form.to_files(dict.fromkeys(answers, path))
     last = suffixes[-1] if suffixes else ""
     grows = growing and not table and last not in COMPRESSIONS
     file = stack.enter_context(_growing(path) if grows else _opened(path, last))
-    return (_Tables if table else _Log)(answers, file)
+    return form.to(file)
 
 
 @contextmanager
@@ -194,8 +223,8 @@ class Writer:
     def __init__(self, answers: dict[str, Answer]) -> None:
         self.answers = answers
 
-    def add(self, name: str, batch: Batch) -> None:
-        """Write what a query emits after a batch of input."""
+    def add(self, name: str, batch: Batch, now: int) -> None:
+        """Write what a query emits after a batch of input; `now`: the time that has come."""
         self.answers[name].kept.append(batch)
 
     def mark(self, name: str, prefix: Prefix) -> None:
@@ -212,7 +241,7 @@ class _Log(Writer):
         super().__init__(answers)
         self.file = file
 
-    def add(self, name: str, batch: Batch) -> None:
+    def add(self, name: str, batch: Batch, now: int) -> None:
         from driftline.event_log.writer import event_lines, text_bytes
 
         events = emitted(self.answers[name], batch)
@@ -262,9 +291,9 @@ class _Files(Writer):
         self.paths, self.table = paths, table
         self.parts: dict[str, list[StreamColumns]] = {name: [] for name in answers}
 
-    def add(self, name: str, batch: Batch) -> None:
+    def add(self, name: str, batch: Batch, now: int) -> None:
         if self.table:
-            super().add(name, batch)
+            super().add(name, batch, now)
         else:
             self.parts[name].append(emitted(self.answers[name], batch))
 
@@ -274,10 +303,11 @@ class _Files(Writer):
         for name, answer in self.answers.items():
             rows = _history_rows(answer) if self.table else _change_rows(self.parts[name], answer)
             with atomic_file(self.paths[name]) as file:
-                _write_rows(rows, file, self.paths[name])
+                write_rows(rows, file, self.paths[name])
 
 
-def _write_rows(rows: pa.Table, file: IO[bytes], path: Path) -> None:
+def write_rows(rows: pa.Table, file: IO[bytes], path: Path) -> None:
+    """Write rows as CSV or Parquet, as the name of the file says."""
     if ".csv" in [suffix.lower() for suffix in path.suffixes]:
         from pyarrow import csv
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from driftline.cli.explain_time import check_chart, explain_time
 from driftline.cli.inputs import STANDARD_INPUT, Inputs, files_read, read_inputs
@@ -15,6 +15,7 @@ from driftline.cli.learned import say_learned
 from driftline.cli.letters import Letters
 from driftline.cli.outputs import (
     STANDARD_OUTPUT,
+    Writer,
     check_types,
     outputs_of,
     writer,
@@ -25,6 +26,7 @@ from driftline.cli.runners import runner
 from driftline.cli.scripts import consistency_of, load, script_of
 from driftline.cli.start import load_engine
 from driftline.event_log.apart import STDOUT, Used, need_apart
+from driftline.plan.choices import need_clock
 from driftline.running.learned import learned
 from driftline.running.options import Consistency, Query, RunOptions
 from driftline.running.problems import Problem
@@ -32,6 +34,7 @@ from driftline.running.progress import Tally
 from driftline.running.streams import Streamed
 
 if TYPE_CHECKING:
+    from driftline.plan.choices import Clock
     from driftline.plan.nodes import Source
     from driftline.sql import Output, Script
 
@@ -55,6 +58,8 @@ class RunArguments:
     outputs: str | None = None
     tokens: str | None = None
     heeding: str | None = None
+    clock: str | None = None
+    live: bool = False
 
 
 def run(path: str, runner_name: str, arguments: RunArguments) -> None:
@@ -73,6 +78,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
         Query(each.name, each.plan, _consistency(each, arguments)) for each in script.outputs
     ]
     _check_free(queries, runner_name, arguments)
+    _check_now(queries, arguments)
     check_types(arguments.output, {query.name: query.plan for query in queries})
     sources = _sources(script)
     _need_apart(
@@ -87,7 +93,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     tally = Tally(plans, timestamps=all(plan.timestamps for plan in plans.values()))
     with (
         Letters(inputs, sources, arguments.dead_letters, strict=arguments.strict) as letters,
-        writer(arguments.output, plans, table=arguments.table, growing=follow) as output,
+        _writer(queries, arguments) as output,
     ):
         try:
             with (
@@ -97,7 +103,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
                 for outputs in emitted:
                     letters.add(outputs)
                     for name, batch in outputs.batches.items():
-                        output.add(name, batch)
+                        output.add(name, batch, outputs.now)
                     for name, prefix in outputs.prefixes.items():
                         output.mark(name, prefix)
                     progress(tally.add(outputs))
@@ -115,6 +121,32 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     say_learned(sources, known)
     if stopped is not None:
         raise stopped
+
+
+def _writer(queries: Sequence[Query], arguments: RunArguments) -> AbstractContextManager[Writer]:
+    plans = {query.name: query.plan for query in queries}
+    clocks = {query.name: cast("Clock", query.consistency.clock) for query in queries}
+    return writer(
+        arguments.output,
+        plans,
+        table=arguments.table,
+        growing=arguments.options.follow,
+        clocks=clocks if arguments.options.now else None,
+    )
+
+
+def _check_now(queries: Sequence[Query], arguments: RunArguments) -> None:
+    """Refuses what does not go with the answer now, or needs it."""
+    options = arguments.options
+    if not options.now:
+        for option, given in (("--clock", arguments.clock), ("--pace", options.pace)):
+            if given is not None:
+                raise Problem(f"{option} is for the answer now: add --now or --live")
+        return
+    for query in queries:
+        need_clock(query.consistency.clock, timestamps=query.plan.timestamps)
+        if query.consistency.outputs == "marked":
+            raise Problem("--now: an answer now has no marks: take outputs = held")
 
 
 def _check_folder(option: str, path: str | None) -> None:
@@ -207,6 +239,7 @@ def _consistency(output: Output, arguments: RunArguments) -> Consistency:
         "outputs": arguments.outputs,
         "tokens": arguments.tokens,
         "heeding": arguments.heeding,
+        "clock": arguments.clock,
     }
     return consistency_of(output, given)
 

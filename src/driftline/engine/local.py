@@ -10,9 +10,10 @@ answer belongs to a prefix of the inputs is said on request (see `outputs`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from driftline.engine.ingest.dead_letters import DeadLetters, unreadable
 from driftline.engine.ingest.holding import Holding
 from driftline.engine.ingest.source import SourceIngest, emitted
 from driftline.engine.options import Options
+from driftline.engine.outputs.clock import latest, wall_time
 from driftline.engine.outputs.heeding import Heeding
 from driftline.engine.outputs.prefix import Collector, Prefix
 from driftline.engine.outputs.tokens import Tokens
@@ -38,7 +40,9 @@ from driftline.engine.readers.chunks import chunks
 from driftline.engine.readers.inputs import RawEvents, joined_events
 from driftline.engine.step_outputs import Outputs
 from driftline.event_log.bad import BadEvent, BadInput
-from driftline.model.time import INFINITY
+from driftline.model.arrays import Int64s
+from driftline.model.columns import RETRACT
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Constant, Node, Source
 
@@ -78,6 +82,25 @@ class _Reader:
                 break  # without asking for more than is needed
         return joined_events(taken) if taken else None
 
+    def next_due(self, time: int) -> RawEvents | None:
+        """The events whose times, and those of all before them, lie at or before a time."""
+        taken: list[RawEvents] = []
+        while not self.is_exhausted():
+            events = self.read.popleft()
+            later = np.flatnonzero(_sync_times(events) > time)
+            last = int(later[0]) if len(later) else len(events)
+            if last:
+                taken.append(events.slice(0, last))
+            if last < len(events):
+                self.read.appendleft(events.slice(last, len(events)))
+                break
+        return joined_events(taken) if taken else None
+
+    @property
+    def next_time(self) -> int:
+        """The time of the next event; ∞ if there is none."""
+        return INFINITY if self.is_exhausted() else int(_sync_times(self.read[0])[0])
+
     def inserts_only(self) -> bool:
         """Whether all that comes are plain records, of which none is ever taken back."""
         return not self.is_exhausted() and not self.read[0].is_log
@@ -104,6 +127,16 @@ def run_all(
 ) -> Iterator[Outputs]:
     """Run several plans over the same inputs, as one graph: their answers after a batch are
     those for the same events."""
+    return started(plans, inputs, options).outputs()
+
+
+def started(
+    plans: Mapping[str, Node],
+    inputs: Mapping[str, Any],
+    options: Options,
+    wall: Callable[[], int] = wall_time,
+) -> Run:
+    """A run of plans over their inputs that has read nothing yet; `wall` tells the time of day."""
     sources = sources_of(plans.values())
     inputs = {**inputs, **constants(sources)}
     for name in sources:
@@ -113,11 +146,13 @@ def run_all(
         if name not in sources:
             known = ", ".join(sources)
             raise PlanError(f"there is an input {name}, but the query reads only {known}")
-    return _Run(plans, sources, inputs, options).outputs()
+    return Run(plans, sources, inputs, options, wall)
 
 
-class _Run:
-    """A run: what reads the sources, what makes streams of them, the graph, and what it emits."""
+class Run:
+    """A run: what reads the sources, what makes streams of them, the graph, and what it emits.
+    `now`: the time that has come, if the answer now is asked for (see `outputs.clock`); `replayed`:
+    the time up to which inputs were replayed at their pace (see `replay_until`)."""
 
     def __init__(
         self,
@@ -125,8 +160,9 @@ class _Run:
         sources: Mapping[str, Source],
         inputs: Mapping[str, Any],
         options: Options,
+        wall: Callable[[], int],
     ) -> None:
-        self.plans, self.sources, self.options = plans, sources, options
+        self.plans, self.sources, self.options, self.wall = plans, sources, options, wall
         self.readers = {
             name: _Reader(source, inputs[name], options.batch) for name, source in sources.items()
         }
@@ -159,6 +195,7 @@ class _Run:
             self.heeding = Heeding(self.graph, options.heeding, self._consistent)
         self.labelled: dict[str, dict[int, int]] = {name: {0: 0} for name in sources}
         self.is_closing = False
+        self.now, self.replayed = BEGINNING, BEGINNING
         self.read = {  # how many events of each input
             name: 0 for name, source in sources.items() if not isinstance(source, Constant)
         }
@@ -167,21 +204,41 @@ class _Run:
         """What every batch leads to."""
         try:
             until = 0
-            while not all(reader.is_exhausted() for reader in self.readers.values()):
+            while not self.is_exhausted():
                 until += self._size()
-                yield from self._step(self._read(until))
-            if any(reader.bad for reader in self.readers.values()):
-                yield from self._step(dict.fromkeys(self.readers))
-            if not self.options.keep_open:
-                ends = {
-                    name: one_cti(ingest.schema, INFINITY) for name, ingest in self.ingests.items()
-                }
-                self.is_closing = True
-                yield from self._step(ends, is_last=True)
-            elif not self.is_drained:
-                yield from self._step(dict.fromkeys(self.readers), is_last=True)
+                yield from self._step(self._read(methodcaller("next", until)))
+            yield from self.end()
         finally:
-            self.graph.close()
+            self.close()
+
+    def is_exhausted(self) -> bool:
+        """Whether nothing more comes from any input."""
+        return all(reader.is_exhausted() for reader in self.readers.values())
+
+    def next_time(self) -> int | None:
+        """The least time of the next events of all inputs, if there is one."""
+        least = min((self.readers[name].next_time for name in self.read), default=INFINITY)
+        return None if least == INFINITY else least
+
+    def replay_until(self, time: int) -> Iterator[Outputs]:
+        """Let the events in that were due at a time, or nothing but the time itself."""
+        self.replayed = max(self.replayed, time)
+        yield from self._step(self._read(methodcaller("next_due", time)))
+
+    def end(self) -> Iterator[Outputs]:
+        """What the end of the inputs leads to."""
+        if any(reader.bad for reader in self.readers.values()):
+            yield from self._step(dict.fromkeys(self.readers))
+        if not self.options.keep_open:
+            ends = {name: one_cti(ingest.schema, INFINITY) for name, ingest in self.ingests.items()}
+            self.is_closing = True
+            yield from self._step(ends, is_last=True)
+        elif not self.is_drained:
+            yield from self._step(dict.fromkeys(self.readers), is_last=True)
+
+    def close(self) -> None:
+        """Stop what still works."""
+        self.graph.close()
 
     def _size(self) -> int:
         """The places in arrival order that the next batch takes: none reaches over a token."""
@@ -189,8 +246,8 @@ class _Run:
             return self.options.batch
         return min(self.options.batch, self.tokens.length)
 
-    def _read(self, until: int) -> dict[str, Arrivals | None]:
-        events = {name: reader.next(until) for name, reader in self.readers.items()}
+    def _read(self, taken: Callable[[_Reader], RawEvents | None]) -> dict[str, Arrivals | None]:
+        events = {name: taken(reader) for name, reader in self.readers.items()}
         for name in self.read:
             each = events[name]
             self.read[name] += 0 if each is None else len(each)
@@ -214,6 +271,7 @@ class _Run:
                 dead[name] = letters
         clocks = {name: reader.next_clock for name, reader in self.readers.items()}
         streams = emitted(self.ingests, received, self.holding.limits, not_after=clocks)
+        self._look_at_clock(streams)
         labels = self._labels(streams)
         for name, batch in streams.items():
             if not batch.is_empty:
@@ -239,8 +297,15 @@ class _Run:
                 else empty(plan.schema.arrow)
                 for name, plan in self.plans.items()
             }
-            yield Outputs(whole, dead, counters, piece.prefixes)
+            yield Outputs(whole, dead, counters, piece.prefixes, self.now)
             dead = {}
+
+    def _look_at_clock(self, streams: Mapping[str, Batch]) -> None:
+        """The time that has come with what the inputs let in now."""
+        if self.options.clock == "wall":
+            self.now = max(self.now, self.wall())
+        elif self.options.clock is not None:
+            self.now = latest((streams[name] for name in self.read), max(self.now, self.replayed))
 
     def _labels(self, streams: Mapping[str, Batch]) -> dict[str, Label]:
         """The labels of what the sources let in now. Where one source waits for another, or all
@@ -295,6 +360,10 @@ class _Run:
 
 def _whole(batches: Sequence[Batch] | None, plan: Node) -> Batch:
     return joined(batches) if batches else empty(plan.schema.arrow)
+
+
+def _sync_times(events: RawEvents) -> Int64s:
+    return np.where(events.kind == RETRACT, events.vn, events.vs)
 
 
 def _arrivals(events: RawEvents, source: Source) -> Arrivals:

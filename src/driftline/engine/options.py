@@ -7,7 +7,7 @@ from typing import Literal
 
 from driftline.model.level import Level
 from driftline.model.time import INFINITY
-from driftline.plan.choices import ADAPTIVE, Heeding, Outputs, Scheduler, Tokens
+from driftline.plan.choices import ADAPTIVE, Clock, Heeding, Outputs, Scheduler, Tokens
 from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 DEFAULT_BATCH = 50_000
@@ -23,7 +23,8 @@ class Options:
     `strict`: the first dead letter raises `BadInput`. `max_expansion`: bytes that a batch may
     become (see `expressions.expansion`). `outputs`: whether updates come with the prefixes that
     they belong to (see `outputs.prefix`); `tokens`: how many events there are from one token to
-    the next (see `outputs.tokens`); `heeding`: labels instead of tokens (see `outputs.heeding`)."""
+    the next (see `outputs.tokens`); `heeding`: labels instead of tokens (see `outputs.heeding`).
+    `clock`: which time is now, if the answer now is asked for (see `outputs.clock`)."""
 
     level: Level = Level.ORDERED
     block: int = 0
@@ -38,3 +39,4 @@ class Options:
     outputs: Outputs = "free"
     tokens: Tokens = ADAPTIVE
     heeding: Heeding | None = None
+    clock: Clock | None = None

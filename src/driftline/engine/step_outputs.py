@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from driftline.engine.core.operator import OperatorKey
+from driftline.model.time import BEGINNING
 
 if TYPE_CHECKING:
     from driftline.engine.core.batch import Batch
@@ -20,12 +21,14 @@ Counted = Mapping[OperatorKey, Mapping[str, int]]
 class Outputs:
     """What one step of a run emits: by query the changes, by stream the dead letters, and by
     operator what it has done so far and what it holds; `prefixes`: by query, the prefix of the
-    input that its answer is complete for, where it is complete for one."""
+    input that its answer is complete for, where it is complete for one; `now`: the time that has
+    come (see `outputs.clock`)."""
 
     batches: Mapping[str, Batch]
     dead: Mapping[str, DeadLetters]
     counters: Counted = field(default_factory=dict)
     prefixes: Mapping[str, Prefix] = field(default_factory=dict)
+    now: int = BEGINNING
 
     @property
     def batch(self) -> Batch:

@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, Changes, empty, joined
 from driftline.engine.lifetimes.coalesce import coalesced
+from driftline.engine.outputs.now_view import NowChanges
+from driftline.model.arrays import to_arrow
 from driftline.model.columns import INSERT
 from driftline.model.time import INFINITY
 
@@ -24,6 +26,22 @@ def changes_table(changes: Changes) -> pa.Table:
     rows = changes.rows()
     columns = {name: rows.column(place) for place, name in enumerate(rows.schema.names)}
     return pa.table({**times, **columns})
+
+
+def now_table(changes: NowChanges, *, timestamps: bool = False) -> pa.Table:
+    """Changes of the answer now as a table: op, at, and the columns of the rows, of which one that
+    is called as these are has `row.` before its name; a row with several copies is there so often.
+    `timestamps`: times are written as TIMESTAMPs."""
+    copies = np.repeat(np.arange(len(changes)), np.abs(changes.weight))
+    signs = pa.array(["-", "+"], pa.string())
+    at = to_arrow(changes.at[copies])
+    times = {
+        "op": signs.take(to_arrow((changes.weight[copies] > 0).astype(np.int64))),
+        "at": at.cast(pa.timestamp("us", "UTC")) if timestamps else at,
+    }
+    rows = changes.rows.take(to_arrow(copies))
+    names = [f"row.{name}" if name in times else name for name in rows.schema.names]
+    return pa.table({**times, **dict(zip(names, rows.columns, strict=True))})
 
 
 def history_table(batches: list[Batch], schema: pa.Schema, *, loose: bool = False) -> pa.Table:

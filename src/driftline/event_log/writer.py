@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from driftline.event_log.atomic import atomic_file
 from driftline.event_log.explain import CONSISTENT
 from driftline.event_log.text import TEXT, joined, quoted, rows_text, times_text
-from driftline.model.arrays import text_scalar, to_arrow
+from driftline.model.arrays import Int64s, text_scalar, to_arrow
 from driftline.model.columns import (
     CTI,
     EXTERNAL_CTI,
@@ -99,6 +99,14 @@ def mark_line(stream: str, prefix: Mapping[str, int], *, closed: bool) -> bytes:
     end = {"closed": True} if closed else {}
     mark = {"stream": stream, "kind": CONSISTENT, "prefix": dict(prefix), **end}
     return orjson.dumps(mark, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def now_lines(stream: str, timestamps: bool, op: pa.Array, at: Int64s, rows: pa.Table) -> pa.Array:
+    """The line of each change of an answer now, with its newline."""
+    beginning = f'{{"stream":{quoted(stream)},"op":"'
+    times = times_text(at, timestamps)
+    texts = rows_text(rows, rows.num_rows)
+    return joined([beginning, op.cast(TEXT), '","at":', times, ',"row":', texts, "}\n"])
 
 
 def _lines_of_kind(stream: StreamColumns, kind: int) -> pa.Array:

@@ -5,6 +5,7 @@
     outputs     whether answers come with the prefix of the inputs that they belong to
     tokens      after how many events such an answer is asked for, if input is admitted meanwhile
     heeding     how labels find such answers instead
+    clock       which time is now, where the answer now is asked for
 
 SQL (SET), the Python interface and the command line all take them from here.
 """
@@ -20,6 +21,7 @@ Emit = Literal["perfect", "ordered", "eager"]
 Scheduler = Literal["drain", "round-robin", "threads"]
 Outputs = Literal["free", "marked", "held"]
 Heeding = Literal["multiset", "naive"]
+Clock = Literal["latest", "final", "wall"]
 Tokens = int | Literal["adaptive"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -27,6 +29,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "scheduler": get_args(Scheduler),
     "outputs": get_args(Outputs),
     "heeding": get_args(Heeding),
+    "clock": get_args(Clock),
 }
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"
@@ -72,6 +75,13 @@ def need_together(scheduler: object, outputs: object, heeding: object) -> None:
     need_choice("heeding", heeding)
     if heeding == "naive" and scheduler == "threads":
         raise PlanError("naive heeding scans the queues: take the scheduler round-robin")
+
+
+def need_clock(clock: object, *, timestamps: bool) -> None:
+    """Refuses what is no clock, or none for the times of a query."""
+    need_choice("clock", clock)
+    if clock == "wall" and not timestamps:
+        raise PlanError("clock = wall is for streams of TIMESTAMPs: the time here is a number")
 
 
 def need_spark(scheduler: str, tokens: object, heeding: object) -> None:

@@ -5,6 +5,7 @@
     streams    inputs that are read as they come
     files      files of plain records that the local runner reads while it runs
     local      the local runner of `driftline run`; the Spark one is `driftline.spark.runner`
+    pace       inputs replayed at the pace at which they came
     progress   how far a run has come
     learned    what a run has learned of the time of streams
     letters    dead letters as the events they were

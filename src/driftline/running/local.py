@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftline.running.files import PlainFile
 from driftline.running.options import Query, RunOptions, by_consistency, engine_options
+from driftline.running.pace import paced
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed, read_here
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from driftline.engine.core.batch import Batch
     from driftline.engine.core.operator import OperatorKey
     from driftline.engine.ingest.dead_letters import DeadLetters
+    from driftline.engine.local import Run
     from driftline.engine.outputs.prefix import Prefix
     from driftline.engine.step_outputs import Outputs
     from driftline.plan.nodes import Node
@@ -34,17 +36,23 @@ def run_locally(
 def _run_locally(
     queries: list[Query], inputs: Mapping[str, Any], options: RunOptions
 ) -> Generator[Outputs]:
-    from driftline.engine.local import run_all
+    from driftline.engine.local import started
 
     groups = by_consistency(queries)
     made = [engine_options(*group, options) for group in groups.items()]
     read_by = readings([*groups.values()], inputs, made[0].batch if made else 1)
     runs = [
-        run_all(plans, read, each)
+        _steps(started(plans, read, each), options.pace, plans)
         for plans, read, each in zip(groups.values(), read_by, made, strict=True)
     ]
     for steps in zip_longest(*runs):
         yield _together(steps)
+
+
+def _steps(run: Run, pace: float | None, plans: Mapping[str, Node]) -> Iterator[Outputs]:
+    if pace is None:
+        return run.outputs()
+    return paced(run, pace, timestamps=all(plan.timestamps for plan in plans.values()))
 
 
 def readings(
@@ -90,4 +98,5 @@ def _together(steps: Sequence[Outputs | None]) -> Outputs:
             # Of several runs the one with the least memory sets most aside.
             if name not in dead or len(letters) > len(dead[name]):
                 dead[name] = letters
-    return Outputs(batches, dead, counters, prefixes)
+    now = max(step.now for step in steps if step is not None)
+    return Outputs(batches, dead, counters, prefixes, now)

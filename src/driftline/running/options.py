@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from driftline.engine.options import Options as LocalOptions
+    from driftline.plan.choices import Clock
     from driftline.plan.nodes import Node
 
 DEFAULT_EMIT, DEFAULT_BLOCK, DEFAULT_REMEMBER = "ordered", "0", "inf"
@@ -16,8 +17,8 @@ DEFAULT_EXPANSION = "2GB"
 
 @dataclass(frozen=True)
 class Consistency:
-    """How a query is run: emit level, block, remember, max_expansion, outputs, tokens and heeding,
-    as they were written."""
+    """How a query is run: emit level, block, remember, max_expansion, outputs, tokens, heeding and
+    the clock of the answer now, as they were written."""
 
     emit: str = DEFAULT_EMIT
     block: str = DEFAULT_BLOCK
@@ -26,6 +27,7 @@ class Consistency:
     outputs: str = "free"
     tokens: str = "adaptive"
     heeding: str | None = None
+    clock: str = "latest"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class Query:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What concerns the whole run."""
+    """What concerns the whole run. `now`: the answer now is asked for; `pace`: inputs are replayed
+    as they came, so many times as fast."""
 
     batch: int | None = None
     keep_open: bool = False
@@ -49,6 +52,8 @@ class RunOptions:
     follow: bool = False
     scheduler: str = "drain"
     settings: Mapping[str, str] = field(default_factory=dict)  # of Spark
+    now: bool = False
+    pace: float | None = None
 
 
 def by_consistency(queries: Iterable[Query]) -> dict[Consistency, dict[str, Node]]:
@@ -91,5 +96,6 @@ def engine_options(
         keep_open=options.keep_open,
         report_estimates=True,
         max_expansion=size_of(consistency.max_expansion),
+        clock=cast("Clock", consistency.clock) if options.now else None,
         **free_running(options.scheduler, consistency),
     )

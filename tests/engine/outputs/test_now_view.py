@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.outputs.now_view import NowChanges, NowView
 from driftline.engine.shards.state_log import state_from_bytes, state_to_bytes
-from driftline.model.event import Event
+from driftline.model.event import CLOSE, Event
 from driftline.model.history import Bag, History, canonical_history
 from driftline.model.reference import now_view
 from driftline.model.reference.now_view import NowChange
 from driftline.model.row import Row
-from driftline.model.time import BEGINNING, INFINITY
+from driftline.model.time import BEGINNING
 from driftline.testing import streams
 from driftline.testing.driving import as_batched, batch_of
-from tests.build import insert, retract
+from tests.build import cti, insert, retract
 from tests.engine.held_to_reference import KX
 
 
@@ -79,8 +79,10 @@ def test_what_ends_before_the_clock_is_counted_and_not_kept() -> None:
     assert view.past == 2  # the lifetime that was, and the one that is
 
 
-def test_infinity_is_no_time_that_comes() -> None:
-    view = NowView(KX)
-    view.update(batch_of([insert(1, 5, {"k": "a", "x": 1})], KX), 2)
-    assert len(view.update(batch_of([], KX), INFINITY)) == 0
-    assert view.clock == 2
+def test_the_clock_final_is_a_tick_before_the_cti() -> None:
+    view = NowView(KX, "final")
+    row = {"k": "a", "x": 1}
+    assert plain(view.update(batch_of([insert(1, 5, row), insert(9, None, row)], KX), 9)) == []
+    assert plain(view.update(batch_of([cti(5)], KX), 9)) == [NowChange(1, 1, Row(row))]
+    assert plain(view.update(batch_of([cti(6)], KX), 9)) == [NowChange(5, -1, Row(row))]
+    assert plain(view.update(batch_of([CLOSE], KX), 9)) == [NowChange(9, 1, Row(row))]

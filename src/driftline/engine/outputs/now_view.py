@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays
+from driftline.engine.outputs.clock import reached
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
@@ -27,6 +28,7 @@ from driftline.engine.state.slots import Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
+from driftline.plan.choices import Clock
 
 
 @dataclass(frozen=True)
@@ -43,21 +45,22 @@ class NowChanges:
 
 
 class NowView:
-    """`clock`: T; `past`: how many changes came to lifetimes that had ended already."""
+    """`kind`: which clock it goes by; `clock`: T; `cti`: how far the answer is final; `past`: how
+    many changes came to lifetimes that had ended already."""
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
-        self.clock = BEGINNING
+    def __init__(self, schema: pa.Schema, kind: Clock = "latest") -> None:
+        self.schema, self.kind = schema, kind
+        self.clock, self.cti = BEGINNING, BEGINNING
         self.past = 0
         self.slots, self.rows, self.due = Slots(), RowStore(schema), Due()
         self.vs = np.zeros(0, np.int64)
         self.ve = np.zeros(0, np.int64)
         self.copies = np.zeros(0, np.int64)
 
-    def update(self, batch: Batch, clock: int) -> NowChanges:
-        """Take in what the answer changes by, and let the clock come to a time; one that lies
-        before the view's own stays where that is, and ∞ is no time that comes."""
-        clock = self.clock if clock == INFINITY else max(clock, self.clock)
+    def update(self, batch: Batch, now: int) -> NowChanges:
+        """Take in what the answer changes by, when the time has come to `now` (see `clock`)."""
+        self.cti = max(self.cti, batch.cti)
+        clock = max(self.clock, reached(self.kind, now, self.cti))
         has_ended = batch.ve <= self.clock
         self.past += int(np.abs(batch.weight[has_ended]).sum())
         lasting = (batch.take(~has_ended) if has_ended.any() else batch).consolidated()
@@ -120,14 +123,14 @@ class NowView:
         """The whole state."""
         live = self.slots.live_slots()
         return {
-            "times": np.array([self.clock, self.past], np.int64),
+            "times": np.array([self.clock, self.cti, self.past], np.int64),
             "lifetimes": np.stack([self.vs[live], self.ve[live], self.copies[live]]),
             "rows": rows_to_bytes(self.rows.take(live)),
         }
 
     def restore(self, arrays: Arrays) -> None:
         """Become what `snapshot` was taken of."""
-        self.clock, self.past = map(int, arrays["times"].tolist())
+        self.clock, self.cti, self.past = map(int, arrays["times"].tolist())
         vs, ve, copies = arrays["lifetimes"].astype(np.int64)
         self._store(Batch(vs, ve, copies, rows_from_bytes(arrays["rows"])))
 

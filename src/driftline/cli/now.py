@@ -1,0 +1,129 @@
+"""The answers now, written by `driftline run --now`: their changes, or with --table the rows that
+are there at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from driftline.cli.outputs import Answer, Writer, write_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from driftline.engine.core.batch import Batch
+    from driftline.engine.outputs.now_view import NowChanges
+    from driftline.plan.choices import Clock
+
+
+class NowWriter(Writer):
+    """Keeps the answer now of every query."""
+
+    def __init__(self, answers: dict[str, Answer], clocks: Mapping[str, Clock]) -> None:
+        from driftline.engine.outputs.now_view import NowView
+
+        super().__init__(answers)
+        self.views = {
+            name: NowView(answer.plan.schema.arrow, clocks[name])
+            for name, answer in answers.items()
+        }
+
+    def add(self, name: str, batch: Batch, now: int) -> None:
+        self.changed(self.answers[name], self.views[name].update(batch, now))
+
+    def changed(self, answer: Answer, changes: NowChanges) -> None:
+        """Write what has changed in an answer."""
+
+    def shown(self, name: str) -> NowChanges:
+        """The rows that are there now, since the clock."""
+        import numpy as np
+
+        from driftline.engine.outputs.now_view import NowChanges
+
+        view = self.views[name]
+        rows = view.shown()
+        at = np.full(rows.num_rows, view.clock)
+        return NowChanges(at, np.ones(rows.num_rows, np.int64), rows)
+
+
+class NowLog(NowWriter):
+    """JSON Lines: a change a line, or in the end a row a line."""
+
+    def __init__(
+        self,
+        answers: dict[str, Answer],
+        clocks: Mapping[str, Clock],
+        file: IO[bytes],
+        *,
+        table: bool,
+    ) -> None:
+        super().__init__(answers, clocks)
+        self.file, self.table = file, table
+
+    def changed(self, answer: Answer, changes: NowChanges) -> None:
+        if not self.table:
+            self._write(answer, changes)
+
+    def finish(self) -> None:
+        if self.table:
+            for name, answer in self.answers.items():
+                self._write(answer, self.shown(name))
+
+    def _write(self, answer: Answer, changes: NowChanges) -> None:
+        import numpy as np
+
+        from driftline.engine.tables import now_table
+        from driftline.event_log.writer import now_lines, text_bytes
+
+        if not len(changes):
+            return
+        table = now_table(changes)
+        at = table.column("at").to_numpy().astype(np.int64)
+        op = table.column("op").combine_chunks()
+        rows = table.select(range(2, table.num_columns))
+        rows = rows.rename_columns(answer.plan.schema.arrow.names)
+        lines = now_lines(answer.name, answer.plan.timestamps, op, at, rows)
+        self.file.write(text_bytes(lines))
+        self.file.flush()
+
+
+class NowFiles(NowWriter):
+    """One CSV or Parquet file for each query: op, at and the columns."""
+
+    def __init__(
+        self,
+        answers: dict[str, Answer],
+        clocks: Mapping[str, Clock],
+        paths: dict[str, Path],
+        *,
+        table: bool,
+    ) -> None:
+        super().__init__(answers, clocks)
+        self.paths, self.table = paths, table
+        self.parts: dict[str, list[pa.Table]] = {
+            name: [self._rows(answer, self.shown(name))] for name, answer in answers.items()
+        }
+
+    def changed(self, answer: Answer, changes: NowChanges) -> None:
+        if not self.table:
+            self.parts[answer.name].append(self._rows(answer, changes))
+
+    def _rows(self, answer: Answer, changes: NowChanges) -> pa.Table:
+        from driftline.engine.tables import now_table
+
+        return now_table(changes, timestamps=answer.plan.timestamps)
+
+    def finish(self) -> None:
+        import pyarrow as pa
+
+        from driftline.event_log.atomic import atomic_file
+
+        for name, answer in self.answers.items():
+            rows = (
+                self._rows(answer, self.shown(name))
+                if self.table
+                else pa.concat_tables(self.parts[name])
+            )
+            with atomic_file(self.paths[name]) as file:
+                write_rows(rows, file, self.paths[name])
