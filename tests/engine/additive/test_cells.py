@@ -31,8 +31,8 @@ def test_changes_add_up_by_slot_and_lifetime(
     floats = np.array([[change[4] for change in changes]])
     nothing = np.zeros((0, len(changes)), np.int64)
     values = Values(np.zeros((0, 7), np.int64), np.zeros(1, np.int64), np.zeros(1, np.bool_))
-    brought = Contribution(weight[None, :].copy(), floats, nothing, nothing.astype(np.bool_))
-    cells = gathered(slots, vs, ve, weight, brought, values, False)
+    brought = Contribution(weight[None, :].copy(), floats, nothing, nothing.astype(np.bool_), False)
+    cells = gathered(slots, vs, ve, weight, brought, values, False, 3)
     wanted: dict[tuple[int, int, int], list[Fraction]] = {}
     for slot, start, end, copies, number in changes:
         sums = wanted.setdefault((slot, start, end), [Fraction(), Fraction()])

@@ -77,6 +77,7 @@ XY = pa.schema([("k", pa.string()), ("x", pa.float64())])
 NUMBERS = st.one_of(
     st.none(),
     st.sampled_from([0.1, 0.2, 1e15, -1e15, 1e-3, float("inf"), float("-inf"), float("nan")]),
+    st.sampled_from([1e308, -1e308, 1.7e308]),
 )
 FLOATS = {
     "c": (Aggregate("c", "count", "x", LONG), reference.count(lambda row: row["x"])),
@@ -103,6 +104,28 @@ def test_floats_are_exact_with_nan_and_infinities(
             {name: FLOATS[name][1] for name in names},
         )
         assert canonical_history(said).same_snapshots(expected)
+
+
+def test_a_sum_past_the_greatest_float_is_infinite_until_the_great_numbers_have_gone() -> None:
+    functions = ["sum", "avg", "variance", "stddev_pop"]
+    operator = GroupBy(XY, [], [Aggregate(f, f, "x", DOUBLE) for f in functions], Level.EAGER)
+    said: list[Event] = []
+
+    def after(*events: Event) -> list[float]:
+        said.extend(events_of(operator.receive(0, batch_of(events, XY))))
+        [answer] = canonical_history(said)
+        return [answer.row[name] for name in functions]
+
+    def gone(event: Insert) -> Retract:
+        return Retract(event.vs, event.ve, event.vs, event.row)
+
+    small, great, more = [forever(0, 1.0), forever(0, 2.0)], forever(0, 1e308), forever(0, 1.5e308)
+    assert after(*small) == [3.0, 1.5, 0.5, 0.5]
+    assert after(great) == [1e308, 1e308 / 3, math.inf, math.inf]
+    assert after(more) == [math.inf] * 4
+    assert after(*map(gone, small), gone(great)) == [1.5e308, 1.5e308, None, 0.0]
+    assert after(more) == [math.inf, math.inf, 0.0, 0.0]
+    assert after(*small, gone(more), gone(more)) == [3.0, 1.5, 0.5, 0.5]
 
 
 def test_sums_do_not_drift() -> None:

@@ -27,9 +27,10 @@ FUNCTIONS = {
     "stddev": aggregates.stddev,
     "stddev_pop": aggregates.stddev_pop,
 }
-KINDS = {"long": pa.int64(), "double": pa.float64(), "float": pa.float32()}
+KINDS = {"long": pa.int64(), "double": pa.float64(), "great": pa.float64(), "float": pa.float32()}
 NUMBERS: dict[str, list[Any]] = {
     "long": [0, 1, -1, 7, 10**9, 10**9 + 1, -(2**40)],
+    "great": [1e150, 3e150, -1e153, 1e145, 0.0],
     "double": [0.1, 0.2, -0.3, 1e9, 1e9 + 1, 1e-9, 3e15, math.inf, -math.inf, math.nan],
     "float": [0.5, -0.25, 1024.0, 3.0],
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftline.engine.by_rows.exact_numbers import nearest
 from driftline.engine.state import exact_floats
 from driftline.model.compiled import njit
 
@@ -47,6 +49,33 @@ def test_no_drift_however_long_it_goes_on() -> None:
         _add_all(sums, values * 3, -1.0)
         _add_all(sums, values, -1.0)
     assert (_total(sums, 0), _total(sums, 3)) == (0.0, 0.0)
+
+
+GREAT_OR_NOT = st.one_of(FLOATS, st.floats(1e285, 1e300), st.floats(1e300, 1.7e308))
+
+
+@njit(cache=True, nogil=True)
+def _add_great(sums, values, sign):  # type: ignore[no-untyped-def] # compiled
+    for value in values:
+        if value >= exact_floats.GREAT:
+            exact_floats.add_great(sums, 0, 3, value, sign, False)
+        else:
+            exact_floats.add(sums, 0, 0, sign * value)
+
+
+@njit(cache=True, nogil=True)
+def _total_with_great(sums):  # type: ignore[no-untyped-def] # compiled
+    return exact_floats.total_with_great(sums, 0, 0, 3)
+
+
+@given(st.lists(GREAT_OR_NOT, max_size=20), st.lists(GREAT_OR_NOT, max_size=20))
+def test_totals_past_the_greatest_float_come_back(kept: list[float], gone: list[float]) -> None:
+    sums = np.zeros((1, 6))
+    _add_great(sums, np.array(gone, np.float64), 1.0)
+    _add_great(sums, np.array(kept, np.float64), 1.0)
+    assert math.isclose(_total_with_great(sums), nearest(sum(map(Fraction, kept + gone))))
+    _add_great(sums, np.array(gone[::-1], np.float64), -1.0)
+    assert math.isclose(_total_with_great(sums), nearest(sum(map(Fraction, kept))))
 
 
 @pytest.mark.parametrize("degrees", [0, 1])

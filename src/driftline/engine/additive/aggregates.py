@@ -6,8 +6,9 @@ see `extremes`. All of a group-by's aggregates are computed in one pass, and sha
 common.
 
 Sums are exact. Integers are summed in two halves, and a total that does not fit 64 bits is an
-error; floats in three parts (see `exact`), with NaN and infinities counted apart. An average is the
-rounded sum divided by the count: it may differ from the exact one in its last digit.
+error; floats in three parts (see `exact_floats`), with NaN and infinities counted apart, and great
+numbers added up apart. An average is the rounded sum divided by the count: it may differ from the
+exact one in its last digit, and is infinite where the sum is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from driftline.engine.additive import layout
 from driftline.engine.additive.layout import Values
+from driftline.engine.state.exact_floats import GREAT_SQUARED
 from driftline.engine.state.fingerprints import words
 from driftline.engine.state.order_keys import order_keys, valid, values_of_keys
 from driftline.model.arrays import Floats, Int64s, to_arrow
@@ -156,12 +158,13 @@ class State:
             self.floats[key] = 3 * len(self.floats)
         return self.floats[key]
 
-    def fill(self, rows: pa.RecordBatch, weight: Int64s) -> tuple[Int64s, Floats]:
-        """What each row of a batch adds to the state (see `cells.Contribution`)."""
+    def fill(self, rows: pa.RecordBatch, weight: Int64s) -> tuple[Int64s, Floats, bool]:
+        """What each row of a batch adds to the state, and whether any float is great (see
+        `cells.Contribution`)."""
         ints = np.empty((self.ints - bool(self.extremes), len(weight)), np.int64)
         ints[0] = weight
         arguments = self.float_arguments
-        floats = np.empty((len(arguments), len(weight)), np.float64)
+        floats, any_great = np.empty((len(arguments), len(weight)), np.float64), False
         for name, column in self.counts.items():
             array = rows.column(name)
             ints[column] = weight if array.null_count == 0 else weight * valid(array)
@@ -173,8 +176,9 @@ class State:
             _split(whole, weight, ints[column], ints[column + 1])
         for place, name in enumerate(arguments):
             odd = self.counts[name] + 1
-            _sort_out(_numbers(rows.column(name)), weight, floats[place], ints[odd : odd + 3])
-        return ints, floats
+            numbers = _numbers(rows.column(name))
+            any_great |= _sort_out(numbers, weight, floats[place], ints[odd : odd + 3])
+        return ints, floats, any_great
 
     def extreme_keys(self, rows: pa.RecordBatch) -> tuple[Int64s, NDArray[np.bool_]]:
         """For each extreme and row a key that is greater the nearer it is to the extreme, and
@@ -239,11 +243,15 @@ def _split(whole: Int64s, weight: Int64s, low: Int64s, high: Int64s) -> None:
 
 
 @in_place
-def _sort_out(numbers: Floats, weight: Int64s, finite: Floats, odd: Int64s) -> None:
-    """Tell finite numbers from NaN, ∞ and -∞, of which only the weights count; -0.0 is 0.0."""
+def _sort_out(numbers: Floats, weight: Int64s, finite: Floats, odd: Int64s) -> bool:
+    """Tell finite numbers from NaN, ∞ and -∞, of which only the weights count; -0.0 is 0.0.
+    Returns whether any is great."""
+    any_great = False
     for row in range(len(numbers)):
         number = numbers[row]
         finite[row] = number + 0.0 if np.isfinite(number) else 0.0
+        any_great |= abs(finite[row]) >= GREAT_SQUARED
         odd[0, row] = weight[row] if np.isnan(number) else 0
         odd[1, row] = weight[row] if number == np.inf else 0
         odd[2, row] = weight[row] if number == -np.inf else 0
+    return any_great

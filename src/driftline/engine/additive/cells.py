@@ -25,12 +25,14 @@ class Contribution(NamedTuple):
 
     `ints`: [column of the state, change], times the weight; `floats`: [argument, change], not
     times the weight; `keys`, `there`: [extreme, change], order keys and whether there is a value.
+    `any_great`: whether some of the floats have to be added up apart (see `exact_floats`).
     """
 
     ints: Int64s
     floats: Floats
     keys: Int64s
     there: Masks
+    any_great: bool
 
 
 class Cells(NamedTuple):
@@ -48,15 +50,15 @@ class Cells(NamedTuple):
 @njit(cache=True, nogil=True)
 def gathered(
     slots: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, brought: Contribution, values: Values,
-    only_grows: bool,
+    only_grows: bool, width: int,
 ) -> Cells:  # fmt: skip
     """The cells of a batch, in order of appearance. Where there are extremes, a last column of the
     state holds a checksum of their keys, which tells whether changes cancel; if nothing is ever
-    taken back, it stays 0."""
+    taken back, it stays 0. `width`: of the sums of floats, with those of great numbers if any."""
     number, first = _numbered(slots, vs, ve)
     columns, extremes = len(brought.ints), len(brought.keys)
     ints = np.zeros((len(first), columns + (extremes > 0)), np.int64)
-    floats = np.zeros((len(first), 3 * len(values.float_columns)), np.float64)
+    floats = np.zeros((len(first), width), np.float64)
     marks = np.zeros(len(first), np.int64)
     for change in range(len(slots)):
         marks[number[change]] += weight[change]
@@ -71,8 +73,8 @@ def gathered(
                 ints[number[change], columns] += weight[change] * key
     for column in range(len(values.float_columns)):
         _add_floats(
-            floats, 3 * column, number, weight, brought.floats[values.float_columns[column]],
-            values.is_square[column],
+            floats, 3 * column, 3 * (column + len(values.float_columns)), number, weight,
+            brought.floats[values.float_columns[column]], values.is_square[column],
         )  # fmt: skip
     return Cells(number, slots[first], vs[first], ve[first], marks, ints, floats)
 
@@ -129,8 +131,10 @@ def _mixed(key: int) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def _add_floats(
-    floats: Floats, place: int, number: Int64s, weight: Int64s, argument: Floats, is_square: bool
-) -> None:
+    floats: Floats, place: int, great: int, number: Int64s, weight: Int64s, argument: Floats,
+    is_square: bool,
+) -> None:  # fmt: skip
+    least_great = exact.GREAT_SQUARED if is_square else exact.GREAT
     for change in range(len(number)):
         value = argument[change]
         if value == 0.0:
@@ -138,7 +142,9 @@ def _add_floats(
         cell = number[change]
         sign = 1.0 if weight[change] > 0 else -1.0
         for _ in range(abs(weight[change])):
-            if is_square:
+            if abs(value) >= least_great:
+                exact.add_great(floats, cell, great, value, sign, is_square)
+            elif is_square:
                 high, low = exact.two_product(value, value)
                 exact.add(floats, cell, place, sign * high)
                 exact.add(floats, cell, place, sign * low)

@@ -51,9 +51,9 @@ class GroupBy(AdditiveOperator):
         return [rows.column(name) for name in self.keys]
 
     def contribution(self, port: int, rows: pa.RecordBatch, weight: Int64s) -> Contribution:
-        ints, floats = self.state.fill(rows, weight)
+        ints, floats, any_great = self.state.fill(rows, weight)
         keys, there = self.state.extreme_keys(rows)
-        return Contribution(ints, floats, keys, there)
+        return Contribution(ints, floats, keys, there, any_great)
 
     def output(self, keys: list[pa.Array], emitted: Emitted) -> tuple[pa.RecordBatch, Int64s]:
         columns, any_nulls = list(keys), bool(emitted.nulls.any())

@@ -5,7 +5,8 @@
 The kernel in `timeline` does the work; this class feeds it.
 
 State: for every slot its timeline, what was emitted of it, and the rows it needs for least and
-greatest values; see `core.snapshot_operator` for the rest.
+greatest values; see `core.snapshot_operator` for the rest. Sums of great floats get columns of
+their own with the first of them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from driftline.engine.state.due_times import Due
 from driftline.engine.state.growing import grown
 from driftline.engine.state.runs import RunArrays, Runs
 from driftline.engine.state.slot_lists import by_slot
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Floats, Int64s
 from driftline.model.compiled import njit
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
@@ -88,9 +89,12 @@ class AdditiveOperator(SnapshotOperator):
         is affected of each."""
         slots = self._slots_of(self.key_columns(port, batch.payload), len(batch))
         brought = self.contribution(port, batch.payload, batch.weight)
+        if brought.any_great:
+            self._widen()
         cells = gathered(
-            slots, batch.vs, batch.ve, batch.weight, brought, self.values, self.extremes.only_grows
-        )
+            slots, batch.vs, batch.ve, batch.weight, brought, self.values, self.extremes.only_grows,
+            self.cursors.floats.shape[1],
+        )  # fmt: skip
         touched, counts, order = by_slot(cells.slot, self.slots.used)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         changes = Changes(bounds, order, cells.vs, cells.ve, cells.marks, cells.ints, cells.floats)
@@ -144,6 +148,14 @@ class AdditiveOperator(SnapshotOperator):
             self.cursors = Cursors(grown(place, needed), grown(ints, needed), grown(floats, needed))
         self.timelines.reserve(slots, self.timelines.sizes(slots) + 2 * changes)
 
+    def _widen(self) -> None:
+        """Make room for the sums of great numbers, behind the others."""
+        sums = 3 * len(self.values.float_columns)
+        if self.cursors.floats.shape[1] == sums:
+            self.cursors = self.cursors._replace(floats=_widened(self.cursors.floats, sums))
+            arrays = self.timelines.arrays
+            self.timelines.arrays = arrays._replace(floats=_widened(arrays.floats, sums))
+
     def _evict(self, slots: Int64s) -> None:
         """Give back the slots that have ended before the cti, or that it has closed."""
         if self.cti == BEGINNING:
@@ -183,6 +195,8 @@ class AdditiveOperator(SnapshotOperator):
 
     def restore(self, arrays: Arrays) -> None:
         super().restore(arrays)
+        if arrays["cursors.floats"].shape[1] > self.cursors.floats.shape[1]:
+            self._widen()
         live = self.slots.live_slots()
         self._make_room(live, np.zeros(len(live), np.int64))
         self.timelines.restore(live, arrays, "timelines")
@@ -193,6 +207,10 @@ class AdditiveOperator(SnapshotOperator):
             self.cursors.ints[live] = arrays["cursors.ints"]
             self.cursors.floats[live] = arrays["cursors.floats"]
         self.ending.set(live, arrays["ending"].astype(np.int64))
+
+
+def _widened(floats: Floats, more: int) -> Floats:
+    return np.concatenate([floats, np.zeros((len(floats), more))], axis=1)
 
 
 @njit(cache=True, nogil=True)

@@ -46,9 +46,11 @@ def evaluate(
     best: Int64s,
     there: Masks,
     how: Int64s,
+    great: int,
 ) -> int:
-    """Make the values of pieces from their states; returns how many sums do not fit 64 bits."""
-    overflows = 0
+    """Make the values of pieces from their states; returns how many sums do not fit 64 bits. Sums
+    of great numbers, if there are any, lie `great` columns behind the others."""
+    overflows, any_great = 0, sums.shape[1] > great
     for piece in range(pieces):
         piece_ints[piece, NULLS] = 0
         for number in range(len(how)):
@@ -92,14 +94,25 @@ def evaluate(
                         real = np.inf if up else -np.inf
                         if kind == VARIANCE or kind == STDDEV:
                             real = np.nan
-                    elif kind == SUM_FLOAT:
-                        real = exact.total(sums, piece, how[number, SUM])
-                    elif kind == AVG_FLOAT:
-                        real = exact.total(sums, piece, how[number, SUM]) / max(count, 1)
+                    elif kind == SUM_FLOAT or kind == AVG_FLOAT:
+                        if any_great:
+                            real = exact.total_with_great(
+                                sums, piece, how[number, SUM], great + how[number, SUM]
+                            )
+                        else:
+                            real = exact.total(sums, piece, how[number, SUM])
+                        if kind == AVG_FLOAT:
+                            real /= max(count, 1)
                     elif degrees > 0:
-                        real = exact.variance(
-                            sums, piece, how[number, SUM], how[number, SQUARES], count, degrees
-                        )
+                        if any_great:
+                            real = exact.variance_with_great(
+                                sums, piece, how[number, SUM], how[number, SQUARES], great,
+                                count, degrees,
+                            )  # fmt: skip
+                        else:
+                            real = exact.variance(
+                                sums, piece, how[number, SUM], how[number, SQUARES], count, degrees
+                            )
                         if kind == STDDEV:
                             real = np.sqrt(real)
                     if kind == VARIANCE or kind == STDDEV:

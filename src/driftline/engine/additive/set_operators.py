@@ -47,7 +47,7 @@ class SetOperator(AdditiveOperator):
         ints = np.zeros((3, len(weight)), np.int64)
         ints[0] = ints[_COUNTS + port] = weight
         none = np.zeros((0, len(weight)), np.int64)
-        return Contribution(ints, none.astype(np.float64), none, none.astype(np.bool_))
+        return Contribution(ints, none.astype(np.float64), none, none.astype(np.bool_), False)
 
     def output(self, keys: list[pa.Array], emitted: Emitted) -> tuple[pa.RecordBatch, Int64s]:
         rows = pa.RecordBatch.from_arrays(keys, schema=self.schema)

@@ -176,7 +176,7 @@ def _go_on(
             made = _cut(held, slot, begin, limit, level, pieces)
             overflows += evaluate(
                 pieces.ints, pieces.floats, made, pieces.states, pieces.sums, pieces.best,
-                pieces.there, values.how,
+                pieces.there, values.how, 3 * len(values.float_columns),
             )  # fmt: skip
             made = joined_pieces(pieces.ints, pieces.floats, made, copies)
             emitted = correct(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -122,11 +123,18 @@ def averages(numbers: Numbers, offsets: Int64s, members: Int64s, kind: pa.DataTy
         results, unsure = piece_kernels.quotients(high, low, divisors.astype(np.float64), hard)
         for piece in np.flatnonzero(unsure):
             exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
-            results[piece] = nearest(sum(exact, Fraction()) / len(exact))
+            results[piece] = _average(exact)
         return pa.array(results, mask=counts == 0)
     return averages_of_limbs(
         numbers, piece_kernels.limb_sums(offsets, members, numbers.limbs), counts, kind
     )
+
+
+def _average(exact: list[Fraction]) -> float:
+    """The nearest float to an average; infinite where the sum is."""
+    total = sum(exact, Fraction())
+    rounded = nearest(total)
+    return rounded if isinf(rounded) else nearest(total / len(exact))
 
 
 def averages_of_limbs(

@@ -19,7 +19,8 @@
 Each is a function of the bag, never of arrival order: where `first`, `last` and `array_agg` meet
 equal vs, the value decides, in the order of `sort_key`. Sums are exact and rounded once: integers
 stay integers of 64 bits (overflow is an error), decimals stay decimals, floats are added without
-rounding and the total is rounded to the nearest float.
+rounding and the total is rounded to the nearest float, infinite past the greatest one. The average
+of floats is infinite where their sum is.
 """
 
 from __future__ import annotations
@@ -75,7 +76,10 @@ def avg(argument: Argument) -> Aggregate:
             return _decimal_avg(values)
         if _undefined(values):
             return exact_sum([float(value) for value in values]) / len(values)
-        return _rounded(sum(map(Fraction, values), Fraction()) / len(values))
+        total = sum(map(Fraction, values), Fraction())
+        if isinstance(values[0], float) and math.isinf(_rounded(total)):
+            return _rounded(total)
+        return _rounded(total / len(values))
 
     return aggregate
 
