@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from driftline.cli.history import _cell
+from driftline.cli.history import cell
 from tests.cli.run import COMMAND, driftline, driftline_on_a_terminal
 from tests.cli.test_check import LATE, LOG
 
@@ -115,4 +115,4 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     ],
 )
 def test_how_values_are_drawn(value: object, drawn: str) -> None:
-    assert _cell(value) == drawn
+    assert cell(value) == drawn

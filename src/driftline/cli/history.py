@@ -95,7 +95,7 @@ def draw(stream: StreamColumns, table: HistoryColumns) -> None:
         [
             show(int(table.vs[i]), stream.timestamps),
             show(int(table.ve[i]), stream.timestamps),
-            *(_cell(column[i]) for column in cells),
+            *(cell(column[i]) for column in cells),
         ]
         for i in range(shown)
     ]
@@ -115,13 +115,13 @@ def _numeric(table: HistoryColumns) -> set[int]:
     return {0, 1} | {i + 2 for i in numbers | floats}
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
     """A value as it is drawn, texts and times without quotes.
 
     >>> from datetime import UTC, datetime
-    >>> _cell("a"), _cell(None), _cell([1, date(2026, 1, 2)]), _cell(Decimal("1.50"))
+    >>> cell("a"), cell(None), cell([1, date(2026, 1, 2)]), cell(Decimal("1.50"))
     ('a', 'null', '[1,"2026-01-02"]', '1.50')
-    >>> _cell(datetime(2026, 1, 2, 3, tzinfo=UTC))
+    >>> cell(datetime(2026, 1, 2, 3, tzinfo=UTC))
     '2026-01-02T03:00:00Z'
     """
     import orjson

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from driftline.model.columns import StreamColumns
     from driftline.plan.choices import Clock
     from driftline.plan.nodes import Node
+    from driftline.running.progress import Progress
 
 STANDARD_OUTPUT = "-"
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
@@ -229,6 +230,9 @@ class Writer:
 
     def mark(self, name: str, prefix: Prefix) -> None:
         """Note that what a query has emitted so far is the answer for a prefix of the inputs."""
+
+    def advanced(self, progress: Progress) -> None:
+        """Note how far the run has come."""
 
     def finish(self) -> None:
         """Complete the output: nothing more comes."""

@@ -78,7 +78,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
         Query(each.name, each.plan, _consistency(each, arguments)) for each in script.outputs
     ]
     _check_free(queries, runner_name, arguments)
-    _check_now(queries, arguments)
+    _check_now(queries, runner_name, arguments)
     check_types(arguments.output, {query.name: query.plan for query in queries})
     sources = _sources(script)
     _need_apart(
@@ -106,11 +106,14 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
                         output.add(name, batch, outputs.now)
                     for name, prefix in outputs.prefixes.items():
                         output.mark(name, prefix)
-                    progress(tally.add(outputs))
+                    come = tally.add(outputs)
+                    output.advanced(come)
+                    progress(come)
         except KeyboardInterrupt as interrupt:
-            if not follow:
+            if not follow and not arguments.live:
                 raise
-            stopped = interrupt  # Ctrl-C ends a run that follows: what was emitted is written
+            # Ctrl-C ends a run that follows: what was emitted is written. A drawing just ends.
+            stopped = None if arguments.live else interrupt
     letters.report()
     known = learned(tally.counters)
     _say_open(inputs, arguments.options)
@@ -126,6 +129,10 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
 def _writer(queries: Sequence[Query], arguments: RunArguments) -> AbstractContextManager[Writer]:
     plans = {query.name: query.plan for query in queries}
     clocks = {query.name: cast("Clock", query.consistency.clock) for query in queries}
+    if arguments.live:
+        from driftline.cli.live import live
+
+        return live(plans, clocks)
     return writer(
         arguments.output,
         plans,
@@ -135,9 +142,17 @@ def _writer(queries: Sequence[Query], arguments: RunArguments) -> AbstractContex
     )
 
 
-def _check_now(queries: Sequence[Query], arguments: RunArguments) -> None:
+def _check_now(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:
     """Refuses what does not go with the answer now, or needs it."""
     options = arguments.options
+    if options.pace is not None and runner_name != "local":
+        raise Problem("--pace is for --runner local")
+    if arguments.live:
+        from driftline.cli.live import check_terminal
+
+        check_terminal()
+        if arguments.output != STANDARD_OUTPUT or arguments.table:
+            raise Problem("--live draws on the terminal: leave --output and --table out")
     if not options.now:
         for option, given in (("--clock", arguments.clock), ("--pace", options.pace)):
             if given is not None:
@@ -227,7 +242,8 @@ def _say_open(inputs: Inputs, options: RunOptions) -> None:
 
 def _is_shown(arguments: RunArguments) -> bool:
     """Whether the answers themselves go to a terminal while the queries run."""
-    return arguments.output == STANDARD_OUTPUT and not arguments.table and sys.stdout.isatty()
+    answers = arguments.output == STANDARD_OUTPUT and not arguments.table
+    return arguments.live or (answers and sys.stdout.isatty())
 
 
 def _consistency(output: Output, arguments: RunArguments) -> Consistency:

@@ -41,7 +41,7 @@ from driftline.engine.readers.inputs import RawEvents, joined_events
 from driftline.engine.step_outputs import Outputs
 from driftline.event_log.bad import BadEvent, BadInput
 from driftline.model.arrays import Int64s
-from driftline.model.columns import RETRACT
+from driftline.model.columns import INSERT, RETRACT
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Constant, Node, Source
@@ -195,7 +195,7 @@ class Run:
             self.heeding = Heeding(self.graph, options.heeding, self._consistent)
         self.labelled: dict[str, dict[int, int]] = {name: {0: 0} for name in sources}
         self.is_closing = False
-        self.now, self.replayed = BEGINNING, BEGINNING
+        self.now, self.replayed, self.late = BEGINNING, BEGINNING, 0
         self.read = {  # how many events of each input
             name: 0 for name, source in sources.items() if not isinstance(source, Constant)
         }
@@ -271,7 +271,7 @@ class Run:
                 dead[name] = letters
         clocks = {name: reader.next_clock for name, reader in self.readers.items()}
         streams = emitted(self.ingests, received, self.holding.limits, not_after=clocks)
-        self._look_at_clock(streams)
+        self._look_at_clock(came, streams)
         labels = self._labels(streams)
         for name, batch in streams.items():
             if not batch.is_empty:
@@ -297,14 +297,22 @@ class Run:
                 else empty(plan.schema.arrow)
                 for name, plan in self.plans.items()
             }
-            yield Outputs(whole, dead, counters, piece.prefixes, self.now)
+            yield Outputs(whole, dead, counters, piece.prefixes, self.now, self.late)
             dead = {}
 
-    def _look_at_clock(self, streams: Mapping[str, Batch]) -> None:
-        """The time that has come with what the inputs let in now."""
+    def _look_at_clock(
+        self, came: Mapping[str, Arrivals | None], streams: Mapping[str, Batch]
+    ) -> None:
+        """The time that has come with what the inputs let in now, and what was late for it."""
+        if self.options.clock is None:
+            return
+        for name in self.read:
+            events = came[name]
+            if events is not None:
+                self.late += _late(events, self.now)
         if self.options.clock == "wall":
             self.now = max(self.now, self.wall())
-        elif self.options.clock is not None:
+        else:
             self.now = latest((streams[name] for name in self.read), max(self.now, self.replayed))
 
     def _labels(self, streams: Mapping[str, Batch]) -> dict[str, Label]:
@@ -360,6 +368,13 @@ class Run:
 
 def _whole(batches: Sequence[Batch] | None, plan: Node) -> Batch:
     return joined(batches) if batches else empty(plan.schema.arrow)
+
+
+def _late(events: Arrivals, now: int) -> int:
+    """How many inserts came when a later time had come already."""
+    starts = events.vs[events.kind == INSERT]
+    latest_before = np.maximum.accumulate(np.concatenate([[now], starts]))[:-1]
+    return int(np.count_nonzero(starts < latest_before))
 
 
 def _sync_times(events: RawEvents) -> Int64s:

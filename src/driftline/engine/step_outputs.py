@@ -22,13 +22,14 @@ class Outputs:
     """What one step of a run emits: by query the changes, by stream the dead letters, and by
     operator what it has done so far and what it holds; `prefixes`: by query, the prefix of the
     input that its answer is complete for, where it is complete for one; `now`: the time that has
-    come (see `outputs.clock`)."""
+    come (see `outputs.clock`), and `late`: how many rows came so far when it was past their own."""
 
     batches: Mapping[str, Batch]
     dead: Mapping[str, DeadLetters]
     counters: Counted = field(default_factory=dict)
     prefixes: Mapping[str, Prefix] = field(default_factory=dict)
     now: int = BEGINNING
+    late: int = 0
 
     @property
     def batch(self) -> Batch:

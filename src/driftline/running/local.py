@@ -98,5 +98,6 @@ def _together(steps: Sequence[Outputs | None]) -> Outputs:
             # Of several runs the one with the least memory sets most aside.
             if name not in dead or len(letters) > len(dead[name]):
                 dead[name] = letters
-    now = max(step.now for step in steps if step is not None)
-    return Outputs(batches, dead, counters, prefixes, now)
+    there = [step for step in steps if step is not None]
+    now, late = max(step.now for step in there), max(step.late for step in there)
+    return Outputs(batches, dead, counters, prefixes, now, late)

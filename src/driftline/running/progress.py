@@ -18,7 +18,8 @@ class Progress:
     """How far a run has come, in sums from its beginning.
 
     `watermark`: how far the answers have come in application time, those of the slowest query;
-    `retractions`: how many answers were taken back or shortened; `state_rows`: what is held now.
+    `retractions`: how many answers were taken back or shortened; `state_rows`: what is held now;
+    `late`: how many rows came after a later one, if a clock is looked at; `dead_letters`: how many.
     `events_per_second` is for whoever measures it; `drawn` measures it itself where it is 0.
     """
 
@@ -29,6 +30,8 @@ class Progress:
     retractions: int = 0
     state_rows: int = 0
     timestamps: bool = False
+    late: int = 0
+    dead_letters: int = 0
 
 
 class Tally:
@@ -37,13 +40,15 @@ class Tally:
     def __init__(self, names: Iterable[str], *, timestamps: bool) -> None:
         self.timestamps = timestamps
         self.watermarks = dict.fromkeys(names, BEGINNING)
-        self.batches, self.retractions = 0, 0
+        self.batches, self.retractions, self.late, self.dead_letters = 0, 0, 0, 0
         self.counters: dict[OperatorKey, Mapping[str, int]] = {}
 
     def add(self, outputs: Outputs) -> Progress:
         """How far the run has come with another step."""
         self.batches += 1
         self.counters |= outputs.counters
+        self.late = max(self.late, outputs.late)
+        self.dead_letters += sum(len(letters) for letters in outputs.dead.values())
         for name, batch in outputs.batches.items():
             self.watermarks[name] = max(self.watermarks[name], batch.high, batch.cti)
             self.retractions -= int(batch.weight[batch.weight < 0].sum())
@@ -54,6 +59,8 @@ class Tally:
             retractions=self.retractions,
             state_rows=sum(counted["state_rows"] for counted in self.counters.values()),
             timestamps=self.timestamps,
+            late=self.late,
+            dead_letters=self.dead_letters,
         )
 
     def _events(self) -> int:
