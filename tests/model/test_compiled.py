@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
+from driftline.engine.core.batch import latest_start
 from driftline.model.compiled import in_place
 
 KERNEL = """
@@ -165,3 +167,7 @@ def test_a_cache_of_an_earlier_version_is_no_error(tmp_path: Path) -> None:
             check=False,
         )
         assert done.stdout == "3\n", done.stderr
+
+
+def test_a_kernel_is_pickled_by_its_name() -> None:
+    assert pickle.loads(pickle.dumps(latest_start)) is latest_start

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.additive.group_by import GroupBy
-from driftline.engine.by_rows.general_aggregates import GeneralGroupBy
 from driftline.model.level import Level
+
+if TYPE_CHECKING:
+    from driftline.engine.by_rows.general_aggregates import GeneralGroupBy
 
 
 def group_by(
@@ -35,4 +39,6 @@ def group_by(
     is_fast = all(aggregate.is_fast(schema) for aggregate in aggregates)
     if is_fast:
         return GroupBy(schema, keys, aggregates, level, only_grows=only_grows)
+    from driftline.engine.by_rows.general_aggregates import GeneralGroupBy
+
     return GeneralGroupBy(schema, keys, aggregates, level)

@@ -11,9 +11,9 @@ is done under a lock.
 **Loading.** Before Numba loads a kernel from its cache it imports all that it would need to compile
 one, and it parses the kernel's bitcode, which only a kernel that is compiled later and calls this
 one needs. A short command spends a third of its time on that. Here a cached kernel is loaded as
-machine code alone; the compiler is imported, and bitcode parsed, when something is compiled. Nor
-does it look for the cache of a kernel that is never called, or import the module of every function
-of Numba that a kernel calls.
+machine code alone; the compiler is imported, bitcode parsed, Numba's own runtime compiled and its
+extensions looked for when something is compiled. Nor is anything done for a kernel that is never
+called, or the module of every function of Numba that a kernel calls imported.
 
 This uses parts of Numba that are not public: pyproject.toml pins its version.
 """
@@ -22,11 +22,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache, update_wrapper
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from threading import Lock
+from typing import Any, Generic, ParamSpec, TextIO, TypeVar
 
 import llvmlite.binding as llvm
-from numba import njit
+import numba
 from numba.core import environment, event
 from numba.core.caching import (
     Cache,
@@ -36,7 +38,7 @@ from numba.core.caching import (
 )
 from numba.core.codegen import CPUCodeLibrary
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime.nrt import rtsys
+from numba.core.runtime import nrt
 
 try:
     import fcntl
@@ -47,15 +49,56 @@ __all__ = ["announce_compilation", "in_place", "njit"]
 
 COMPILING = "driftline: compiling what is used for the first time, which may take a minute …"
 
-_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def in_place(function: _Kernel) -> _Kernel:
+class _Deferred(Generic[P, T]):
+    """A kernel for which Numba makes a dispatcher when it is first called, or compiled into
+    another: most of those that are imported are not."""
+
+    _making = Lock()
+    _made: Any = None
+
+    def __init__(self, function: Callable[P, T], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self._function, self._options = function, options
+
+    def _dispatcher(self) -> Any:
+        with self._making:
+            if self._made is None:
+                made: Any = numba.njit(**self._options)(self._function)
+                # Extensions that are installed are looked for when something is compiled.
+                made._compilation_chain_init_hook = _nothing
+                self._made = made
+        return self._made
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        made = self._made
+        result: T = (self._dispatcher() if made is None else made)(*args, **kwargs)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        """What Numba asks of a function that it finds in another."""
+        return getattr(self._dispatcher(), name)
+
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)  # pickled by its name, as functions are
+
+
+def _nothing() -> None:
+    pass
+
+
+def njit(**options: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Numba's `njit`, for a kernel that is made ready when it is needed."""
+    return lambda function: _Deferred(function, options)
+
+
+def in_place(function: Callable[P, T]) -> Callable[P, T]:
     """`njit` for a kernel that makes no arrays, but works on those it is given. It does not count
     references to them, which can cost a short kernel more than its work."""
-    options: Any = {"cache": True, "nogil": True, "_nrt": False}
-    compiled: _Kernel = njit(**options)(function)
-    return compiled
+    return njit(cache=True, nogil=True, _nrt=False)(function)
 
 
 class _Announcing(event.Listener):
@@ -87,6 +130,7 @@ _library: Any = CPUCodeLibrary
 _dispatcher: Any = Dispatcher
 _environment: Any = environment
 _function_cache: Any = FunctionCache
+_runtime: Any = nrt
 _rebuild_environment = _environment._rebuild_env
 _save, _rebuild = _cache_file.save, _results.rebuild
 _load_index = _cache_file._load_index
@@ -111,8 +155,17 @@ def _load_index_of_this_version(self: Any) -> Any:
         return {}
 
 
+@cache
+def _name_runtime() -> None:
+    """Machine code brings the functions of Numba's runtime along that would have to be compiled,
+    and finds the others by their names."""
+    helpers: dict[str, int] = _runtime._nrt.c_helpers
+    for name, address in helpers.items():
+        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
 def _load_without_compiler(self: Any, signature: Any, context: Any) -> Any:
-    rtsys.initialize(context)
+    _name_runtime()
     with self._guard_against_spurious_io_errors():
         return self._load_overload(signature, context)
 

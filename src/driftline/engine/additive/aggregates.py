@@ -30,6 +30,7 @@ from driftline.model.compiled import in_place
 
 ADDITIVE = {"count", "sum", "avg", "variance", "variance_pop", "stddev", "stddev_pop"}
 EXTREMES = {"min": layout.LEAST, "max": layout.GREATEST}
+OF_PAIRS = {"covar_pop", "covar_samp"}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.additive.aggregates import OF_PAIRS, Aggregate
 from driftline.engine.by_rows import exact_numbers, incremental_aggregates, piece_kernels
 from driftline.engine.by_rows.exact_numbers import Numbers
 from driftline.engine.by_rows.incremental_aggregates import (
@@ -348,7 +348,6 @@ FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array]] = {
     "user_defined": _user_defined,
 }
 OF_ANY = {"count", "min", "max", "first", "last", "array_agg", "mode", "user_defined"}
-OF_PAIRS = {"covar_pop", "covar_samp"}
 
 
 def _check(aggregate: Aggregate, schema: pa.Schema) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from driftline.engine.additive.aggregates import Aggregate
-from driftline.engine.by_rows.general_aggregates import OF_PAIRS
+from driftline.engine.additive.aggregates import OF_PAIRS, Aggregate
 from driftline.plan.conditions import together
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Case, Expression, Literal

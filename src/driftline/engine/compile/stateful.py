@@ -11,11 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.additive.group_by import GroupBy
 from driftline.engine.additive.group_by import distinct as distinct_rows
 from driftline.engine.additive.set_operators import SetOperator
 from driftline.engine.aggregation import group_by
-from driftline.engine.by_rows.operator import RowsOperator
-from driftline.engine.by_rows.rank import OrderBy, Rank
 from driftline.engine.compile.aggregates import aggregate_of, argument_of, rows_of
 from driftline.engine.compile.compiler import Compiler, Naming, columns_of
 from driftline.engine.core.graph import Step
@@ -34,6 +33,7 @@ from driftline.plan.types import is_float
 
 if TYPE_CHECKING:
     from driftline.engine.by_rows.over import OverColumn
+    from driftline.engine.by_rows.rank import OrderBy
 
 
 def coalesce(compiler: Compiler, node: nodes.Coalesce) -> Step:
@@ -164,7 +164,7 @@ def aggregate(compiler: Compiler, node: nodes.Aggregate) -> Step:
     grows = compiler.facts.only_grows(node.input)
     operator = group_by(source.operator.schema, keys, aggregates, compiler.level, only_grows=grows)
     compiler.closed(operator, node)
-    if isinstance(operator, RowsOperator):
+    if not isinstance(operator, GroupBy):
         operator.input_may_grow = is_stretches(node.input)
     return compiler.after(node, "group by", operator, source)
 
@@ -211,6 +211,8 @@ def _over_column(column: nodes.OverColumn, named: Naming) -> OverColumn:
 
 
 def rank(compiler: Compiler, node: nodes.Rank) -> Step:
+    from driftline.engine.by_rows.rank import Rank
+
     source = compiler.step(node.input)
     own = source.operator.schema
     named = Naming(own)
@@ -238,4 +240,6 @@ def rank(compiler: Compiler, node: nodes.Rank) -> Step:
 
 
 def _order(items: tuple[nodes.OrderItem, ...], named: Naming) -> list[OrderBy]:
+    from driftline.engine.by_rows.rank import OrderBy
+
     return [OrderBy(named(item.value), item.descending, item.nulls_first) for item in items]
