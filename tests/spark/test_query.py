@@ -127,6 +127,23 @@ def test_final_answers_only(trades: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+def test_rows_that_the_query_brings_itself(trades: Any, tmp_path: Path) -> None:
+    """VALUES is a table that does not change, SELECT without FROM a row that is always there."""
+    script = """
+        CREATE STREAM trades (symbol STRING, qty BIGINT, at TIMESTAMP) WITH (time = 'at');
+        SELECT v.name, sum(t.qty) AS qty FROM trades t
+        JOIN VALUES ('A', 'one'), ('C', 'none') AS v (symbol, name) ON t.symbol = v.symbol
+        GROUP BY v.name
+        UNION ALL SELECT 'alone' AS name, 7L AS qty
+    """
+    memory = sinks.Memory()
+    query = dl.on_spark(dl.sql(script), {"trades": trades}, shards=2)
+    run(query, memory, tmp_path / "checkpoint")
+    ends = [row for row in memory.history().to_pylist() if row["ve"] is None]
+    assert sorted((row["name"], row["qty"]) for row in ends) == [("alone", 7), ("one", 9)]
+
+
+@pytest.mark.spark
 def test_a_micro_batch_that_comes_again_is_written_once(trades: Any, tmp_path: Path) -> None:
     def crash(said: SparkUpdate) -> None:
         if said.batch_id == 1:

@@ -129,17 +129,13 @@ def check_streams(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) ->
     """The streams that plans read, which are those that there are DataFrames for."""
     found = sources_of(plans.values())
     for name in found:
-        if isinstance(found[name], Constant) and name not in frames:
-            raise PlanError(
-                "VALUES and SELECT without FROM are not for queries over DataFrames: give the rows "
-                "as a DataFrame"
-            )
         if name not in frames:
             raise PlanError(f"the query reads the stream {name}, but no DataFrame was given for it")
     for name in frames:
         if name not in found:
-            known = ", ".join(found)
-            raise PlanError(f"there is a DataFrame {name}, but the query reads only {known}")
+            known = ", ".join(own for own, each in found.items() if not isinstance(each, Constant))
+            known = f"reads only {known}" if known else "reads no stream"
+            raise PlanError(f"there is a DataFrame {name}, but the query {known}")
     if not any(frame.isStreaming for frame in frames.values()):
         raise PlanError("none of the DataFrames is a stream: make one with spark.readStream")
     return found

@@ -26,7 +26,7 @@ from driftline.model.old_names import renamed
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import final as only_final
 from driftline.plan.fragments import RESULT
-from driftline.plan.nodes import Node
+from driftline.plan.nodes import Constant, Node
 from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
@@ -44,7 +44,7 @@ from driftline.spark.session import (
     prepare_workers,
     set_for_good,
 )
-from driftline.spark.sources import reading_of
+from driftline.spark.sources import constant_rows, reading_of
 from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.update import SparkUpdate, spark_update
 from driftline.spark.views import TIMES, change_rows
@@ -133,12 +133,18 @@ class SparkQuery:
                     f"{name} is a DataFrame of Spark Connect, which cannot run queries like this: "
                     "make a session without remote(…)"
                 )
+        self.spark = next(iter(frames.values())).sparkSession
+        own = {
+            name: constant_rows(self.spark, source)
+            for name, source in sources_of(plans.values()).items()
+            if isinstance(source, Constant) and name not in frames
+        }
+        frames = {**frames, **own}
         check_streams(plans, frames)
         if shards is not None and (not is_whole(shards) or shards < 1):
             raise PlanError(f"a query needs at least one shard, not {shards!r}")
         self.plans, self.frames = dict(plans), dict(frames)
         self.options, self.strict = options or Options(), strict
-        self.spark = next(iter(frames.values())).sparkSession
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
         prepare_workers(self.spark)
 

@@ -20,14 +20,14 @@ from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix
-from driftline.plan.nodes import Node, Source
+from driftline.plan.nodes import Constant, Node, Source
 from driftline.plan.timing import MICROSECONDS, TimeUnit
 from driftline.plan.types import is_integer, is_timestamp, quoted, type_name
 from driftline.spark.columns import typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
 EVENTS = "$events"
@@ -60,6 +60,14 @@ def _has_events(frame: DataFrame, source: Source) -> bool:
     own = {column.name.lower() for column in source.columns}
     have = {name.lower() for name in frame.columns}
     return {"kind", "vs"} <= have and not {"kind", "vs"} <= own
+
+
+def constant_rows(spark: SparkSession, source: Constant) -> DataFrame:
+    """The rows that a query brings itself, as raw events of a table that does not change."""
+    from pyspark.sql import functions as f
+
+    number = f.col("id").cast("int").alias(payload_name(0))
+    return spark.range(source.count).select(f.lit(source.start).alias(VS), number)
 
 
 def raw_events(frame: DataFrame, source: Source, unread: Column | None = None) -> DataFrame:
