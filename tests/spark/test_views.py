@@ -66,15 +66,13 @@ def test_the_changelog_adds_up_to_the_snapshot_at_the_end(events: list[Event], s
 
 def test_upserts_are_one_for_each_key_that_has_changed() -> None:
     c = {"k": "c", "x": None}
-    found = views.upserts(
-        micro_batch(
-            retract(1, None, 4, A1),
-            insert(4, None, A2),
-            retract(1, None, 4, B1),
-            insert(2, None, c),
-        ).batch,
-        ["K"],
+    changed = micro_batch(
+        retract(1, None, 4, A1),
+        insert(4, None, A2),
+        retract(1, None, 4, B1),
+        insert(2, None, c),
     )
+    found = views.upserts(views.difference_of("current", changed), ["K"])
     assert found.rows.to_pylist() == [A2, c]
     assert found.new.tolist() == [False, True]
     assert found.gone.to_pylist() == [B1]
@@ -84,14 +82,14 @@ def test_upserts_are_one_for_each_key_that_has_changed() -> None:
 def test_two_current_rows_with_one_key_are_refused() -> None:
     both = micro_batch(insert(1, None, A1), insert(2, None, A2)).batch
     with pytest.raises(PlanError, match=r"two current rows have the key k = 'a'"):
-        views.upserts(both, ["k"])
-    assert len(views.upserts(both, ["k", "x"])) == 2
+        views.upserts(views.current_difference(both), ["k"])
+    assert len(views.upserts(views.current_difference(both), ["k", "x"])) == 2
     with pytest.raises(PlanError, match=r"the key column z is not in the result, which has k, x"):
-        views.upserts(both, ["z"])
+        views.upserts(views.current_difference(both), ["z"])
     with pytest.raises(PlanError, match=r"needs the names of its key columns"):
-        views.upserts(both, [])
+        views.upserts(views.current_difference(both), [])
     with pytest.raises(PlanError, match=r"keys is a list of names, such as \['key'\], not a text"):
-        views.upserts(both, "key")
+        views.upserts(views.current_difference(both), "key")
 
 
 @given(
@@ -107,7 +105,7 @@ def test_upserts_keep_a_table_that_is_the_snapshot_at_the_end(
     table: dict[str | None, dict[str, object]] = {}
     said: list[Batch] = []
     for step in query.changes(s=events, batch=size, emit=emit):  # type: ignore[arg-type]
-        found = views.upserts(step.batch, ["k"])
+        found = views.upserts(views.current_difference(step.batch), ["k"])
         for row, new in zip(found.rows.to_pylist(), found.new.tolist(), strict=True):
             assert new == (row["k"] not in table)
             table[row["k"]] = row

@@ -71,21 +71,12 @@ class NowLog(NowWriter):
                 self._write(answer, self.shown(name))
 
     def _write(self, answer: Answer, changes: NowChanges) -> None:
-        import numpy as np
+        from driftline.engine.tables import now_json
 
-        from driftline.engine.tables import now_table
-        from driftline.event_log.writer import now_lines, text_bytes
-
-        if not len(changes):
-            return
-        table = now_table(changes)
-        at = table.column("at").to_numpy().astype(np.int64)
-        op = table.column("op").combine_chunks()
-        rows = table.select(range(2, table.num_columns))
-        rows = rows.rename_columns(answer.plan.schema.arrow.names)
-        lines = now_lines(answer.name, answer.plan.timestamps, op, at, rows)
-        self.file.write(text_bytes(lines))
-        self.file.flush()
+        if len(changes):
+            stamps = answer.plan.timestamps
+            self.file.write(now_json(answer.name, changes, timestamps=stamps))
+            self.file.flush()
 
 
 class NowFiles(NowWriter):

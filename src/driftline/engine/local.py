@@ -31,7 +31,7 @@ from driftline.engine.ingest.dead_letters import DeadLetters, unreadable
 from driftline.engine.ingest.holding import Holding
 from driftline.engine.ingest.source import SourceIngest, emitted
 from driftline.engine.options import Options
-from driftline.engine.outputs.clock import latest, wall_time
+from driftline.engine.outputs.clock import wall_time
 from driftline.engine.outputs.heeding import Heeding
 from driftline.engine.outputs.prefix import Collector, Prefix
 from driftline.engine.outputs.tokens import Tokens
@@ -271,7 +271,7 @@ class Run:
                 dead[name] = letters
         clocks = {name: reader.next_clock for name, reader in self.readers.items()}
         streams = emitted(self.ingests, received, self.holding.limits, not_after=clocks)
-        self._look_at_clock(came, streams)
+        self._look_at_clock(came)
         labels = self._labels(streams)
         for name, batch in streams.items():
             if not batch.is_empty:
@@ -300,9 +300,7 @@ class Run:
             yield Outputs(whole, dead, counters, piece.prefixes, self.now, self.late)
             dead = {}
 
-    def _look_at_clock(
-        self, came: Mapping[str, Arrivals | None], streams: Mapping[str, Batch]
-    ) -> None:
+    def _look_at_clock(self, came: Mapping[str, Arrivals | None]) -> None:
         """The time that has come with what the inputs let in now, and what was late for it."""
         if self.options.clock is None:
             return
@@ -313,7 +311,8 @@ class Run:
         if self.options.clock == "wall":
             self.now = max(self.now, self.wall())
         else:
-            self.now = latest((streams[name] for name in self.read), max(self.now, self.replayed))
+            shown = (self.ingests[name].latest for name in self.read)
+            self.now = max([self.now, self.replayed, *shown])
 
     def _labels(self, streams: Mapping[str, Batch]) -> dict[str, Label]:
         """The labels of what the sources let in now. Where one source waits for another, or all

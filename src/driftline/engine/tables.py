@@ -8,6 +8,7 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch, Changes, empty, joined
 from driftline.engine.lifetimes.coalesce import coalesced
 from driftline.engine.outputs.now_view import NowChanges
+from driftline.event_log.writer import now_lines, text_bytes
 from driftline.model.arrays import to_arrow
 from driftline.model.columns import INSERT
 from driftline.model.time import INFINITY
@@ -42,6 +43,14 @@ def now_table(changes: NowChanges, *, timestamps: bool = False) -> pa.Table:
     rows = changes.rows.take(to_arrow(copies))
     names = [f"row.{name}" if name in times else name for name in rows.schema.names]
     return pa.table({**times, **dict(zip(names, rows.columns, strict=True))})
+
+
+def now_json(stream: str, changes: NowChanges, *, timestamps: bool) -> pa.Buffer:
+    """Changes of the answer now as JSON Lines."""
+    table = now_table(changes)
+    rows = table.select(range(2, table.num_columns)).rename_columns(changes.rows.schema.names)
+    op, at = table.column("op").combine_chunks(), table.column("at").to_numpy()
+    return text_bytes(now_lines(stream, timestamps, op, at, rows))
 
 
 def history_table(batches: list[Batch], schema: pa.Schema, *, loose: bool = False) -> pa.Table:

@@ -2,6 +2,7 @@
 
     on_spark       `driftline.on_spark`, and query: what a user holds, starts and stops
     views          changes, current values, upserts, history rows;  history: questions to those
+    now            the answers now, kept from micro-batch to micro-batch
     sinks          where results go, each micro-batch once
     pipeline       from a plan to one Structured Streaming query
     sources        DataFrames as sources;  columns: with the types of a stream

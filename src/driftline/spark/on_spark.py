@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from driftline.api import Query
     from driftline.engine.options import Heartbeat
-    from driftline.plan.choices import Emit
+    from driftline.plan.choices import Clock, Emit
     from driftline.plan.durations import Duration
     from driftline.plan.nodes import Node
     from driftline.spark.query import SparkQuery
@@ -31,6 +31,7 @@ def on_spark(
     heartbeat: Heartbeat = "source",
     strict: bool = False,
     max_expansion: int | str = DEFAULT_EXPANSION,
+    clock: Clock = "latest",
 ) -> SparkQuery:
     """A query on Spark, over a streaming DataFrame for each stream that it reads.
 
@@ -42,7 +43,7 @@ def on_spark(
     "memory", and a row cannot wait for streams that another stage reads). `final`: emit every
     row once, when it cannot change any more. `shards`: how many; by default as many as Spark has
     cores. `strict`: the first dead letter ends the query, instead of going to the
-    sink.
+    sink. `clock`: which time is now, for sinks with the view "now" (see `Query.now`).
 
     >>> import driftline as dl                                                   # doctest: +SKIP
     >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "TIMESTAMP"},
@@ -67,6 +68,7 @@ def on_spark(
         heartbeat=heartbeat,
         strict=strict,
         max_expansion=max_expansion,
+        clock=clock,
     )
 
 

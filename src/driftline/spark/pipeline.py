@@ -69,11 +69,13 @@ def pipeline(
     heard: Heard | None = None,
     *,
     own_steps: bool = True,
+    ticks_for_ever: bool = False,
 ) -> Pipeline:
     """Compile plans, which share one cut, over the DataFrames of their sources: the messages that
     leave the last stage. `place`: a directory for the tables among these, which workers reach;
     `heard`: when rows came last, for those who tick (see `ticks`); `own_steps`: whether Spark may
-    run the stateless beginning itself."""
+    run the stateless beginning itself; `ticks_for_ever`: there are micro-batches although nothing
+    comes, for one who goes by the time of day."""
     sources = check_streams(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
     plain = [source for name, source in sources.items() if readings[name].plain]
@@ -99,7 +101,10 @@ def pipeline(
     moving = [packed[name] for name, frame in frames.items() if frame.isStreaming]
     still = [packed[name] for name, frame in frames.items() if not frame.isStreaming]
     tables = _tables(still, place, made.levels[0].level) if still else None
-    if silent := ticking(frames, sources, options.block):
+    silent = ticking(frames, sources, options.block)
+    if ticks_for_ever:
+        moving.append(ticks(moving[0].sparkSession, silent, made.levels))
+    elif silent:
         moving.append(ticks(moving[0].sparkSession, silent, made.levels, heard))
     flow = reduce(lambda one, other: one.union(other), moving)
     for stage in made.levels:

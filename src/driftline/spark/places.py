@@ -82,6 +82,12 @@ class Place:
             file.write(data)
         self.files.move(f"{path}.half", path)
 
+    def clear(self, folder: str, *, before: str) -> None:
+        """Delete the files of a folder whose names come before one."""
+        for info in self.files.get_file_info(fs.FileSelector(f"{self.root}/{folder}")):
+            if f"{folder}/{info.base_name}" < before:
+                self.files.delete_file(info.path)
+
     def read(self, name: str) -> bytes | None:
         """The contents of a file; None if there is none."""
         path = f"{self.root}/{name}"

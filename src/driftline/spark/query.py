@@ -22,7 +22,9 @@ from driftline.engine.plan_sources import sources_of
 from driftline.engine.shards.messages import Kind, unpacked_batch
 from driftline.event_log.apart import Used, need_apart
 from driftline.event_log.bad import BadInput
+from driftline.model.level import Level
 from driftline.model.old_names import renamed
+from driftline.plan.choices import need_clock
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import final as only_final
 from driftline.plan.fragments import RESULT
@@ -30,6 +32,7 @@ from driftline.plan.nodes import Constant, Node
 from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
+from driftline.spark.now import NowAnswers
 from driftline.spark.pipeline import check_streams, pipeline
 from driftline.spark.places import folder_for_now
 from driftline.spark.session import (
@@ -47,7 +50,7 @@ from driftline.spark.session import (
 from driftline.spark.sources import constant_rows, reading_of
 from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.update import SparkUpdate, spark_update
-from driftline.spark.views import TIMES, change_rows
+from driftline.spark.views import TIMES, change_rows, shows_now
 from driftline.spark.wire import from_rows
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from driftline.api import Query
-    from driftline.plan.choices import Emit
+    from driftline.plan.choices import Clock, Emit
     from driftline.plan.durations import Duration
 
 
@@ -79,6 +82,7 @@ def query_on_spark(
     heartbeat: Heartbeat,
     strict: bool,
     max_expansion: int | str,
+    clock: Clock,
 ) -> SparkQuery:
     """See `on_spark`."""
     given = query if isinstance(query, Mapping) else {RESULT: query}
@@ -88,14 +92,17 @@ def query_on_spark(
     plans = {name: each if isinstance(each, Node) else each.plan for name, each in given.items()}
     if not plans:
         raise PlanError("there is no query to run")
+    stamps = all(plan.timestamps for plan in plans.values())
+    need_clock(clock, timestamps=stamps)
     options = options_of(
-        timestamps=all(plan.timestamps for plan in plans.values()),
+        timestamps=stamps,
         emit=emit,
         block=block,
         remember=remember,
         heartbeat=heartbeat,
         heartbeats=HEARTBEATS,
         max_expansion=max_expansion,
+        clock=clock,
     )
     made = SparkQuery(plans, frames, options, shards, strict=strict)
     if flag(final, "final"):
@@ -211,18 +218,25 @@ class SparkQuery:
         if not {"availableNow", "once"} & set(trigger or ()):
             self._warn()
         kept = Checkpoint(str(checkpoint))
+        options, now = self.options, None
+        if shows_now(sink):
+            # Ends are emitted in advance, so that rows leave although no shard hears of the time.
+            options = replace(options, level=Level.EAGER, clock=options.clock or "latest")
+            now = NowAnswers(kept.place, self.plans, options.clock or "latest")
         shards = kept.shards(self.shards)
         heard = Heard()
         made = pipeline(
             self.plans,
             self.frames,
-            self.options,
+            options,
             shards,
             str(kept.place),
             heard,
-            own_steps=kept.has_own_steps(),
+            # The clock goes by all rows, also those that Spark's own steps would leave out.
+            own_steps=kept.has_own_steps() and now is None,
+            ticks_for_ever=now is not None and options.clock == "wall",
         )
-        kept.claim(self.plans, self.options, shards, made.read)
+        kept.claim(self.plans, options, shards, made.read)
         sources = sources_of(self.plans.values())
 
         started: list[RetriedQuery] = []
@@ -232,7 +246,8 @@ class SparkQuery:
             update = spark_update(batch_id, messages, self.plans, sources, shards)
             for source, letters in update.dead_letters.items() if self.strict else ():
                 raise BadInput(letters.first(source, source in update.timestamps))
-            sink(replace(update, time=began_at(kept, batch_id), run=run_id(kept)))
+            update = replace(update, time=began_at(kept, batch_id), run=run_id(kept))
+            sink(update if now is None else replace(update, now=now.of(update)))
             for each_run in started:
                 each_run.completed()
             kept.report(update.shard_states)

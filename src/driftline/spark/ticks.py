@@ -33,7 +33,7 @@ from driftline.spark.tick_source import FORMAT, TickSource
 from driftline.spark.wire import WIRE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 PARTS = 4
 SHORTEST, LONGEST = 1_000, 30_000
@@ -71,7 +71,7 @@ def _open(frames: Mapping[str, DataFrame], sources: Mapping[str, Source]) -> Ite
 
 def period(sources: Iterable[Source]) -> int:
     """How often to tick, in milliseconds."""
-    shortest = min(source.timing.timeout or 0 for source in sources)
+    shortest = min((source.timing.timeout or 0 for source in sources), default=0)
     return min(max(shortest // PARTS, SHORTEST), LONGEST)
 
 
@@ -83,11 +83,12 @@ def patience(sources: Iterable[Source]) -> int:
 def ticks(
     spark: SparkSession,
     sources: Sequence[Source],
-    levels: Iterable[Stage],
+    levels: Sequence[Stage],
     heard: Heard | None = None,
 ) -> DataFrame:
     """A message for every shard whose clock is to go on, as the stages take them. `heard`: when a
-    row was heard last, if somebody writes that down."""
+    row was heard last, if somebody writes that down. If no clock is to go on, the first shard gets
+    the messages: there is a micro-batch all the same."""
     from pyspark.sql import functions as f
 
     spark.dataSource.register(TickSource)
@@ -95,11 +96,7 @@ def ticks(
     if heard is not None:
         reader = reader.option("heard", heard.path).option("patience", patience(sources))
     messages = [
-        f.struct(
-            f.lit(label).alias("label"),
-            f.lit(stage.level).alias("level"),
-            f.lit(shard).alias("shard"),
-        )
+        _to(label, stage, shard)
         for stage in levels
         if any(
             port.timing.needs_clock and has_time(port.timing, stage.options, plain=port.plain)
@@ -107,6 +104,9 @@ def ticks(
         )
         for shard, label in enumerate(labels(stage.shards))
     ]
+    if not messages:
+        first = levels[0]
+        messages = [_to(labels(first.shards)[0], first, 0)]
     each = reader.load().select(f.explode(f.array(*messages)).alias("to"))
     columns = {
         "label": f.col("to.label"),
@@ -122,6 +122,13 @@ def ticks(
     }
     kinds = (column.split() for column in WIRE.split(", "))
     return each.select(*(columns[name].cast(kind).alias(name) for name, kind in kinds))
+
+
+def _to(label: int, stage: Stage, shard: int) -> Column:
+    from pyspark.sql import functions as f
+
+    to = {"label": label, "level": stage.level, "shard": shard}
+    return f.struct(*(f.lit(value).alias(name) for name, value in to.items()))
 
 
 class Heard:

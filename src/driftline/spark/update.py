@@ -23,6 +23,7 @@ from driftline.engine.shards.state_log import counters_in
 from driftline.model.old_names import renamed
 from driftline.model.time import BEGINNING
 from driftline.plan.nodes import Node
+from driftline.spark.now import NowOf
 from driftline.spark.views import MicroBatch
 
 T = TypeVar("T")
@@ -33,7 +34,8 @@ class SparkUpdate:
     """What one micro-batch emits. `batches`: by output, the changes and (as their cti) how far the
     whole answer is final now; `dead_letters`: by source; `shard_states`: by level and shard, what
     the shard holds; `time`: when it began, in milliseconds; `run`: the query, as its checkpoint has
-    it; `timestamps`: the outputs and sources whose times are TIMESTAMPs."""
+    it; `timestamps`: the outputs and sources whose times are TIMESTAMPs; `now`: what it changes in
+    the answers now."""
 
     batch_id: int
     batches: Mapping[str, Batch]
@@ -42,11 +44,19 @@ class SparkUpdate:
     time: int = 0
     run: str = ""
     timestamps: frozenset[str] = frozenset()
+    now: NowOf | None = None
 
     def micro_batch(self, output: str) -> MicroBatch:
         """One of the outputs, for the views of a result."""
         stamps = output in self.timestamps
-        return MicroBatch(self.batches[output], self.batch_id, self.time, stamps)
+        now = None if self.now is None else self.now.changes[output]
+        return MicroBatch(self.batches[output], self.batch_id, self.time, stamps, now)
+
+    @property
+    def latest(self) -> int:
+        """The greatest time that a source shows in this micro-batch, or has shown before it."""
+        shown = (counted.get("latest", BEGINNING) for counted in self.counters.values())
+        return max(shown, default=BEGINNING)
 
     @property
     def dead(self) -> Mapping[str, DeadLetters]:

@@ -8,8 +8,11 @@
     history    system_time, batch, weight (+1 or -1), vs, ve and the row: rows for a table that is
                only appended to and forgets nothing (see `driftline.spark.history`)
     finals     vs, ve and the row: of a result that emits final answers only, each once
+    now        op (+ or -), at and the row: what changes in the snapshot at the query's clock, from
+               which rows leave when their lifetimes end (see `driftline.spark.now`)
 
-All of them are functions of one micro-batch: what they give is the same when it comes again.
+All of them are functions of one micro-batch, but for `now`, which also depends on those before:
+what they give is the same when it comes again.
 """
 
 from __future__ import annotations
@@ -22,15 +25,16 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
+from driftline.engine.outputs.now_view import NowChanges
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.slots import Slots
-from driftline.engine.tables import changes_table
+from driftline.engine.tables import changes_table, now_table
 from driftline.model.arrays import Int64s, Mask, to_arrow
 from driftline.model.old_names import renamed
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 
-ViewName = Literal["changes", "current", "history", "finals"]
+ViewName = Literal["changes", "current", "history", "finals", "now"]
 
 TIMES = ("kind", "vs", "ve", "vn")
 SYSTEM_TIME, BATCH, WEIGHT = "system_time", "batch", "weight"
@@ -41,12 +45,14 @@ MILLISECOND = 1000
 @dataclass(frozen=True)
 class MicroBatch:
     """One micro-batch of one result: its changes, its number, the time at which Spark began it (in
-    milliseconds; the same when it comes again), and whether ticks are TIMESTAMPs."""
+    milliseconds; the same when it comes again), whether ticks are TIMESTAMPs, and what changes in
+    the answer now, where that is kept."""
 
     batch: Batch
     number: int
     time: int
     timestamps: bool
+    now: NowChanges | None = None
 
 
 def changes(micro_batch: MicroBatch) -> pa.Table:
@@ -77,12 +83,17 @@ class Difference:
 def current_difference(batch: Batch) -> Difference:
     """How the rows without an end have changed; since when a row is there does not matter."""
     endless = batch.take(batch.ve == INFINITY)
-    slots, first = Slots().find_or_add(endless.row_fingerprints())
+    return _difference(endless.payload, endless.weight)
+
+
+def _difference(rows: pa.RecordBatch, weight: Int64s) -> Difference:
+    """Rows with their weights added up; first what goes, then what comes."""
+    slots, first = Slots().find_or_add(fingerprints(rows.columns, rows.num_rows))
     sums = np.zeros(len(first), np.int64)
-    np.add.at(sums, slots, endless.weight)
+    np.add.at(sums, slots, weight)
     kept = np.flatnonzero(sums)
-    kept = kept[np.argsort(sums[kept] > 0, kind="stable")]  # first what goes, then what comes
-    return Difference(endless.payload.take(to_arrow(first[kept])), sums[kept])
+    kept = kept[np.argsort(sums[kept] > 0, kind="stable")]
+    return Difference(rows.take(to_arrow(first[kept])), sums[kept])
 
 
 def current(micro_batch: MicroBatch) -> pa.Table:
@@ -92,6 +103,27 @@ def current(micro_batch: MicroBatch) -> pa.Table:
     signs = pa.array(["-", "+"], pa.string())
     op = signs.take(to_arrow((found.weight[places] > 0).astype(np.int64)))
     return beside({"op": op}, found.rows.take(to_arrow(places)))
+
+
+def now(micro_batch: MicroBatch) -> pa.Table:
+    """The changelog of the answer now."""
+    _refuse_clash(micro_batch.batch.payload.schema.names, ("op", "at"))
+    return now_table(kept_now(micro_batch), timestamps=micro_batch.timestamps)
+
+
+def kept_now(micro_batch: MicroBatch) -> NowChanges:
+    """What changes in the answer now, if that is kept."""
+    if micro_batch.now is None:
+        raise PlanError("the answer now is kept for sinks with view='now', and for no others")
+    return micro_batch.now
+
+
+def difference_of(view: ViewName, micro_batch: MicroBatch) -> Difference:
+    """How the rows of a keyed table change: those of the answer now, or those without an end."""
+    if view != "now":
+        return current_difference(micro_batch.batch)
+    changes = kept_now(micro_batch)
+    return _difference(changes.rows, changes.weight)
 
 
 @dataclass(frozen=True)
@@ -108,12 +140,11 @@ class Upserts:
         return int(self.rows.num_rows + self.gone.num_rows)
 
 
-def upserts(batch: Batch, keys: Sequence[str]) -> Upserts:
-    """The upserts and deletes of the current values, by the columns of their key.
+def upserts(found: Difference, keys: Sequence[str]) -> Upserts:
+    """The upserts and deletes of a keyed table whose rows differ so, by the columns of its key.
 
     Two current rows with the same key are refused as far as this micro-batch can tell; `new` lets
     the sink that has the table find the rest."""
-    found = current_difference(batch)
     places = key_places(found.rows.schema, keys)
     prints = fingerprints([found.rows.column(place) for place in places], found.rows.num_rows)
     slots, first = Slots().find_or_add(prints)
@@ -198,7 +229,15 @@ VIEWS: dict[str, View] = {
     "current": current,
     "history": history,
     "finals": finals,
+    "now": now,
 }
+
+
+def shows_now(sink: object) -> bool:
+    """Whether a sink, or one of several, asks for the answer now."""
+    return getattr(sink, "view", None) in ("now", now) or any(
+        map(shows_now, getattr(sink, "sinks", ()))
+    )
 
 
 def view_of(name: str) -> View:

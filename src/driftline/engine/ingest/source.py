@@ -25,7 +25,8 @@ from driftline.engine.ingest.dead_letters import DeadLetters
 from driftline.engine.ingest.finalize import Promises
 from driftline.engine.ingest.source_time import NO_CLOCK, SourceTime, is_watched
 from driftline.engine.options import Options
-from driftline.model.time import INFINITY
+from driftline.engine.outputs.clock import latest
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.timing import Timing, remembered
 
 PARTS = ("finalize", "align", "time")
@@ -37,7 +38,8 @@ ENOUGH = 1_000_000
 
 class SourceIngest:
     """`plain`: all events are inserts [vs, ∞); `time`: None if nothing needs the source's time;
-    `is_required`: its promises or estimates decide what is late or what waits."""
+    `is_required`: its promises or estimates decide what is late or what waits; `latest`: the
+    greatest time that it has shown since it runs (see `outputs.clock`)."""
 
     def __init__(self, schema: pa.Schema, timing: Timing, options: Options, *, plain: bool) -> None:
         self.schema = schema
@@ -45,6 +47,7 @@ class SourceIngest:
         self.finalize, self.align = consistency(schema, options.block, remember, inserts_only=plain)
         self.time = SourceTime(timing) if has_time(timing, options, plain=plain) else None
         self.is_required = is_watched(timing, options.block)
+        self.latest = BEGINNING
 
     def receive(self, events: Arrivals) -> tuple[Batch, DeadLetters]:
         """Take events in; return what Finalize emits for them, and what is dead."""
@@ -91,11 +94,13 @@ class SourceIngest:
     def aligned(self, batch: Batch, limit: int) -> Batch:
         """What Align emits when a batch has come, and other sources have come to the limit."""
         self.align.limit = limit
-        return self.align.receive(0, batch)
+        emitted = self.align.receive(0, batch)
+        self.latest = latest([emitted], self.latest)
+        return emitted
 
     def counters(self) -> dict[str, dict[str, int]]:
         """What Finalize and Align have done, and what they hold."""
-        more = {"dead_letters": int(self.finalize.dead.sum())}
+        more = {"dead_letters": int(self.finalize.dead.sum()), "latest": self.latest}
         more |= {} if self.time is None else self.time.learned()
         return {
             "finalize": self.finalize.counters.as_dict() | more,

@@ -19,6 +19,7 @@ from driftline.plan.errors import PlanError
 from driftline.spark.views import (
     Upserts,
     ViewName,
+    difference_of,
     key_names,
     key_places,
     same_key,
@@ -35,8 +36,9 @@ _GONE = "driftline gone"
 
 
 class Delta:
-    """Appends a view of the result to a table; or, with `keys`, keeps a table of the current values
-    by upserts and deletes. Of several results each has a table, URI/<result>.
+    """Appends a view of the result to a table; or, with `keys`, keeps a table of the current
+    values, with the view "now" one of the answer now, by upserts and deletes. Of several results
+    each has a table, URI/<result>.
 
     `storage_options`: as `deltalake` takes them, for S3, Azure and others."""
 
@@ -54,7 +56,8 @@ class Delta:
             raise PlanError(
                 'the Delta sink needs the package deltalake: pip install "driftline[delta]"'
             ) from None
-        self.uri, self.view, self.keys = str(uri), view_of(view), key_names(keys)
+        self.uri, self.keys, self.name = str(uri), key_names(keys), view
+        self.view = view_of(view)
         self.storage_options = storage_options
 
     @property
@@ -70,7 +73,8 @@ class Delta:
                 continue
             properties = _properties(application, update.batch_id)
             if self.keys:
-                self._upsert(uri, upserts(update.batches[name], self.keys), properties)
+                found = difference_of(self.name, update.micro_batch(name))
+                self._upsert(uri, upserts(found, self.keys), properties)
             else:
                 self._append(uri, self.view(update.micro_batch(name)), properties)
 

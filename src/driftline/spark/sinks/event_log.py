@@ -4,7 +4,8 @@
     EventLog        one file, to which every micro-batch is appended; a note beside it has its
                     length and the last micro-batch, and what is longer is cut off
 
-The result is final up to its last cti line.
+The result is final up to its last cti line. With the view "now" a line is a change of the answer
+now: {"stream":"result","op":"+","at":5,"row":{…}}.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Literal, get_args
 
 from driftline.engine.core.output_events import said_events
+from driftline.engine.tables import now_json
 from driftline.event_log.writer import event_lines, text_bytes
 from driftline.model.time import BEGINNING
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks.files import OwnFolder, numbered, whole_file
+from driftline.spark.views import kept_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from driftline.spark.update import SparkUpdate
+
+LogView = Literal["changes", "now"]
 
 NOTE = ".progress"
 """The suffix of the note about an event log."""
@@ -33,8 +38,8 @@ class EventLogFiles:
     """Writes DIR/000000012.jsonl for micro-batch 12, with the events of all results. Spark, or
     another query of Driftline, can read the directory as a stream."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.folder = OwnFolder(path)
+    def __init__(self, path: str | Path, view: LogView = "changes") -> None:
+        self.folder, self.view = OwnFolder(path), _log_view(view)
 
     @property
     def places(self) -> list[str]:
@@ -45,7 +50,7 @@ class EventLogFiles:
         self.folder.claim(update.run)
 
         def write(file: IO[bytes]) -> None:
-            write_events(file, update, {})
+            write_events(file, update, {}, self.view)
 
         self.folder.put(numbered(update.batch_id, ".jsonl"), write)
 
@@ -53,8 +58,8 @@ class EventLogFiles:
 class EventLog:
     """Appends to one file. `final`: how far each result was final at its end."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path, view: LogView = "changes") -> None:
+        self.path, self.view = Path(path), _log_view(view)
         self.note = self.path.with_name(self.path.name + NOTE)
         self.run = ""
         self.batch, self.length = -1, 0
@@ -73,7 +78,7 @@ class EventLog:
         with self.path.open("r+b" if self.path.exists() else "w+b") as file:
             file.truncate(self.length)
             file.seek(self.length)
-            write_events(file, update, self.final)
+            write_events(file, update, self.final, self.view)
             file.flush()
             os.fsync(file.fileno())
             self.length = file.tell()
@@ -108,9 +113,22 @@ class EventLog:
         self._write_note()  # before anything is in the log
 
 
-def write_events(file: IO[bytes], update: SparkUpdate, final: Mapping[str, int]) -> None:
-    """The events of all results, with a cti where a result is final further than before."""
+def _log_view(view: LogView) -> LogView:
+    if view not in get_args(LogView):
+        raise PlanError(f"an event log has the view changes or now, not {view!r}")
+    return view
+
+
+def write_events(
+    file: IO[bytes], update: SparkUpdate, final: Mapping[str, int], view: LogView = "changes"
+) -> None:
+    """The events of all results, with a cti where a result is final further than before; or the
+    changes of the answers now."""
     for name, batch in update.batches.items():
+        if view == "now":
+            changes = kept_now(update.micro_batch(name))
+            file.write(now_json(name, changes, timestamps=name in update.timestamps))
+            continue
         advanced = batch.cti > final.get(name, BEGINNING)
         events = said_events(
             name,

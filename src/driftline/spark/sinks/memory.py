@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """Keeps all updates; `updates`: by the number of the micro-batch."""
+    """Keeps all updates; `updates`: by the number of the micro-batch; `view`: what `table` gives,
+    unless it is asked for another ("now" has to be given here)."""
 
-    def __init__(self) -> None:
+    def __init__(self, view: ViewName = "changes") -> None:
+        view_of(view)
+        self.view = view
         self.updates: dict[int, SparkUpdate] = {}
 
     @property
@@ -30,11 +33,14 @@ class Memory:
         return self.updates
 
     def __call__(self, update: SparkUpdate) -> None:
+        if self.view == "now":
+            for output in update.batches:
+                update.micro_batch(output)  # which depends on the micro-batches before
         self.updates[update.batch_id] = update
 
-    def table(self, output: str = RESULT, view: ViewName = "changes") -> pa.Table:
+    def table(self, output: str = RESULT, view: ViewName | None = None) -> pa.Table:
         """A view of a result, all micro-batches one after the other."""
-        shown = view_of(view)
+        shown = view_of(view or self.view)
         self._batches(output)
         return pa.concat_tables(
             [shown(update.micro_batch(output)) for _, update in sorted(self.updates.items())]

@@ -20,7 +20,15 @@ from driftline.event_log.text import TEXT, joined, values_text
 from driftline.model.arrays import text_scalar, to_arrow
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
-from driftline.spark.views import Upserts, key_names, key_places, same_key, upserts
+from driftline.spark.views import (
+    Upserts,
+    ViewName,
+    difference_of,
+    key_names,
+    key_places,
+    same_key,
+    upserts,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -40,7 +48,8 @@ _NULLS_NOT_DISTINCT = 150_000
 
 
 class Postgres:
-    """Keeps a table of the current values of one result. `conninfo`: as psycopg takes it; `table`:
+    """Keeps a table of the current values of one result, or with the view "now" of the answer now,
+    from which a row is deleted when its lifetime ends. `conninfo`: as psycopg takes it; `table`:
     its name, or schema and name; `keys`: the columns of its key. A table that is not there is made.
 
     The key needs a unique index: a table that is made has one, in which (from PostgreSQL 15 on)
@@ -53,7 +62,10 @@ class Postgres:
         keys: Sequence[str],
         *,
         output: str = RESULT,
+        view: ViewName = "current",
     ) -> None:
+        if view not in ("current", "now"):
+            raise PlanError(f"a table with a key has the view current or now, not {view!r}")
         try:
             import psycopg  # noqa: F401
         except ImportError:
@@ -61,6 +73,7 @@ class Postgres:
                 'the PostgreSQL sink needs psycopg: pip install "driftline[postgres]"'
             ) from None
         self.conninfo, self.keys, self.output = conninfo, key_names(keys), output
+        self.view = view
         self.names = table.split(".") if isinstance(table, str) else list(table)
         self.made = False
 
@@ -76,7 +89,8 @@ class Postgres:
         if self.output not in update.batches:
             known = ", ".join(update.batches)
             raise PlanError(f"there is no result {self.output}; there are {known}")
-        found = upserts(update.batches[self.output], self.keys)
+        changed = difference_of(self.view, update.micro_batch(self.output))
+        found = upserts(changed, self.keys)
         schema = found.rows.schema
         keys = [schema.names[place] for place in key_places(schema, self.keys)]
         with psycopg.connect(self.conninfo) as connection:  # commits at its end

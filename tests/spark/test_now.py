@@ -1,0 +1,143 @@
+"""The answer now on Spark: kept from micro-batch to micro-batch, and the same after a crash."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import driftline as dl
+from driftline.engine.core.operator import OperatorKey
+from driftline.engine.core.plain import batch_of
+from driftline.model.event import Event
+from driftline.plan.errors import PlanError
+from driftline.spark import sinks
+from driftline.spark.now import NowAnswers
+from driftline.spark.places import Place
+from driftline.spark.sinks.parquet import read_parquet
+from driftline.spark.update import SparkUpdate
+from tests.build import insert, retract
+from tests.engine.held_to_reference import KX
+
+S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
+A, B = {"k": "a", "x": 1}, {"k": "b", "x": 2}
+
+
+def update(number: int, latest: int, *events: Event) -> SparkUpdate:
+    key = OperatorKey("finalize", "s", "s")
+    head = {"counters": [[*key[:4], {"latest": latest, "dead_letters": 0}]]}
+    return SparkUpdate(number, {"result": batch_of(events, KX)}, {}, {(0, 0): head})
+
+
+UPDATES = [
+    update(0, 1, insert(1, 5, A)),
+    update(1, 3, insert(3, None, B)),
+    update(2, 6),
+    update(3, 6, retract(3, None, 4, B), insert(2, 9, A)),
+    update(4, 9),
+]
+CHANGES = [
+    [("+", 1, "a")],
+    [("+", 3, "b")],
+    [("-", 5, "a")],
+    [("-", 6, "b"), ("+", 6, "a")],
+    [("-", 9, "a")],
+]
+
+
+def answers(folder: Path) -> NowAnswers:
+    return NowAnswers(Place(str(folder)), {"result": S.plan}, "latest")
+
+
+def shown(kept: NowAnswers, each: SparkUpdate) -> list[tuple[str, int, str]]:
+    changes = kept.of(each).changes["result"]
+    return [
+        ("+" if weight > 0 else "-", int(at), row["k"])
+        for at, weight, row in zip(
+            changes.at, changes.weight, changes.rows.to_pylist(), strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize("crash", range(len(UPDATES)))
+def test_a_micro_batch_that_comes_again_changes_the_same(tmp_path: Path, crash: int) -> None:
+    kept = answers(tmp_path)
+    for number, each in enumerate(UPDATES):
+        assert shown(kept, each) == CHANGES[number]
+        if number == crash:
+            kept = answers(tmp_path)  # what the sink has done is not known
+            assert shown(kept, each) == CHANGES[number]
+    assert len(list((tmp_path / "now").iterdir())) < 2 * len(UPDATES)
+
+
+def test_an_answer_that_was_not_kept_from_the_beginning_is_not_known(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="give the query another checkpoint"):
+        shown(answers(tmp_path), UPDATES[2])
+
+
+def test_a_sink_has_to_ask_for_it() -> None:
+    memory = sinks.Memory()
+    memory(UPDATES[0])
+    with pytest.raises(PlanError, match="view='now'"):
+        memory.table(view="now")
+
+
+def test_the_time_of_day_is_that_of_the_micro_batch(tmp_path: Path) -> None:
+    stamped = dl.stream("s", {"k": "STRING", "x": "BIGINT"}, timestamps=True)
+    kept = NowAnswers(Place(str(tmp_path)), {"result": stamped.plan}, "wall")
+    first = replace(update(0, 9_000, insert(1_000, 5_000, A)), time=2)  # of which a tick is 1/1000
+    assert shown(kept, first) == [("+", 1_000, "a")]
+    assert shown(kept, replace(update(1, 9_000), time=7)) == [("-", 5_000, "a")]
+
+
+TRADES = dl.stream("trades", {"k": "STRING", "ts": "BIGINT"}, time="ts")
+COUNTS = TRADES.where("k <> 'z'").window(range=10).group_by("k").agg("count(*) AS n")
+FILES = [
+    [{"k": "a", "ts": 1}, {"k": "b", "ts": 4}, {"k": "a", "ts": 5}],
+    [{"k": "a", "ts": 3}, {"k": "z", "ts": 13}],
+    [{"k": "z", "ts": 40}, {"k": "b", "ts": 38}],
+]
+
+
+def added_up(changes: pa.Table) -> Counter[tuple[str, int]]:
+    rows: Counter[tuple[str, int]] = Counter()
+    for change in changes.to_pylist():
+        rows[change["k"], change["n"]] += 1 if change["op"] == "+" else -1
+    return +rows
+
+
+@pytest.mark.spark
+def test_sinks_have_the_view_now(spark: Any, tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    from deltalake import DeltaTable
+
+    folder = tmp_path / "in"
+    folder.mkdir()
+    frame = spark.readStream.schema("k STRING, ts BIGINT").json(str(folder))
+    rows: list[dict[str, Any]] = []
+    for number, part in enumerate(FILES):
+        text = "\n".join(map(json.dumps, part))
+        (folder / f"{number}.json").write_text(text)
+        rows += part
+        sink = sinks.Several(
+            sinks.Parquet(tmp_path / "parquet", view="now"),
+            sinks.Delta(str(tmp_path / "delta"), view="now", keys=["k"]),
+            sinks.EventLog(tmp_path / "log.jsonl", view="now"),
+        )
+        query = dl.on_spark(COUNTS, {"trades": frame})
+        run = query.start(sink, checkpoint=tmp_path / "cp", trigger={"availableNow": True})
+        run.awaitTermination()
+        expected = COUNTS.now(trades=rows, keep_open=True, emit="eager").table()
+        wanted = Counter((row["k"], row["n"]) for row in expected.to_pylist())
+        written = read_parquet(tmp_path / "parquet")
+        assert added_up(written) == wanted
+        table = pa.table(DeltaTable(str(tmp_path / "delta")).to_pyarrow_table())
+        assert Counter((row["k"], row["n"]) for row in table.to_pylist()) == wanted
+        lines = (tmp_path / "log.jsonl").read_text().splitlines()
+        assert len(lines) == written.num_rows
+        assert written.column("at").to_pylist() == sorted(written.column("at").to_pylist())
