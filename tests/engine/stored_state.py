@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -42,6 +43,7 @@ from driftline.model.columns import StreamColumns
 from driftline.model.compiled import njit
 from driftline.model.event import Event
 from driftline.model.level import Level
+from driftline.plan.choices import Expiry
 from driftline.plan.expressions import Column
 from driftline.plan.finals import final
 from driftline.plan.nodes import Node
@@ -276,13 +278,27 @@ QUERIES |= {
 }
 
 
+JOINED = NEAR[0].join(NEAR[1], ON).agg("max(r.x) AS most")
+NOW: dict[str, tuple[Node, Level, Reading, Expiry]] = {
+    "sums now": (QUERIES["sums"][0], Level.ORDERED, LOG, "piggyback"),
+    "sums now, by negative tuples": (QUERIES["sums"][0], Level.ORDERED, LOG, "nta"),
+    "join now": (JOINED.plan, Level.ORDERED, LOG, "time-message"),
+}
+"""Queries of which the answer now is asked for."""
+
+
 class Stored:
     """A query over fixed events on two shards: the arrays that one of them holds in the middle,
     digests of all that is held and of all that is emitted, and the operators that hold it."""
 
-    def __init__(self, plan: Node, level: Level, reading: Reading) -> None:
+    def __init__(
+        self, plan: Node, level: Level, reading: Reading, expiry: Expiry | None = None
+    ) -> None:
         sources = plan.sources()
-        self.cluster = Cluster(plan, dict.fromkeys(sources, reading), Options(level, block=2), 2)
+        options = Options(level, block=2)
+        if expiry is not None:
+            options = replace(options, clock="latest", expiry=expiry)
+        self.cluster = Cluster(plan, dict.fromkeys(sources, reading), options, 2)
         data = {
             name: self._data(source, reading, 1 + 2 * number)
             for number, (name, source) in enumerate(sorted(sources.items()))
@@ -360,7 +376,7 @@ def digest(value: Any) -> str:
 
 @cache
 def run_queries() -> dict[str, Stored]:
-    return {name: Stored(*query) for name, query in QUERIES.items()}
+    return {name: Stored(*query) for name, query in (QUERIES | NOW).items()}
 
 
 def facts() -> dict[str, Any]:

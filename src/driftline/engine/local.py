@@ -23,7 +23,7 @@ from driftline.engine.compile import compile_plans
 from driftline.engine.core.batch import Batch, empty, joined
 from driftline.engine.core.graph import Step
 from driftline.engine.core.labels import Label, Vector, greatest
-from driftline.engine.core.marks import Mark
+from driftline.engine.core.marks import Kind, Mark
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.ingest.arrivals import Arrivals, one_cti
 from driftline.engine.ingest.consistency import warn_of_waiting
@@ -178,6 +178,7 @@ class Run:
             options.level,
             options.scheduler,
             plain,
+            expiry=options.expiry_in_use,
         )
         self.graph.branches = True
         self.graph.max_expansion = options.max_expansion
@@ -274,8 +275,9 @@ class Run:
         self._look_at_clock(came)
         labels = self._labels(streams)
         for name, batch in streams.items():
-            if not batch.is_empty:
-                self.graph.admit(name, replace(batch, label=labels.get(name)))
+            admitted = replace(batch, now=self.now, label=labels.get(name))
+            if not admitted.is_empty:
+                self.graph.admit(name, admitted)
                 if self.is_drained:
                     self.graph.drain()
         if self.heeding is not None:
@@ -361,7 +363,7 @@ class Run:
                 self.emitted.mark(name, prefix)
 
     def _token(self, name: str, token: Mark) -> None:
-        if self.tokens is not None:
+        if self.tokens is not None and token.kind is Kind.TOKEN:
             self.emitted.mark(name, self.tokens.came_out(name, token))
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from driftline.model.level import Level
 from driftline.model.time import INFINITY
-from driftline.plan.choices import ADAPTIVE, Clock, Heeding, Outputs, Scheduler, Tokens
+from driftline.plan.choices import ADAPTIVE, Clock, Expiry, Heeding, Outputs, Scheduler, Tokens
 from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 DEFAULT_BATCH = 50_000
@@ -24,7 +24,8 @@ class Options:
     become (see `expressions.expansion`). `outputs`: whether updates come with the prefixes that
     they belong to (see `outputs.prefix`); `tokens`: how many events there are from one token to
     the next (see `outputs.tokens`); `heeding`: labels instead of tokens (see `outputs.heeding`).
-    `clock`: which time is now, if the answer now is asked for (see `outputs.clock`)."""
+    `clock`: which time is now, if the answer now is asked for (see `outputs.clock`).
+    `expiry`: how operators hear that time has passed (see `lifetimes.expire`)."""
 
     level: Level = Level.ORDERED
     block: int = 0
@@ -40,3 +41,9 @@ class Options:
     tokens: Tokens = ADAPTIVE
     heeding: Heeding | None = None
     clock: Clock | None = None
+    expiry: Expiry = "piggyback"
+
+    @property
+    def expiry_in_use(self) -> Expiry:
+        """Nobody has to hear that time has passed, if the answer now is not asked for."""
+        return "ita" if self.clock is None else self.expiry

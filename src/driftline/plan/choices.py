@@ -6,6 +6,7 @@
     tokens      after how many events such an answer is asked for, if input is admitted meanwhile
     heeding     how labels find such answers instead
     clock       which time is now, where the answer now is asked for
+    expiry      how operators hear, for that, that time has passed
 
 SQL (SET), the Python interface and the command line all take them from here.
 """
@@ -22,6 +23,7 @@ Scheduler = Literal["drain", "round-robin", "threads"]
 Outputs = Literal["free", "marked", "held"]
 Heeding = Literal["multiset", "naive"]
 Clock = Literal["latest", "final", "wall"]
+Expiry = Literal["ita", "nta", "time-message", "piggyback"]
 Tokens = int | Literal["adaptive"]
 
 CHOICES: dict[str, tuple[str, ...]] = {

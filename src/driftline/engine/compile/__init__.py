@@ -4,6 +4,7 @@
     stateless.py    builders of the operators that keep no rows
     stateful.py     builders of those that do
     aggregates.py   what an aggregate is computed from
+    expiry.py       where operators hear that time has passed
 
 `BUILDERS` says by which function the operator of a node is built: a new operator is one line of it.
 """
@@ -14,12 +15,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from driftline.engine.compile import stateful, stateless
 from driftline.engine.compile.compiler import Builder, Compiler
+from driftline.engine.compile.expiry import hear_of_time
 from driftline.engine.consolidation import consolidate_where_needed
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.graph import Graph
 from driftline.model.level import Level
 from driftline.plan import nodes
-from driftline.plan.choices import Scheduler
+from driftline.plan.choices import Expiry, Scheduler
 from driftline.plan.facts import Delays
 
 BUILDERS: dict[type[nodes.Node], Builder] = {
@@ -51,9 +53,10 @@ def compile_plan(
     scheduler: Scheduler = "drain",
     inserts_only: Collection[str] = (),
     closing: Mapping[str, Delays] | None = None,
+    expiry: Expiry = "ita",
 ) -> Graph:
     """The graph that runs a plan; its sources are named as the plan's."""
-    return compile_plans([(plan, sink)], level, scheduler, inserts_only, closing)
+    return compile_plans([(plan, sink)], level, scheduler, inserts_only, closing, expiry)
 
 
 def compile_plans(
@@ -62,12 +65,17 @@ def compile_plans(
     scheduler: Scheduler = "drain",
     inserts_only: Collection[str] = (),
     closing: Mapping[str, Delays] | None = None,
+    expiry: Expiry = "ita",
 ) -> Graph:
     """One graph that runs several plans, each with a sink; what they share is run once.
     `inserts_only`: the sources that never take anything back; `closing`: of leaves, the columns
-    that close."""
+    that close; `expiry`: how operators hear that time has passed, where somebody asks for the
+    answer now (see `Graph.advance`). With negative tuples every source takes something back."""
+    if expiry == "nta":
+        inserts_only, closing = (), None
     compiler = Compiler(BUILDERS, level, scheduler, inserts_only, closing or {})
     for plan, sink in plans:
         compiler.graph.end_with(compiler.step(compiler.lifetimes.of(plan)), sink)
+    hear_of_time(compiler.graph, expiry, level)
     consolidate_where_needed(compiler.graph)
     return compiler.graph

@@ -36,7 +36,8 @@ class Batch:
     `vs`, `ve`, `weight`: the signed lifetimes; `payload`: their rows, in the same order. `cti`: no
     later batch changes anything before it (BEGINNING: nothing is promised). `high`: the greatest vs
     among all inserts that came, also those that were consolidated away; it moves the output
-    watermark of snapshot operators (BEGINNING: no insert came).
+    watermark of snapshot operators (BEGINNING: no insert came). `now`: application time has come
+    so far after the changes (BEGINNING: it is not said; see `marks`).
     `label`: what it comes from, where outputs are heeded (see `labels`).
     """
 
@@ -46,6 +47,7 @@ class Batch:
     payload: pa.RecordBatch
     cti: int = BEGINNING
     high: int = BEGINNING
+    now: int = BEGINNING
     label: Label | None = None
 
     def __len__(self) -> int:
@@ -54,6 +56,11 @@ class Batch:
     @property
     def is_empty(self) -> bool:
         """Whether the batch says nothing at all."""
+        return self.says_only_now and self.now == BEGINNING
+
+    @property
+    def says_only_now(self) -> bool:
+        """Whether the batch is no more than a now-mark."""
         return len(self) == 0 and self.cti == BEGINNING and self.high == BEGINNING
 
     def take(self, rows: Int64s | Mask) -> Batch:
@@ -250,11 +257,12 @@ def from_changes(
     ).consolidated()
 
 
-def empty(schema: pa.Schema, cti: int = BEGINNING, high: int = BEGINNING) -> Batch:
+def empty(
+    schema: pa.Schema, cti: int = BEGINNING, high: int = BEGINNING, now: int = BEGINNING
+) -> Batch:
     nothing = np.empty(0, np.int64)
-    return Batch(
-        nothing, nothing, nothing, pa.RecordBatch.from_pylist([], schema=schema), cti, high
-    )
+    rows = pa.RecordBatch.from_pylist([], schema=schema)
+    return Batch(nothing, nothing, nothing, rows, cti, high, now)
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
@@ -268,4 +276,5 @@ def joined(batches: Sequence[Batch]) -> Batch:
         pa.concat_batches([batch.payload for batch in batches]),
         max(batch.cti for batch in batches),
         max(batch.high for batch in batches),
+        max(batch.now for batch in batches),
     )

@@ -33,14 +33,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.core.batch import Batch, has_removals, latest_start
-from driftline.engine.core.marks import BLOCKING, Mark
+from driftline.engine.core.batch import Batch, empty, has_removals, latest_start
+from driftline.engine.core.marks import BLOCKING, Kind, Mark
 from driftline.engine.core.operator import Arrays, Operator
-from driftline.engine.core.queues import Item, Queue, queue_after
+from driftline.engine.core.queues import Item, Queue
 from driftline.engine.core.threads import Threads
 from driftline.engine.expressions.expansion import TooLarge, check, full_column, limited, row_bytes
 from driftline.model.time import BEGINNING
-from driftline.plan.choices import Scheduler
+from driftline.plan.choices import Expiry, Scheduler
 from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class Graph:
         self.emitted = -1  # bytes put out since a batch was split, if one was
         self.running: Threads | None = None
         self.heeding: Heeding | None = None
+        self.expiry: Expiry = "ita"
 
     def add(self, name: str, operator: Operator, *, wants_order: bool = True) -> Step:
         queue = Queue(operator.ports)
@@ -112,8 +113,23 @@ class Graph:
     def admit(self, source: str, item: Item) -> None:
         """Put a batch or a mark into the queues behind a source; with `threads`, when there is
         room for it."""
+        if isinstance(item, Batch) and item.now > BEGINNING and self.expiry == "ita":
+            item = replace(item, now=BEGINNING)
+            if item.is_empty:
+                return
         for step, port in self.sources.get(source, ()):
             self._put(step, port, item)
+
+    def advance(self, clock: int) -> None:
+        """Let all sources hear that application time has come to a clock."""
+        for source, ((first, _), *_) in self.sources.items():
+            self.admit(source, empty(first.operator.schema, now=clock))
+
+    @property
+    def piggybacks(self) -> bool:
+        """Whether now-marks are put together with other batches in the queues. Labels keep them
+        apart: a batch has one."""
+        return self.expiry == "piggyback" and self.heeding is None
 
     def turn(self) -> None:
         """Let every operator work off its quantum once; with `drain`, everything."""
@@ -186,7 +202,7 @@ class Graph:
         if self.heeding is not None and isinstance(item, Batch) and item.label is not None:
             self.heeding.entered(item.label)
         if self.scheduler != "threads":
-            step.queue.put(port, item)
+            step.queue.put(port, item, piggyback=self.piggybacks)
             return
         if self.running is None:
             self.running = Threads(self)
@@ -194,7 +210,17 @@ class Graph:
 
     def _hand_on(self, step: Step, item: Item) -> None:
         for target, port in step.outputs:
-            self._put(target, port, item)
+            for each in self._apart(item):
+                self._put(target, port, each)
+
+    def _apart(self, item: Item) -> tuple[Item, ...]:
+        """An item, and by itself the now-mark that came with it, unless that is piggybacked."""
+        if isinstance(item, Mark) or self.expiry != "time-message" or item.now == BEGINNING:
+            return (item,)
+        if item.says_only_now:
+            return (item,)
+        mark = empty(item.payload.schema, now=item.now)
+        return replace(item, now=BEGINNING), replace(mark, label=item.label)
 
     def _output(self, step: Step, port: int, item: Item) -> Item | None:
         """What comes out of a step for an item, if there is something; the sinks have it, too."""
@@ -214,8 +240,13 @@ class Graph:
 
     def _received(self, step: Step, port: int, batch: Batch) -> Batch | None:
         """What an operator returns for a batch, if that is something."""
+        now = step.queue.now(port, batch.now)
         try:
-            output = step.operator.receive(port, batch)
+            if batch.says_only_now:
+                is_news = now > step.queue.told
+                output = step.operator.receive_now(now) if is_news else empty(step.operator.schema)
+            else:
+                output = step.operator.receive(port, replace(batch, now=now))
         except TooLarge:
             if not step.operator.expands or len(batch) == 1 or has_removals(batch.weight):
                 raise
@@ -231,6 +262,10 @@ class Graph:
             return None
         except pa.ArrowCapacityError:
             raise full_column(step.name.partition(" ")[2]) from None
+        told = BEGINNING
+        if now > step.queue.told and step.operator.is_due(now):
+            told = step.queue.told = now
+        output = replace(output, now=told)
         return None if output.is_empty else output
 
     def _emit(self, step: Step, output: Batch) -> None:
@@ -243,8 +278,12 @@ class Graph:
                 "take smaller batches (--batch)",
             )
         for last, sink in self.sinks:
-            if step is last:
+            if step is last and not output.says_only_now:
                 sink(output)
+        if output.now > BEGINNING:
+            for last, mark_sink in self.mark_sinks:
+                if step is last:
+                    mark_sink(Mark(Kind.NOW, output.now))
 
     def _depth_first(self) -> None:
         waiting = [step for step in reversed(self.steps) if step.queue]
@@ -334,7 +373,7 @@ class Graph:
                 return
             stored = {
                 step.name: step.operator.snapshot(),
-                _QUEUE + step.name: queue_after(mark, step.operator.ports),
+                _QUEUE + step.name: step.queue.after(mark),
             }
             states.update(stored)
             if len(states) == 2 * len(self.steps):
@@ -356,8 +395,8 @@ class Graph:
 def _halves(batch: Batch) -> tuple[Batch, Batch]:
     """A batch of additions as two, one after the other."""
     middle = len(batch) // 2
-    first = replace(batch.take(np.arange(middle)), cti=BEGINNING)
-    second = replace(batch.take(np.arange(middle, len(batch))), cti=batch.cti, high=batch.high)
+    first = replace(batch.take(np.arange(middle)), cti=BEGINNING, now=BEGINNING)
+    second = batch.take(np.arange(middle, len(batch)))
     return replace(first, high=latest_start(first.vs, first.weight)), second
 
 

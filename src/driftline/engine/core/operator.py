@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.core.batch import Batch, added_and_removed
+from driftline.engine.core.batch import Batch, added_and_removed, empty
 from driftline.engine.core.labels import Vector
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -46,7 +46,8 @@ def joined_span(*spans: Span) -> Span:
 class Counters:
     """What an operator has done so far, and what it holds.
 
-    A retract that shortens a lifetime counts as one retract. `watermark`: how far its output has
+    A retract that shortens a lifetime counts as one retract. `marks_in`: now-marks that came by
+    themselves, and not with a batch. `watermark`: how far its output has
     come in application time.
     """
 
@@ -58,6 +59,7 @@ class Counters:
     state_rows: int = 0
     state_bytes: int = 0
     watermark: int = BEGINNING
+    marks_in: int = 0
 
     def as_dict(self) -> dict[str, int]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -136,6 +138,8 @@ class Operator(Component, ABC):
     adds_up = False  # whether it adds up what it receives, consolidated or not
     consolidates = False  # whether it consolidates its output
     maps_rows = False  # whether changes that cancel before it cancel as well after it, one by one
+    sets_ends = False  # whether lifetimes of its output end at other times than its input's
+    knows_ends = False  # whether it keeps when what it has put out ends (see `pass_on`)
     expands = False  # whether it refuses what would become too large before it changes its state
 
     def receive(self, port: int, batch: Batch) -> Batch:
@@ -145,4 +149,23 @@ class Operator(Component, ABC):
 
     @abstractmethod
     def process(self, port: int, batch: Batch) -> Batch:
-        """What `receive` does, without the counting."""
+        """What `receive` does, without the counting. `batch.now` is how far time has come at all
+        ports, after this batch."""
+
+    def receive_now(self, time: int) -> Batch:
+        """Time has come so far at all ports, and no batch came with it."""
+        self.counters.marks_in += 1
+        return self.counted(self.advance(time), 0, 0)
+
+    def advance(self, time: int) -> Batch:
+        """What the output changes by as time comes so far. Nothing, of an operator that emits the
+        ends of its lifetimes in advance."""
+        return empty(self.schema)
+
+    def pass_on(self, *, every: bool) -> None:
+        """Which now-marks go on: every one, or those that end something that was put out."""
+        raise NotImplementedError
+
+    def is_due(self, time: int) -> bool:
+        """Whether the operators behind have to hear that time has come so far."""
+        return True

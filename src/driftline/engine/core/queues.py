@@ -2,12 +2,18 @@
 
 What came in at one port is read in the order of arrival. A port that a token blocks is passed over;
 what it holds is read first once the token goes on.
+
+With piggybacking a port holds at most one now-mark, and nothing behind it: the mark joins the batch
+that waits before it, if there is one, and otherwise the next batch that is put in takes it along.
+Time never goes back, so after that batch it has come as far. Only marks are put together; what a
+batch takes back stays in it. A token is not overtaken: what stands before it stays there.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,24 +21,57 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.marks import Kind, Mark, Merge
 from driftline.engine.core.operator import Arrays
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.time import BEGINNING
 
 Item = Batch | Mark
 
 
 class Queue:
-    """`items`: (port, item), to be read; `passed_over`: those of blocked ports, in their order."""
+    """`items`: (port, item), to be read; `passed_over`: those of blocked ports, in their order;
+    `last`: of every port, the item that was put in last; `told`: how far time had come in the
+    latest now-mark that was handed on."""
 
     def __init__(self, ports: int) -> None:
         self.items: deque[tuple[int, Item]] = deque()
         self.passed_over: deque[tuple[int, Item]] = deque()
         self.merge = Merge(ports)
+        self.last: list[Item | None] = [None] * ports
+        self.told = BEGINNING
 
     def __len__(self) -> int:
         """How much may be read, if nothing of it is blocked."""
         return len(self.items)
 
-    def put(self, port: int, item: Item) -> None:
+    def put(self, port: int, item: Item, *, piggyback: bool = False) -> int:
+        """Returns how many items there are more."""
+        if piggyback and isinstance(item, Batch):
+            place = self._waiting_at(port)
+            if place is not None:
+                before = self.items[place][1]
+                assert isinstance(before, Batch)
+                if item.says_only_now:
+                    joined = replace(before, now=max(before.now, item.now))
+                    self.items[place] = port, joined
+                    self.last[port] = joined
+                    return 0
+                if before.says_only_now:
+                    del self.items[place]
+                    item = replace(item, now=max(before.now, item.now))
+                    self.items.append((port, item))
+                    self.last[port] = item
+                    return 0
         self.items.append((port, item))
+        self.last[port] = item
+        return 1
+
+    def _waiting_at(self, port: int) -> int | None:
+        """The place of the batch that is the last of a port and still waits, if there is one."""
+        if not isinstance(self.last[port], Batch):
+            return None
+        for back, (each, item) in enumerate(reversed(self.items), 1):
+            if each == port:
+                return -back if item is self.last[port] else None
+        return None
 
     def put_back(self, port: int, batches: Iterable[Batch]) -> None:
         """Let batches be the next that are read."""
@@ -43,6 +82,8 @@ class Queue:
         while self.items:
             port, item = self.items.popleft()
             if not self.merge.blocks(port):
+                if item is self.last[port]:
+                    self.last[port] = None
                 return port, item
             self.passed_over.append((port, item))
         return None
@@ -55,6 +96,12 @@ class Queue:
             self.passed_over.clear()
         return merged
 
+    def now(self, port: int, time: int) -> int:
+        """Time has come so far at a port; returns how far it has come at all of them."""
+        if time > BEGINNING:
+            self.merge.arrive(port, Mark(Kind.NOW, time))
+        return self.merge.handed_on[Kind.NOW]
+
     def waiting(self) -> list[tuple[int, Item]]:
         """All that has been received and not yet read, in order."""
         return [*self.passed_over, *self.items]
@@ -62,6 +109,7 @@ class Queue:
     def clear(self) -> None:
         self.items.clear()
         self.passed_over.clear()
+        self.last = [None] * len(self.last)
 
     def snapshot(self) -> Arrays:
         """Everything that waits, with how far the marks have come; nothing, if nothing is there."""
@@ -70,6 +118,7 @@ class Queue:
             return {}
         stored: Arrays = {
             "merge": self.merge.snapshot(),
+            "told": np.array([self.told], np.int64),
             "ports": np.array([port for port, _ in waiting], np.int64),
         }
         for number, (_, item) in enumerate(waiting):
@@ -78,7 +127,7 @@ class Queue:
             else:
                 stored[f"{number} times"] = np.stack([item.vs, item.ve, item.weight])
                 stored[f"{number} rows"] = rows_to_bytes(item.payload)
-                stored[f"{number} promises"] = np.array([item.cti, item.high], np.int64)
+                stored[f"{number} promises"] = np.array([item.cti, item.high, item.now], np.int64)
         return stored
 
     def restore(self, stored: Arrays) -> None:
@@ -86,20 +135,22 @@ class Queue:
         if not stored:
             return
         self.merge.restore(stored["merge"])
+        self.told = int(stored["told"][0])
         for number, port in enumerate(stored["ports"].tolist()):
             if f"{number} mark" in stored:
                 kind, value = stored[f"{number} mark"].tolist()
                 self.items.append((port, Mark(Kind(kind), value)))
                 continue
             vs, ve, weight = stored[f"{number} times"].astype(np.int64)
-            cti, high = stored[f"{number} promises"].tolist()
+            cti, high, now = stored[f"{number} promises"].tolist()
             rows = rows_from_bytes(stored[f"{number} rows"])
-            self.items.append((port, Batch(vs, ve, weight, rows, cti, high)))
+            self.items.append((port, Batch(vs, ve, weight, rows, cti, high, now)))
 
-
-def queue_after(mark: Mark, ports: int) -> Arrays:
-    """The snapshot of a queue right after a mark has been handed on: nothing is in it."""
-    queue = Queue(ports)
-    for port in range(ports):
-        queue.merge.arrive(port, mark)
-    return queue.snapshot()
+    def after(self, mark: Mark) -> Arrays:
+        """The snapshot of the queue right after a token has been handed on: nothing is in it."""
+        queue = Queue(len(self.last))
+        for port, time in enumerate(self.merge.latest[Kind.NOW].tolist()):
+            queue.merge.arrive(port, mark)
+            queue.now(port, time)
+        queue.told = self.told
+        return queue.snapshot()

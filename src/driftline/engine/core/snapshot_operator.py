@@ -85,8 +85,16 @@ class SnapshotOperator(Operator):
         self.ctis[port] = max(self.ctis[port], batch.cti)
         self.cti = max(self.cti, min(self.ctis))
         before, self.watermark = self.watermark, max(self.watermark, batch.high)
-        if batch.cti > BEGINNING:
-            self.watermark = self._reached(touched)
+        final = self.cti if batch.cti > BEGINNING else BEGINNING
+        return self._brought_up(touched, earliest, before, max(final, batch.now))
+
+    def advance(self, time: int) -> Batch:
+        return self._brought_up(NO_SLOTS, NO_SLOTS, self.watermark, time)
+
+    def _brought_up(self, touched: Int64s, earliest: Int64s, before: int, time: int) -> Batch:
+        """Bring the answers up to a time: slots were touched, each from some time on, and the
+        watermark was at `before`."""
+        self.watermark = self._reached(touched, time)
         self.counters.watermark = self.watermark
         idle = self._idle(touched, before)
         slots = np.concatenate([touched, idle])
@@ -104,14 +112,14 @@ class SnapshotOperator(Operator):
             self.closing.opened(slots[new], rows)
         return slots
 
-    def _reached(self, touched: Int64s) -> int:
-        """τ: it grows to the greatest endpoint at or before the cti."""
-        if self.cti in (BEGINNING, INFINITY):
-            return max(self.watermark, self.cti)
-        if self.level == EAGER or self.cti <= self.watermark:
+    def _reached(self, touched: Int64s, time: int) -> int:
+        """τ: it grows to the greatest endpoint at or before a cti, or a now-mark."""
+        if time in (BEGINNING, INFINITY):
+            return max(self.watermark, time)
+        if self.level == EAGER or time <= self.watermark:
             return self.watermark
-        slots = np.concatenate([touched, self.due.up_to(self.cti)])
-        return self._greatest_endpoint(slots, self.cti)
+        slots = np.concatenate([touched, self.due.up_to(time)])
+        return self._greatest_endpoint(slots, time)
 
     def _idle(self, touched: Int64s, before: int) -> Int64s:
         """The slots that no change touches, but time does."""

@@ -48,8 +48,7 @@ class Threads:
         with self.changed:
             while self.waiting[key] >= ROOM and not self.is_paused and not self.is_stopped:
                 self.changed.wait()
-            self.waiting[key] += 1
-            step.queue.put(port, item)
+            self.waiting[key] += step.queue.put(port, item, piggyback=self.graph.piggybacks)
             self.changed.notify_all()
 
     def put_back(self, step: Step, port: int, batches: list[Batch]) -> None:

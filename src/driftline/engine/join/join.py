@@ -50,6 +50,7 @@ from driftline.engine.join.coverage import Matches
 from driftline.engine.join.memory import Memory
 from driftline.engine.join.preserved import Preserved
 from driftline.engine.join.side import Keyed, Side
+from driftline.engine.state.end_times import EndTimes
 from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.bands import Spans
@@ -101,6 +102,7 @@ class Join(Operator):
 
     ports = 2
     expands = True
+    knows_ends = True
 
     def __init__(
         self,
@@ -130,6 +132,7 @@ class Join(Operator):
             )
         )
         self.latest_cti = BEGINNING  # the output's
+        self.ends: EndTimes | None = None  # of what has been put out, where somebody asks for it
         self.partners: Vector | None = None  # what took part in the latest batch
         self.removals: Vector | None = None  # what took part in the removals so far
         self.preserved = tuple(
@@ -151,7 +154,19 @@ class Join(Operator):
         vectors = (self.partners, self.removals, (0,) * len(self.label))
         return greatest(vector for vector in vectors if vector is not None)
 
+    def pass_on(self, *, every: bool) -> None:
+        self.ends = None if every else EndTimes()
+
+    def is_due(self, time: int) -> bool:
+        return self.ends is None or self.ends.reached(time)
+
     def process(self, port: int, batch: Batch) -> Batch:
+        output = self._worked_on(port, batch)
+        if self.ends is not None:
+            self.ends.add(output.ve, output.weight)
+        return output
+
+    def _worked_on(self, port: int, batch: Batch) -> Batch:
         self.partners = None
         if self.label is not None and has_removals(batch.weight):
             before = (0,) * len(self.label) if self.removals is None else self.removals
@@ -330,21 +345,28 @@ class Join(Operator):
 
     def snapshot(self) -> Arrays:
         arrays: Arrays = {"latest_cti": np.array([self.latest_cti], np.int64)}
+        if self.ends is not None:
+            arrays.update({f"ends.{part}": array for part, array in self.ends.snapshot().items()})
         for name, side in zip(_SIDES, self.sides, strict=True):
             arrays.update({f"{name}.{part}": array for part, array in side.snapshot().items()})
         return arrays
 
     def restore(self, arrays: Arrays) -> None:
         self.latest_cti = int(arrays["latest_cti"][0])
+        if self.ends is not None:
+            self.ends.restore(_parts(arrays, "ends"))
         for name, side in zip(_SIDES, self.sides, strict=True):
-            prefix = f"{name}."
-            side.restore(
-                {
-                    part.removeprefix(prefix): array
-                    for part, array in arrays.items()
-                    if part.startswith(prefix)
-                }
-            )
+            side.restore(_parts(arrays, name))
+
+
+def _parts(arrays: Arrays, name: str) -> Arrays:
+    """What a snapshot holds of one part."""
+    prefix = f"{name}."
+    return {
+        part.removeprefix(prefix): array
+        for part, array in arrays.items()
+        if part.startswith(prefix)
+    }
 
 
 def _shifted(rows: Rows, start: int, which: Int64s) -> pa.RecordBatch:

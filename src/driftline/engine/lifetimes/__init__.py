@@ -7,4 +7,5 @@ needs the lifetimes themselves (`plan/lifetimes.py` decides where).
     edges                        only their starts, or only their ends
     restate                      the same snapshots as a valid stream
     finals                       only what cannot change any more
+    expire                       when lifetimes end, for the operators behind it
 """

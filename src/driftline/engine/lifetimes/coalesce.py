@@ -36,6 +36,8 @@ from driftline.model.time import BEGINNING, INFINITY
 class Coalesce(Operator):
     """`slots`: one for every row; `due`: when what is held of it has to be looked at again."""
 
+    sets_ends = True
+
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
         self.cti = BEGINNING

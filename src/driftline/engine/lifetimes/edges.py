@@ -30,6 +30,8 @@ from driftline.model.time import BEGINNING, INFINITY
 class Edges(Operator):
     """`slots`: one for every row and time; `delta`: its Δ; `times`: its time."""
 
+    sets_ends = True
+
     def __init__(self, schema: pa.Schema, edge: Literal["starts", "ends"]) -> None:
         super().__init__(schema)
         self.sign = 1 if edge == "starts" else -1

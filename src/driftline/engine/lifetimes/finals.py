@@ -39,6 +39,8 @@ class Finals(Operator):
     `windows`: the columns with the times of windows, and how long after these they are over;
     `input_may_grow`: lifetimes that end at the cti may become longer."""
 
+    sets_ends = True
+
     def __init__(
         self,
         schema: pa.Schema,

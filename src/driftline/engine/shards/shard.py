@@ -127,6 +127,7 @@ class Shard:
                 stage.options.scheduler,
                 [port.leaf.name for port in stage.sources if port.plain],
                 stage.closing,
+                stage.options.expiry_in_use,
             )
             self.graphs[fragment.name].max_expansion = stage.options.max_expansion
         self.holding = [Holding(graph, stage.options.heartbeat) for graph in self.graphs.values()]

@@ -8,6 +8,7 @@
     order_keys     64-bit numbers in the order of the values they stand for
     exact_floats   sums of floats that do not drift
     due_times      for every slot the next time at which it has work
+    end_times      how many lifetimes end at each time, and whether a time is reached
     closing        groups that a cti closes by the value of one of their keys
     slot_lists     the rows of a batch by their slots
     growing        arrays that grow as their places are needed

@@ -52,6 +52,7 @@ class AlterLifetime(Operator):
     """
 
     uses_state = False
+    sets_ends = True
 
     def __init__(
         self,
