@@ -195,6 +195,33 @@ def test_changes_go_into_sparks_own_sinks(
 
 
 @pytest.mark.spark
+def test_changes_go_on_with_the_shards_of_their_checkpoint(spark: Any, tmp_path: Path) -> None:
+    """Also where Spark has another number of cores; another number that is asked for is refused."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    frame = spark.readStream.schema("k STRING, x BIGINT, t BIGINT").json(str(folder))
+    counts = dl.stream("s", {"k": "STRING", "x": "BIGINT", "t": "BIGINT"}, time="t")
+    counts = counts.group_by("k").agg("count(*) AS n")
+
+    def run_with(shards: int | None) -> None:
+        number = len(list(folder.iterdir()))
+        lines = [{"k": f"k{key}", "x": 1, "t": number} for key in range(9)]
+        (folder / f"{number}.json").write_text("\n".join(map(json.dumps, lines)))
+        query = dl.on_spark(counts, {"s": frame}, shards=shards)
+        with configured(spark, query.settings):
+            writer = query.changes().writeStream.format("json").trigger(availableNow=True)
+            writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            assert writer.start(str(out)).awaitTermination(150)
+
+    run_with(3)
+    run_with(None)
+    inserts = spark.read.json(str(out)).where("kind = 'insert' AND vs = 1").collect()
+    assert [row.n for row in inserts] == [2] * 9
+    with pytest.raises(Exception, match="the state of 3 shards, and the query has 2: start it"):
+        run_with(2)
+
+
+@pytest.mark.spark
 def test_what_cannot_be_run_is_refused(spark: Any, trades: Any) -> None:
     with pytest.raises(PlanError, match=r"needs a DataFrame for every stream"):
         dl.on_spark(VOLUME, {})

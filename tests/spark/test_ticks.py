@@ -191,7 +191,7 @@ def totals(said: list[SparkUpdate]) -> list[int]:
 
 @pytest.mark.spark
 def test_as_a_dataframe(spark: Any, silent: Any, tmp_path: Path) -> None:
-    query = dl.on_spark(TOTAL, {"r": silent}, final=True, shards=2)
+    query = dl.on_spark(TOTAL, {"r": silent}, final=True)
     with configured(spark, query.settings):
         changes = query.changes().writeStream.format("memory").queryName("silent_changes")
         started = changes.option("checkpointLocation", str(tmp_path / "checkpoint")).start()

@@ -47,10 +47,19 @@ class Checkpoint:
         """Where Spark keeps its own."""
         return f"{self.place}/spark"
 
-    def shards(self, wanted: int) -> int:
-        """How many shards the state has; as many as wanted if there is none yet."""
+    def shards(self, chosen: int | None, otherwise: int) -> int:
+        """How many shards the state has: of a new one as many as were chosen, or else as many as
+        are given. A choice that is not the checkpoint's number is refused."""
         known = self.read()
-        return wanted if known is None else int(known["shards"])
+        if known is None:
+            return chosen or otherwise
+        have = int(known["shards"])
+        if chosen not in (None, have):
+            raise PlanError(
+                f"{self.place} has the state of {have} shards, and shards={chosen} was given: "
+                "leave it out, or give another checkpoint"
+            )
+        return have
 
     def has_own_steps(self) -> bool:
         """Whether Spark itself may run the beginning of a query: it does so always or never, as

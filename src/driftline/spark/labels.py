@@ -2,14 +2,33 @@
 
 Spark sends a row to the partition  hash(label) mod partitions,  where hash is Murmur3. The label of
 shard i is the least integer that goes to partition i.
+
+A query has as many shards as its state has partitions. Spark keeps that number in the checkpoint,
+whatever the session says when the query goes on, and tells it to every task.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
+STATE_PARTITIONS = (
+    "spark.sql.streaming.internal.stateStore.partitions",
+    "spark.sql.shuffle.partitions",  # of a Spark that has one number for state and shuffles
+)
+"""Settings of a running query, the first that is there: how many partitions its state has."""
+
 _SEED = 42
 _WORD = 0xFFFFFFFF
+
+
+def state_partitions(otherwise: int) -> int:
+    """How many partitions the state of the query has whose task this is; outside of tasks, as many
+    as are given."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    found = [context.getLocalProperty(name) for name in STATE_PARTITIONS] if context else []
+    return next((int(each) for each in found if each is not None), otherwise)
 
 
 @cache

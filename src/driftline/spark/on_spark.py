@@ -41,9 +41,10 @@ def on_spark(
 
     `emit`, `block`, `remember`, `heartbeat`, `max_expansion`: as `Query.run` takes them (but not
     "memory", and a row cannot wait for streams that another stage reads). `final`: emit every
-    row once, when it cannot change any more. `shards`: how many; by default as many as Spark has
-    cores. `strict`: the first dead letter ends the query, instead of going to the
-    sink. `clock`: which time is now, for sinks with the view "now" (see `Query.now`).
+    row once, when it cannot change any more. `shards`: how many; by default as many as the
+    checkpoint has, or, of a new one, as Spark has cores. `strict`: the first dead letter ends the
+    query, instead of going to the sink. `clock`: which time is now, for sinks with the view "now"
+    (see `Query.now`).
 
     >>> import driftline as dl                                                   # doctest: +SKIP
     >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "TIMESTAMP"},

@@ -31,6 +31,7 @@ from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix, cut_together
 from driftline.plan.nodes import Constant, Node, Source
+from driftline.spark.labels import state_partitions
 from driftline.spark.places import Place
 from driftline.spark.session import configured
 from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of
@@ -70,12 +71,14 @@ def pipeline(
     *,
     own_steps: bool = True,
     ticks_for_ever: bool = False,
+    fixed: bool = True,
 ) -> Pipeline:
     """Compile plans, which share one cut, over the DataFrames of their sources: the messages that
     leave the last stage. `place`: a directory for the tables among these, which workers reach;
     `heard`: when rows came last, for those who tick (see `ticks`); `own_steps`: whether Spark may
     run the stateless beginning itself; `ticks_for_ever`: there are micro-batches although nothing
-    comes, for one who goes by the time of day."""
+    comes, for one who goes by the time of day; `fixed`: whether there are exactly so many shards,
+    or as many as the state has partitions when the query runs."""
     sources = check_streams(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
     plain = [source for name, source in sources.items() if readings[name].plain]
@@ -91,6 +94,7 @@ def pipeline(
                 made.prefixes[name],
                 made.sources[name],
                 shards,
+                fixed=fixed or not frames[name].isStreaming,
                 ordered=readings[name].by_times(source, options),
                 watch=_watch(source, made.prefixes[name])
                 if readings[name].watched(source, options)
@@ -100,15 +104,15 @@ def pipeline(
         }
     moving = [packed[name] for name, frame in frames.items() if frame.isStreaming]
     still = [packed[name] for name, frame in frames.items() if not frame.isStreaming]
-    tables = _tables(still, place, made.levels[0].level) if still else None
+    tables = _tables(still, place, made.levels[0]) if still else None
     silent = ticking(frames, sources, options.block)
-    if ticks_for_ever:
-        moving.append(ticks(moving[0].sparkSession, silent, made.levels))
-    elif silent:
-        moving.append(ticks(moving[0].sparkSession, silent, made.levels, heard))
+    if ticks_for_ever or silent:
+        listening = None if ticks_for_ever else heard
+        spark = moving[0].sparkSession
+        moving.append(ticks(spark, silent, made.levels, listening, fixed=fixed))
     flow = reduce(lambda one, other: one.union(other), moving)
     for stage in made.levels:
-        flow = _staged(flow, stage, tables)
+        flow = _staged(flow, stage, tables, fixed=fixed)
     read = {name: _how(frames[name], readings[name], made.prefixes[name]) for name in sources}
     return Pipeline(flow.where(f"level = {OUTPUT}"), read)
 
@@ -168,8 +172,9 @@ def _packed(
     source: Source,
     prefix: Prefix,
     targets: Sequence[Target],
-    shards: int,
+    given: int,
     *,
+    fixed: bool,
     ordered: bool,
     watch: Watch | None,
 ) -> DataFrame:
@@ -184,6 +189,7 @@ def _packed(
         from pyspark import TaskContext
 
         context = TaskContext.get()
+        shards = given if fixed else state_partitions(given)
         origin = 0 if context is None else context.partitionId()
         whole = [batch for batch in batches if batch.num_rows]
         if whole:
@@ -237,7 +243,7 @@ def _columns(targets: Sequence[Target]) -> frozenset[int] | None:
     return frozenset(wanted)
 
 
-def _tables(packed: Sequence[DataFrame], place: str, first: int) -> str:
+def _tables(packed: Sequence[DataFrame], place: str, first: Stage) -> str:
     """Write down the messages of tables that do not change, and that are closed therefore; the
     first stage reports the rows that could not be read."""
     if not are_written(Place(place)):
@@ -247,9 +253,9 @@ def _tables(packed: Sequence[DataFrame], place: str, first: int) -> str:
     return place
 
 
-def _staged(flow: DataFrame, stage: Stage, tables: str | None) -> DataFrame:
+def _staged(flow: DataFrame, stage: Stage, tables: str | None, *, fixed: bool) -> DataFrame:
     from driftline.spark.processor import StageProcessor
 
     return flow.groupBy("label").transformWithStateInPandas(
-        StageProcessor(stage, tables), WIRE, outputMode="append", timeMode="None"
+        StageProcessor(stage, tables, fixed=fixed), WIRE, outputMode="append", timeMode="None"
     )

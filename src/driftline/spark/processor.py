@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,12 @@ _VALUE = StructType([StructField("value", BinaryType())])
 
 class StageProcessor(StatefulProcessor):
     """Runs the shards of one stage. `tables`: where the tables are that do not change; a shard
-    takes its own messages of these in with its first micro-batch."""
+    takes its own messages of these in with its first micro-batch. `fixed`: there are as many shards
+    as the stage says; else as many as its state has partitions."""
 
-    def __init__(self, stage: Stage, tables: str | None = None) -> None:
+    def __init__(self, stage: Stage, tables: str | None = None, *, fixed: bool = True) -> None:
         self.packed = _PICKLER.dumps(stage)
-        self.tables = tables
+        self.tables, self.fixed = tables, fixed
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -46,8 +48,10 @@ class StageProcessor(StatefulProcessor):
 
     @cached_property
     def stage(self) -> Stage:
+        from driftline.spark.labels import state_partitions
+
         stage: Stage = _PICKLER.loads(self.packed)
-        return stage
+        return stage if self.fixed else replace(stage, shards=state_partitions(stage.shards))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.store = _Store(handle)

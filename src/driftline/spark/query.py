@@ -119,7 +119,8 @@ def query_on_spark(
 
 class SparkQuery:
     """Plans on Spark, with one cut in common. `shards`: how many; by default as many as Spark has
-    cores. It is part of the state, and is taken from the checkpoint when there is one."""
+    cores. It is part of the state: when there is a checkpoint, its number holds, and another one
+    that was given is refused."""
 
     def __init__(
         self,
@@ -152,6 +153,7 @@ class SparkQuery:
             raise PlanError(f"a query needs at least one shard, not {shards!r}")
         self.plans, self.frames = dict(plans), dict(frames)
         self.options, self.strict = options or Options(), strict
+        self.chosen = shards
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
         prepare_workers(self.spark)
 
@@ -162,7 +164,8 @@ class SparkQuery:
         While a stream with a timeout is silent it ticks: that is a micro-batch without changes.
         What it needs to be started is set in the session, for good: the state store, and as many
         shuffle partitions as shards. Inside `configured(spark, query.settings)` it is set as long
-        as that lasts."""
+        as that lasts. A query that goes on has the shards of its checkpoint, also on another number
+        of cores; `shards=` with another number ends it."""
         if output not in self.plans:
             raise PlanError(f"there is no result {output}; there are {', '.join(self.plans)}")
         plan = self.plans[output]
@@ -184,7 +187,9 @@ class SparkQuery:
         needed = {**STATE, **SAME_WORKERS, PARTITIONS: str(self.shards)}
         set_for_good(self.spark, needed)
         folder = folder_for_now()  # for tables: workers read it later
-        messages = pipeline(self.plans, self.frames, self.options, self.shards, folder).messages
+        fixed = self.chosen is not None
+        made = pipeline(self.plans, self.frames, self.options, self.shards, folder, fixed=fixed)
+        messages = made.messages
         own = (messages["kind"] == int(Kind.ROWS)) & (messages["port"] == output)
         mine = messages.where(own).select("data")
         return mine.mapInArrow(unpack, ", ".join(columns))
@@ -223,7 +228,7 @@ class SparkQuery:
             # Ends are emitted in advance, so that rows leave although no shard hears of the time.
             options = replace(options, level=Level.EAGER, clock=options.clock or "latest")
             now = NowAnswers(kept.place, self.plans, options.clock or "latest")
-        shards = kept.shards(self.shards)
+        shards = kept.shards(self.chosen, self.shards)
         heard = Heard()
         made = pipeline(
             self.plans,

@@ -36,7 +36,7 @@ def stepped(
         number = mine[0].shard
         log = StateLog(stage, number, store, _kept)
         if tables is not None and log.head.version == 0:
-            for message in read_tables(Place(tables), stage.level, number):
+            for message in read_tables(Place(tables), stage, number):
                 (passing if message.level == OUTPUT else mine).append(message)
         passing += log.step(mine)
         head = log.head.to_bytes()

@@ -22,18 +22,18 @@ from typing import TYPE_CHECKING, Any
 
 from driftline.engine.ingest.source import has_time
 from driftline.engine.ingest.source_time import is_watched
-from driftline.engine.shards.messages import Kind
+from driftline.engine.shards.messages import Kind, Message
 from driftline.engine.shards.shard import Stage
 from driftline.engine.shards.source_messages import POSITION
 from driftline.engine.shards.state_log import counters_in
-from driftline.model.time import BEGINNING
 from driftline.plan.nodes import Source
-from driftline.spark.labels import labels
+from driftline.spark.labels import state_partitions
 from driftline.spark.tick_source import FORMAT, TickSource
-from driftline.spark.wire import WIRE
+from driftline.spark.wire import WIRE, to_arrow
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 PARTS = 4
 SHORTEST, LONGEST = 1_000, 30_000
@@ -85,50 +85,39 @@ def ticks(
     sources: Sequence[Source],
     levels: Sequence[Stage],
     heard: Heard | None = None,
+    *,
+    fixed: bool = True,
 ) -> DataFrame:
     """A message for every shard whose clock is to go on, as the stages take them. `heard`: when a
-    row was heard last, if somebody writes that down. If no clock is to go on, the first shard gets
-    the messages: there is a micro-batch all the same."""
+    row was heard last, if somebody writes that down; `fixed`: see `pipeline`. If no clock is to go
+    on, the first shard gets the messages: there is a micro-batch all the same."""
     from pyspark.sql import functions as f
 
     spark.dataSource.register(TickSource)
     reader = spark.readStream.format(FORMAT).option("period", period(sources))
     if heard is not None:
         reader = reader.option("heard", heard.path).option("patience", patience(sources))
-    messages = [
-        _to(label, stage, shard)
+    ticking_levels = [
+        (stage.level, stage.shards)
         for stage in levels
         if any(
             port.timing.needs_clock and has_time(port.timing, stage.options, plain=port.plain)
             for port in stage.sources
         )
-        for shard, label in enumerate(labels(stage.shards))
     ]
-    if not messages:
-        first = levels[0]
-        messages = [_to(labels(first.shards)[0], first, 0)]
-    each = reader.load().select(f.explode(f.array(*messages)).alias("to"))
-    columns = {
-        "label": f.col("to.label"),
-        "level": f.col("to.level"),
-        "kind": f.lit(int(Kind.CLOCK)),
-        "port": f.lit(""),
-        "shard": f.col("to.shard"),
-        "origin": f.lit(0),
-        "cti": f.lit(BEGINNING),
-        "high": f.unix_millis(f.current_timestamp()),
-        "part": f.lit(0),
-        "data": f.lit(b""),
-    }
-    kinds = (column.split() for column in WIRE.split(", "))
-    return each.select(*(columns[name].cast(kind).alias(name) for name, kind in kinds))
+    some = slice(None) if ticking_levels else slice(1)
+    to = ticking_levels or [(levels[0].level, levels[0].shards)]
 
+    def messages(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for clock in (clock for batch in batches for clock in batch.column(0).to_pylist()):
+            for level, given in to:
+                shards = given if fixed else state_partitions(given)
+                numbers = range(shards)[some]
+                own = (Message(level, Kind.CLOCK, "", shard, 0, high=clock) for shard in numbers)
+                yield from to_arrow(own, shards)
 
-def _to(label: int, stage: Stage, shard: int) -> Column:
-    from pyspark.sql import functions as f
-
-    to = {"label": label, "level": stage.level, "shard": shard}
-    return f.struct(*(f.lit(value).alias(name) for name, value in to.items()))
+    clock = f.unix_millis(f.current_timestamp())
+    return reader.load().select(clock).mapInArrow(messages, WIRE)
 
 
 class Heard:

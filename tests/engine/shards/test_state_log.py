@@ -3,6 +3,8 @@ the answer and the state are the same."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,6 +20,7 @@ from driftline.engine.shards.shard import Shard
 from driftline.engine.shards.source_messages import VS, source_messages
 from driftline.engine.shards.stages import Reading, stages
 from driftline.engine.shards.state_log import HEAD, Head, Kept, StateLog
+from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT, cut
 
 S = dl.stream("s", {"k": "BIGINT", "x": "BIGINT"}, time="x")
@@ -79,6 +82,15 @@ def test_any_process_comes_to_the_same_state(
 def test_objects_are_no_state() -> None:
     with pytest.raises(ValueError, match="not an array of plain values"):
         state_log.state_to_bytes({OperatorKey("a"): {"x": np.array([object()])}})
+
+
+@pytest.mark.parametrize("same_process", [False, True])
+def test_another_number_of_shards_is_refused(same_process: bool) -> None:
+    store, kept = Store(), dict[str, Kept]()
+    StateLog(LEVEL, 0, store, kept).step([])
+    other = StateLog(replace(LEVEL, shards=7), 0, store, kept if same_process else {})
+    with pytest.raises(PlanError, match="has the state of 1 shards, and the query has 7"):
+        other.step([])
 
 
 def test_a_hole_in_the_log_is_named() -> None:

@@ -30,6 +30,7 @@ from driftline.engine.core.operator import Arrays, OperatorKey
 from driftline.engine.shards.messages import MESSAGES, Kind, Message
 from driftline.engine.shards.shard import Shard, Stage
 from driftline.engine.state.stored_rows import ipc_buffer, rows_of_ipc
+from driftline.plan.errors import PlanError
 
 LONGEST = 256
 """So many micro-batches are kept at most before the state is written anew."""
@@ -41,6 +42,9 @@ CHUNK = 1 << 23
 """The largest value of the store: a larger snapshot is written in parts."""
 
 HEAD = "head"
+
+SHARDS = "shards"
+"""The name of the number of shards that the state was made with."""
 
 _CODEC = "lz4"
 
@@ -119,6 +123,8 @@ class StateLog:
         head = self.head
         shard = self._current()
         sent = shard.step(messages)
+        if head.version == 0:
+            self.store.put(SHARDS, str(self.stage.shards).encode())
         head.version += 1
         head.logged += sum(len(message.data) for message in messages)
         head.tokens.append(uuid.uuid4().hex)
@@ -135,6 +141,7 @@ class StateLog:
         """The shard at the head's version."""
         head = self.head
         kept = self.kept.pop(head.lineage, None)
+        self._need_same_shards(kept)
         if kept is not None and kept.token in head.tokens:
             shard, version = kept.shard, head.snapshot + head.tokens.index(kept.token)
         else:
@@ -145,6 +152,20 @@ class StateLog:
         for missed in range(version + 1, head.version + 1):
             shard.step(messages_from_bytes(self._read(f"log {missed}")))
         return shard
+
+    def _need_same_shards(self, kept: Kept | None) -> None:
+        """Refuse to go on with another number of shards: rows would not find their state. The store
+        is asked once for every shard and process."""
+        if kept is not None:
+            made = kept.shard.stage.shards
+        else:
+            known = self.store.get(SHARDS) if self.head.version else None
+            made = self.stage.shards if known is None else int(known)
+        if made != self.stage.shards:
+            raise PlanError(
+                f"the checkpoint has the state of {made} shards, and the query has "
+                f"{self.stage.shards}: start it with shards={made}, or with another checkpoint"
+            )
 
     def _read(self, name: str) -> bytes:
         value = self.store.get(name)
