@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -288,26 +289,34 @@ class _Drawn(Writer):
 
 
 class _Files(Writer):
-    """One CSV or Parquet file for each query."""
+    """One CSV or Parquet file for each query; `thread`: makes their rows while the queries run."""
 
     def __init__(self, answers: dict[str, Answer], paths: dict[str, Path], table: bool) -> None:
         super().__init__(answers)
         self.paths, self.table = paths, table
-        self.parts: dict[str, list[StreamColumns]] = {name: [] for name in answers}
+        self.thread = ThreadPoolExecutor(1, "driftline writes")
+        self.parts: dict[str, list[Future[pa.Table]]] = {name: [] for name in answers}
 
     def add(self, name: str, batch: Batch, now: int) -> None:
         if self.table:
             super().add(name, batch, now)
         else:
-            self.parts[name].append(emitted(self.answers[name], batch))
+            self.parts[name].append(self.thread.submit(_emitted_rows, self.answers[name], batch))
 
     def finish(self) -> None:
         from driftline.event_log.atomic import atomic_file
 
-        for name, answer in self.answers.items():
-            rows = _history_rows(answer) if self.table else _change_rows(self.parts[name], answer)
-            with atomic_file(self.paths[name]) as file:
-                write_rows(rows, file, self.paths[name])
+        with self.thread:
+            for name, answer in self.answers.items():
+                rows = _history_rows(answer) if self.table else self._changes(name)
+                with atomic_file(self.paths[name]) as file:
+                    write_rows(rows, file, self.paths[name])
+
+    def _changes(self, name: str) -> pa.Table:
+        import pyarrow as pa
+
+        parts = [part.result() for part in self.parts[name]]
+        return pa.concat_tables(parts or [_change_rows(_events(self.answers[name], []))])
 
 
 def write_rows(rows: pa.Table, file: IO[bytes], path: Path) -> None:
@@ -373,24 +382,25 @@ def _times(values: Any, timestamps: bool, mask: Any) -> pa.Array:
     return pa.array(values, pa.int64(), mask=mask).cast(kind)
 
 
-def _change_rows(parts: list[StreamColumns], answer: Answer) -> pa.Table:
+def _emitted_rows(answer: Answer, batch: Batch) -> pa.Table:
+    return _change_rows(emitted(answer, batch))
+
+
+def _change_rows(events: StreamColumns) -> pa.Table:
     """kind, vs, ve, vn and the columns; of a cti only vs, its time."""
     import pyarrow as pa
 
     from driftline.model.columns import CTI, KIND_NAMES, RETRACT
     from driftline.model.time import INFINITY
 
-    tables = []
-    for part in parts or [_events(answer, [])]:
-        stamps = part.timestamps
-        times = {
-            "kind": pa.array([KIND_NAMES[kind] for kind in part.kind.tolist()], pa.string()),
-            "vs": _times(part.vs, stamps, part.vs == INFINITY),
-            "ve": _times(part.ve, stamps, (part.ve == INFINITY) | (part.kind == CTI)),
-            "vn": _times(part.vn, stamps, part.kind != RETRACT),
-        }
-        tables.append(_flat(times, part.payload))
-    return pa.concat_tables(tables)
+    kind, stamps = events.kind, events.timestamps
+    times = {
+        "kind": pa.array(KIND_NAMES, pa.string()).take(pa.array(kind)),
+        "vs": _times(events.vs, stamps, events.vs == INFINITY),
+        "ve": _times(events.ve, stamps, (events.ve == INFINITY) | (kind == CTI)),
+        "vn": _times(events.vn, stamps, kind != RETRACT),
+    }
+    return _flat(times, events.payload)
 
 
 def _history_rows(answer: Answer) -> pa.Table:
