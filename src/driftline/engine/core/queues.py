@@ -139,12 +139,12 @@ class Queue:
         for number, port in enumerate(stored["ports"].tolist()):
             if f"{number} mark" in stored:
                 kind, value = stored[f"{number} mark"].tolist()
-                self.items.append((port, Mark(Kind(kind), value)))
+                self.put(port, Mark(Kind(kind), value))
                 continue
             vs, ve, weight = stored[f"{number} times"].astype(np.int64)
             cti, high, now = stored[f"{number} promises"].tolist()
             rows = rows_from_bytes(stored[f"{number} rows"])
-            self.items.append((port, Batch(vs, ve, weight, rows, cti, high, now)))
+            self.put(port, Batch(vs, ve, weight, rows, cti, high, now))
 
     def after(self, mark: Mark) -> Arrays:
         """The snapshot of the queue right after a token has been handed on: nothing is in it."""

@@ -44,6 +44,7 @@ from driftline.model.reference.join import (
     semi_join,
 )
 from driftline.model.reference.latency import (
+    Now,
     at_level,
     merged_watermark,
     output_watermark,
@@ -64,6 +65,7 @@ __all__ = [
     "Frame",
     "Level",
     "NoFixedPoint",
+    "Now",
     "NowChange",
     "Order",
     "align",

@@ -7,8 +7,9 @@ With o(H) the answer for the input so far and τ the output watermark:
     eager(o(H), τ)   = o(H)
 
 τ grows to vs on an insert; on a cti t, to the greatest endpoint of H at or before t; it never
-shrinks. An operator with several inputs has one τ: inserts of any input move it, and its cti is
-the least of its inputs' ctis.
+shrinks. While time has come to T (a now-mark), it is at least the greatest endpoint at or before T.
+An operator with several inputs has one τ: inserts of any input move it, and its cti and its time
+are the least of its inputs'.
 
 Perfect input gives perfect output at `perfect`; ordered input gives ordered output at `ordered`.
 When full retractions have taken away the lifetimes that moved τ, it may lie inside a snapshot.
@@ -18,11 +19,18 @@ That snapshot is then cut at τ: what was emitted and is still right is not retr
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from driftline.model.event import Cti, Event, Insert
 from driftline.model.history import History, Lifetime, canonical_history
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
+
+
+class Now(NamedTuple):
+    """A now-mark: application time has come to t."""
+
+    t: int
 
 
 def at_level(level: Level, answer: History, watermark: int) -> History:
@@ -37,27 +45,35 @@ def at_level(level: Level, answer: History, watermark: int) -> History:
     )
 
 
-def output_watermark(events: Iterable[Event]) -> int:
-    """τ after the events of an operator's only input.
+def output_watermark(events: Iterable[Event | Now]) -> int:
+    """τ after the events and now-marks of an operator's only input.
 
     >>> from driftline.model.row import Row
     >>> output_watermark([Insert(3, 8, Row()), Cti(20)])
+    8
+    >>> output_watermark([Now(9), Insert(3, 8, Row())])
     8
     """
     return merged_watermark(((0, event) for event in events), ports=1)
 
 
-def merged_watermark(arrivals: Iterable[tuple[int, Event]], ports: int) -> int:
-    """τ after events that arrived, in this order, at the ports of an operator."""
+def merged_watermark(arrivals: Iterable[tuple[int, Event | Now]], ports: int) -> int:
+    """τ after events and now-marks that arrived, in this order, at the ports of an operator."""
     watermark = BEGINNING
-    ctis = [BEGINNING] * ports
+    ctis, nows = [BEGINNING] * ports, [BEGINNING] * ports
     came: list[Event] = []
     for port, event in arrivals:
-        came.append(event)
+        limit = BEGINNING
+        if isinstance(event, Now):
+            nows[port] = max(nows[port], event.t)
+        else:
+            came.append(event)
         if isinstance(event, Insert):
             watermark = max(watermark, event.vs)
         elif isinstance(event, Cti):
             ctis[port] = max(ctis[port], event.t)
-            reached = [time for time in canonical_history(came).endpoints if time <= min(ctis)]
-            watermark = max([watermark, *reached])
+            limit = min(ctis)
+        limit = max(limit, min(nows))
+        reached = [time for time in canonical_history(came).endpoints if time <= limit]
+        watermark = max([watermark, *reached])
     return watermark
