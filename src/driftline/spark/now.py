@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,11 @@ import numpy as np
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import OperatorKey
+from driftline.engine.options import Options
 from driftline.engine.outputs.now_view import NowChanges, NowView
 from driftline.engine.shards.state_log import state_from_bytes, state_to_bytes
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.level import Level
 from driftline.plan.choices import Clock
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Node
@@ -36,6 +38,12 @@ if TYPE_CHECKING:
 
 STATES = "now/states.json"
 BEFORE_THE_FIRST = -1
+
+
+def for_now(options: Options, clock: Clock) -> Options:
+    """The options of a query whose answer now is asked for: the ends of lifetimes are emitted in
+    advance, so that rows leave on time although no shard hears that it has come."""
+    return replace(options, level=Level.EAGER, clock=clock)
 
 
 class NowAnswers:

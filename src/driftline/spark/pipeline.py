@@ -70,15 +70,13 @@ def pipeline(
     heard: Heard | None = None,
     *,
     own_steps: bool = True,
-    ticks_for_ever: bool = False,
     fixed: bool = True,
 ) -> Pipeline:
     """Compile plans, which share one cut, over the DataFrames of their sources: the messages that
     leave the last stage. `place`: a directory for the tables among these, which workers reach;
     `heard`: when rows came last, for those who tick (see `ticks`); `own_steps`: whether Spark may
-    run the stateless beginning itself; `ticks_for_ever`: there are micro-batches although nothing
-    comes, for one who goes by the time of day; `fixed`: whether there are exactly so many shards,
-    or as many as the state has partitions when the query runs."""
+    run the stateless beginning itself; `fixed`: whether there are exactly so many shards, or as
+    many as the state has partitions when the query runs."""
     sources = check_streams(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
     plain = [source for name, source in sources.items() if readings[name].plain]
@@ -106,8 +104,9 @@ def pipeline(
     still = [packed[name] for name, frame in frames.items() if not frame.isStreaming]
     tables = _tables(still, place, made.levels[0]) if still else None
     silent = ticking(frames, sources, options.block)
-    if ticks_for_ever or silent:
-        listening = None if ticks_for_ever else heard
+    for_ever = options.clock == "wall"  # rows leave the answer now although nothing comes
+    if for_ever or silent:
+        listening = None if for_ever else heard
         spark = moving[0].sparkSession
         moving.append(ticks(spark, silent, made.levels, listening, fixed=fixed))
     flow = reduce(lambda one, other: one.union(other), moving)

@@ -22,7 +22,6 @@ from driftline.engine.plan_sources import sources_of
 from driftline.engine.shards.messages import Kind, unpacked_batch
 from driftline.event_log.apart import Used, need_apart
 from driftline.event_log.bad import BadInput
-from driftline.model.level import Level
 from driftline.model.old_names import renamed
 from driftline.plan.choices import need_clock
 from driftline.plan.errors import PlanError
@@ -32,7 +31,7 @@ from driftline.plan.nodes import Constant, Node
 from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
-from driftline.spark.now import NowAnswers
+from driftline.spark.now import NowAnswers, for_now
 from driftline.spark.pipeline import check_streams, pipeline
 from driftline.spark.places import folder_for_now
 from driftline.spark.session import (
@@ -102,9 +101,8 @@ def query_on_spark(
         heartbeat=heartbeat,
         heartbeats=HEARTBEATS,
         max_expansion=max_expansion,
-        clock=clock,
     )
-    made = SparkQuery(plans, frames, options, shards, strict=strict)
+    made = SparkQuery(plans, frames, options, shards, strict=strict, clock=clock)
     if flag(final, "final"):
         plain, tables = [], []
         for name, source in sources_of(plans.values()).items():
@@ -120,7 +118,7 @@ def query_on_spark(
 class SparkQuery:
     """Plans on Spark, with one cut in common. `shards`: how many; by default as many as Spark has
     cores. It is part of the state: when there is a checkpoint, its number holds, and another one
-    that was given is refused."""
+    that was given is refused. `clock`: of the answer now, for sinks that ask for it."""
 
     def __init__(
         self,
@@ -130,6 +128,7 @@ class SparkQuery:
         shards: int | None = None,
         *,
         strict: bool = False,
+        clock: Clock = "latest",
     ) -> None:
         if not is_mapping(frames) or not frames:
             raise PlanError("a query on Spark needs a DataFrame for every stream it reads, by name")
@@ -152,7 +151,7 @@ class SparkQuery:
         if shards is not None and (not is_whole(shards) or shards < 1):
             raise PlanError(f"a query needs at least one shard, not {shards!r}")
         self.plans, self.frames = dict(plans), dict(frames)
-        self.options, self.strict = options or Options(), strict
+        self.options, self.strict, self.clock = options or Options(), strict, clock
         self.chosen = shards
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
         prepare_workers(self.spark)
@@ -225,9 +224,8 @@ class SparkQuery:
         kept = Checkpoint(str(checkpoint))
         options, now = self.options, None
         if shows_now(sink):
-            # Ends are emitted in advance, so that rows leave although no shard hears of the time.
-            options = replace(options, level=Level.EAGER, clock=options.clock or "latest")
-            now = NowAnswers(kept.place, self.plans, options.clock or "latest")
+            options = for_now(options, self.clock)
+            now = NowAnswers(kept.place, self.plans, self.clock)
         shards = kept.shards(self.chosen, self.shards)
         heard = Heard()
         made = pipeline(
@@ -238,8 +236,7 @@ class SparkQuery:
             str(kept.place),
             heard,
             # The clock goes by all rows, also those that Spark's own steps would leave out.
-            own_steps=kept.has_own_steps() and now is None,
-            ticks_for_ever=now is not None and options.clock == "wall",
+            own_steps=kept.has_own_steps() and options.clock is None,
         )
         kept.claim(self.plans, options, shards, made.read)
         sources = sources_of(self.plans.values())

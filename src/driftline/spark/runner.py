@@ -31,6 +31,7 @@ from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.emitted import Emitted
 from driftline.spark.failures import cause, could_not_start
 from driftline.spark.inputs import close, is_closing, streamed_events
+from driftline.spark.now import for_now
 from driftline.spark.places import file_name
 from driftline.spark.query import SparkQuery
 from driftline.spark.session import session
@@ -107,6 +108,8 @@ def _run(
     folder: Path,
 ) -> Iterator[SparkUpdate]:
     chosen = engine_options(consistency, plans, options)
+    if chosen.clock is not None:
+        chosen = for_now(chosen, chosen.clock)
     sources = sources_of(plans.values())
     streamed = {name: data for name, data in inputs.items() if isinstance(data, Streamed)}
     whole = {name: source for name, source in sources.items() if name not in streamed}
