@@ -45,6 +45,7 @@ from driftline.plan.choices import (
     ADAPTIVE,
     Clock,
     Emit,
+    Expiry,
     Heeding,
     Outputs,
     Scheduler,
@@ -443,6 +444,7 @@ class Query:
         tokens: Tokens = ADAPTIVE,
         heeding: Heeding | None = None,
         clock: Clock | None = None,
+        expiry: Expiry = "piggyback",
         **more: Any,
     ) -> Iterator[Update]:
         """Run the query in this process, and yield an update after every batch of input."""
@@ -454,6 +456,7 @@ class Query:
         if batch is not None and (not is_whole(batch) or batch < 1):
             raise PlanError(f"batch is how many events are taken in at once, not {batch!r}")
         need_together(scheduler, outputs, heeding)
+        need_choice("expiry", expiry)
         if clock is not None:
             need_clock(clock, timestamps=self.plan.timestamps)
         flag(keep_open, "keep_open")
@@ -479,6 +482,7 @@ class Query:
             tokens=tokens_of(tokens),
             heeding=heeding,
             clock=clock,
+            expiry=expiry,
         )
         for step in local.run(self.plan, {**(inputs or {}), **more}, options):
             counters = {str(key): counted for key, counted in step.counters.items()}
@@ -511,14 +515,16 @@ class Query:
         inputs: Mapping[str, Any] | None = None,
         *,
         clock: Clock = "latest",
+        expiry: Expiry = "piggyback",
         **options: Any,
     ) -> Now:
         """Run the query in this process, and give its answer as it is now, as changes: + a row that
         has come, - one that has left, each with the time from which on it holds (`at`).
 
         `clock`: which time is now: "latest", the greatest that any source has shown; "final", how
-        far the answer cannot change any more; "wall", the time of day. Inputs and options are those
-        of `run`.
+        far the answer cannot change any more; "wall", the time of day. `expiry`: how operators hear
+        that time has passed: "ita", by the rows that reach them alone; "nta", by retractions;
+        "time-message" and "piggyback", by marks. Inputs and options are those of `run`.
 
         >>> import driftline as dl
         >>> trades = dl.stream("trades", {"symbol": "STRING"})
@@ -530,7 +536,7 @@ class Query:
         - 11 {'symbol': 'A', 'n': 1}
         """
         need_clock(clock, timestamps=self.plan.timestamps)
-        updates = self.changes(inputs, clock=clock, **options)
+        updates = self.changes(inputs, clock=clock, expiry=expiry, **options)
         return Now(self.schema, clock, updates)
 
 

@@ -12,7 +12,7 @@ import typer
 
 from driftline.cli import demo
 from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
-from driftline.plan.choices import Clock, Emit, Heeding, Outputs, Scheduler
+from driftline.plan.choices import Clock, Emit, Expiry, Heeding, Outputs, Scheduler
 from driftline.running.problems import Problem
 
 COLLECT_AFTER = 500_000
@@ -257,6 +257,13 @@ def run_command(
             show_default="latest",
         ),
     ] = None,
+    expiry: Annotated[
+        Expiry | None,
+        typer.Option(
+            help="How operators hear that time has passed, for the answer now (local).",
+            show_default="piggyback",
+        ),
+    ] = None,
     live: Annotated[
         bool,
         typer.Option(
@@ -351,7 +358,7 @@ def run_command(
     arguments = RunArguments(
         inputs, output, emit, block, remember, table, dead_letters,
         explain_time, time_chart, strict, options, max_expansion,
-        outputs, tokens, heeding, clock, live,
+        outputs, tokens, heeding, clock, expiry, live,
     )  # fmt: skip
     run(script, runner.value, arguments)
 

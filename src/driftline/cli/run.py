@@ -59,6 +59,7 @@ class RunArguments:
     tokens: str | None = None
     heeding: str | None = None
     clock: str | None = None
+    expiry: str | None = None
     live: bool = False
 
 
@@ -145,8 +146,9 @@ def _writer(queries: Sequence[Query], arguments: RunArguments) -> AbstractContex
 def _check_now(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:
     """Refuses what does not go with the answer now, or needs it."""
     options = arguments.options
-    if options.pace is not None and runner_name != "local":
-        raise Problem("--pace is for --runner local")
+    for option, given in (("--pace", options.pace), ("--expiry", arguments.expiry)):
+        if given is not None and runner_name != "local":
+            raise Problem(f"{option} is for --runner local")
     if arguments.live:
         from driftline.cli.live import check_terminal
 
@@ -154,7 +156,11 @@ def _check_now(queries: Sequence[Query], runner_name: str, arguments: RunArgumen
         if arguments.output != STANDARD_OUTPUT or arguments.table:
             raise Problem("--live draws on the terminal: leave --output and --table out")
     if not options.now:
-        for option, given in (("--clock", arguments.clock), ("--pace", options.pace)):
+        for option, given in (
+            ("--clock", arguments.clock),
+            ("--expiry", arguments.expiry),
+            ("--pace", options.pace),
+        ):
             if given is not None:
                 raise Problem(f"{option} is for the answer now: add --now or --live")
         return
@@ -256,6 +262,7 @@ def _consistency(output: Output, arguments: RunArguments) -> Consistency:
         "tokens": arguments.tokens,
         "heeding": arguments.heeding,
         "clock": arguments.clock,
+        "expiry": arguments.expiry,
     }
     return consistency_of(output, given)
 

@@ -32,6 +32,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "outputs": get_args(Outputs),
     "heeding": get_args(Heeding),
     "clock": get_args(Clock),
+    "expiry": get_args(Expiry),
 }
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from driftline.engine.options import Options as LocalOptions
-    from driftline.plan.choices import Clock
+    from driftline.plan.choices import Clock, Expiry
     from driftline.plan.nodes import Node
 
 DEFAULT_EMIT, DEFAULT_BLOCK, DEFAULT_REMEMBER = "ordered", "0", "inf"
@@ -17,8 +17,8 @@ DEFAULT_EXPANSION = "2GB"
 
 @dataclass(frozen=True)
 class Consistency:
-    """How a query is run: emit level, block, remember, max_expansion, outputs, tokens, heeding and
-    the clock of the answer now, as they were written."""
+    """How a query is run: emit level, block, remember, max_expansion, outputs, tokens, heeding, and
+    of the answer now the clock and the expiry, as they were written."""
 
     emit: str = DEFAULT_EMIT
     block: str = DEFAULT_BLOCK
@@ -28,6 +28,7 @@ class Consistency:
     tokens: str = "adaptive"
     heeding: str | None = None
     clock: str = "latest"
+    expiry: str = "piggyback"
 
 
 @dataclass(frozen=True)
@@ -97,5 +98,6 @@ def engine_options(
         report_estimates=True,
         max_expansion=size_of(consistency.max_expansion),
         clock=cast("Clock", consistency.clock) if options.now else None,
+        expiry=cast("Expiry", consistency.expiry),
         **free_running(options.scheduler, consistency),
     )

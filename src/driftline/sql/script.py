@@ -42,7 +42,17 @@ from driftline.sql.tables import renamed, same_time
 from driftline.sql.windows import is_bare
 
 RESULT = "result"
-SETTINGS = ("emit", "block", "remember", "max_expansion", "outputs", "tokens", "heeding", "clock")
+SETTINGS = (
+    "emit",
+    "block",
+    "remember",
+    "max_expansion",
+    "outputs",
+    "tokens",
+    "heeding",
+    "clock",
+    "expiry",
+)
 BOUNDS = (
     "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",
     "time_unit",

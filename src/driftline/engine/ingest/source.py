@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, joined
@@ -26,6 +27,7 @@ from driftline.engine.ingest.finalize import Promises
 from driftline.engine.ingest.source_time import NO_CLOCK, SourceTime, is_watched
 from driftline.engine.options import Options
 from driftline.engine.outputs.clock import latest
+from driftline.model.columns import CTI, RETRACT
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.timing import Timing, remembered
 
@@ -39,7 +41,8 @@ ENOUGH = 1_000_000
 class SourceIngest:
     """`plain`: all events are inserts [vs, ∞); `time`: None if nothing needs the source's time;
     `is_required`: its promises or estimates decide what is late or what waits; `latest`: the
-    greatest time that it has shown since it runs (see `outputs.clock`)."""
+    greatest time that it has shown since it runs (see `outputs.clock`), and `ended` that of its
+    retracts and ctis, as far as a batch does not tell them."""
 
     def __init__(self, schema: pa.Schema, timing: Timing, options: Options, *, plain: bool) -> None:
         self.schema = schema
@@ -47,11 +50,13 @@ class SourceIngest:
         self.finalize, self.align = consistency(schema, options.block, remember, inserts_only=plain)
         self.time = SourceTime(timing) if has_time(timing, options, plain=plain) else None
         self.is_required = is_watched(timing, options.block)
-        self.latest = BEGINNING
+        self.latest, self.ended = BEGINNING, BEGINNING
 
     def receive(self, events: Arrivals) -> tuple[Batch, DeadLetters]:
         """Take events in; return what Finalize emits for them, and what is dead."""
-        return self.finalize.receive_events(events, self._promises(events))
+        batch, dead = self.finalize.receive_events(events, self._promises(events))
+        self.ended = max(self.ended, _latest_end(events, dead))
+        return batch, dead
 
     def _promises(self, events: Arrivals) -> Promises | None:
         """What the arrival of events promises to Finalize; an estimate goes to Align instead, if
@@ -96,6 +101,8 @@ class SourceIngest:
         self.align.limit = limit
         emitted = self.align.receive(0, batch)
         self.latest = latest([emitted], self.latest)
+        if not len(self.align.waiting):
+            self.latest = max(self.latest, self.ended)
         return emitted
 
     def counters(self) -> dict[str, dict[str, int]]:
@@ -118,6 +125,18 @@ class SourceIngest:
         self.align.restore(state["align"])
         if self.time is not None and "time" in state:  # an estimate may start anew
             self.time.restore(state["time"])
+
+
+def _latest_end(events: Arrivals, dead: DeadLetters) -> int:
+    """The greatest time of the retracts that are not dead, and of the ctis; ∞ is none."""
+    ends = events.vn[events.kind == RETRACT]
+    gone = dead.vn[dead.kind == RETRACT]
+    if len(ends) and len(gone):
+        both, sign = np.concatenate([ends, gone]), np.repeat([1, -1], [len(ends), len(gone)])
+        values, place = np.unique(both, return_inverse=True)
+        ends = values[np.bincount(place, sign) > 0]
+    ctis = events.vs[(events.kind == CTI) & (events.vs < INFINITY)]
+    return max(int(ends.max(initial=BEGINNING)), int(ctis.max(initial=BEGINNING)))
 
 
 def emitted(
