@@ -92,6 +92,12 @@ def test_every_command_shows_what_the_page_says() -> None:
 
 
 @pytest.mark.usefixtures("reader")
+def test_the_answer_now_is_what_its_page_says() -> None:
+    page = PAGE.with_name("now.md").read_text(encoding="utf-8")
+    assert taken(page.partition("## The clock")[0]) == 1
+
+
+@pytest.mark.usefixtures("reader")
 def test_a_page_that_says_something_else_is_found_out() -> None:
     page = PAGE.read_text(encoding="utf-8")
     with pytest.raises(AssertionError, match="driftline run recent.sql"):
