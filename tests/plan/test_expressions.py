@@ -13,7 +13,7 @@ from driftline.engine.expressions import evaluate
 from driftline.plan import ExpressionError, Schema, parse_expression, resolve
 from driftline.plan.dialect import DriftlineSpark, parse_sql
 from driftline.plan.expressions import AggregateCall, Call, Column, Expression, Literal
-from driftline.plan.types import DOUBLE, INT, type_name
+from driftline.plan.types import DOUBLE, INT, TINYINT, type_name
 
 T = Schema.of(
     {
@@ -412,11 +412,32 @@ def test_a_mistake_in_a_long_chain_has_its_place_and_a_short_message() -> None:
     assert len(str(refused.value)) < 1000
 
 
-@pytest.mark.parametrize("text", ["1e400", "-1e400", "1e400D", "1e39F"])
+@pytest.mark.parametrize(
+    "text",
+    ["1e400", "-1e400", "1e400D", "1e39F", "128Y", "-129Y", "32768S", f"{2**63}L", "1e1000000000"],
+)
 def test_numbers_outside_of_their_type_are_refused(text: str) -> None:
     with pytest.raises(ExpressionError, match="is outside of the range of a"):
         parse(text)
     assert parse("1e308").type == DOUBLE
+    assert parse("-128Y") == Literal(-128, TINYINT)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1.5L", "1.5L is not a whole number"),
+        ("1e5S", "1e5S is not a whole number"),
+        ("0x1F", "0x… is not a number"),
+        ("1e", "digits are missing after the e"),
+        ("1e999999999BD", "the precision must be 1 to 38"),
+        ("1" * 5000, "more than the 38 digits"),
+        ("ts + INTERVAL '99999999999999999999' SECOND", "is too long"),
+    ],
+)
+def test_what_is_no_number_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ExpressionError, match=why):
+        parse(text)
 
 
 def test_count_distinct_of_all_columns_is_of_rows_without_nulls() -> None:

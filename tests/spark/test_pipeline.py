@@ -203,6 +203,29 @@ def test_a_restart_in_another_session(spark: Any, tmp_path: Path, first: str) ->
     assert table(said, query, "result") == sorted(local, key=repr)
 
 
+def test_the_time_zone_of_the_session_does_not_matter(spark: Any, tmp_path: Path) -> None:
+    """Functions of dates and times go by UTC, whatever the session has; also in the hours that its
+    zone leaves out or has twice."""
+    frame = streamed(spark, tmp_path / "trades", ROWS[:1])
+    hours = "timestamp_seconds(1772949600L + 1800 * (ts + qty)) AS at"  # 2026-03-08 06:00
+    texts = """
+        at|hour(at)|CAST(at AS STRING)|CAST(at AS DATE)|date_trunc('DAY', at)|unix_timestamp(at)
+        CAST('2026-03-08 02:30:00' AS TIMESTAMP)|TIMESTAMP '2026-11-01 01:30:00'
+        to_date('2026-03-08')|date_format(at, 'HH:mm')|datediff(at, '2026-01-01')
+        CAST(DATE '2026-03-08' AS TIMESTAMP)|from_unixtime(1772949600L + qty)
+        to_timestamp('2026-03-08 02:30', 'yyyy-MM-dd HH:mm')|at + INTERVAL 1 DAY|last_day(at)
+        make_timestamp(2026, 3, 8, 2, 30, 0)|from_utc_timestamp(at, 'Asia/Tokyo')
+    """
+    each = [text.strip() for line in texts.split("\n") if line.strip() for text in line.split("|")]
+    named = [f"{text} AS c{place}" for place, text in enumerate(each)]
+    query = TRADES.select("symbol", "qty", "ts", hours).select("symbol", *named)
+    with configured(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        said = said_by(dl.on_spark(query, {"trades": frame}, shards=1), tmp_path)
+    rows = [dict(zip(("symbol", "qty", "ts"), row, strict=True)) for row in ROWS[0]]
+    local = query.run(trades=rows, keep_open=True).history().to_pylist()
+    assert table(said, query, "result") == sorted(local, key=repr)
+
+
 def test_a_table_that_does_not_change(spark: Any, tmp_path: Path) -> None:
     frame = streamed(spark, tmp_path / "trades", ROWS)
     names = spark.createDataFrame([("A", "Alpha"), ("B", "Beta")], "symbol STRING, name STRING")

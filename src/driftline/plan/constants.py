@@ -6,7 +6,13 @@ from sqlglot import exp
 
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Expression, Literal
-from driftline.plan.literals import decimal_literal, finite, interval_literal, number_literal
+from driftline.plan.literals import (
+    decimal_literal,
+    finite,
+    integer_literal,
+    interval_literal,
+    number_literal,
+)
 from driftline.plan.temporal import parse_date, parse_timestamp
 from driftline.plan.types import (
     BINARY,
@@ -73,6 +79,8 @@ def interval(node: exp.Interval) -> Expression:
 def has_suffix(node: exp.Cast) -> bool:
     """Is it a number with a suffix, such as 10L, which the parser gives as a cast?"""
     literal, meta = node.this, node.this.meta
+    if not isinstance(literal, exp.Literal):
+        return False
     if literal.is_string:  # 1.5BD is given as a cast of a text that has no place
         return "line" not in meta and is_decimal(type_of(node.to))
     return "line" in meta and meta["end"] - meta["start"] + 1 != len(literal.this)
@@ -83,7 +91,7 @@ def suffixed_literal(text: str, kind: DataType) -> Expression:
         return Literal(*decimal_literal(text))
     if is_float(kind):
         return Literal(finite(text, kind), kind)
-    return Literal(int(text), kind)
+    return Literal(integer_literal(text, kind), kind)
 
 
 def typed_literal(text: str, kind: DataType) -> Expression:

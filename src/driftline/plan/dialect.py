@@ -76,7 +76,7 @@ class DriftlineSpark(Spark):
         }
 
         def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
-            _check_nesting(raw_tokens)
+            _check_tokens(raw_tokens)
             return super()._parse(parse_method, raw_tokens, sql)
 
         def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
@@ -149,8 +149,9 @@ class DriftlineSpark(Spark):
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
 
 
-def _check_nesting(tokens: list[Token]) -> None:
-    """An error at the bracket, CASE or sign that is inside too many others."""
+def _check_tokens(tokens: list[Token]) -> None:
+    """An error at the bracket, CASE or sign that is inside too many others, and at 0x1F, which is
+    no number in Spark."""
     depth = signs = 0
     for token in tokens:
         kind = token.token_type
@@ -159,6 +160,12 @@ def _check_nesting(tokens: list[Token]) -> None:
             depth += 1
         elif kind in _CLOSES and depth > 0:
             depth -= 1
+        if kind == TokenType.HEX_STRING and token.end - token.start + 1 == len(token.text) + 2:
+            raise ExpressionError(
+                "0x… is not a number in Spark SQL: write one with the digits 0 to 9, bytes as X'…'",
+                token.line,
+                token.col - (token.end - token.start),
+            )
         if depth + max(signs - 1, 0) > DEEPEST:  # one may stand between two operands
             column = token.col - (token.end - token.start)
             raise ExpressionError(

@@ -33,7 +33,9 @@ from driftline.plan.types import (
     type_name,
 )
 
-_GREATEST_FLOAT = 3.4028235677973366e38  # what is below it is rounded to a FLOAT
+_GREATEST = {FLOAT: Decimal("3.4028234663852886e38"), DOUBLE: Decimal(repr(sys.float_info.max))}
+_GREATEST_EXPONENT = 2**31 - 1
+_DIGITS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 INTEGER_BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 _SUFFIXES = {TINYINT: "Y", SMALLINT: "S", INT: "", BIGINT: "L"}
 
@@ -58,15 +60,8 @@ def number_literal(text: str) -> tuple[Any, DataType]:
     ((5, DataType(int32)), (1.0, DataType(double)), Decimal('1.50'))
     """
     if "e" in text.lower():
-        try:
-            return finite(text, DOUBLE), DOUBLE
-        except ExpressionError:
-            raise
-        except ValueError:
-            raise ExpressionError(
-                f"{text} is not a number: digits are missing after the e"
-            ) from None
-    if "." in text:
+        return finite(text, DOUBLE), DOUBLE
+    if "." in text or len(text.lstrip("-0")) > MAX_PRECISION:
         return decimal_literal(text)
     value = int(text)
     for kind in (INT, BIGINT):
@@ -82,10 +77,13 @@ def finite(text: str, kind: DataType) -> float:
     Traceback (most recent call last):
     driftline.plan.errors.ExpressionError: 1e400 is outside of the range of a DOUBLE
     """
-    value = float(text)
-    if abs(value) > (_GREATEST_FLOAT if kind == FLOAT else sys.float_info.max):
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:
+        raise ExpressionError(f"{text} is not a number: digits are missing after the e") from None
+    if exact.copy_abs() > _GREATEST[kind] or abs(exact.adjusted()) > _GREATEST_EXPONENT:
         raise ExpressionError(f"{text} is outside of the range of a {type_name(kind)}")
-    return value
+    return float(text)
 
 
 def decimal_literal(text: str) -> tuple[Decimal, DataType]:
@@ -96,6 +94,8 @@ def decimal_literal(text: str) -> tuple[Decimal, DataType]:
         raise ExpressionError(f"{text!r} is not a number") from None
     digits = value.as_tuple()
     exponent = int(digits.exponent)
+    if value and value.adjusted() >= MAX_PRECISION:
+        raise ExpressionError(f"{text} has more than the {MAX_PRECISION} digits of a DECIMAL")
     if exponent > 0:  # 1.5e3 is 1500
         value = Decimal(int(value))
         exponent = 0
@@ -105,6 +105,24 @@ def decimal_literal(text: str) -> tuple[Decimal, DataType]:
     if precision > MAX_PRECISION:
         raise ExpressionError(f"{text} has more than the {MAX_PRECISION} digits of a DECIMAL")
     return value, decimal(precision, -exponent)
+
+
+def integer_literal(text: str, kind: DataType) -> int:
+    """Value of a number with the suffix Y, S or L.
+
+    >>> integer_literal("128", TINYINT)
+    Traceback (most recent call last):
+    driftline.plan.errors.ExpressionError: 128Y is outside of the range of a TINYINT
+    """
+    written = f"{text}{_SUFFIXES[kind]}"
+    if not text.lstrip("-").isdigit():
+        raise ExpressionError(
+            f"{written} is not a whole number, which the suffix {_SUFFIXES[kind]} makes it: leave "
+            "the suffix out, or take D for a DOUBLE"
+        )
+    if len(text.lstrip("-0")) > MAX_PRECISION or not fits(int(text), kind):
+        raise ExpressionError(f"{written} is outside of the range of a {type_name(kind)}")
+    return int(text)
 
 
 def fits(value: int, kind: DataType) -> bool:
@@ -126,15 +144,16 @@ def interval_literal(text: str, unit: str, last: str | None) -> tuple[int, DataT
     first = _unit(unit)
     if last is not None:
         return _interval_span(text, first, _unit(last))
-    try:
-        amount = Decimal(text.strip())
-    except InvalidOperation:
-        raise ExpressionError(f"{text!r} is not a number of {unit.lower()}") from None
+    if _DIGITS.fullmatch(text.strip()) is None:
+        raise ExpressionError(f"{text!r} is not a number of {unit.lower()}")
+    amount = Decimal(text.strip())
     if first in _MONTHS:
         return _whole(amount * _MONTHS[first], text, unit), INTERVAL_MONTHS, None
     if first != "SECOND" and amount != amount.to_integral_value():
         raise ExpressionError(f"an interval of {text} {unit.lower()} is not a whole number")
     micros = int(amount * _MICROS[first])
+    if not fits(micros, BIGINT):
+        raise ExpressionError(f"an interval of {text} {unit.lower()} is too long")
     return micros, INTERVAL, "DAY" if first in ("DAY", "WEEK") else None
 
 

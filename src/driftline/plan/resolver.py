@@ -43,13 +43,12 @@ from driftline.plan.functions.collections import field, item, struct
 from driftline.plan.functions.conditionals import choose
 from driftline.plan.functions.dates import UNITS, extract, timestamp_add, timestamp_diff
 from driftline.plan.functions.strings import concat, like, trim
-from driftline.plan.literals import fits, number_literal
+from driftline.plan.literals import number_literal
 from driftline.plan.names import find_column
 from driftline.plan.types import (
     BOOLEAN,
     INTERVAL_MONTHS,
     Schema,
-    is_integer,
     type_of,
 )
 from driftline.plan.used import mark, place_of, refuse_unused, uses, uses_all
@@ -120,7 +119,7 @@ class _Resolver:
         if known is not None and known[0] is node:
             return known[1]
         chain = [node]  # of a + b + …, which may be long, the left operands come first
-        while type(chain[-1]) in _CHAINED and type(chain[-1].this) in _CHAINED:
+        while type(chain[-1]) in _CHAINED and _is_chained(chain[-1].this):
             chain.append(chain[-1].this)
         while len(chain) > 1:
             operand = chain.pop()
@@ -200,13 +199,12 @@ class _Resolver:
         if isinstance(number, exp.Literal) and not number.is_string:
             uses(number, "this", "is_string")
             return Literal(*number_literal(f"-{number.this}"))
+        if _is_suffixed(number):
+            uses_all(number)
+            return suffixed_literal(f"-{number.this.this}", type_of(number.to))
         value = self.resolve(number)
-        if isinstance(value, Literal) and value.value is not None:
-            suffixed = isinstance(number, exp.TryCast) and has_suffix(number)
-            if value.kind == INTERVAL_MONTHS or (suffixed and not is_integer(value.kind)):
-                return Literal(-value.value, value.kind, value.unit)
-            if suffixed and fits(-value.value, value.kind):
-                return Literal(-value.value, value.kind)
+        if isinstance(value, Literal) and value.value is not None and value.kind == INTERVAL_MONTHS:
+            return Literal(-value.value, value.kind, value.unit)
         return operators.negate(value)
 
     def cast(self, node: exp.Cast) -> Expression:
@@ -591,3 +589,12 @@ _CHAINED = frozenset(_BINARY) | {
     exp.ILike,
 }
 """What resolves its first operand before anything else."""
+
+
+def _is_chained(operand: Any) -> bool:
+    return type(operand) in _CHAINED and not _is_suffixed(operand)
+
+
+def _is_suffixed(node: Any) -> bool:
+    """Is it a number with a suffix, which is one constant with the sign before it?"""
+    return isinstance(node, exp.TryCast) and has_suffix(node)

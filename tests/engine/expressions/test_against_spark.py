@@ -249,3 +249,27 @@ def test_what_spark_refuses_is_refused(as_written: Any, text: str) -> None:
         parse_expression(text, SCHEMA)
     with pytest.raises((AnalysisException, ParseException)):
         as_written.createDataFrame(table_of(Random(0), rows=1)).selectExpr(text).schema
+
+
+_NUMBERS = """
+    1e400 1e-400 -1e-400 1e5 .5 5. -.5 5.e3 .5D 5.D 1.5BD .5BD 1e2BD 1e-3BD 1e38BD 0e-50BD -0.0BD
+    1L 9223372036854775807L 9223372036854775808L -9223372036854775808L -9223372036854775808
+    9223372036854775808 2147483648 -2147483648 32767S 32768S -32768S 127Y 128Y -128Y -129Y 1s 1y
+    1.5L 1e5S 1.5Y 1LL 1e3F 1e39F 3.4028234663852886e38F 3.4028235e38F 1e-50F 16777217F 0.1F 1D 1FD
+    1.7976931348623157e308 1.79769313486231575e308 1e1000000000 1e-99999999999 1e999999999BD
+    0x1F 0b101 1_000 1e 1e+ 1.5.5 1abc -0.0 -0.0D -0.0F 007.50 00012 x'1F' x'1' x''
+    99999999999999999999999999999999999999 99999999999999999999999999999999999999.9
+    0.00000000000000000000000000000000000001 0.000000000000000000000000000000000000001
+"""
+
+
+def test_numbers_as_they_are_written(as_written: Any) -> None:
+    """The same value and type, or refused by both."""
+    texts, rows = _NUMBERS.split(), table_of(Random(0), rows=1)
+    for text, theirs in zip(texts, by_spark(as_written, texts, rows), strict=True):
+        try:
+            ours = evaluate(parse_expression(text, SCHEMA), rows)
+        except ExpressionError:
+            assert isinstance(theirs, Exception), text
+        else:
+            assert explain(text, ours, theirs, rows) is None
