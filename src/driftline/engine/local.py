@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from operator import methodcaller
 from typing import Any
 
@@ -172,7 +172,7 @@ class Run:
             name: SourceIngest(source.schema.arrow, source.timing, options, plain=name in plain)
             for name, source in sources.items()
         }
-        self.emitted = Collector(plans, options.outputs)
+        self.emitted = Collector(plans, options.outputs, every_mark=options.heeding is None)
         self.graph = compile_plans(
             [(plan, self.emitted.sink(name)) for name, plan in plans.items()],
             options.level,
@@ -329,7 +329,7 @@ class Run:
             ingest.time is not None for ingest in self.ingests.values()
         )
         if together:
-            vector = greatest(label.vector for label in labels.values())
+            vector = reduce(greatest, (label.vector for label in labels.values()))
             labels = {name: label._replace(vector=vector) for name, label in labels.items()}
         return labels
 

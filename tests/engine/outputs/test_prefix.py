@@ -18,7 +18,7 @@ import driftline as dl
 from driftline.engine.core.batch import Batch, empty
 from driftline.engine.outputs.prefix import Collector, Prefix
 from driftline.model.event import Event
-from tests.engine.test_plans import ARRIVALS, PLANS, Both
+from tests.engine.test_plans import ARRIVALS, PLANS, Both, S, T
 
 SCHEDULERS = ("drain", "round-robin", "threads")
 WAYS: list[dict[str, Any]] = [
@@ -83,6 +83,28 @@ def test_every_mark_of_a_random_plan_is_true(
     held_to_its_marks(plan.query, inputs, free, emit=emit, batch=batch)
 
 
+@pytest.mark.parametrize("emit", ["perfect", "ordered"])
+@pytest.mark.parametrize("how", ["union", "join", "left join"])
+def test_the_cti_of_another_stream_is_a_reason(how: str, emit: str) -> None:
+    """What has ended comes out when both streams have come so far: not for s alone."""
+    s, t = S.alias("s"), T.alias("t")
+    both = {
+        "union": S.union(T),
+        "join": s.join(t, "s.k = t.k").select("s.k", "t.x"),
+        "left join": s.join(t, "s.k = t.k", how="left").select("s.k", "t.x"),
+    }[how]
+    row = dl.Row({"k": "a", "x": 1})
+    inputs: dict[str, list[Any]] = {
+        "s": [dl.Insert(0, 5, row), dl.Cti(7), dl.Cti(9)],
+        "t": [dl.Insert(0, 5, row), dl.Cti(13)],
+    }
+    for scheduler in ("round-robin", "threads"):
+        free = {"scheduler": scheduler, "heeding": "multiset"}
+        counted = both.group_by("k").agg("count(*) AS x")
+        held_to_its_marks(counted, inputs, free, emit=emit, batch=1)
+        held_to_its_marks(both, inputs, free, emit=emit, batch=1)
+
+
 def balances(how: str) -> dl.Query:
     """Credits and debits as views, the balance as their join, the total as its sum."""
     transfers = dl.stream("transfers", TRANSFERS)
@@ -120,6 +142,19 @@ def test_the_total_of_all_balances_is_zero_at_every_mark(scheduler: Any) -> None
         if update.prefix is not None and update.prefix.events["transfers"]:
             said = dl.Result(result.schema, True, result.updates[: number + 1])
             assert set(said.history().column("total").to_pylist()) == {0}
+
+
+def test_of_marks_with_nothing_between_them_the_last_may_do() -> None:
+    batch: Batch = empty(pa.schema([("x", pa.int64())]), cti=1)
+    for every_mark, marks in ((True, [1, 2, 3]), (False, [2, 3])):
+        collector = Collector(["q"], "marked", every_mark=every_mark)
+        for count in (1, 2, 3):
+            collector.mark("q", Prefix({"s": count}))
+            if count > 1:
+                collector.sink("q")(batch)
+        pieces = collector.take()
+        assert [p.prefixes["q"].events["s"] for p in pieces if p.prefixes] == marks
+        assert pieces[-1].batches == {"q": [batch]}
 
 
 def test_held_updates_go_out_with_their_mark() -> None:

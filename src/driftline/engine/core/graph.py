@@ -173,19 +173,20 @@ class Graph:
 
     def _heeded_work(self, heeding: Heeding, step: Step, port: int, batch: Batch) -> None:
         """Work on a batch, and label what comes out."""
-        assert batch.label is not None
-        heeding.begun(batch.label)
-        step.operator.label = batch.label.vector
+        active = batch.label
+        assert active is not None
+        step.operator.heed(active.vector)
         output = self._received(step, port, batch)
-        label = heeding.labelled(step, batch)
+        label = heeding.labelled(step, batch, active)
         if output is not None:
             output = replace(output, label=label)
-            if any(step is last for last, _ in self.sinks):
+            if id(step) in heeding.emitted:
                 with heeding.lock:
                     heeding.emit(step, label)
                     self._emit(step, output)
             self._hand_on(step, output)
-        heeding.done(batch.label, label if output is None else None)
+        step.queue.in_use = None
+        heeding.done(active, label if output is None else None)
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -246,7 +247,8 @@ class Graph:
                 is_news = now > step.queue.told
                 output = step.operator.receive_now(now) if is_news else empty(step.operator.schema)
             else:
-                output = step.operator.receive(port, replace(batch, now=now))
+                came = batch if batch.now == now else replace(batch, now=now)
+                output = step.operator.receive(port, came)
         except TooLarge:
             if not step.operator.expands or len(batch) == 1 or has_removals(batch.weight):
                 raise
@@ -265,7 +267,8 @@ class Graph:
         told = BEGINNING
         if now > step.queue.told and step.operator.is_due(now):
             told = step.queue.told = now
-        output = replace(output, now=told)
+        if output.now != told:
+            output = replace(output, now=told)
         return None if output.is_empty else output
 
     def _emit(self, step: Step, output: Batch) -> None:

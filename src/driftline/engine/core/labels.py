@@ -6,16 +6,23 @@ took part, and is active for the very input whose effects are being worked out:
     label(output) = max(label of the batch, labels of the stored rows that took part)
     active(output) = active(batch)
 
-See `outputs.heeding` for what they tell.
+See `outputs.heeding` for what they tell. Beside what it stores an operator keeps labels by row
+(`greatest_of`, the partners of a join) or by key (`KeyLabels`: all that has touched a group).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
+
+import numpy as np
+
+from driftline.model.arrays import Int64s, UInt64s
+from driftline.model.compiled import njit
 
 Vector = tuple[int, ...]
 """For each source a number of its inputs; 0: none of them."""
+
+_SMALLEST = 1024
 
 
 class Label(NamedTuple):
@@ -26,14 +33,88 @@ class Label(NamedTuple):
     number: int
 
 
-def greatest(vectors: Iterable[Vector]) -> Vector:
+def greatest(one: Vector, other: Vector) -> Vector:
     """Component by component.
 
-    >>> greatest([(1, 5), (3, 2)])
+    >>> greatest((1, 5), (3, 2))
     (3, 5)
     """
-    return tuple(map(max, zip(*vectors, strict=True)))
+    return tuple(map(max, one, other))
 
 
 def is_within(one: Vector, other: Vector) -> bool:
     return all(number <= bound for number, bound in zip(one, other, strict=True))
+
+
+class KeyLabels:
+    """For every key the greatest labels of all that has touched it, also of what is gone: a row
+    that was retracted, and its retraction, are reasons for what comes out without it.
+
+    `table`: by hash. Keys that share a place share the label, which is then larger than it has to
+    be; there is room for twice the keys that are held. Nothing is evicted: what is old is within
+    the prefixes that are asked about."""
+
+    def __init__(self, sources: int) -> None:
+        self.table = np.zeros((_SMALLEST, sources), np.int64)
+
+    def touch(self, keys: UInt64s, vector: Vector, held: int) -> Vector:
+        """Raise the labels of keys (their hashes); returns the greatest of what they were."""
+        self._make_room(held)
+        return tuple(_touched(self.table, keys, np.array(vector, np.int64)).tolist())
+
+    def touch_each(self, keys: UInt64s, labels: Int64s, held: int) -> None:
+        """Raise the label of every key to one of its own."""
+        self._make_room(held)
+        np.maximum.at(self.table, (keys & np.uint64(len(self.table) - 1)).view(np.int64), labels)
+
+    def of(self, keys: UInt64s) -> Vector:
+        """The greatest label of some keys."""
+        return tuple(_of_keys(self.table, keys).tolist())
+
+    def _make_room(self, held: int) -> None:
+        while len(self.table) < 2 * held:  # the keys of one place are in two now, which both know
+            self.table = np.concatenate([self.table, self.table])
+
+
+@njit(cache=True, nogil=True)
+def _touched(table: Int64s, keys: UInt64s, vector: Int64s) -> Int64s:
+    before, mask = np.zeros(len(vector), np.int64), np.uint64(len(table) - 1)
+    for row in range(len(keys)):
+        place = np.int64(keys[row] & mask)
+        for source in range(len(vector)):
+            before[source] = max(before[source], table[place, source])
+    for row in range(len(keys)):
+        place = np.int64(keys[row] & mask)
+        for source in range(len(vector)):
+            table[place, source] = max(table[place, source], vector[source])
+    return before
+
+
+@njit(cache=True, nogil=True)
+def _of_keys(table: Int64s, keys: UInt64s) -> Int64s:
+    greatest, mask = np.zeros(table.shape[1], np.int64), np.uint64(len(table) - 1)
+    for row in range(len(keys)):
+        place = np.int64(keys[row] & mask)
+        for source in range(len(greatest)):
+            greatest[source] = max(greatest[source], table[place, source])
+    return greatest
+
+
+@njit(cache=True, nogil=True)
+def greatest_of(labels: Int64s, places: Int64s) -> Int64s:
+    """The greatest label at some places."""
+    greatest = np.zeros(labels.shape[1], np.int64)
+    for row in range(len(places)):
+        for source in range(len(greatest)):
+            greatest[source] = max(greatest[source], labels[places[row], source])
+    return greatest
+
+
+@njit(cache=True, nogil=True)
+def raise_at(labels: Int64s, new: Int64s, places: Int64s, vector: Int64s) -> None:
+    """Raise the labels at some places, those of new ones from nothing."""
+    for place in new:
+        labels[place] = 0
+    for place in places:
+        for source in range(len(vector)):
+            labels[place, source] = max(labels[place, source], vector[source])

@@ -19,7 +19,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.core.batch import Batch, added_and_removed, empty
-from driftline.engine.core.labels import Vector
+from driftline.engine.core.labels import KeyLabels, Vector, greatest
+from driftline.model.arrays import UInt64s
 from driftline.model.time import BEGINNING, INFINITY
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -89,9 +90,15 @@ class Component:
 
     uses_state = True  # whether the output depends on more than the batch that is worked on
 
+    keeps_labels = False  # whether it keeps labels beside its state (see `labels`)
+
+    goes_by_ctis = False  # whether more than what it evicts depends on ctis
+
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.label: Vector | None = None  # of the batch that is worked on, if outputs are heeded
+        self.participants: Vector | None = None  # see `heed`
+        self.key_labels: KeyLabels | None = None
         self.counters = Counters()
 
     def counted(self, output: Batch, changes: int, ctis: int) -> Batch:
@@ -108,10 +115,22 @@ class Component:
             counters.watermark = max(counters.watermark, output.high, output.cti)
         return output
 
-    def took_part(self) -> Vector | None:
-        """The greatest labels of the stored rows that took part in the latest batch, if outputs
-        are heeded; None: anything that was ever received may have."""
-        return None if self.uses_state or self.label is None else (0,) * len(self.label)
+    def heed(self, label: Vector) -> None:
+        """Note what takes part in the next batch, which has a label: after it `participants` are
+        the greatest labels of the stored rows that did; None: anything received may have."""
+        self.label = label
+        knows = self.keeps_labels or not self.uses_state
+        self.participants = (0,) * len(label) if knows else None
+
+    def share(self, keys: UInt64s, held: int) -> None:
+        """What has touched some of the keys held (their hashes) takes part in the batch, and the
+        batch has touched them now; if outputs are heeded."""
+        if self.label is None or self.participants is None:
+            return
+        if self.key_labels is None:
+            self.key_labels = KeyLabels(len(self.label))
+        before = self.key_labels.touch(keys, self.label, held)
+        self.participants = greatest(self.participants, before)
 
     def state_size(self) -> tuple[int, int]:
         """How many rows the operator holds, and how many bytes these take."""

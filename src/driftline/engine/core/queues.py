@@ -29,7 +29,8 @@ Item = Batch | Mark
 class Queue:
     """`items`: (port, item), to be read; `passed_over`: those of blocked ports, in their order;
     `last`: of every port, the item that was put in last; `told`: how far time had come in the
-    latest now-mark that was handed on."""
+    latest now-mark that was handed on; `in_use`: what is worked on, if the queue `is_scanned` (see
+    `outputs.heeding`)."""
 
     def __init__(self, ports: int) -> None:
         self.items: deque[tuple[int, Item]] = deque()
@@ -37,6 +38,8 @@ class Queue:
         self.merge = Merge(ports)
         self.last: list[Item | None] = [None] * ports
         self.told = BEGINNING
+        self.is_scanned = False
+        self.in_use: Item | None = None
 
     def __len__(self) -> int:
         """How much may be read, if nothing of it is blocked."""
@@ -80,6 +83,8 @@ class Queue:
     def take(self) -> tuple[int, Item] | None:
         """The next item of a port that is not blocked."""
         while self.items:
+            if self.is_scanned:
+                self.in_use = self.items[0][1]
             port, item = self.items.popleft()
             if not self.merge.blocks(port):
                 if item is self.last[port]:
@@ -105,6 +110,12 @@ class Queue:
     def waiting(self) -> list[tuple[int, Item]]:
         """All that has been received and not yet read, in order."""
         return [*self.passed_over, *self.items]
+
+    def scanned(self) -> list[Item | None]:
+        """All that waits or is in use, whatever another thread may do with it meanwhile."""
+        waiting = [*self.items]
+        used = self.in_use
+        return [*(item for _, item in waiting), used, *(item for _, item in [*self.items])]
 
     def clear(self) -> None:
         self.items.clear()

@@ -8,6 +8,11 @@ A slot is a group, a partition or a distinct row. Operators differ in what they 
 State: for every slot its key, what was emitted of it, and when it is due. A cti evicts what ends
 before it, every slot that has nothing left, and every slot that it closes (`closing`): what was
 emitted of that one without an end holds for ever.
+
+What takes part in a batch (see `labels`): at `eager`, where ctis only evict, all that has ever
+touched its slots. At the other levels a batch that moves the watermark, or brings a cti and so may,
+can change the answer of any slot: everything received takes part. In a batch between two of these
+what has touched its slots does, and everything received up to the first of the two.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
+from driftline.engine.core.labels import Vector, greatest
 from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.engine.state.closing import Closing
 from driftline.engine.state.due_times import Due
@@ -40,10 +46,12 @@ class SnapshotOperator(Operator):
     """`keys` is the schema of the columns that make a slot."""
 
     keeps_watermark = True
+    keeps_labels = True
 
     def __init__(self, schema: pa.Schema, keys: pa.Schema, level: Level) -> None:
         super().__init__(schema)
         self.key_schema, self.level = keys, LEVELS[level]
+        self.goes_by_ctis = self.level != EAGER
         self.closing = Closing()
         self.slots, self.key_rows = Slots(), RowStore(keys)
         self.due = Due()  # the first endpoint of each slot after the watermark
@@ -51,6 +59,8 @@ class SnapshotOperator(Operator):
         self.ctis = [BEGINNING] * self.ports
         self.cti = BEGINNING  # the least of the inputs' latest
         self.promised = BEGINNING  # the latest cti of the output
+        self.received: Vector | None = None  # what has come at all, if outputs are heeded
+        self.timely: Vector | None = None  # what had come when time last moved
 
     @abstractmethod
     def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
@@ -96,6 +106,8 @@ class SnapshotOperator(Operator):
         watermark was at `before`."""
         self.watermark = self._reached(touched, time)
         self.counters.watermark = self.watermark
+        if self.label is not None and self.level != EAGER:
+            self._share_time(self.label, moves=self.watermark > before or time > BEGINNING)
         idle = self._idle(touched, before)
         slots = np.concatenate([touched, idle])
         earliest = np.concatenate([earliest, np.full(len(idle), INFINITY)])
@@ -103,9 +115,19 @@ class SnapshotOperator(Operator):
         self._evict(slots)
         return output
 
+    def _share_time(self, label: Vector, *, moves: bool) -> None:
+        """What moves time takes part in a batch, and everything in one that does so itself."""
+        self.received = greatest(self.received or label, label)
+        if moves:
+            self.timely = self.participants = self.received
+        elif self.timely is not None:
+            self.participants = greatest(self.participants or label, self.timely)
+
     def _slots_of(self, keys: list[pa.Array], length: int) -> Int64s:
         """The slots of rows with some keys; new ones keep theirs."""
-        slots, new = self.slots.find_or_add(fingerprints(keys, length))
+        prints = fingerprints(keys, length)
+        slots, new = self.slots.find_or_add(prints)
+        self.share(prints.low, self.slots.live)
         if len(new) and keys:
             rows = [column.take(pa.array(new)) for column in keys]
             self.key_rows.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.key_schema))

@@ -43,7 +43,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.core.batch import Batch, empty, has_removals, latest_start
-from driftline.engine.core.labels import Vector, greatest
+from driftline.engine.core.labels import Vector, greatest, greatest_of
 from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.engine.expressions import expansion
 from driftline.engine.join.coverage import Matches
@@ -103,6 +103,7 @@ class Join(Operator):
     ports = 2
     expands = True
     knows_ends = True
+    keeps_labels = True
 
     def __init__(
         self,
@@ -133,8 +134,6 @@ class Join(Operator):
         )
         self.latest_cti = BEGINNING  # the output's
         self.ends: EndTimes | None = None  # of what has been put out, where somebody asks for it
-        self.partners: Vector | None = None  # what took part in the latest batch
-        self.removals: Vector | None = None  # what took part in the removals so far
         self.preserved = tuple(
             Preserved(self.sides[port], self.sides[1 - port], partial(self._matches_within, port))
             if kept
@@ -145,14 +144,6 @@ class Join(Operator):
     @property
     def frontier(self) -> int:
         return min(side.cti for side in self.sides)
-
-    def took_part(self) -> Vector | None:
-        """Of an inner join, the partners. A row that was taken back is the reason that there are
-        fewer of them."""
-        if self.label is None or any(self.preserved):
-            return None
-        vectors = (self.partners, self.removals, (0,) * len(self.label))
-        return greatest(vector for vector in vectors if vector is not None)
 
     def pass_on(self, *, every: bool) -> None:
         self.ends = None if every else EndTimes()
@@ -167,10 +158,6 @@ class Join(Operator):
         return output
 
     def _worked_on(self, port: int, batch: Batch) -> Batch:
-        self.partners = None
-        if self.label is not None and has_removals(batch.weight):
-            before = (0,) * len(self.label) if self.removals is None else self.removals
-            self.removals = greatest([before, self.label])
         parts = self._changed(port, batch) if len(batch) else []
         self.sides[port].cti = max(self.sides[port].cti, batch.cti)
         for either in (_LEFT, _RIGHT):
@@ -194,8 +181,8 @@ class Join(Operator):
         rows, keyed = own.keyed(batch)
         pairs = self._pairs(port, keyed, lambda some: _taken(batch.payload, rows[some]))
         pairs.one = rows[pairs.one]
-        if other.labels is not None and len(pairs.place):
-            self.partners = tuple(other.labels[pairs.place].max(axis=0).tolist())
+        if self.label is not None:
+            self._share(other, keyed, pairs.place)
         matches = Matches(
             pairs.one,
             np.maximum(batch.vs[pairs.one], other.vs[pairs.place]),
@@ -227,6 +214,18 @@ class Join(Operator):
             new, places = self._hold(port, batch, rows, keyed)
             preserved.note(places, new, cut)
         return [part for part in parts if len(part.vs)]
+
+    def _share(self, other: Side, keyed: Keyed, partners: Int64s) -> None:
+        """What takes part in the work on some lifetimes: of an inner join their partners, and rows
+        that were taken back and would be; where a side is preserved, whatever has their keys."""
+        if any(self.preserved):
+            self.share(keyed.low, sum(len(side.index) for side in self.sides))
+        elif other.labels is not None:
+            assert self.participants is not None
+            found: Vector = tuple(greatest_of(other.labels, partners).tolist())
+            if other.removed is not None:
+                found = greatest(found, other.removed.of(keyed.low))
+            self.participants = greatest(self.participants, found)
 
     def _hold(self, port: int, batch: Batch, rows: Int64s, keyed: Keyed) -> tuple[Int64s, Int64s]:
         """Add changes to the state, but for those that are not needed there; opposite a preserved

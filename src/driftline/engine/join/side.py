@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.labels import Vector
+from driftline.engine.core.labels import KeyLabels, Vector, raise_at
 from driftline.engine.core.operator import Arrays
 from driftline.engine.join.index import Index, at_most
 from driftline.engine.join.memory import Memory
@@ -51,7 +51,9 @@ class Side:
     """`cti`: the input's latest promise. `span`: how long after its vs a lifetime can find partners
     at most, so that the index has it end then; `lasting`: how long after it anything can change.
     `vs`, `ve`, `weight`, `low`, `high`: by place, weight 0 where nothing is. `slot_of`: a place's
-    slot in `identities`, whose place is in `place_at`."""
+    slot in `identities`, whose place is in `place_at`. `labels`: by place, what a lifetime comes
+    from, and `removed`: by key, what those come from of which some was taken back, if outputs are
+    heeded."""
 
     def __init__(
         self,
@@ -66,13 +68,14 @@ class Side:
         self.keys = [schema.get_field_index(name) for name in keys]
         self.memory = memory
         self.cti = BEGINNING
+        self.removed: KeyLabels | None = None
         self._clear()
 
     def _clear(self) -> None:
         self.vs, self.ve, self.weight = (np.zeros(_SMALLEST, np.int64) for _ in range(3))
         self.low, self.high = (np.zeros(_SMALLEST, np.uint64) for _ in range(2))
         self.slot_of = np.full(_SMALLEST, NO_SLOT, np.int64)
-        self.labels: Int64s | None = None  # by place, if outputs are heeded
+        self.labels: Int64s | None = None
         self.free = np.arange(_SMALLEST)
         self.rows = RowStore(self.schema)
         self.index = Index(self.lasting)
@@ -134,6 +137,8 @@ class Side:
         self.index.add(keyed.low[new], keyed.vs[new], ends, new_places)
         if label is not None:
             self._label(new_places, places, label)
+            if self.identities is not None:
+                self._label_removed(keyed.low, places, weight)
         if self.identities is None:
             self.weight[places] = weight
         else:
@@ -144,11 +149,18 @@ class Side:
         """Note what took part in lifetimes, new ones among them."""
         if self.labels is None:
             self.labels = np.zeros((len(self.vs), len(vector)), np.int64)
-        elif len(self.labels) < len(self.vs):
-            more = np.zeros((len(self.vs) - len(self.labels), len(vector)), np.int64)
-            self.labels = np.concatenate([self.labels, more])
-        self.labels[new] = 0
-        self.labels[places] = np.maximum(self.labels[places], vector)
+        self.labels = grown(self.labels, len(self.vs))
+        raise_at(self.labels, new, places, np.array(vector, np.int64))
+
+    def _label_removed(self, keys: UInt64s, places: Int64s, weight: Int64s) -> None:
+        """Note by key what took part in lifetimes of which something is taken back."""
+        rows = np.flatnonzero(weight < 0)
+        if len(rows) == 0:
+            return
+        assert self.labels is not None
+        if self.removed is None:
+            self.removed = KeyLabels(self.labels.shape[1])
+        self.removed.touch_each(keys[rows], self.labels[places[rows]], len(self.index))
 
     def find(self, rows: Fingerprints, vs: Int64s, ve: Int64s) -> Int64s:
         """The places of lifetimes, given the fingerprints of their rows; NO_SLOT if not held."""
@@ -230,6 +242,7 @@ class Side:
         arrays = (self.vs, self.ve, self.weight, self.low, self.high, self.slot_of, self.free)
         memory = 0 if self.memory is None else self.memory.nbytes
         own = sum(array.nbytes for array in arrays)
+        own += 0 if self.labels is None else self.labels.nbytes
         return len(self.index), own + memory + self.rows.nbytes + self.index.nbytes
 
     def times(self) -> Int64s:

@@ -37,6 +37,7 @@ class Coalesce(Operator):
     """`slots`: one for every row; `due`: when what is held of it has to be looked at again."""
 
     sets_ends = True
+    keeps_labels = True
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
@@ -62,7 +63,9 @@ class Coalesce(Operator):
         return Batch(output.vs, output.ve, output.weight, output.payload, cti, high)
 
     def _changed(self, batch: Batch) -> Batch:
-        slots, _ = self.slots.find_or_add(batch.row_fingerprints())
+        prints = batch.row_fingerprints()
+        self.share(prints.low, self.slots.live)
+        slots, _ = self.slots.find_or_add(prints)
         touched, counts, order = by_slot(slots, self.slots.used)
         self.runs.reserve(touched, self.runs.sizes(touched) + 2 * counts)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])

@@ -31,6 +31,7 @@ class Edges(Operator):
     """`slots`: one for every row and time; `delta`: its Δ; `times`: its time."""
 
     sets_ends = True
+    keeps_labels = True
 
     def __init__(self, schema: pa.Schema, edge: Literal["starts", "ends"]) -> None:
         super().__init__(schema)
@@ -59,6 +60,7 @@ class Edges(Operator):
         times = np.concatenate([batch.vs, batch.ve[ending]])
         change = np.concatenate([batch.weight, -batch.weight[ending]])
         prints = batch.row_fingerprints()
+        self.share(prints.low, self.slots.live)
         keys = Fingerprints(prints.low[rows], prints.high[rows]).with_numbers(times)
         slots, new = self.slots.find_or_add(keys)
         self._make_room()

@@ -40,6 +40,7 @@ class Finals(Operator):
     `input_may_grow`: lifetimes that end at the cti may become longer."""
 
     sets_ends = True
+    goes_by_ctis = True
 
     def __init__(
         self,

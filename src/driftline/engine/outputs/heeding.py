@@ -1,54 +1,127 @@
 """Heeding: which output states of a graph that runs free are consistent; nothing waits for it.
 
-Let the frontier be, for each source, the last input before the first one that is active in a queue
-or being worked on. What has been emitted is the answer for the frontier if
+Let the frontier be, for each source, the last input before the first one that is active: in a queue
+or being worked on. What has been emitted is the answer for a prefix P if
 
-    1. the labels of everything emitted are within it, and
-    2. the labels of every work that came to nothing and was active for an input within it are, too
+    1. P is within the frontier,
+    2. the labels of everything emitted are within P, and
+    3. so is the label of every work that came to nothing and was active for an input within P
 
-(see `model.reference.output_consistency.heeding` for why the second is needed). The frontier only
-moves forward, so a work within it needs to be remembered no longer.
+(see `model.reference.output_consistency.heeding` for why the third is needed). The greatest prefix
+with 1 and 3 only moves forward: a label within it need not be remembered. It moves only when the
+frontier does, so that is when one looks: whatever was emitted since is active for an input that was
+beyond the frontier.
 
-An operator says what of its state took part in a batch (`Operator.took_part`); where it does not
-know, that is all that it has ever received. Active inputs are counted as they enter and leave the
-queues, in a multiset for each source; `naive` scans the queues instead.
+An operator says what of its state took part in a batch (`Operator.participants`); where it does not
+know, that is all that it has ever received. It is, too, if the batch has a cti and comes to one of
+several ports, before an operator that goes by ctis: the least of all ports' is handed on, and every
+batch at another port may be the reason for that. Now-marks are merged likewise, by every operator.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from heapq import heappop, heappush
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.labels import Label, Vector, greatest, is_within
-from driftline.plan.choices import Heeding as How
+from driftline.model.time import BEGINNING
 
 if TYPE_CHECKING:
     from driftline.engine.core.graph import Graph, Step
+
+Active = Literal["multiset", "naive"]
+
+
+class Multiset:
+    """Counts, for every source, how often each of its inputs is active. `first`: the least that is,
+    or comes next."""
+
+    def __init__(self, sources: int) -> None:
+        self.counts: list[dict[int, int]] = [{} for _ in range(sources)]
+        self.first = [1] * sources
+
+    def admit(self, label: Label) -> None:
+        self.enter(label)
+
+    def enter(self, label: Label) -> None:
+        counts = self.counts[label.source]
+        counts[label.number] = counts.get(label.number, 0) + 1
+
+    def leave(self, label: Label) -> bool:
+        """One less: whether the first of its source is another now."""
+        source, number = label.source, label.number
+        counts = self.counts[source]
+        if counts[number] > 1:
+            counts[number] -= 1
+            return False
+        del counts[number]
+        return number == self.first[source]
+
+    def frontier(self, admitted: list[int]) -> Vector:
+        for source, counts in enumerate(self.counts):
+            while self.first[source] <= admitted[source] and self.first[source] not in counts:
+                self.first[source] += 1
+        return tuple(first - 1 for first in self.first)
+
+
+class Scan:
+    """Looks through all queues, from the sources on: what moves on meanwhile is found further on.
+    `admitting`: what is being put into the first of them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.admitting: set[tuple[int, int]] = set()
+        for step in graph.steps:
+            step.queue.is_scanned = True
+
+    def admit(self, label: Label) -> None:
+        self.admitting.add((label.source, label.number))
+
+    def enter(self, label: Label) -> None:
+        """It is in its queue."""
+
+    def leave(self, label: Label) -> bool:
+        self.admitting.discard((label.source, label.number))
+        return True
+
+    def frontier(self, admitted: list[int]) -> Vector:
+        first = [count + 1 for count in admitted]
+        for source, number in self.admitting:
+            first[source] = min(first[source], number)
+        for step in self.graph.steps:
+            for item in step.queue.scanned():
+                if isinstance(item, Batch) and item.label is not None:
+                    _, source, number = item.label
+                    first[source] = min(first[source], number)
+        return tuple(number - 1 for number in first)
 
 
 class Heeding:
     """`admitted`: how much every source has let in; `received`: by operator, the labels of all that
     it was given; `emitted`: by output, those of all that came out; `consistent`: called with an
-    output and a vector when what the output has emitted is the answer for that."""
+    output and a prefix when what the output has emitted is the answer for that."""
 
-    def __init__(self, graph: Graph, how: How, consistent: Callable[[Step, Vector], None]) -> None:
-        self.graph, self.how, self.consistent = graph, how, consistent
+    def __init__(
+        self, graph: Graph, how: Active, consistent: Callable[[Step, Vector], None]
+    ) -> None:
+        self.graph, self.consistent = graph, consistent
         self.sources = {name: number for number, name in enumerate(graph.sources)}
         nothing: Vector = (0,) * len(self.sources)
         self.admitted = list(nothing)
         self.received: dict[int, Vector] = {id(step): nothing for step in graph.steps}
         self.emitted: dict[int, Vector] = {id(step): nothing for step, _ in graph.sinks}
-        self.is_new = {id(step): True for step, _ in graph.sinks}  # something since the last mark
         self.came_to_nothing: list[Label] = []
-        self.in_work: Counter[tuple[int, int]] = Counter()
-        self.in_queues: list[Counter[int]] = [Counter() for _ in self.sources]
-        self.least: list[list[int]] = [[] for _ in self.sources]  # heaps, some of it gone
-        self.frontier = nothing
+        self.active = Multiset(len(nothing)) if how == "multiset" else Scan(graph)
+        self.prefix = nothing
         self.lock = RLock()
+        going = [step for step in graph.steps if step.operator.goes_by_ctis]
+        self.merges_ctis = {
+            id(step)
+            for step in graph.steps
+            if step.operator.ports > 1 and any(step.leads_to(other) for other in going)
+        }
         graph.heeding = self
 
     def admit(self, source: str) -> Label:
@@ -58,91 +131,65 @@ class Heeding:
         with self.lock:
             self.admitted[number] += 1
             own = self.admitted[number]
-            self.in_work[number, own] += 1
-        vector = tuple(own if each == number else 0 for each in range(len(self.admitted)))
-        return Label(vector, number, own)
+            vector = tuple(own if each == number else 0 for each in range(len(self.admitted)))
+            label = Label(vector, number, own)
+            self.active.admit(label)
+        return label
 
     def entered(self, label: Label) -> None:
-        """A batch has been put into a queue."""
-        if self.how == "naive":
-            return
+        """A batch has been put into a queue; it is active until its work is done."""
         with self.lock:
-            counts = self.in_queues[label.source]
-            if counts[label.number] == 0:
-                heappush(self.least[label.source], label.number)
-            counts[label.number] += 1
+            self.active.enter(label)
 
-    def begun(self, label: Label) -> None:
-        """A batch has been taken from its queue; it is active until its work is done."""
-        with self.lock:
-            self.in_work[label.source, label.number] += 1
-
-    def labelled(self, step: Step, batch: Batch) -> Label:
+    def labelled(self, step: Step, batch: Batch, label: Label) -> Label:
         """The label of what comes out when a step has worked on a batch, or of its coming to
         nothing."""
-        assert batch.label is not None
-        took_part = step.operator.took_part()
-        with self.lock:
-            received = greatest([self.received[id(step)], batch.label.vector])
-            self.received[id(step)] = received
-        if took_part is None:
-            return batch.label._replace(vector=received)
-        return batch.label._replace(vector=greatest([took_part, batch.label.vector]))
+        own, took_part = label.vector, step.operator.participants
+        received = greatest(self.received[id(step)], own)  # a step works on one batch at a time
+        self.received[id(step)] = received
+        merges = batch.cti > BEGINNING and id(step) in self.merges_ctis
+        if took_part is None or merges or self.graph.expiry != "ita":
+            took_part = received
+        vector = greatest(took_part, own)
+        return label if vector == own else Label(vector, label.source, label.number)
 
     def emit(self, step: Step, label: Label) -> None:
         """A batch comes out of the graph; whoever calls this holds the lock until it is out."""
-        self.emitted[id(step)] = greatest([self.emitted[id(step)], label.vector])
-        self.is_new[id(step)] = True
+        self.emitted[id(step)] = greatest(self.emitted[id(step)], label.vector)
 
     def done(self, label: Label, nothing: Label | None) -> None:
         """The work on a batch is done, and what came out is in its queues; or nothing came out."""
         with self.lock:
-            if self.how == "multiset":
-                self.in_queues[label.source][label.number] -= 1
-            if nothing is not None and not is_within(nothing.vector, self.frontier):
+            if nothing is not None and not is_within(nothing.vector, self.prefix):
                 self.came_to_nothing.append(nothing)
             self.release(label)
 
     def release(self, label: Label) -> None:
         """What was active for an input while it was put into queues, or worked on, no longer is."""
         with self.lock:
-            key = label.source, label.number
-            self.in_work[key] -= 1
-            if not self.in_work[key]:
-                del self.in_work[key]
-            self.detect()
+            if self.active.leave(label):
+                self.detect()
 
     def detect(self) -> None:
         """See whether what has been emitted is consistent now."""
-        frontier = self._frontier()
-        if frontier == self.frontier and not any(self.is_new.values()):
+        prefix = self._greatest_prefix(self.active.frontier(self.admitted))
+        if prefix == self.prefix:
             return
-        self.frontier = frontier
+        self.prefix = prefix
         self.came_to_nothing = [
-            each for each in self.came_to_nothing if not is_within(each.vector, frontier)
+            each for each in self.came_to_nothing if not is_within(each.vector, prefix)
         ]
-        if any(each.number <= frontier[each.source] for each in self.came_to_nothing):
-            return
         for step, _ in self.graph.sinks:
-            if is_within(self.emitted[id(step)], frontier):
-                self.is_new[id(step)] = False
-                self.consistent(step, frontier)
+            if is_within(self.emitted[id(step)], prefix):
+                self.consistent(step, prefix)
 
-    def _frontier(self) -> Vector:
-        first = [count + 1 for count in self.admitted]
-        for source, number in self.in_work:
-            first[source] = min(first[source], number)
-        if self.how == "naive":
-            for step in self.graph.steps:
-                for _, item in step.queue.waiting():
-                    if isinstance(item, Batch) and item.label is not None:
-                        label = item.label
-                        first[label.source] = min(first[label.source], label.number)
-        else:
-            for source, heap in enumerate(self.least):
-                counts = self.in_queues[source]
-                while heap and not counts[heap[0]]:
-                    del counts[heappop(heap)]
-                if heap:
-                    first[source] = min(first[source], heap[0])
-        return tuple(number - 1 for number in first)
+    def _greatest_prefix(self, frontier: Vector) -> Vector:
+        """The greatest within the frontier whose works that came to nothing used nothing else."""
+        prefix = list(frontier)
+        is_less = True
+        while is_less:
+            is_less = False
+            for vector, source, number in self.came_to_nothing:
+                if number <= prefix[source] and not is_within(vector, tuple(prefix)):
+                    prefix[source], is_less = number - 1, True
+        return tuple(prefix)

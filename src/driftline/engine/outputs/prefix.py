@@ -36,10 +36,11 @@ class Emitted:
 
 
 class Collector:
-    """Takes what a graph emits, in whatever thread, until it is asked for."""
+    """Takes what a graph emits, in whatever thread, until it is asked for. `every_mark`: of marks
+    that nothing was emitted between, all go out, and not only the last."""
 
-    def __init__(self, names: Iterable[str], outputs: Outputs) -> None:
-        self.outputs = outputs
+    def __init__(self, names: Iterable[str], outputs: Outputs, *, every_mark: bool = True) -> None:
+        self.outputs, self.every_mark = outputs, every_mark
         self.emitted: dict[str, deque[Batch | Prefix]] = {name: deque() for name in names}
 
     def sink(self, name: str) -> Callable[[Batch], None]:
@@ -66,13 +67,20 @@ class Collector:
 
     def _cut(self, emitted: deque[Batch | Prefix]) -> Iterator[tuple[list[Batch], Prefix | None]]:
         batches: list[Batch] = []
+        mark: Prefix | None = None
         for _ in range(len(emitted)):  # what is put in meanwhile is for the next time
             item = emitted.popleft()
-            if isinstance(item, Batch):
-                batches.append(item)
+            is_mark = isinstance(item, Prefix)
+            if mark is not None and (self.every_mark or not is_mark):
+                yield batches, mark
+                batches, mark = [], None
+            if isinstance(item, Prefix):
+                mark = item
             else:
-                yield batches, item
-                batches = []
+                batches.append(item)
+        if mark is not None:
+            yield batches, mark
+            return
         if self.outputs == "held":
             emitted.extendleft(reversed(batches))
         elif batches:
