@@ -22,6 +22,9 @@ from driftline.spark.places import Place
 from driftline.spark.sinks.parquet import read_parquet
 from driftline.spark.update import SparkUpdate
 from tests.build import insert, retract
+from tests.cli.run import driftline
+from tests.cli.test_now import QUERY
+from tests.cli.test_now import TRADES as TRADES_CSV
 from tests.engine.held_to_reference import KX
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
@@ -141,3 +144,19 @@ def test_sinks_have_the_view_now(spark: Any, tmp_path: Path) -> None:
         lines = (tmp_path / "log.jsonl").read_text().splitlines()
         assert len(lines) == written.num_rows
         assert written.column("at").to_pylist() == sorted(written.column("at").to_pylist())
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_both_runners_write_the_same(tmp_path: Path) -> None:
+    (tmp_path / "query.sql").write_text(QUERY)
+    (tmp_path / "trades.csv").write_text(TRADES_CSV)
+    local, on_spark = (
+        driftline(
+            "run", tmp_path / "query.sql", "-i", f"trades={tmp_path / 'trades.csv'}",
+            "--now", "--runner", runner,
+        )
+        for runner in ("local", "spark")
+    )  # fmt: skip
+    assert local.out
+    assert on_spark.out == local.out

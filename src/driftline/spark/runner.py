@@ -16,6 +16,7 @@ from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any
 
+from driftline.engine.outputs.clock import wall_time
 from driftline.engine.plan_sources import constants, sources_of
 from driftline.engine.step_outputs import Outputs
 from driftline.running.options import (
@@ -91,6 +92,7 @@ def _run_groups(
                     # An event that several groups set aside is one dead letter.
                     update.dead_letters if number == 0 else {},
                     {key._replace(run=number): each for key, each in update.counters.items()},
+                    now=wall_time() if consistency.clock == "wall" else update.latest,
                 )
         if options.close:
             for place in (folder, *folder.glob("[0-9]*")):

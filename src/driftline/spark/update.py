@@ -35,7 +35,7 @@ class SparkUpdate:
     whole answer is final now; `dead_letters`: by source; `shard_states`: by level and shard, what
     the shard holds; `time`: when it began, in milliseconds; `run`: the query, as its checkpoint has
     it; `timestamps`: the outputs and sources whose times are TIMESTAMPs; `now`: what it changes in
-    the answers now."""
+    the answers now; `shown`: the latest time that a source has shown, if no shard tells it."""
 
     batch_id: int
     batches: Mapping[str, Batch]
@@ -45,6 +45,7 @@ class SparkUpdate:
     run: str = ""
     timestamps: frozenset[str] = frozenset()
     now: NowOf | None = None
+    shown: int = BEGINNING
 
     def micro_batch(self, output: str) -> MicroBatch:
         """One of the outputs, for the views of a result."""
@@ -56,7 +57,7 @@ class SparkUpdate:
     def latest(self) -> int:
         """The greatest time that a source shows in this micro-batch, or has shown before it."""
         shown = (counted.get("latest", BEGINNING) for counted in self.counters.values())
-        return max(shown, default=BEGINNING)
+        return max([self.shown, *shown])
 
     @property
     def dead(self) -> Mapping[str, DeadLetters]:
@@ -87,6 +88,8 @@ class SparkUpdate:
     def packed(self) -> list[Message]:
         """The outputs and dead letters as messages: those that they came in, where they did."""
         outputs = _messages(self.batches, _output_message)
+        if self.latest > BEGINNING:
+            outputs.append(Message(OUTPUT, Kind.CLOCK, "", 0, 0, high=self.latest))
         return outputs + _messages(
             self.dead_letters, lambda name, each: letters_message(name, each, 0)
         )
@@ -115,12 +118,15 @@ def spark_update(
     outputs: dict[str, list[Message]] = {name: [] for name in plans}
     dead: dict[str, list[Message]] = {}
     heads: dict[tuple[int, int], dict[str, Any]] = {}
+    shown = BEGINNING
     for message in sorted(messages, key=lambda message: message.origin):
         match message.kind:
             case Kind.ROWS:
                 outputs[message.port].append(message)
             case Kind.DEAD_LETTERS:
                 dead.setdefault(message.port, []).append(message)
+            case Kind.CLOCK:
+                shown = max(shown, message.high)
             case Kind.COUNTERS:
                 heads[int(message.port), message.origin] = json.loads(message.data)
     for name, own in outputs.items():
@@ -145,6 +151,7 @@ def spark_update(
         _Unpacked(dead, letters),
         heads,
         timestamps=frozenset(stamps),
+        shown=shown,
     )
 
 
