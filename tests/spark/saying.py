@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 import driftline as dl
@@ -15,6 +16,8 @@ from driftline.engine.plan_sources import sources_of
 from driftline.model.history import History, Lifetime
 from driftline.model.time import BEGINNING
 from driftline.spark.update import SparkUpdate
+from driftline.spark.views import view_of
+from driftline.spark.written import FileTarget, WrittenFile, targets_of, write_file
 
 START = 1_767_261_600_000  # 2026-01-01 10:00
 MINUTE = 60_000
@@ -45,6 +48,25 @@ def said(
             )
         )
     return found
+
+
+def in_files(update: SparkUpdate, sink: Any, shards: int = 2) -> SparkUpdate:
+    """The update as it is where executors have written the rows for a sink, if they can."""
+    nothing = {name: batch.take(np.empty(0, np.int64)) for name, batch in update.batches.items()}
+    about = replace(update, batches=nothing)
+    targets = targets_of(sink, about, "local[2]")
+    if targets is None:
+        return update
+    files: dict[FileTarget, list[WrittenFile]] = {}
+    for name, own in targets.items():
+        whole = update.micro_batch(name)
+        for shard in range(shards):
+            rows = np.flatnonzero(whole.batch.row_fingerprints().high % np.uint64(shards) == shard)
+            part = replace(whole, batch=whole.batch.take(rows))
+            for target in own:
+                file = write_file(target, view_of(target.view)(part), shard)
+                files.setdefault(target, []).extend([file] if file.rows else [])
+    return replace(about, files=files)
 
 
 def coalesced(table: pa.Table) -> History:

@@ -163,7 +163,47 @@ def test_a_micro_batch_that_comes_again_is_written_once(trades: Any, tmp_path: P
     for _, said in sorted(memory.updates.items()):
         once(said)
     assert log.read_bytes() == (tmp_path / "once.jsonl").read_bytes()
-    assert sinks.read_parquet(tmp_path / "rows").equals(memory.table())
+    assert _lines(sinks.read_parquet(tmp_path / "rows")) == _lines(memory.table())
+
+
+def _lines(table: pa.Table) -> list[str]:
+    return sorted(map(str, table.to_pylist()))
+
+
+class Crash:
+    """A sink that wants no rows, and fails once."""
+
+    def __init__(self) -> None:
+        self.updates: list[SparkUpdate] = []
+
+    def targets(self, about: SparkUpdate) -> dict[str, Any]:
+        return {}
+
+    def __call__(self, update: SparkUpdate) -> None:
+        self.updates.append(update)
+        if len(self.updates) == 2:
+            raise RuntimeError("crash")
+
+
+@pytest.mark.spark
+def test_executors_write_files_and_the_driver_commits(trades: Any, tmp_path: Path) -> None:
+    query, crash = dl.on_spark(VOLUME, {"trades": trades}, shards=2), Crash()
+    files = (sinks.Parquet(tmp_path / "rows"), sinks.Delta(str(tmp_path / "table"), "history"))
+    sink = sinks.Several(files[0], crash, files[1])  # between the two commits
+    with pytest.raises(Exception, match="crash"):
+        run(query, sink, tmp_path / "checkpoint")
+    run(query, sink, tmp_path / "checkpoint")
+    assert [len(update.batches["result"]) for update in crash.updates] == [0] * len(crash.updates)
+    assert crash.updates[-1].batches["result"].cti > crash.updates[0].batches["result"].cti
+
+    memory = sinks.Memory()
+    run(query, memory, tmp_path / "again")
+    found = sinks.read_parquet(tmp_path / "rows")
+    assert _lines(found) == _lines(memory.table())
+    from deltalake import DeltaTable
+
+    kept = DeltaTable(tmp_path / "table").to_pyarrow_table().drop_columns(["system_time"])
+    assert _lines(kept) == _lines(memory.table(view="history").drop_columns(["system_time"]))
 
 
 @pytest.mark.spark

@@ -10,6 +10,7 @@
     wire           shuffle messages as rows of Spark;  labels: a partition for every shard
     ticks          micro-batches while no row comes;  tick_source: the data source of them
     tables         static tables beside a query's state;  places: paths that all nodes reach
+    written        files of results that executors write
     update         what one micro-batch emits;  retried: a query that starts again
     failures       Spark's errors in one line
     checkpoint     which query a checkpoint belongs to;  clock: when micro-batches began

@@ -51,6 +51,7 @@ from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.update import SparkUpdate, spark_update
 from driftline.spark.views import TIMES, change_rows, shows_now
 from driftline.spark.wire import from_rows
+from driftline.spark.written import targets_of, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -244,11 +245,21 @@ class SparkQuery:
         started: list[RetriedQuery] = []
 
         def each(frame: DataFrame, batch_id: int) -> None:
+            about = replace(
+                spark_update(batch_id, (), self.plans, sources),
+                time=began_at(kept, batch_id),
+                run=run_id(kept),
+            )
+            targets = targets_of(sink, about, self.spark.sparkContext.master)
+            if targets is not None:
+                frame = written(frame, targets, about, shards)
             messages = from_rows(frame.drop("label").collect())
-            update = spark_update(batch_id, messages, self.plans, sources, shards)
+            update = spark_update(
+                batch_id, messages, self.plans, sources, shards, in_files=targets is not None
+            )
             for source, letters in update.dead_letters.items() if self.strict else ():
                 raise BadInput(letters.first(source, source in update.timestamps))
-            update = replace(update, time=began_at(kept, batch_id), run=run_id(kept))
+            update = replace(update, time=about.time, run=about.run)
             sink(update if now is None else replace(update, now=now.of(update)))
             for each_run in started:
                 each_run.completed()

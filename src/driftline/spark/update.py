@@ -25,6 +25,7 @@ from driftline.model.time import BEGINNING
 from driftline.plan.nodes import Node
 from driftline.spark.now import NowOf
 from driftline.spark.views import MicroBatch
+from driftline.spark.written import FileTarget, WrittenFile, files_in
 
 T = TypeVar("T")
 
@@ -35,7 +36,8 @@ class SparkUpdate:
     whole answer is final now; `dead_letters`: by source; `shard_states`: by level and shard, what
     the shard holds; `time`: when it began, in milliseconds; `run`: the query, as its checkpoint has
     it; `timestamps`: the outputs and sources whose times are TIMESTAMPs; `now`: what it changes in
-    the answers now; `shown`: the latest time that a source has shown, if no shard tells it."""
+    the answers now; `shown`: the latest time that a source has shown, if no shard tells it;
+    `files`: what executors have written of the outputs, whose batches then have no rows."""
 
     batch_id: int
     batches: Mapping[str, Batch]
@@ -46,6 +48,7 @@ class SparkUpdate:
     timestamps: frozenset[str] = frozenset()
     now: NowOf | None = None
     shown: int = BEGINNING
+    files: Mapping[FileTarget, Sequence[WrittenFile]] | None = None
 
     def micro_batch(self, output: str) -> MicroBatch:
         """One of the outputs, for the views of a result."""
@@ -58,6 +61,18 @@ class SparkUpdate:
         """The greatest time that a source shows in this micro-batch, or has shown before it."""
         shown = (counted.get("latest", BEGINNING) for counted in self.counters.values())
         return max([self.shown, *shown])
+
+    def by_shard(self, output: str) -> list[tuple[int, MicroBatch]]:
+        """What each shard has changed of an output, where that is known."""
+        whole = self.micro_batch(output)
+        if not isinstance(self.batches, _Unpacked):
+            return [(0, whole)]
+        schema, own = whole.batch.payload.schema, self.batches.messages[output]
+        return [
+            (message.origin, replace(whole, batch=unpacked_batch(message.data, schema)))
+            for message in own
+            if message.data
+        ]
 
     @property
     def dead(self) -> Mapping[str, DeadLetters]:
@@ -112,9 +127,12 @@ def spark_update(
     plans: Mapping[str, Node],
     sources: Mapping[str, Node],
     shards: int | None = None,
+    *,
+    in_files: bool = False,
 ) -> SparkUpdate:
     """The update of the messages that have left the last stage. `shards`: how many have to
-    promise something for it to hold; None: that has been seen to."""
+    promise something for it to hold; None: that has been seen to; `in_files`: executors have
+    written the rows to files."""
     outputs: dict[str, list[Message]] = {name: [] for name in plans}
     dead: dict[str, list[Message]] = {}
     heads: dict[tuple[int, int], dict[str, Any]] = {}
@@ -132,6 +150,12 @@ def spark_update(
     for name, own in outputs.items():
         if shards is not None and len(own) != shards:
             outputs[name] = [replace(message, cti=BEGINNING) for message in own]
+
+    files = None
+    if in_files:
+        files = files_in([message for own in outputs.values() for message in own])
+        for name, own in outputs.items():
+            outputs[name] = [replace(message, data=b"") for message in own]
 
     def batch(name: str, own: Sequence[Message]) -> Batch:
         schema = plans[name].schema.arrow
@@ -152,6 +176,7 @@ def spark_update(
         heads,
         timestamps=frozenset(stamps),
         shown=shown,
+        files=files,
     )
 
 

@@ -70,6 +70,10 @@ def from_pandas(frames: Iterable[pd.DataFrame]) -> list[Message]:
     )
 
 
+def from_arrow(rows: pa.RecordBatch) -> list[Message]:
+    return from_rows(zip(*(rows.column(name).to_pylist() for name in _COLUMNS), strict=True))
+
+
 def from_rows(rows: Iterable[tuple[Any, ...]]) -> list[Message]:
     """Messages from their columns without the label, in any order."""
     found: list[tuple[list[Any], list[bytes]]] = []

@@ -75,6 +75,9 @@ def _killed(folder: Path, conninfo: str | None) -> None:
 
     wanted = memory.table(view="history").to_pylist()
     assert delta("appended") == sorted(map(str, wanted))
+    assert delta("table by executors") == sorted(map(str, wanted))
+    by_executors = sinks.read_parquet(folder / "rows by executors").to_pylist()
+    assert sorted(map(str, by_executors)) == sorted(map(str, wanted))
     endless = [row for row in memory.history().to_pylist() if row.pop("ve") is None]
     current = sorted(str({name: row[name] for name in ("symbol", "qty", "n")}) for row in endless)
     assert len(current) == 7

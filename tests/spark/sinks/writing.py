@@ -14,7 +14,7 @@ import driftline as dl
 from driftline.spark import sinks
 from driftline.spark.query import Sink
 from driftline.spark.update import SparkUpdate
-from tests.spark.saying import TRADES, said
+from tests.spark.saying import TRADES, in_files, said
 
 COUNT = 40
 NOTE = "done"
@@ -48,13 +48,20 @@ def sink(folder: Path, conninfo: str | None) -> sinks.Several:
     return sinks.Several(*found)
 
 
+def file_sink(folder: Path) -> sinks.Several:
+    """Those for which executors write."""
+    rows, table = folder / "rows by executors", folder / "table by executors"
+    return sinks.Several(sinks.Parquet(rows, "history"), sinks.Delta(str(table), "history"))
+
+
 def main(folder: Path, conninfo: str | None) -> None:
-    write, note = sink(folder, conninfo), folder / NOTE
+    write, files, note = sink(folder, conninfo), file_sink(folder), folder / NOTE
     done = int(note.read_text()) if note.exists() else -1
     whole = steps()
     print("ready", flush=True)
     for each in whole[done + 1 :]:
         write(each)
+        files(in_files(each, files))
         half = note.with_suffix(".half")
         half.write_text(str(each.batch_id))
         half.replace(note)

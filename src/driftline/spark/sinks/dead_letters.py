@@ -16,6 +16,7 @@ from driftline.spark.sinks.files import OwnFolder, numbered
 if TYPE_CHECKING:
     from driftline.engine.ingest.dead_letters import DeadLetters
     from driftline.spark.update import SparkUpdate
+    from driftline.spark.written import Targets
 
 
 class DeadLetterFiles:
@@ -30,6 +31,10 @@ class DeadLetterFiles:
     def places(self) -> list[str]:
         """What it writes."""
         return [self.folder.path]
+
+    def targets(self, about: SparkUpdate) -> Targets:
+        """The rows of results are not wanted."""
+        return {}
 
     def __call__(self, update: SparkUpdate) -> None:
         self.folder.claim(update.run)

@@ -6,6 +6,8 @@ transaction of the Delta protocol: a micro-batch that comes again finds its numb
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ import pyarrow.compute as pc
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.plan.errors import PlanError
+from driftline.spark.sinks.files import numbered
 from driftline.spark.views import (
     Upserts,
     ViewName,
@@ -26,6 +29,7 @@ from driftline.spark.views import (
     upserts,
     view_of,
 )
+from driftline.spark.written import BY_SHARD, FileTarget, Targets, WrittenFile
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -33,6 +37,9 @@ if TYPE_CHECKING:
     from driftline.spark.update import SparkUpdate
 
 _GONE = "driftline gone"
+
+PLAIN_WRITER = 2
+"""Up to this version of the protocol a writer has only to append."""
 
 
 class Delta:
@@ -65,14 +72,41 @@ class Delta:
         """What it writes."""
         return [self.uri]
 
+    def targets(self, about: SparkUpdate) -> Targets | None:
+        """Where executors write: files that no commit mentions are no part of a table. Not with
+        options of the storage, which Arrow does not know, nor for a table that asks more of a
+        writer than to append files of its columns."""
+        if self.keys or self.name not in BY_SHARD or self.storage_options is not None:
+            return None
+        found: dict[str, list[FileTarget]] = {}
+        for name in about.batches:
+            uri, application = self._place(about, name)
+            table = self._table(uri)
+            schema = self.view(about.micro_batch(name)).schema
+            if table is not None and not _takes_files(table, schema):
+                return None
+            if self._last(uri, application) < about.batch_id:
+                found[name] = [self._target(uri, about)]
+        return found
+
+    def _target(self, uri: str, update: SparkUpdate) -> FileTarget:
+        return FileTarget(uri, "", f"part-{numbered(update.batch_id, '-')}", self.name)
+
+    def _place(self, update: SparkUpdate, name: str) -> tuple[str, str]:
+        """The table of a result, and what its transactions are called."""
+        uri = self.uri if len(update.batches) == 1 else f"{self.uri.rstrip('/')}/{name}"
+        return uri, f"driftline {update.run} {name}"
+
     def __call__(self, update: SparkUpdate) -> None:
         for name in update.batches:
-            uri = self.uri if len(update.batches) == 1 else f"{self.uri.rstrip('/')}/{name}"
-            application = f"driftline {update.run} {name}"
+            uri, application = self._place(update, name)
             if self._last(uri, application) >= update.batch_id:
                 continue
             properties = _properties(application, update.batch_id)
-            if self.keys:
+            if update.files is not None:
+                schema = self.view(update.micro_batch(name)).schema
+                self._add(uri, update.files.get(self._target(uri, update), ()), schema, properties)
+            elif self.keys:
                 found = difference_of(self.name, update.micro_batch(name))
                 self._upsert(uri, upserts(found, self.keys), properties)
             else:
@@ -105,13 +139,37 @@ class Delta:
             commit_properties=properties,
         )
 
-    def _upsert(self, uri: str, found: Upserts, properties: CommitProperties) -> None:
+    def _made(self, uri: str, schema: pa.Schema) -> DeltaTable:
+        """The table, which is made if it is not there."""
         table = self._table(uri)
-        schema = found.rows.schema
         if table is None:
             self._append(uri, schema.empty_table(), _properties("driftline created", 0))
             table = self._table(uri)
             assert table is not None
+        return table
+
+    def _add(
+        self,
+        uri: str,
+        files: Sequence[WrittenFile],
+        schema: pa.Schema,
+        properties: CommitProperties,
+    ) -> None:
+        """Make files part of a table, in one transaction."""
+        from deltalake.transaction import AddAction, RemoveAction
+
+        table = self._made(uri, schema)
+        if not files:
+            return
+        now = time.time_ns() // 1_000_000
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(each.name, each.size, {}, now, True, json.dumps(each.stats)) for each in files
+        ]
+        table.create_write_transaction(actions, "append", schema, commit_properties=properties)
+
+    def _upsert(self, uri: str, found: Upserts, properties: CommitProperties) -> None:
+        schema = found.rows.schema
+        table = self._made(uri, schema)
         if len(found) == 0:
             return
         keys = [schema.names[place] for place in key_places(schema, self.keys)]
@@ -147,6 +205,15 @@ class Delta:
         if there.any():
             row = known.slice(int(np.flatnonzero(there)[0]), 1).to_pylist()[0]
             raise same_key(keys, row)
+
+
+def _takes_files(table: DeltaTable, schema: pa.Schema) -> bool:
+    """Whether files with these columns can be added to a table as they are."""
+    from deltalake import Schema
+
+    plain = table.protocol().min_writer_version <= PLAIN_WRITER
+    whole = not table.metadata().partition_columns
+    return plain and whole and table.schema() == Schema.from_arrow(schema)
 
 
 def _properties(application: str, version: int) -> CommitProperties:

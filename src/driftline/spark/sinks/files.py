@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -87,6 +87,23 @@ class OwnFolder:
             with self.files.open_output_stream(half) as file:
                 write(file)
             self.files.move(half, place)
+
+    def adopt(self, moved: Mapping[str, str], staged: str) -> None:
+        """Give files that are there in full their names, unless files have these already; then the
+        folder in which they were goes."""
+        for old, new in moved.items():
+            if not self._is_there(f"{self.root}/{new}"):
+                self.files.move(f"{self.root}/{old}", f"{self.root}/{new}")
+        if moved and isinstance(self.files, fs.LocalFileSystem):
+            sync_folder(Path(self.root, next(iter(moved.values()))).parent)
+        if self._is_there(f"{self.root}/{staged}".rstrip("/")):
+            self.files.delete_dir(f"{self.root}/{staged}".rstrip("/"))
+
+    def has(self, beginning: str) -> bool:
+        """Whether there is a file whose name begins so."""
+        folder, _, start = f"{self.root}/{beginning}".rpartition("/")
+        found = self.files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        return any(info.base_name.startswith(start) for info in found)
 
     def _is_there(self, place: str) -> bool:
         return bool(self.files.get_file_info(place).type != fs.FileType.NotFound)

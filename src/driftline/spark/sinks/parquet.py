@@ -1,9 +1,11 @@
-"""Results as Parquet files: a directory to which every micro-batch adds one file.
+"""Results as Parquet files: a directory to which every micro-batch adds a file for each shard.
 
-    DIR/part-000000012.parquet            of a query with one result
-    DIR/<result>/part-000000012.parquet   of one with several
+    DIR/part-000000012-00003.parquet            of a query with one result
+    DIR/<result>/part-000000012-00003.parquet   of one with several
 
-A file appears whole; half files have names that Spark, Arrow, DuckDB and Polars pass over.
+Executors write the files (but those of the views current and now: see `spark.written`) in a folder
+beside them, and the driver gives them their names when all are there. A file appears whole; half
+files have names that Spark, Arrow, DuckDB and Polars pass over.
 """
 
 from __future__ import annotations
@@ -20,11 +22,15 @@ from driftline.plan.errors import PlanError
 from driftline.spark.places import place_of
 from driftline.spark.sinks.files import OwnFolder, numbered
 from driftline.spark.views import ViewName, view_of
+from driftline.spark.written import BY_SHARD, FileTarget, Targets
 
 if TYPE_CHECKING:
     from driftline.spark.update import SparkUpdate
 
 PART = "part-"
+
+STAGED = ".staged-"
+"""What the folders are called in which files wait for the commit of their micro-batch."""
 
 
 class Parquet:
@@ -32,21 +38,48 @@ class Parquet:
     the first, so that the columns are known."""
 
     def __init__(self, path: str | Path, view: ViewName = "changes") -> None:
-        self.folder, self.view = OwnFolder(path), view_of(view)
+        self.folder, self.name, self.view = OwnFolder(path), view, view_of(view)
 
     @property
     def places(self) -> list[str]:
         """What it writes."""
         return [self.folder.path]
 
+    def targets(self, about: SparkUpdate) -> Targets | None:
+        """Where executors write: beside the results, in a folder that goes with the commit."""
+        self.folder.claim(about.run)
+        if self.name not in BY_SHARD:
+            return None
+        for name in about.batches:
+            self.view(about.micro_batch(name))  # which refuses columns that it has itself
+        return {name: [self._target(about, name)] for name in about.batches}
+
+    def _target(self, update: SparkUpdate, name: str) -> FileTarget:
+        folder = self.folder.path.rstrip("/") + ("" if len(update.batches) == 1 else f"/{name}")
+        staged = f"{STAGED}{numbered(update.batch_id, '/')}"
+        return FileTarget(folder, staged, PART + numbered(update.batch_id, "-"), self.name)
+
     def __call__(self, update: SparkUpdate) -> None:
         self.folder.claim(update.run)
         for name in update.batches:
-            table = self.view(update.micro_batch(name))
-            if table.num_rows or update.batch_id == 0:
-                below = "" if len(update.batches) == 1 else f"{name}/"
-                file = below + PART + numbered(update.batch_id, ".parquet")
-                self.folder.put(file, partial(pq.write_table, table))
+            below = "" if len(update.batches) == 1 else f"{name}/"
+            part = below + PART + numbered(update.batch_id, "-")
+            if update.files is not None:
+                target = self._target(update, name)
+                staged = update.files.get(target, ())
+                moved = {f"{below}{each.name}": f"{part}{each.shard:05}.parquet" for each in staged}
+                self.folder.adopt(moved, below + target.below)
+                tables = []
+            elif self.name in BY_SHARD:
+                tables = [(shard, self.view(each)) for shard, each in update.by_shard(name)]
+            else:
+                tables = [(0, self.view(update.micro_batch(name)))]
+            for shard, table in tables:
+                if table.num_rows:
+                    self.folder.put(f"{part}{shard:05}.parquet", partial(pq.write_table, table))
+            if update.batch_id == 0 and not self.folder.has(part):
+                nothing = self.view(update.micro_batch(name))
+                self.folder.put(f"{part}00000.parquet", partial(pq.write_table, nothing))
 
 
 def read_parquet(path: str | Path, output: str | None = None) -> pa.Table:

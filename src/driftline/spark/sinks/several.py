@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from driftline.spark.query import Sink
     from driftline.spark.update import SparkUpdate
+    from driftline.spark.written import FileTarget, Targets
 
 
 class Several:
@@ -20,6 +21,18 @@ class Several:
     def places(self) -> list[str]:
         """What they write."""
         return [place for sink in self.sinks for place in getattr(sink, "places", ())]
+
+    def targets(self, about: SparkUpdate) -> Targets | None:
+        """Executors write if they can for all of them."""
+        found: dict[str, list[FileTarget]] = {}
+        for sink in self.sinks:
+            asked = getattr(sink, "targets", None)
+            own: Targets | None = None if asked is None else asked(about)
+            if own is None:
+                return None
+            for name, targets in own.items():
+                found.setdefault(name, []).extend(targets)
+        return found
 
     def __call__(self, update: SparkUpdate) -> None:
         for sink in self.sinks:
