@@ -2,8 +2,8 @@
 streams with keys uniform in 1 to 5,000, run round-robin.
 
 For every query: without marks, with heeding by multiset and naive, and with a token every 100
-events. All variants run in turn, several times; the clock is the processor time of this process, so
-that what else the machine does stays out of it. Throughput is compared round by round, and the
+events. All variants run in turn, several times. Throughput goes by the processor time of this
+process, so that what else the machine does stays out of it, is compared round by round, and the
 median is given. As in the paper, latency is the time from reading an event to the first mark that
 covers it; with the time from one mark to the next it makes the cumulative latency; how far
 consistent states are apart is counted in outputs.
@@ -15,7 +15,7 @@ import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -135,9 +135,10 @@ def _run(query: dl.Query, inputs: dict[str, Any], batch: int, options: dict[str,
     made, outputs = Measured(), 0
     updates = query.changes(inputs, batch=batch, scheduler="round-robin", **options)
     gc.collect()
-    start = before = process_time()
+    begun, start = process_time(), perf_counter()
+    before = start
     for update in updates:
-        now = process_time()
+        now = perf_counter()
         outputs += len(update.batch)
         made.state = max(made.state, sum(each["state_bytes"] for each in update.counters.values()))
         read = sum(update.counters[f"{name}: align"]["changes_in"] for name in inputs)
@@ -145,6 +146,6 @@ def _run(query: dl.Query, inputs: dict[str, Any], batch: int, options: dict[str,
             made.read.append((before - start, read))
         if update.prefix is not None:
             made.marks.append((now - start, outputs, sum(update.prefix.events.values())))
-        before = process_time()
-    made.seconds = process_time() - start
+        before = now
+    made.seconds = process_time() - begun
     return made

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,8 @@ from driftline.model.arrays import Int8s, Int64s, Mask
 from driftline.model.columns import INSERT, RETRACT
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING
+
+_NOTHING = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,14 @@ class Batch:
             ve=self.ve[indices],
             weight=self.weight[indices],
             payload=self.payload.take(pa.array(indices)),
+        )
+
+    def labelled(self, label: Label) -> Batch:
+        """The same batch with a label. (`replace` takes three times as long.)"""
+        if self.label is label:
+            return self
+        return Batch(
+            self.vs, self.ve, self.weight, self.payload, self.cti, self.high, self.now, label
         )
 
     def row_fingerprints(self) -> Fingerprints:
@@ -260,9 +271,13 @@ def from_changes(
 def empty(
     schema: pa.Schema, cti: int = BEGINNING, high: int = BEGINNING, now: int = BEGINNING
 ) -> Batch:
-    nothing = np.empty(0, np.int64)
-    rows = pa.RecordBatch.from_pylist([], schema=schema)
-    return Batch(nothing, nothing, nothing, rows, cti, high, now)
+    return Batch(_NOTHING, _NOTHING, _NOTHING, _no_rows(schema), cti, high, now)
+
+
+@lru_cache(maxsize=1024)
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """Making them takes longer than a small batch."""
+    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def joined(batches: Sequence[Batch]) -> Batch:

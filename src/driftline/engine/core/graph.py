@@ -175,11 +175,12 @@ class Graph:
         """Work on a batch, and label what comes out."""
         active = batch.label
         assert active is not None
-        step.operator.heed(active.vector)
+        if step.operator.uses_state:
+            step.operator.heed(active.vector)
         output = self._received(step, port, batch)
         label = heeding.labelled(step, batch, active)
         if output is not None:
-            output = replace(output, label=label)
+            output = output.labelled(label)
             if id(step) in heeding.emitted:
                 with heeding.lock:
                     heeding.emit(step, label)

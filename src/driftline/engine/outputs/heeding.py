@@ -100,8 +100,9 @@ class Scan:
 
 class Heeding:
     """`admitted`: how much every source has let in; `received`: by operator, the labels of all that
-    it was given; `emitted`: by output, those of all that came out; `consistent`: called with an
-    output and a prefix when what the output has emitted is the answer for that."""
+    it was given; `merges`: the operators that merge ctis for others that go by them, or now-marks;
+    `emitted`: by output, the labels of all that came out; `consistent`: called with an output and
+    a prefix when what the output has emitted is the answer for that."""
 
     def __init__(
         self, graph: Graph, how: Active, consistent: Callable[[Step, Vector], None]
@@ -117,10 +118,12 @@ class Heeding:
         self.prefix = nothing
         self.lock = RLock()
         going = [step for step in graph.steps if step.operator.goes_by_ctis]
-        self.merges_ctis = {
+        self.hears_time = graph.expiry != "ita"
+        self.merges = {
             id(step)
             for step in graph.steps
-            if step.operator.ports > 1 and any(step.leads_to(other) for other in going)
+            if self.hears_time
+            or (step.operator.ports > 1 and any(step.leads_to(other) for other in going))
         }
         graph.heeding = self
 
@@ -144,12 +147,14 @@ class Heeding:
     def labelled(self, step: Step, batch: Batch, label: Label) -> Label:
         """The label of what comes out when a step has worked on a batch, or of its coming to
         nothing."""
-        own, took_part = label.vector, step.operator.participants
-        received = greatest(self.received[id(step)], own)  # a step works on one batch at a time
-        self.received[id(step)] = received
-        merges = batch.cti > BEGINNING and id(step) in self.merges_ctis
-        if took_part is None or merges or self.graph.expiry != "ita":
-            took_part = received
+        own, merges, took_part = label.vector, id(step) in self.merges, step.operator.participants
+        if not (merges or step.operator.uses_state):
+            return label
+        if merges or took_part is None:
+            received = greatest(self.received[id(step)], own)  # a step works on a batch at a time
+            self.received[id(step)] = received
+            if took_part is None or batch.cti > BEGINNING or self.hears_time:
+                took_part = received
         vector = greatest(took_part, own)
         return label if vector == own else Label(vector, label.source, label.number)
 
@@ -162,7 +167,8 @@ class Heeding:
         with self.lock:
             if nothing is not None and not is_within(nothing.vector, self.prefix):
                 self.came_to_nothing.append(nothing)
-            self.release(label)
+            if self.active.leave(label):
+                self.detect()
 
     def release(self, label: Label) -> None:
         """What was active for an input while it was put into queues, or worked on, no longer is."""
