@@ -93,7 +93,7 @@ def write_events(path: Path, seed: int) -> None:
             file.write(json.dumps(line) + "\n")
 
 
-def command(folder: Path, runner: str, output: str, case: str) -> list[str]:
+def command(folder: Path, runner: str, output: str, case: str = "events") -> list[str]:
     (given,) = folder.glob("*.input.jsonl")
     stream = "readings=" if given.name.startswith("records") else ""
     base = [sys.executable, "-m", "driftline.cli.main", "run", str(folder / "query.sql")]
