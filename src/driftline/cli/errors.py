@@ -78,7 +78,8 @@ def _shown(error: Exception) -> str:
     if isinstance(error, (Problem, SameFile)):
         return f"driftline: {one_line(str(error))}"
     if isinstance(error, OSError) and error.strerror:
-        return f"driftline: {error.filename or ''}: {error.strerror}".replace(": : ", ": ")
+        shown = f"driftline: {error.filename or ''}: {error.strerror}".replace(": : ", ": ")
+        return one_line(shown)
     if isinstance(error, MemoryError):
         return "driftline: not enough memory for this log"
     if is_about_the_query(error):

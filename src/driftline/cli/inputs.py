@@ -348,6 +348,10 @@ def _guessed(path: str, sources: Mapping[str, Source]) -> str:
     for name in sources:
         if name.lower() == stem:
             return name
+    if not sources:
+        raise Problem(
+            f"--input {path}: the query reads no stream, so that there is nothing to read"
+        )
     if len(sources) == 1:
         return next(iter(sources))
     raise Problem(

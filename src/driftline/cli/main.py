@@ -13,7 +13,7 @@ import typer
 from driftline.cli import demo
 from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
 from driftline.plan.choices import Clock, Emit, Expiry, Heeding, Outputs, Scheduler
-from driftline.running.problems import Problem
+from driftline.running.problems import Problem, one_line
 
 COLLECT_AFTER = 500_000
 """How many objects are made before garbage is collected: loading modules makes some 200,000 objects
@@ -498,7 +498,10 @@ def _run(arguments: list[str]) -> int:
             raise
         usage = getattr(getattr(error, "ctx", None), "command_path", "driftline")
         if error.format_message():  # else the help has been shown, for want of a command
-            print(f"driftline: {error.format_message()} (see {usage} --help)", file=sys.stderr)
+            print(
+                f"driftline: {one_line(error.format_message())} (see {usage} --help)",
+                file=sys.stderr,
+            )
         return EXIT_BAD
     return result if isinstance(result, int) else 0
 

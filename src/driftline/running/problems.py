@@ -8,9 +8,11 @@ class Problem(Exception):
 
 
 def one_line(text: str) -> str:
-    """A message without its line breaks.
+    """A message without its line breaks, and not too long.
 
     >>> one_line("no such\\n  file")
     'no such file'
     """
-    return " ".join(text.split())
+    from driftline.plan.errors import one_line as shortened  # loads much, for a message
+
+    return shortened(" ".join(text.split()))

@@ -26,11 +26,13 @@ def place_of(path: str | Path) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path there. Spark's names for S3 are Arrow's, too.
 
     >>> place_of("file:/tmp/x/")[1], place_of("/tmp/x")[1], place_of("memo:1")[1]
-    ('/tmp/x', '/tmp/x', 'memo:1')
+    ('/tmp/x', '/tmp/x', './memo:1')
     """
     text = str(path)
     scheme, sign, rest = text.partition(":/")
     if not sign or not scheme.isalnum():
+        # Arrow takes what has a colon before the first slash for a URI.
+        text = f"./{text}" if ":" in text.partition("/")[0] else text
         return fs.LocalFileSystem(), text.rstrip("/")
     if scheme == "file":
         return fs.LocalFileSystem(), "/" + rest.strip("/")

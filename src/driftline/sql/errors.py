@@ -35,13 +35,21 @@ class SqlError(PlanError):
         self.text = text
 
     def pointed(self) -> str:
-        """The line of the script, and below it a caret under the place."""
+        """The line of the script, and below it a caret under the place; of a long line the part
+        around it."""
         lines = self.text.split("\n")
         if not 1 <= self.line <= len(lines):
             return ""
         line = lines[self.line - 1].rstrip("\r")
         before = line[: self.column - 1].ljust(self.column - 1)
-        return f"{line}\n{''.join(map(_blank, before))}^"
+        after = line[self.column - 1 :]
+        if len(line) > _WIDEST:
+            before = f"… {before[-_AROUND:]}" if len(before) > _AROUND else before
+            after = f"{after[:_AROUND]} …" if len(after) > _AROUND else after
+        return f"{before.rstrip() if not after else before}{after}\n{''.join(map(_blank, before))}^"
+
+
+_WIDEST, _AROUND = 200, 60
 
 
 def _blank(character: str) -> str:

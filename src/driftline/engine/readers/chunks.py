@@ -18,6 +18,7 @@ import pyarrow as pa
 from driftline.engine.readers.ahead import ahead
 from driftline.engine.readers.fitting import Records, of_table
 from driftline.engine.readers.inputs import RawEvents, csv_parts, events_from
+from driftline.engine.readers.parquet_files import parquet_file
 from driftline.event_log.apart import is_there
 from driftline.plan.nodes import Source
 
@@ -65,9 +66,7 @@ def parts(source: Source, data: Any, size: int) -> Iterator[Any]:
 
 
 def _of_parquet(source: Source, path: Path, size: int) -> Iterator[Records]:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
+    with parquet_file(path) as file:
         wanted = {name.lower() for name in source.columns.names}
         columns = [name for name in file.schema_arrow.names if name.lower() in wanted]
         if len(columns) < len(wanted):

@@ -31,6 +31,7 @@ from driftline.engine.readers.fitting import (
     typed_column,
 )
 from driftline.engine.readers.json_records import JsonRecords, is_log, read_records
+from driftline.engine.readers.parquet_files import parquet_file
 from driftline.event_log.apart import is_there
 from driftline.event_log.bad import BadEvent, Misfit, Misfits
 from driftline.model.arrays import Int64s
@@ -308,9 +309,8 @@ def _from_file(source: Source, path: Path) -> RawEvents:
         raise PlanError(f"{path}: there is no such file")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if ".parquet" in suffixes:
-        import pyarrow.parquet as pq
-
-        return _from_records(source, of_table(source.name, pq.read_table(path), file=str(path)))
+        with parquet_file(path) as file:
+            return _from_records(source, of_table(source.name, file.read(), file=str(path)))
     if ".csv" in suffixes:
         parts = [_from_records(source, part) for part in csv_parts(source, path)]
         return _one_after_another(parts)
