@@ -18,7 +18,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftline.api import Grouped, Query, UserDefined, stream
+    from driftline.api import (
+        Grouped,
+        Query,
+        UserDefined,
+        recursive,
+        recursive_together,
+        stream,
+    )
     from driftline.model.event import Cti, ExternalCti, Insert, Retract
     from driftline.model.row import Row
     from driftline.model.time import INFINITY
@@ -43,12 +50,15 @@ __all__ = [
     "UserDefined",
     "__version__",
     "on_spark",
+    "recursive",
+    "recursive_together",
     "sql",
     "stream",
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Grouped", "Query", "UserDefined", "stream"), "api"),
+    **dict.fromkeys(("Grouped", "Query", "UserDefined"), "api"),
+    **dict.fromkeys(("recursive", "recursive_together", "stream"), "api"),
     **dict.fromkeys(("Now", "NowRow", "Result", "Update"), "results"),
     **dict.fromkeys(("Cti", "ExternalCti", "Insert", "Retract"), "model.event"),
     "Row": "model.row",

@@ -22,7 +22,7 @@ Expressions are Spark SQL in strings. A query is a value; nothing runs until `ru
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, get_args
@@ -61,6 +61,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Call, Column, Expression
 from driftline.plan.lifetimes import is_loose
 from driftline.plan.naming import parse_ordered
+from driftline.plan.recursion import LIMIT, fixed_point
 from driftline.plan.resolver import parse_expression, resolve
 from driftline.plan.sizes import DEFAULT_EXPANSION
 from driftline.plan.timing import timing
@@ -148,6 +149,68 @@ def stream(
         time_unit=time_unit,
     )
     return Query(nodes.Source(name, schema, time, bool(timestamps), known))
+
+
+def recursive(
+    name: str,
+    columns: Mapping[str, Any],
+    base: Query,
+    step: Callable[[Query], Query],
+    *,
+    all: bool = False,
+    limit: int = LIMIT,
+) -> Query:
+    """The rows of `base`, and all that follows from them: `step` takes the rows so far, a query
+    with the given columns, and returns what follows in one step. At every moment it is the least
+    set with that property; with `all` a bag, with every derivation of a row.
+
+    >>> import driftline as dl
+    >>> links = dl.stream("links", {"a": "INT", "b": "INT"})
+    >>> reach = dl.recursive(
+    ...     "reach", {"n": "INT"}, links.where("a = 1").select("a AS n"),
+    ...     lambda reach: reach.join(links, "reach.n = links.a").select("b AS n"))
+    >>> events = [dl.Insert(1, 9, dl.Row(a=1, b=2)), dl.Insert(3, 7, dl.Row(a=2, b=1))]
+    >>> for row in reach.run(links=events).history().to_pylist():
+    ...     print(row)
+    {'vs': 1, 've': 9, 'n': 1}
+    {'vs': 1, 've': 9, 'n': 2}
+
+    `limit`: the deepest level at which a row may be derived; a deeper one stops the query."""
+    if not isinstance(base, Query):
+        raise PlanError(f"the base of {name} is a query, not a {type(base).__name__}")
+    found = recursive_together(
+        {name: (columns, lambda names: base.union(step(names[name])))}, all=all, limit=limit
+    )
+    return found[name]
+
+
+Bodies = Mapping[str, tuple[Mapping[str, Any], Callable[[Mapping[str, "Query"]], "Query"]]]
+"""By name, the columns and the body."""
+
+
+def recursive_together(
+    bodies: Bodies, *, all: bool = False, limit: int = LIMIT
+) -> dict[str, Query]:
+    """Several recursive queries that use each other: by name, the columns and a function from the
+    rows so far of all of them, by name, to the rows of this one."""
+    if not is_whole(limit) or limit < 1:
+        raise PlanError(f"the limit of a recursion is a number of levels, not {limit!r}")
+    bag, stamps = flag(all, "all"), False
+    schemas = {name: declared(name, columns) for name, (columns, _) in bodies.items()}
+    for _ in range(2):  # whether time is in microseconds is known when the bodies are
+        names = {n: Query(nodes.Back(n, each, stamps)) for n, each in schemas.items()}
+        made = {name: body(names) for name, (_, body) in bodies.items()}
+        stamps = any(
+            node.timestamps for each in made.values() for node in each.plan.sources().values()
+        )
+    rules = []
+    for name, query in made.items():
+        have, wanted = query.schema, schemas[name]
+        if [each.type for each in have] != [each.type for each in wanted]:
+            listed = ", ".join(type_name(each.type) for each in have)
+            raise PlanError(f"the rows of {name} are of the types {listed}: CAST them as declared")
+        rules.append(nodes.Rule(name, wanted, query.plan, not bag))
+    return {name: Query(plan) for name, plan in fixed_point(rules, limit).items()}
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,12 @@ EXAMPLES: dict[type[Node], Node] = {
         S.join(T, "s.k = t.k").plan,
         S.union(T).plan,
         S.minus(T).plan,
+        nodes.Back("r", Schema.of({"k": "STRING"})),
+        nodes.Loop(
+            (S.select("k").plan,),
+            (nodes.Rule("r", Schema.of({"k": "STRING"}), nodes.Leaf("input 0", S.schema), True),),
+            10,
+        ),
     )
 }
 

@@ -9,6 +9,7 @@
     by_rows        snapshot operators by rows: other aggregates, rank, window functions
     join           inner, outer, semi and anti joins
     lifetimes      coalesce, edges, restate, finals
+    loop           the fixed point of recursive rules
     outputs        prefixes of the inputs, and tokens: which answers are whole
     expressions    Spark SQL's expressions over Arrow columns
     shards         a plan in fragments and shards, as Spark runs it

@@ -19,6 +19,7 @@ What is asked of a whole plan:
 
     facts          what its nodes answer, given what is known of the streams;  native: what Spark
                    runs itself
+    recursion      recursive rules become a loop
     combining      whether two queries may be combined
     conditions     conjunctions, equalities between two sides, straight lines
     needed         which columns it reads

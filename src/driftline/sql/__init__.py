@@ -3,6 +3,7 @@
     script             statements, and the queries that they ask for
     grammar, syntax    the grammar of scripts, and the parts of the syntax tree that it adds
     query              SELECT, set operations, ORDER BY … LIMIT and CTEs
+    recursion          WITH RECURSIVE
     select             one SELECT;  its clauses: tables (FROM), where, grouping, order
     scope              what names mean;  errors: mistakes with line, column and a caret
     windows            brackets, TUMBLE and HOP;  values: VALUES and SELECT without FROM

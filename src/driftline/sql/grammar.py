@@ -393,11 +393,6 @@ class DriftlineSql(DriftlineSpark):
 
         # Tables
 
-        def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
-            if self._match_pair(TokenType.WITH, TokenType.RECURSIVE, advance=False):
-                self.refuse("WITH RECURSIVE is not supported yet", self._next)
-            return super()._parse_with(skip_with_token)
-
         def _parse_table_parts(self, *args: Any, **options: Any) -> Any:
             if not self._curr:
                 self.refuse(f"a table is expected after {self._prev.text}", self._prev)
@@ -422,6 +417,11 @@ class DriftlineSql(DriftlineSpark):
             if brackets:
                 alias = alias or exp.TableAlias()
                 alias.set("brackets", brackets)
+            if alias is not None and self._match_text_seq("MAX", "RECURSION", "LEVEL"):
+                if not self._at(TokenType.NUMBER) or not self._curr.text.isdigit():
+                    self.refuse("MAX RECURSION LEVEL takes a whole number")
+                alias.set("limit", self._curr.text)
+                self._advance()
             return alias
 
         def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:

@@ -24,6 +24,7 @@ from driftline.sql.order import (
     unsupported_order,
 )
 from driftline.sql.plainer import plainer
+from driftline.sql.recursion import bind_loop, in_order, is_recursive
 from driftline.sql.scope import Relations, Scope, columns_in
 from driftline.sql.select import bind_select
 from driftline.sql.tables import renamed, same_time
@@ -52,20 +53,31 @@ def bind_query(node: exp.Expr, names: Relations) -> nodes.Node:
 
 
 def _with_ctes(ctes: exp.With, names: Relations) -> Relations:
-    uses(ctes, "expressions")
+    uses(ctes, "expressions", "recursive")
     inner = Relations(names)
+    seen: set[str] = set()
     for cte in ctes.expressions:
         if cte.args.get("materialized") is not None:
             raise refuse("[NOT] MATERIALIZED is not supported: leave it out", cte)
         uses(cte, "this", "alias")
-        uses(cte.args["alias"], "this", "columns")
-        if inner.known(cte.alias):
+        uses(cte.args["alias"], "this", "columns", "limit")
+        if cte.alias.lower() in seen:
             raise refuse(f"there are two CTEs {cte.alias}", cte)
-        plan = bind_query(cte.this, inner)
-        columns = cte.args["alias"].args.get("columns")
-        if columns:
-            plan = renamed(plan, columns, cte)
-        inner.define(cte.alias, plan)
+        seen.add(cte.alias.lower())
+    groups = in_order(ctes.expressions) if ctes.recursive else ([cte] for cte in ctes.expressions)
+    for group in groups:
+        if ctes.recursive and is_recursive(group):
+            for name, plan in bind_loop(group, inner, bind_query).items():
+                inner.define(name, plan)
+            continue
+        for cte in group:
+            if cte.args["alias"].args.get("limit"):
+                raise refuse(f"{cte.alias} is not recursive: leave out MAX RECURSION LEVEL", cte)
+            plan = bind_query(cte.this, inner)
+            columns = cte.args["alias"].args.get("columns")
+            if columns:
+                plan = renamed(plan, columns, cte)
+            inner.define(cte.alias, plan)
     return inner
 
 

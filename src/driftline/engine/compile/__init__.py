@@ -3,6 +3,7 @@
     compiler.py     what builds the graph: steps, and the projections around operators
     stateless.py    builders of the operators that keep no rows
     stateful.py     builders of those that do
+    loops.py        the builder of loops
     aggregates.py   what an aggregate is computed from
     expiry.py       where operators hear that time has passed
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from driftline.engine.compile import stateful, stateless
+from driftline.engine.compile import loops, stateful, stateless
 from driftline.engine.compile.compiler import Builder, Compiler
 from driftline.engine.compile.expiry import hear_of_time
 from driftline.engine.consolidation import consolidate_where_needed
@@ -43,6 +44,7 @@ BUILDERS: dict[type[nodes.Node], Builder] = {
     nodes.Aggregate: stateful.aggregate,
     nodes.Rank: stateful.rank,
     nodes.Over: stateful.over,
+    nodes.Loop: loops.loop,
 }
 
 

@@ -116,7 +116,7 @@ def _with_keys(
 def set_operation(compiler: Compiler, node: nodes.SetOperation) -> Step:
     schema = node.schema.arrow
     inputs = [
-        _as_groups(compiler, compiler.renamed(compiler.step(each), schema)) for each in node.inputs
+        as_groups(compiler, compiler.renamed(compiler.step(each), schema)) for each in node.inputs
     ]
     operator = SetOperator(schema, node.kind, node.distinct, compiler.level)
     return compiler.after(node, node.kind, operator, *inputs)
@@ -125,11 +125,11 @@ def set_operation(compiler: Compiler, node: nodes.SetOperation) -> Step:
 def distinct(compiler: Compiler, node: nodes.Distinct) -> Step:
     operator = distinct_rows(node.schema.arrow, compiler.level)
     compiler.closed(operator, node)
-    groups = _as_groups(compiler, compiler.step(node.input))
+    groups = as_groups(compiler, compiler.step(node.input))
     return compiler.after(node, "distinct", operator, groups)
 
 
-def _as_groups(compiler: Compiler, source: Step) -> Step:
+def as_groups(compiler: Compiler, source: Step) -> Step:
     """The rows as what a group of equal ones is shown by, in whichever order these came."""
     schema = source.operator.schema
     if not any(map(is_float, schema.types)):

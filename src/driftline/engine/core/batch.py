@@ -89,9 +89,11 @@ class Batch:
         return fingerprints(self.payload.columns, len(self))
 
     def consolidated(self) -> Batch:
-        """The same sum of changes, in which no lifetime is there twice or with weight zero."""
-        if not has_removals(self.weight):
-            return self
+        """The same sum of changes, in which no lifetime comes and goes."""
+        return self.added_up() if has_removals(self.weight) else self
+
+    def added_up(self) -> Batch:
+        """The same sum of changes, in which every lifetime is there once, with its weight."""
         keys = self.row_fingerprints().with_numbers(self.vs, self.ve)
         rows, sums = _added_up(keys.low, keys.high, self.weight)
         if len(rows) == len(self):

@@ -169,7 +169,7 @@ class Graph:
             return
         output = self._output(step, port, item)
         if output is not None:
-            self._hand_on(step, output)
+            self.hand_on(step, output)
 
     def _heeded_work(self, heeding: Heeding, step: Step, port: int, batch: Batch) -> None:
         """Work on a batch, and label what comes out."""
@@ -185,7 +185,7 @@ class Graph:
                 with heeding.lock:
                     heeding.emit(step, label)
                     self._emit(step, output)
-            self._hand_on(step, output)
+            self.hand_on(step, output)
         step.queue.in_use = None
         heeding.done(active, label if output is None else None)
 
@@ -210,7 +210,8 @@ class Graph:
             self.running = Threads(self)
         self.running.put(step, port, item)
 
-    def _hand_on(self, step: Step, item: Item) -> None:
+    def hand_on(self, step: Step, item: Item) -> None:
+        """Put what a step has put out into the queues behind it."""
         for target, port in step.outputs:
             for each in self._apart(item):
                 self._put(target, port, each)
@@ -299,7 +300,7 @@ class Graph:
                 continue
             output = self._output(step, *taken)
             if output is not None:
-                self._hand_on(step, output)
+                self.hand_on(step, output)
                 waiting += reversed([target for target, _ in step.outputs])
 
     def _is_worth_threads(self) -> bool:
@@ -324,7 +325,7 @@ class Graph:
             brought += [future.result() for future in futures]
             for last, outputs in brought:
                 for output in outputs:
-                    self._hand_on(last, output)
+                    self.hand_on(last, output)
 
     def _work_off(self, step: Step) -> tuple[Step, list[Item]]:
         """Work off a queue, through the chain of steps that are fed by nothing else. Returns the
@@ -339,7 +340,7 @@ class Graph:
             if len(following) != 1 or following[0].operator.ports != 1:
                 return step, outputs
             for output in outputs:
-                self._hand_on(step, output)
+                self.hand_on(step, output)
             step = following[0]
 
     def _round(self) -> None:

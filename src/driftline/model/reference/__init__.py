@@ -54,7 +54,7 @@ from driftline.model.reference.now_view import NowChange, now_view
 from driftline.model.reference.over import Frame, nth, of_frame, over
 from driftline.model.reference.project import flat_project, project
 from driftline.model.reference.rank import Order, rank, top_k
-from driftline.model.reference.recursion import NoFixedPoint, recursive
+from driftline.model.reference.recursion import NoFixedPoint, recursive, recursive_together
 from driftline.model.reference.select import select
 from driftline.model.reference.snapshot_operator import snapshot_operator
 from driftline.model.reference.union import union, union_all
@@ -99,6 +99,7 @@ __all__ = [
     "project",
     "rank",
     "recursive",
+    "recursive_together",
     "right_join",
     "select",
     "semi_join",

@@ -34,6 +34,7 @@ A family answers what its members have in common, and leaves the rest to them:
     over.py        Over
     two_inputs.py  Union, SetOperation
     join.py        Join
+    loop.py        Loop: the fixed point of rules; Back: an edge back
 
 A node that is used twice has two nodes above it: `walk` and `from_below` give it once. A cycle is
 one node (the fixed point) whose body has a node without inputs that names it, as a Leaf names what
@@ -47,6 +48,7 @@ from driftline.plan.nodes.base import DEEPEST, Keys, Named, Node, OrderItem, Par
 from driftline.plan.nodes.explode import Explode
 from driftline.plan.nodes.join import Join, JoinKind
 from driftline.plan.nodes.keyed import Aggregate, Distinct, Keyed, Partitioned, Rank, RankMethod
+from driftline.plan.nodes.loop import RULE, Back, Loop, Rule
 from driftline.plan.nodes.over import Frame, Over, OverColumn, Unit
 from driftline.plan.nodes.rowwise import Alias, OneInput, Project, Rowwise, Select, WindowColumns
 from driftline.plan.nodes.sources import ROW, Beginning, Constant, Leaf, Source, constant
@@ -58,8 +60,10 @@ from driftline.plan.types import Schema
 __all__ = [
     "DEEPEST",
     "ROW",
+    "RULE",
     "Aggregate",
     "Alias",
+    "Back",
     "Beginning",
     "Coalesce",
     "Constant",
@@ -72,6 +76,7 @@ __all__ = [
     "Keyed",
     "Keys",
     "Leaf",
+    "Loop",
     "Named",
     "Node",
     "OneInput",
@@ -86,6 +91,7 @@ __all__ = [
     "RankMethod",
     "Remarks",
     "Rowwise",
+    "Rule",
     "Schema",
     "Select",
     "SetOperation",

@@ -1,0 +1,170 @@
+"""The loop: the least fixed point of rules in every snapshot.
+
+    Q*(R), at every time:  the least s with  s = Q(r, s),  r the snapshots of the inputs R
+
+The body is a graph of ordinary operators in which the level of a change is a column, with operators
+that work level by level (`levelled`) at its end, the heads, and wherever else one row depends on
+several. A batch goes in; then the levels are worked off, lowest first: every operator does what it
+has received, those that work by level emit what is due at this one, and what a head emits goes out
+and, one level higher, round again. When no level has anything left to do the batch is done: that is
+the fixed point, and what differs from the one before has been emitted.
+
+State: that of the operators inside. When a batch is done the least cti of the inputs goes round,
+and evicts what each of them would drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.core.batch import Batch, empty, joined, latest_start
+from driftline.engine.core.graph import Graph, Step
+from driftline.engine.core.operator import Arrays, Operator, Span, joined_span
+from driftline.engine.expressions.errors import EvaluationError
+from driftline.engine.loop.levelled import NEVER, Levelled
+from driftline.model.arrays import to_arrow, to_numpy
+from driftline.model.time import BEGINNING
+
+
+@dataclass(frozen=True)
+class Head:
+    """The end of a rule's body. `uses`: the sources of the graph that its rows go back to, with
+    their schemas; `number`: that of the rule; `before`: how many columns of other rules stand
+    before its own in the output."""
+
+    name: str
+    step: Step
+    uses: Sequence[tuple[str, pa.Schema]]
+    number: int = 0
+    before: int = 0
+
+
+class Loop(Operator):
+    """`graph`: the bodies, with a source `input n` for each port; `ctis`: those of the ports;
+    `limit`: the deepest level at which a row may be derived."""
+
+    sets_ends = True
+
+    def __init__(
+        self, schema: pa.Schema, ports: int, graph: Graph, heads: Sequence[Head], limit: int
+    ) -> None:
+        super().__init__(schema)
+        self.ports, self.graph, self.heads, self.limit = ports, graph, heads, limit
+        self.by_level = [
+            (step, step.operator) for step in graph.steps if isinstance(step.operator, Levelled)
+        ]
+        self.ctis = np.full(ports, BEGINNING, np.int64)
+        self.cti = BEGINNING
+
+    def process(self, port: int, batch: Batch) -> Batch:
+        self.graph.admit(f"input {port}", replace(batch, label=None, now=BEGINNING))
+        found = self._fixed_point()
+        self.ctis[port] = max(int(self.ctis[port]), batch.cti)
+        cti = self._advance()
+        if not found:
+            return empty(self.schema, cti)
+        output = joined(found).consolidated()
+        return replace(output, cti=cti, high=latest_start(output.vs, output.weight))
+
+    def _fixed_point(self) -> list[Batch]:
+        """Work off all levels; returns what the heads have emitted."""
+        found: list[Batch] = []
+        level = 0
+        while True:
+            found += self._turn(level)
+            if any(step.queue for step in self.graph.steps):
+                level += 1
+            elif (level := min(operator.due() for _, operator in self.by_level)) == NEVER:
+                return found
+
+    def _turn(self, level: int) -> list[Batch]:
+        """Let every operator work, in the order of the graph, those by level up to this one."""
+        heads = {id(head.step): head for head in self.heads}
+        found: list[Batch] = []
+        for step in self.graph.steps:
+            while (taken := step.queue.take()) is not None:
+                self.graph.work_on(step, *taken)
+            if not isinstance(step.operator, Levelled):
+                continue
+            output = step.operator.turn(level)
+            if output is None:
+                continue
+            if id(step) in heads:
+                found.append(self._round(heads[id(step)], output, level))
+            else:
+                self.graph.hand_on(step, output)
+        return found
+
+    def _round(self, head: Head, output: Batch, level: int) -> Batch:
+        """Send what a head emits round, one level higher; returns it as it goes out."""
+        if level > self.limit:
+            raise EvaluationError(
+                "RECURSION_LEVEL_LIMIT_EXCEEDED",
+                f"the recursion of {head.name} goes on after level {self.limit}: rows may lead "
+                "back to themselves (UNION drops such repetitions, UNION ALL counts them for ever)"
+                "; a deeper one needs MAX RECURSION LEVEL",
+            )
+        *columns, levels = output.payload.columns
+        further = to_arrow(to_numpy(levels).astype(np.int64) + 1)
+        for name, schema in head.uses:
+            payload = pa.RecordBatch.from_arrays([*columns, further], schema=schema)
+            self.graph.admit(name, replace(output, payload=payload))
+        return replace(output, payload=self._outside(head, columns, len(output)))
+
+    def _outside(self, head: Head, columns: list[pa.Array], length: int) -> pa.RecordBatch:
+        """The rows of a rule among those of the others."""
+        if len(self.heads) == 1:
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        numbers = to_arrow(np.full(length, head.number, np.int32))
+        places = range(1 + head.before, 1 + head.before + len(columns))
+        filled = dict(zip(places, columns, strict=True))
+        values = (
+            filled[place] if place in filled else pa.nulls(length, self.schema.field(place).type)
+            for place in range(1, len(self.schema))
+        )
+        return pa.RecordBatch.from_arrays([numbers, *values], schema=self.schema)
+
+    def _advance(self) -> int:
+        """Let the least cti of the inputs go round, if it has advanced; it is the output's."""
+        cti = int(self.ctis.min())
+        if cti <= self.cti:
+            for _, operator in self.by_level:
+                operator.evict(self.cti)
+            return BEGINNING
+        self.cti = cti
+        for head in self.heads:
+            for name, schema in head.uses:
+                self.graph.admit(name, empty(schema, cti))
+        self._turn(0)
+        for _, operator in self.by_level:
+            operator.evict(cti)
+        return cti
+
+    def state_size(self) -> tuple[int, int]:
+        sizes = [step.operator.state_size() for step in self.graph.steps]
+        return sum(rows for rows, _ in sizes), sum(nbytes for _, nbytes in sizes)
+
+    def state_span(self) -> Span:
+        return joined_span(*(step.operator.state_span() for step in self.graph.steps))
+
+    def snapshot(self) -> Arrays:
+        inside = {
+            f"{name}: {array}": value
+            for name, arrays in self.graph.snapshot().items()
+            for array, value in arrays.items()
+        }
+        return {"ctis": self.ctis.copy(), "cti": np.array([self.cti]), **inside}
+
+    def restore(self, arrays: Arrays) -> None:
+        self.ctis = arrays["ctis"].astype(np.int64)
+        self.cti = int(arrays["cti"][0])
+        inside: dict[str, Arrays] = {step.name: {} for step in self.graph.steps}
+        for name, value in arrays.items():
+            step, found, array = name.partition(": ")
+            if found:
+                inside[step][array] = value
+        self.graph.restore(inside)

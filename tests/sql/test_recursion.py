@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import pytest
+
+import driftline as dl
+from driftline.engine.expressions.errors import EvaluationError
+from driftline.sql import SqlError
+
+STREAMS = """
+CREATE STREAM links (a BIGINT, b BIGINT, cost BIGINT);
+CREATE STREAM roots (n BIGINT);
+"""
+#   3→1   2───────────8      1→2      3──────────────10     2→3    4───────9      root 3  1────6
+LINKS = [
+    dl.Insert(2, 8, dl.Row(a=3, b=1, cost=1)),
+    dl.Insert(3, 10, dl.Row(a=1, b=2, cost=5)),
+    dl.Insert(4, 9, dl.Row(a=2, b=3, cost=1)),
+]
+ROOTS = [dl.Insert(1, 6, dl.Row(n=3))]
+REACH = "r (n) AS (SELECT n FROM roots UNION SELECT b FROM r JOIN links ON n = a)"
+REACHED = [(1, 6, 3), (2, 6, 1), (3, 6, 2)]
+
+
+def answer(query: str) -> list[tuple[object, ...]]:
+    result = dl.sql(STREAMS + query).run(roots=ROOTS, links=LINKS)
+    return sorted(tuple(row.values()) for row in result.history().to_pylist())
+
+
+def test_reachability() -> None:
+    assert answer(f"WITH RECURSIVE {REACH} SELECT n FROM r") == REACHED
+
+
+def test_python_gives_the_same_plan_as_sql() -> None:
+    links = dl.stream("links", {"a": "BIGINT", "b": "BIGINT", "cost": "BIGINT"})
+    roots = dl.stream("roots", {"n": "BIGINT"})
+    reach = dl.recursive(
+        "r", {"n": "BIGINT"}, roots.select("n"), lambda r: r.join(links, "n = a").select("b")
+    )
+    assert dl.sql(f"{STREAMS} WITH RECURSIVE {REACH} SELECT n FROM r").plan == (
+        reach.alias("r").select("n").plan
+    )
+
+
+def test_names_that_use_each_other_in_any_order() -> None:
+    query = """
+    WITH RECURSIVE
+        even (n) AS (SELECT n FROM roots UNION SELECT b FROM odd, links WHERE odd.n = a),
+        odd (n) AS (SELECT b FROM even JOIN links ON even.n = a)
+    SELECT 'even' AS w, n FROM even UNION ALL SELECT 'odd', n FROM odd"""
+    assert answer(query) == [
+        (1, 6, "even", 3), (2, 6, "odd", 1), (3, 6, "even", 2),
+        (4, 6, "even", 1), (4, 6, "odd", 2), (4, 6, "odd", 3),
+    ]  # fmt: skip
+
+
+def test_a_loop_in_a_view_read_by_another_loop_and_by_a_subquery() -> None:
+    query = f"""
+    CREATE VIEW reached AS WITH RECURSIVE {REACH} SELECT n FROM r;
+    WITH RECURSIVE back AS (
+        SELECT n FROM reached WHERE n <> 3 UNION SELECT a FROM back JOIN links ON back.n = b)
+    SELECT n FROM back WHERE n IN (SELECT n FROM reached)"""
+    assert answer(query) == [(2, 6, 1), (2, 6, 3), (3, 6, 2)]
+
+
+def test_types_become_those_that_hold_all_branches() -> None:
+    query = """
+    WITH RECURSIVE r AS (
+        SELECT n, 0 AS d FROM roots UNION
+        SELECT b, d + cost FROM r JOIN links ON n = a WHERE d < 5)
+    SELECT n, d FROM r"""
+    assert answer(query) == [(1, 6, 3, 0), (2, 6, 1, 1), (3, 6, 2, 6)]
+
+
+def test_several_branches_and_a_condition_about_what_comes_from_outside() -> None:
+    query = """
+    WITH RECURSIVE r AS (
+        SELECT n FROM roots
+        UNION SELECT b FROM r JOIN links ON n = a WHERE b NOT IN (SELECT n + 1 FROM roots)
+        UNION SELECT n + 10 FROM r WHERE n < 10)
+    SELECT n FROM r"""
+    assert answer(query) == [
+        (1, 6, 3), (1, 6, 13), (2, 6, 1), (2, 6, 11), (3, 6, 2), (3, 6, 12)
+    ]  # fmt: skip
+
+
+def test_union_all_over_a_circle_is_stopped() -> None:
+    query = """
+    WITH RECURSIVE r (n) MAX RECURSION LEVEL 7 AS (
+        SELECT n FROM roots UNION ALL SELECT b FROM r JOIN links ON n = a)
+    SELECT n FROM r"""
+    with pytest.raises(EvaluationError, match="r goes on after level 7.* MAX RECURSION LEVEL"):
+        answer(query)
+
+
+@pytest.mark.parametrize(
+    ("step", "problem", "place"),
+    [
+        ("SELECT b FROM links LEFT JOIN r ON n = a", "an outer join cannot ask", "LEFT"),
+        ("SELECT count(*) FROM links JOIN r ON n = a", "an aggregate of a recursive", "count"),
+        ("SELECT b FROM links JOIN r [RANGE 3] ON n = a", "a window cannot be inside", "r ["),
+        ("SELECT b FROM links WHERE a NOT IN (SELECT n FROM r)", "NOT IN or NOT EXISTS", ""),
+        ("SELECT b FROM links WHERE a IN (SELECT n FROM r)", "IN or EXISTS.*write a join", ""),
+        ("SELECT n FROM links JOIN (SELECT n FROM r EXCEPT SELECT 1) ON n = a", "EXCEPT", ""),
+    ],
+)
+def test_what_cannot_go_round_is_refused_with_its_place(
+    step: str, problem: str, place: str
+) -> None:
+    start = "WITH RECURSIVE r AS (SELECT n FROM roots UNION "
+    with pytest.raises(SqlError, match=problem) as refused:
+        dl.sql(f"{STREAMS}{start}{step}) SELECT * FROM r")
+    if place:
+        written = refused.value.text.splitlines()[-1][refused.value.column - 1 :]
+        assert place in written[: len(place) + 12], written
+
+
+def test_a_name_needs_something_to_begin_with() -> None:
+    with pytest.raises(SqlError, match="r has nothing to begin with"):
+        answer("WITH RECURSIVE r AS (SELECT b FROM links JOIN r ON r.b = a) SELECT * FROM r")
