@@ -95,8 +95,8 @@ def test_union_all_over_a_circle_is_stopped() -> None:
 @pytest.mark.parametrize(
     ("step", "problem", "place"),
     [
-        ("SELECT b FROM links LEFT JOIN r ON n = a", "an outer join cannot ask", "LEFT"),
-        ("SELECT count(*) FROM links JOIN r ON n = a", "an aggregate of a recursive", "count"),
+        ("SELECT b FROM links LEFT JOIN r ON n = a", "an outer join cannot ask", "r ON"),
+        ("SELECT max(b) FROM links JOIN r ON n = a", "an aggregate of a recursive", "b)"),
         ("SELECT b FROM links JOIN r [RANGE 3] ON n = a", "a window cannot be inside", "r ["),
         ("SELECT b FROM links WHERE a NOT IN (SELECT n FROM r)", "NOT IN or NOT EXISTS", ""),
         ("SELECT b FROM links WHERE a IN (SELECT n FROM r)", "IN or EXISTS.*write a join", ""),
@@ -111,7 +111,7 @@ def test_what_cannot_go_round_is_refused_with_its_place(
         dl.sql(f"{STREAMS}{start}{step}) SELECT * FROM r")
     if place:
         written = refused.value.text.splitlines()[-1][refused.value.column - 1 :]
-        assert place in written[: len(place) + 12], written
+        assert place in written[:16], written
 
 
 def test_a_name_needs_something_to_begin_with() -> None:

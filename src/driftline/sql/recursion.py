@@ -19,7 +19,7 @@ from driftline.plan.combining import with_common_types
 from driftline.plan.errors import PlanError
 from driftline.plan.recursion import LIMIT, NotRecursive, fixed_point
 from driftline.plan.types import Field, Schema
-from driftline.plan.used import uses
+from driftline.plan.used import place_of, uses
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import Relations
 from driftline.sql.tables import same_time
@@ -211,7 +211,7 @@ class _Loop:
                     continue
                 for part in branch.walk():
                     if isinstance(part, kinds) or _is_blamed(part, node):
-                        return part
+                        return part if place_of(part)[0] is not None else branch
         return self.rules[0].cte
 
 
