@@ -29,7 +29,7 @@ BindQuery = Callable[[exp.Expr, Relations], nodes.Node]
 _WIDENINGS = 8
 """So often the types of a recursive name may become wider."""
 _BLAMED: dict[type[nodes.Node], tuple[type[exp.Expr], ...]] = {
-    nodes.Aggregate: (exp.AggFunc, exp.Group),
+    nodes.Aggregate: (exp.AggFunc, exp.Anonymous, exp.Group),
     nodes.Rank: (exp.Window, exp.Order),
     nodes.Over: (exp.Window,),
     nodes.SetOperation: (exp.Except, exp.Intersect),
