@@ -31,6 +31,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Component, OperatorKey
 from driftline.engine.ingest import admission, chains, held_back
 from driftline.engine.lifetimes import coalesce_kernel
+from driftline.engine.loop.operator import Loop
 from driftline.engine.options import Options
 from driftline.engine.readers.inputs import RawEvents, events_from
 from driftline.engine.shards import messages, source_messages, state_log
@@ -255,6 +256,10 @@ QUERIES: dict[str, tuple[Node, Level, Reading]] = {
         "stretches": S.select("k").distinct().window(start="vs", duration="ve - vs + 1"),
         **{f"{how} join": NEAR[0].join(NEAR[1], ON, how) for how in ("inner", "left", "full")},
         **{f"{how} join": NEAR[0].join(NEAR[1], ON, how) for how in ("semi", "anti")},
+        "recursion": dl.recursive(
+            "found", {"k": "STRING", "x": "BIGINT"}, NEAR[0].select("l.k", "l.x"),
+            lambda found: found.join(NEAR[1], "found.x = r.x - 1").select("r.k", "r.x"),
+        ),
     }.items()
 }  # fmt: skip
 QUERIES |= {
@@ -334,7 +339,10 @@ class Stored:
             for source in shard.sources.values():
                 yield from (source.finalize, source.align)
             for graph in shard.graphs.values():
-                yield from (step.operator for step in graph.steps)
+                for step in graph.steps:
+                    yield step.operator
+                    if isinstance(step.operator, Loop):
+                        yield from (inside.operator for inside in step.operator.graph.steps)
 
 
 def _shape(array: NDArray[Any]) -> str:
