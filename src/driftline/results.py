@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from driftline.engine.core.batch import Batch
     from driftline.engine.ingest.dead_letters import DeadLetters
-    from driftline.engine.outputs.prefix import Prefix
+    from driftline.model.prefix import Prefix
     from driftline.plan.choices import Clock
 
 

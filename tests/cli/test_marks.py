@@ -78,7 +78,8 @@ def test_the_answer_with_marks_is_an_input_of_the_next(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--runner", "spark"), "are for --runner local"),
+        (("--runner", "spark", "--tokens", "5"), "on Spark every micro-batch is a consistent cut"),
+        (("--runner", "spark", "--scheduler", "threads"), "scheduler is for the local runner"),
         (("--outputs", "marked", "--table"), "marks stand in an event log"),
         (("--outputs", "marked", "-o", "out.csv"), "marks stand in an event log"),
         (("--tokens", "0"), "tokens is how many events"),

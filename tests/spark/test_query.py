@@ -15,7 +15,7 @@ import driftline as dl
 from driftline.event_log.apart import SameFile
 from driftline.plan.errors import PlanError
 from driftline.spark import sinks
-from driftline.spark.history import as_of
+from driftline.spark.history import as_of, prefix_of
 from driftline.spark.query import SparkQuery
 from driftline.spark.retried import RetriedQuery
 from driftline.spark.session import configured
@@ -69,7 +69,9 @@ def run(query: SparkQuery, sink: Any, folder: Path) -> None:
 def test_every_sink_has_every_micro_batch(trades: Any, tmp_path: Path) -> None:
     memory = sinks.Memory()
     seen: list[SparkUpdate] = []
-    query = dl.on_spark({"volume": VOLUME, "all": TRADES}, {"trades": trades}, shards=2)
+    query = dl.on_spark(
+        {"volume": VOLUME, "all": TRADES}, {"trades": trades}, shards=2, outputs="marked"
+    )
     sink = sinks.Several(
         memory,
         sinks.EventLog(tmp_path / "log.jsonl"),
@@ -93,7 +95,17 @@ def test_every_sink_has_every_micro_batch(trades: Any, tmp_path: Path) -> None:
     metadata = json.loads((tmp_path / "checkpoint" / "spark" / "metadata").read_text())
     assert run_ids == {metadata["id"]}
 
+    # The prefix of every micro-batch, and the file that it has read.
+    read = [said.prefix for said in seen if said.prefix is not None]
+    assert [prefix.events["trades"] for prefix in read][:3] == [3, 5, 7]
+    files = [prefix.files["trades"] for prefix in read[:3]]
+    assert [[Path(file).name for file in each] for each in files] == [
+        [f"{number}.parquet"] for number in range(3)
+    ]
+    assert [*files[0].values()] == [3]
+
     history = sinks.read_parquet(tmp_path / "history", "volume")
+    assert prefix_of(history) == {"trades": 7}
     first, *_ = (said.time for said in seen)
     at = datetime.fromtimestamp(first / 1000, UTC)
     about = START + timedelta(seconds=59)

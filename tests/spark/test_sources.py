@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import driftline as dl
+from driftline.engine.shards.reads import KEPT
 from driftline.engine.shards.source_messages import KIND, VE, VN, VS
 from driftline.engine.shards.stages import Reading
 from driftline.model.columns import CTI, INSERT, RETRACT
@@ -92,3 +93,7 @@ def test_a_filter_that_spark_runs_leaves_ctis_alone(spark: Any) -> None:
     (own,) = plan.sources().values()
     rows = prefixed(frame, Prefix(own, (plan,)), None).collect()
     assert [(row[KIND], row[VS]) for row in rows] == [(INSERT, 1), (CTI, INFINITY)]
+    counted = prefixed(frame, Prefix(own, (plan,)), None, counted=True).collect()
+    assert [(row[VS], row[KEPT], row["payload 0"]) for row in counted] == [
+        (1, True, "a"), (2, False, None), (INFINITY, True, None),
+    ]  # fmt: skip

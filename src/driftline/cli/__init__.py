@@ -7,7 +7,8 @@ outputs          event logs, tables of lifetimes, CSV, Parquet;  letters: dead l
 now, live        the answer now: its changes, and a table that is redrawn in place
 explain          `driftline explain`;  explain_time: `run --explain-time`
 learned          what a run has learned of streams without bounds
-check, history   `driftline check` and `driftline history`;  audit: `driftline audit`
+check, history   `driftline check` and `driftline history`
+audit            `driftline audit`;  behind: answers of shards that are behind
 state, prepare   `driftline state` and `driftline prepare`
 demo             `driftline demo`
 scripts, errors, progress, tables, start   what the commands share

@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from driftline.cli.behind import Lifetimes, agree_before, is_behind, is_chained
 from driftline.cli.inputs import STANDARD_INPUT, read_inputs
 from driftline.cli.progress import reading
 from driftline.cli.scripts import consistency_of, load
 from driftline.cli.start import load_engine
+from driftline.model.prefix import Prefix
 from driftline.running.options import RunOptions, engine_options
 from driftline.running.problems import Problem
 
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 EXIT_WRONG = 1
 MOST_SHOWN = 5
 
-History = Counter[str]
-"""Lifetimes with their rows, as text."""
+Found = tuple[Lifetimes, int]
+"""An answer that was emitted, and up to which time it was final."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,7 @@ class Marked:
 
     line: int
     query: str
-    prefix: Mapping[str, int]
-    closed: bool
+    prefix: Prefix
 
 
 def audit(
@@ -47,8 +48,11 @@ def audit(
     inputs: Sequence[str],
     settings: Mapping[str, str | None],
     sample: int | None,
+    *,
+    is_local: bool = True,
 ) -> int:
-    """Checks the marks of a log; prints what is wrong, and returns the exit code."""
+    """Checks the marks of a log; prints what is wrong, and returns the exit code. `is_local`: the
+    local runner made it, of which no part of an answer is behind another."""
     load_engine()
     script = load(path)
     plans = {each.name: each.plan for each in script.outputs}
@@ -58,14 +62,21 @@ def audit(
         )
         for each in script.outputs
     }
-    marks = _sampled(_marks(log, plans), sample)
-    events = _events(plans, inputs)
+    every = _marks(log, plans)
+    marks = _sampled(every, sample)
+    events = _events(plans, inputs, _files(every))
     emitted = _emitted(log, plans)
-    wrong = 0
+    wrong = behind = 0
     for mark in marks:
-        found = _upto(emitted[mark.query], mark.line)
-        truth, names = _afresh(mark, plans[mark.query], events, options[mark.query], found)
-        if found != truth:
+        found, final = _upto(emitted[mark.query], mark.line)
+        cuts = [each for each in every if each.query == mark.query and each.line <= mark.line]
+        plan, how = plans[mark.query], options[mark.query]
+        truth, names = _afresh(cuts, plan, events, how, found)
+        if found == truth:
+            continue
+        if not is_local and _is_behind(cuts, plan, events, how, (found, final)):
+            behind += 1
+        else:
             wrong += 1
             _print_difference(log, mark, found, truth, names)
     count = f"{len(marks):,} mark{'s' if len(marks) != 1 else ''}"
@@ -73,6 +84,11 @@ def audit(
         print(f"{log}: {wrong:,} of {count} {'is' if wrong == 1 else 'are'} wrong")
         return EXIT_WRONG
     print(f"{log}: {count} checked, all are what follows from the inputs")
+    if behind:
+        print(
+            f"{log}: {behind:,} of them as far as shards of Spark had come, which emit = eager "
+            "does not leave open"
+        )
     return 0
 
 
@@ -97,7 +113,10 @@ def _marks(log: str, plans: Mapping[str, Node]) -> list[Marked]:
                 f"{log}:{number}: a mark of {event['stream']}, but the script has no such query; "
                 f"it has {', '.join(plans)}"
             )
-        found.append(Marked(number, event["stream"], event["prefix"], event.get("closed", False)))
+        closed = event.get("closed", False)
+        ended = tuple(closed) if isinstance(closed, list) else ()
+        prefix = Prefix(event["prefix"], closed is True, event.get("files", {}), ended)
+        found.append(Marked(number, event["stream"], prefix))
     if not found:
         raise Problem(
             f"{log} has no marks: write them with driftline run --outputs marked (or held)"
@@ -124,8 +143,19 @@ def _sampled(marks: list[Marked], sample: int | None) -> list[Marked]:
     return [marks[number * last // (sample - 1)] for number in range(sample)]
 
 
-def _events(plans: Mapping[str, Node], wanted: Sequence[str]) -> dict[str, RawEvents]:
-    """All events of every input."""
+def _files(marks: Sequence[Marked]) -> dict[str, list[str]]:
+    """By input the files that marks name, in their order: the inputs are counted in it."""
+    found: dict[str, dict[str, None]] = {}
+    for mark in marks:
+        for name, files in mark.prefix.files.items():
+            found.setdefault(name, {}).update(dict.fromkeys(files))
+    return {name: list(files) for name, files in found.items()}
+
+
+def _events(
+    plans: Mapping[str, Node], wanted: Sequence[str], first: Mapping[str, Sequence[str]]
+) -> dict[str, RawEvents]:
+    """All events of every input; `first`: the files that come first in their directories."""
     from driftline.engine.options import DEFAULT_BATCH
     from driftline.engine.plan_sources import sources_of
     from driftline.engine.readers.chunks import chunks
@@ -138,7 +168,7 @@ def _events(plans: Mapping[str, Node], wanted: Sequence[str]) -> dict[str, RawEv
         for name, source in sources_of(plans.values()).items()
         if not isinstance(source, Constant)
     }
-    given = read_inputs(wanted, sources)
+    given = read_inputs(wanted, sources, first=first)
     (read,) = readings([plans], given.streams, DEFAULT_BATCH)
     return {
         name: joined_events([*chunks(source, read[name], DEFAULT_BATCH)])
@@ -170,65 +200,136 @@ def _emitted(log: str, plans: Mapping[str, Node]) -> dict[str, tuple[Source, Raw
     }
 
 
-def _upto(emitted: tuple[Source, RawEvents, Any], line: int) -> History:
-    """What a log had emitted before a line."""
+def _upto(emitted: tuple[Source, RawEvents, Any], line: int) -> Found:
+    """What a log had emitted before a line, and up to which time that was final."""
     import numpy as np
+
+    from driftline.model.columns import CTI
+    from driftline.model.time import BEGINNING
 
     source, events, lines = emitted
     count = int(np.searchsorted(lines, line))
     from driftline.engine.options import Options
 
-    history, _ = _history(source, {source.name: events.slice(0, count)}, Options(keep_open=True))
-    return history
+    before = events.slice(0, count)
+    history, _ = _history(source, {source.name: before}, Options(keep_open=True))
+    return history, int(before.vs[before.kind == CTI].max(initial=BEGINNING))
 
 
 def _afresh(
-    mark: Marked,
+    cuts: Sequence[Marked],
     plan: Node,
     events: Mapping[str, RawEvents],
     options: Options,
-    found: History,
-) -> tuple[History, list[str]]:
-    """The answer for the prefix of a mark. How far `perfect` and `ordered` have come may depend on
-    the batches, so if it differs it is computed once more event by event."""
-    needed = {}
-    for name in plan.sources():
-        if name in events:
-            count = mark.prefix.get(name, 0)
-            if count > len(events[name]):
-                raise Problem(
-                    f"the mark on line {mark.line} is for {count:,} events of {name}, and its "
-                    f"input has {len(events[name]):,}: give the input that the log was made from"
-                )
-            needed[name] = events[name].slice(0, count)
-    chosen = replace(options, keep_open=not mark.closed)
-    truth, names = _history(plan, needed, chosen)
-    if truth != found and options.level.value != "eager":
-        truth, names = _history(plan, needed, replace(chosen, batch=1))
+    found: Lifetimes,
+) -> tuple[Lifetimes, list[str]]:
+    """The answer for the prefix of the last of some marks. Plain records of a directory come at one
+    moment from mark to mark, where it matters what came before what. How far `perfect` and
+    `ordered` have come may depend on the batches: if the answer differs, it is computed once more
+    from mark to mark, and then event by event."""
+    mark = cuts[-1]
+    needed = {name: _prefix(mark, name, events[name]) for name in plan.sources() if name in events}
+    at_once = [
+        name
+        for name, source in plan.sources().items()
+        if name in needed and _comes_at_once(cuts, source, needed[name], options)
+    ]
+    chosen = replace(options, keep_open=not mark.prefix.closed)
+    ways = [] if at_once else [(needed, chosen)]
+    if at_once or options.level.value != "eager":
+        cut = {name: _cut(cuts, name, each, name in at_once) for name, each in needed.items()}
+        ways.append((cut, replace(chosen, batch=1)))
+        if not at_once:
+            ways.append((needed, replace(chosen, batch=1)))
+    for inputs, how in ways:
+        truth, names = _history(plan, inputs, how)
+        if truth == found:
+            break
     return truth, names
+
+
+def _prefix(mark: Marked, name: str, events: RawEvents) -> RawEvents:
+    """The events of an input that a mark is for, and its end, if it alone has ended."""
+    from driftline.engine.readers.inputs import closing, joined_events
+
+    count = mark.prefix.events.get(name, 0)
+    if count > len(events):
+        raise Problem(
+            f"the mark on line {mark.line} is for {count:,} events of {name}, and its input has "
+            f"{len(events):,}: give the input that the log was made from"
+        )
+    part = events.slice(0, count)
+    if name not in mark.prefix.ended:
+        return part
+    last = int(part.position[-1]) if count else 0
+    return joined_events([part, closing(part, last)])
+
+
+def _comes_at_once(
+    cuts: Sequence[Marked], source: Source, events: RawEvents, options: Options
+) -> bool:
+    """Whether it matters that the records of a micro-batch have come at one moment."""
+    from driftline.engine.shards.stages import Reading
+
+    if events.is_log or source.timing.arrival is not None:
+        return False
+    is_folder = any(source.name in mark.prefix.files for mark in cuts)
+    return is_folder and Reading(plain=True, ordered=True).by_times(source, options)
+
+
+def _cut(cuts: Sequence[Marked], name: str, events: RawEvents, at_once: bool) -> RawEvents:
+    """The events of an input, with the number of their mark as their place."""
+    import numpy as np
+
+    counts = [mark.prefix.events.get(name, 0) for mark in cuts]
+    places = np.searchsorted(counts, np.arange(len(events)), side="right").astype(np.int64)
+    ends = (number for number, mark in enumerate(cuts) if name in mark.prefix.ended)
+    if (end := next(ends, None)) is not None:
+        places[-1] = end
+    return replace(events, position=places, at_once=at_once)
+
+
+def _is_behind(
+    cuts: Sequence[Marked],
+    plan: Node,
+    events: Mapping[str, RawEvents],
+    options: Options,
+    emitted: Found,
+) -> bool:
+    """Whether an answer is right as far as the shards have come that made it (see `behind`)."""
+    from driftline.model.level import Level
+
+    found, final = emitted
+    if options.level is Level.EAGER or cuts[-1].prefix.closed:
+        return False
+    truth, _ = _afresh(cuts, plan, events, replace(options, level=Level.EAGER), found)
+    if is_chained(plan):
+        return agree_before(found, truth, final)
+    return is_behind(found, truth, options.level, final)
 
 
 def _history(
     plan: Node, inputs: Mapping[str, RawEvents], options: Options
-) -> tuple[History, list[str]]:
+) -> tuple[Lifetimes, list[str]]:
     from driftline.engine.local import run_all
     from driftline.engine.tables import history_table
 
     batches = [outputs.batch for outputs in run_all({"": plan}, inputs, options)]
     table = history_table(batches, plan.schema.arrow, loose=True)
     columns = [column.to_pylist() for column in table.columns]
-    return Counter(repr(row) for row in zip(*columns, strict=True)), table.schema.names
+    found = Counter((vs, ve, repr(row)) for vs, ve, *row in zip(*columns, strict=True))
+    return found, table.schema.names
 
 
 def _print_difference(
-    log: str, mark: Marked, found: History, truth: History, names: Sequence[str]
+    log: str, mark: Marked, found: Lifetimes, truth: Lifetimes, names: Sequence[str]
 ) -> None:
-    prefix = ", ".join(f"{count:,} of {name}" for name, count in mark.prefix.items())
+    prefix = ", ".join(f"{count:,} of {name}" for name, count in mark.prefix.events.items())
     print(f"{log}:{mark.line}: {mark.query} is not the answer for {prefix}", file=sys.stderr)
     print(f"  ({', '.join(names)})", file=sys.stderr)
     for what, more in (("too much", found - truth), ("missing", truth - found)):
         rows = [*more.elements()]
-        for row in rows[:MOST_SHOWN]:
-            print(f"  {what}: {row}", file=sys.stderr)
+        for vs, ve, row in rows[:MOST_SHOWN]:
+            print(f"  {what}: {vs}, {ve}, {row[1:-1]}", file=sys.stderr)
         if len(rows) > MOST_SHOWN:
             print(f"  and {len(rows) - MOST_SHOWN:,} more {what}", file=sys.stderr)

@@ -92,15 +92,19 @@ def read_inputs(
     sources: Mapping[str, Source],
     *,
     as_they_come: bool = False,
+    first: Mapping[str, Sequence[str]] | None = None,
 ) -> Inputs:
     """The data of the streams that a script reads, from the arguments of --input. `as_they_come`:
     also event logs in directories are left for the runner to read, and files are read here; else
-    the runner reads plain files while it runs."""
+    the runner reads plain files while it runs. `first`: by stream, the files of its directory that
+    come before all others."""
     given: list[_Given] = []
     left: list[tuple[str | None, Streamed]] = []
     for text in wanted:
         name, path = _named(text, sources)
         found = streamed(path) if path not in ("", STANDARD_INPUT) else None
+        if found is not None and first:
+            found = replace(found, first=_first(name, first))
         if found is None:
             given.append(_given(name, path, text))
         elif found.form == "log" and not as_they_come:
@@ -118,6 +122,12 @@ def read_inputs(
     for name, stream in left:
         _leave(name, stream, sources, inputs)
     return _complete(inputs, sources, logs)
+
+
+def _first(name: str | None, first: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The files of a directory that come first; one without a name holds all streams."""
+    names = first.values() if name is None else [first.get(name, ())]
+    return tuple(dict.fromkeys(each for files in names for each in files))
 
 
 def files_read(wanted: Sequence[str], sources: Mapping[str, Source]) -> list[Used]:
@@ -158,7 +168,10 @@ def _logs_of(name: str | None, given: Streamed) -> list[_Given]:
     """A directory of event logs as its files: they are read one after another."""
     if given.kind != "files" or "://" in given.place:
         raise Problem(f"--input: {given.shown} is for --runner spark")
-    return [_Given(name, str(path), path, given.stream) for path in files_of(Path(given.place))]
+    return [
+        _Given(name, str(path), path, given.stream)
+        for path in files_of(Path(given.place), given.first)
+    ]
 
 
 def _leave(

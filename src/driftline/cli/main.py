@@ -217,8 +217,7 @@ def run_command(
     outputs: Annotated[
         Outputs | None,
         typer.Option(
-            help="Mark answers that are exact for a prefix of the inputs, or write only such "
-            "(local).",
+            help="Mark answers that are exact for a prefix of the inputs, or write only such.",
             show_default="free",
         ),
     ] = None,
@@ -416,6 +415,9 @@ def audit_command(
         int | None,
         typer.Option(metavar="N", min=1, help="Check N of the marks, evenly from first to last."),
     ] = None,
+    runner: Annotated[
+        RunnerName, typer.Option(help="As for the run.", envvar="DRIFTLINE_RUNNER")
+    ] = RunnerName.spark,
     emit: Annotated[
         Emit | None, typer.Option(help="As for the run.", show_default="ordered")
     ] = None,
@@ -428,7 +430,7 @@ def audit_command(
 ) -> int:
     """Check answers against the prefix of the inputs that they name.
 
-    [dim]driftline run q.sql -i in.jsonl -o out.jsonl --runner local --outputs marked[/dim]
+    [dim]driftline run q.sql -i in.jsonl -o out.jsonl --outputs marked[/dim]
     writes marks: all before one is the exact answer for so many events of each input.
 
     [dim]driftline audit out.jsonl q.sql -i in.jsonl --sample 20[/dim]
@@ -438,7 +440,8 @@ def audit_command(
     from driftline.cli.audit import audit
 
     settings = {"emit": emit, "block": block, "remember": remember}
-    return audit(script, log, inputs, settings, sample)
+    is_local = runner is RunnerName.local
+    return audit(script, log, inputs, settings, sample, is_local=is_local)
 
 
 @app.command("state")

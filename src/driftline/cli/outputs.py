@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from driftline.engine.core.batch import Batch
-    from driftline.engine.outputs.prefix import Prefix
     from driftline.model.columns import StreamColumns
+    from driftline.model.prefix import Prefix
     from driftline.plan.choices import Clock
     from driftline.plan.nodes import Node
     from driftline.running.progress import Progress
@@ -257,7 +257,7 @@ class _Log(Writer):
     def mark(self, name: str, prefix: Prefix) -> None:
         from driftline.event_log.writer import mark_line
 
-        self.file.write(mark_line(name, prefix.events, closed=prefix.closed))
+        self.file.write(mark_line(name, prefix))
         self.file.flush()
 
 

@@ -26,7 +26,7 @@ from driftline.cli.runners import runner
 from driftline.cli.scripts import consistency_of, load, script_of
 from driftline.cli.start import load_engine
 from driftline.event_log.apart import STDOUT, Used, need_apart
-from driftline.plan.choices import need_clock
+from driftline.plan.choices import need_clock, need_spark
 from driftline.running.learned import learned
 from driftline.running.options import Consistency, Query, RunOptions
 from driftline.running.problems import Problem
@@ -200,9 +200,10 @@ def _need_apart(
 def _check_free(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:
     """Refuses marks that nobody could see, and what Spark does not do."""
     marked = any(query.consistency.outputs == "marked" for query in queries)
-    asked = marked or any(query.consistency.outputs == "held" for query in queries)
-    if runner_name != "local" and (asked or arguments.options.scheduler != "drain"):
-        raise Problem("--scheduler and --outputs are for --runner local")
+    if runner_name != "local":
+        for query in queries:
+            asked = query.consistency
+            need_spark(arguments.options.scheduler, asked.tokens, asked.heeding)
     if marked and (arguments.table or not writes_log(arguments.output)):
         raise Problem(
             "outputs = marked: marks stand in an event log: write one (--output FILE.jsonl), or "
@@ -219,8 +220,8 @@ def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions)
         raise Problem("--follow needs an input that goes on: a directory, kafka:// or rate://")
     if options.follow and len({query.consistency for query in queries}) > 1:
         raise Problem(
-            "--follow: the queries have different settings (emit, block, remember, max_expansion): "
-            "run them apart"
+            "--follow: the queries have different settings (emit, block, remember, max_expansion, "
+            "outputs): run them apart"
         )
 
 

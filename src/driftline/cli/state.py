@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from driftline.model.time import BEGINNING, INFINITY, show
 from driftline.running.problems import Problem
+
+if TYPE_CHECKING:
+    from driftline.model.prefix import Prefix
 
 _NUMBERS = ("state_rows", "state_bytes", "changes_in", "inserts_out", "retracts_out")
 _TIMES = ("oldest", "newest", "watermark")
@@ -18,6 +21,7 @@ def state(place: str) -> None:
     """Draws the operators of a checkpoint, shard by shard; in a pipe as JSON Lines."""
     from driftline.engine.shards.state_log import counters_in
     from driftline.spark.checkpoint import Checkpoint
+    from driftline.spark.marks import latest
 
     checkpoint = Checkpoint(place)
     known = checkpoint.read()
@@ -33,8 +37,10 @@ def state(place: str) -> None:
         print(f"driftline: {place}: no micro-batch has been completed yet", file=sys.stderr)
     elif sys.stdout.isatty():
         _draw(known, heads, rows)
+        _draw_prefix(latest(checkpoint.place))
     else:
         _print_lines(rows)
+        _print_prefix(latest(checkpoint.place))
     if checkpoint.is_closed:
         print(f"driftline: {place} is closed: nothing new can come", file=sys.stderr)
 
@@ -63,6 +69,27 @@ def _print_lines(rows: list[tuple[int, int, str, dict[str, Any]]]) -> None:
     for level, shard, operator, counters in rows:
         place = {"stage": level, "shard": shard, "operator": operator}
         print(json.dumps({**place, **{k: _time(v) for k, v in counters.items()}}))
+
+
+def _print_prefix(prefix: Prefix | None) -> None:
+    """What the state is the answer for, where that is counted: the last line."""
+    import json
+
+    if prefix is not None:
+        more = {"files": prefix.files} if prefix.files else {}
+        end = {"closed": prefix.closed or list(prefix.ended)}
+        line = {"prefix": prefix.events, **more, **(end if end["closed"] else {})}
+        print(json.dumps(line, ensure_ascii=False))
+
+
+def _draw_prefix(prefix: Prefix | None) -> None:
+    if prefix is None:
+        return
+    for name, count in prefix.events.items():
+        files = list(prefix.files.get(name, ()))
+        of = f" of {len(files):,} file{'s' if len(files) > 1 else ''}" if files else ""
+        last = f", the last {files[-1]}" if files else ""
+        print(f"{name}: {count:,} rows{of} have been read{last}")
 
 
 def _time(value: int) -> int | None:

@@ -33,7 +33,7 @@ from driftline.engine.ingest.source import SourceIngest, emitted
 from driftline.engine.options import Options
 from driftline.engine.outputs.clock import wall_time
 from driftline.engine.outputs.heeding import Heeding
-from driftline.engine.outputs.prefix import Collector, Prefix
+from driftline.engine.outputs.prefix import Collector
 from driftline.engine.outputs.tokens import Tokens
 from driftline.engine.plan_sources import constants, sources_of
 from driftline.engine.readers.chunks import chunks
@@ -42,6 +42,7 @@ from driftline.engine.step_outputs import Outputs
 from driftline.event_log.bad import BadEvent, BadInput
 from driftline.model.arrays import Int64s
 from driftline.model.columns import INSERT, RETRACT
+from driftline.model.prefix import Prefix
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Constant, Node, Source
@@ -383,4 +384,5 @@ def _sync_times(events: RawEvents) -> Int64s:
 
 
 def _arrivals(events: RawEvents, source: Source) -> Arrivals:
-    return Arrivals.of(events, source.schema.arrow, source.timing.source, events.clock)
+    arrivals = Arrivals.of(events, source.schema.arrow, source.timing.source, events.clock)
+    return arrivals.at_one_moment() if events.at_once else arrivals

@@ -12,7 +12,7 @@ from driftline.model.time import BEGINNING
 if TYPE_CHECKING:
     from driftline.engine.core.batch import Batch
     from driftline.engine.ingest.dead_letters import DeadLetters
-    from driftline.engine.outputs.prefix import Prefix
+    from driftline.model.prefix import Prefix
 
 Counted = Mapping[OperatorKey, Mapping[str, int]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import orjson
@@ -25,6 +25,7 @@ from driftline.model.columns import (
     StreamColumns,
 )
 from driftline.model.history_columns import HistoryColumns
+from driftline.model.prefix import Prefix
 
 EVENTS_AT_ONCE = 250_000
 
@@ -90,14 +91,17 @@ def event_lines(stream: StreamColumns) -> pa.Array:
     return pa.concat_arrays(lines or [pa.nulls(0, TEXT)]).take(to_arrow(places))
 
 
-def mark_line(stream: str, prefix: Mapping[str, int], *, closed: bool) -> bytes:
+def mark_line(stream: str, prefix: Prefix) -> bytes:
     """The line of a mark: all before it is the answer for so many events of each input.
 
-    >>> mark_line("result", {"orders": 3}, closed=False)
+    >>> mark_line("result", Prefix({"orders": 3}))
     b'{"stream":"result","kind":"consistent","prefix":{"orders":3}}\\n'
     """
-    end = {"closed": True} if closed else {}
-    mark = {"stream": stream, "kind": CONSISTENT, "prefix": dict(prefix), **end}
+    mark: dict[str, Any] = {"stream": stream, "kind": CONSISTENT, "prefix": dict(prefix.events)}
+    if prefix.files:
+        mark["files"] = prefix.files
+    if prefix.closed or prefix.ended:
+        mark["closed"] = prefix.closed or list(prefix.ended)
     return orjson.dumps(mark, option=orjson.OPT_APPEND_NEWLINE)
 
 

@@ -3,6 +3,7 @@
     time               application time: 64-bit ticks, ∞, ISO texts
     event              insert, retract, cti and external cti
     row                a payload row, compared as SQL groups
+    prefix             how much of each input an answer belongs to
     level              the latency levels: perfect, ordered, eager
     history            the canonical history table of a stream, and its snapshots
     stream             what makes a stream valid, and the classes of streams that operators preserve

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from driftline.engine.core.operator import OperatorKey
     from driftline.engine.ingest.dead_letters import DeadLetters
     from driftline.engine.local import Run
-    from driftline.engine.outputs.prefix import Prefix
     from driftline.engine.step_outputs import Outputs
+    from driftline.model.prefix import Prefix
     from driftline.plan.nodes import Node
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +23,8 @@ Form = Literal["json", "csv", "parquet", "log", "rows"]
 class Streamed:
     """An input that is read as it comes. `place`: a directory, servers/topic, or nothing; `form`:
     how its records are written; `stream`: what a log calls the stream (None: as the query does);
-    `places`: where the records stood that were read in this process."""
+    `places`: where the records stood that were read in this process; `first`: the files that come
+    before all others, in this order."""
 
     kind: Kind
     place: str
@@ -31,6 +32,7 @@ class Streamed:
     options: Mapping[str, str]
     stream: str | None = None
     places: Places = field(default_factory=Places, compare=False)
+    first: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -41,15 +43,35 @@ class Streamed:
         return self.kind == "rate"
 
 
-def files_of(folder: Path) -> list[Path]:
-    """The files of a directory in the order in which Spark takes them: by time, then by name."""
+def files_of(folder: Path, first: Sequence[str] = ()) -> list[Path]:
+    """The files of a directory in the order in which Spark takes them: by time, then by name;
+    `first`: those that come before, by their names in it."""
     found = (
         path
         for path in folder.rglob("*")
         if path.is_file()
         and not any(part.startswith(HIDDEN) for part in path.relative_to(folder).parts)
     )
-    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, str(path)))
+    rest = sorted(found, key=lambda path: (path.stat().st_mtime_ns, str(path)))
+    by_name = {inside(str(folder), str(path)): path for path in rest}
+    before = []
+    for name in first:
+        if (path := by_name.pop(inside(str(folder), name), None)) is None:
+            raise Problem(f"{folder} has no file {name}: give the directory that was read")
+        before.append(path)
+    return [*before, *by_name.values()]
+
+
+def inside(folder: str, path: str) -> str:
+    """The name of a file in a directory, of this machine or not; of one elsewhere, its path.
+
+    >>> inside("/data/in/", "/data/in/may/1.csv"), inside("s3a://b/in", "s3a://b/in/1.csv")
+    ('may/1.csv', '1.csv')
+    """
+    for root in (folder.rstrip("/"), str(Path(folder).absolute()), str(Path(folder).resolve())):
+        if path.startswith(f"{root}/"):
+            return path[len(root) + 1 :]
+    return path
 
 
 def read_here(source: Source, given: Streamed) -> Iterator[Any]:
@@ -58,16 +80,18 @@ def read_here(source: Source, given: Streamed) -> Iterator[Any]:
         raise Problem(f"--input {source.name}={given.shown} is for --runner spark")
     from driftline.engine.readers.ahead import ahead
 
-    return ahead(_read_files(source, Path(given.place), given.form, given.places))
+    return ahead(_read_files(source, given))
 
 
-def _read_files(source: Source, folder: Path, form: Form, places: Places) -> Iterator[RawEvents]:
+def _read_files(source: Source, given: Streamed) -> Iterator[RawEvents]:
     from driftline.engine.readers.chunks import LARGEST_CHUNK, chunks
 
+    places = given.places
+
     def parts() -> Iterator[Any]:
-        for path in files_of(folder):
+        for path in files_of(Path(given.place), given.first):
             places.begin(path)
-            yield from _read_file(source, path, form)
+            yield from _read_file(source, path, given.form)
 
     places.__init__()  # type: ignore[misc]  # start again
     for events in chunks(source, parts(), LARGEST_CHUNK):

@@ -14,6 +14,7 @@
     update         what one micro-batch emits;  retried: a query that starts again
     failures       Spark's errors in one line
     checkpoint     which query a checkpoint belongs to;  clock: when micro-batches began
+    marks          the prefix of the inputs that each micro-batch stands for
     session        Spark sessions;  warm, daemon and ship: how the engine reaches the workers
 
 For the command line:

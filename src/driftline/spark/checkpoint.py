@@ -2,6 +2,7 @@
 
     DIR/driftline.json   the plans and options that the state belongs to
     DIR/tables           the tables that the query reads and that do not change
+    DIR/prefix.json      how much of each input was read, if that is counted (see `marks`)
     DIR/state.json       what the shards held after the last micro-batch, for people
     DIR/closed.json      is there if the streams were closed: nothing new can come
     DIR/spark            Spark's own checkpoint: offsets, commits and the state
@@ -143,6 +144,7 @@ def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[s
         "emit": options.level.value,
         "block": _shown(options.block),
         "remember": _shown(options.remember),
+        **({} if options.outputs == "free" else {"outputs": "marked"}),
         **({} if options.heartbeat == "source" else {"heartbeat": options.heartbeat}),
         **({"bounds": bounds} if (bounds := _bounds(plans)) else {}),
         "plans": {name: plan.tree().split("\n") for name, plan in plans.items()},
@@ -196,9 +198,10 @@ def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
     for key in ("emit", "block", "remember", "shards"):
         if known.get(key) != mine[key]:
             return f"its {key} was {known.get(key)} and is {mine[key]} now"
-    before, now = known.get("heartbeat", "source"), mine.get("heartbeat", "source")
-    if before != now:
-        return f"its heartbeat was {before} and is {now} now"
+    for key, usual in (("heartbeat", "source"), ("outputs", "free")):
+        before, now = known.get(key, usual), mine.get(key, usual)
+        if before != now:
+            return f"its {key} was {before} and is {now} now"
     bounds, given = known.get("bounds", {}), mine.get("bounds", {})
     for name in bounds | given:
         if bounds.get(name) != given.get(name):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -25,6 +26,7 @@ from driftline.engine.shards.state_log import (
 )
 from driftline.engine.state.stored_rows import rows_of_ipc
 from driftline.plan.nodes import Node, Source
+from driftline.spark.marks import Count, inputs_of
 from driftline.spark.update import SparkUpdate, spark_update
 
 NUMBER = "batch"
@@ -37,12 +39,18 @@ MANY = 1_000
 
 
 class Emitted:
-    """The folder of what was emitted. `spans`: the first and last micro-batch of every file."""
+    """The folder of what was emitted. `spans`: the first and last micro-batch of every file;
+    `marked`: updates have the prefix that they belong to."""
 
     def __init__(
-        self, folder: Path, plans: Mapping[str, Node], sources: Mapping[str, Source]
+        self,
+        folder: Path,
+        plans: Mapping[str, Node],
+        sources: Mapping[str, Source],
+        *,
+        marked: bool = False,
     ) -> None:
-        self.folder, self.plans, self.sources = folder, plans, sources
+        self.folder, self.plans, self.sources, self.marked = folder, plans, sources, marked
         folder.mkdir(parents=True, exist_ok=True)
         self.spans = self._found()
 
@@ -50,12 +58,15 @@ class Emitted:
         return any(first <= number <= last for first, last in self.spans)
 
     def __iter__(self) -> Iterator[SparkUpdate]:
+        count = Count.of(inputs_of(self.sources))
         for span in self.spans:
             rows = self._read(span)
             numbered = zip(rows.column(NUMBER).to_pylist(), messages_in(rows), strict=True)
             for number, own in groupby(numbered, key=itemgetter(0)):
                 messages = [message for _, message in own]
-                yield spark_update(number, messages, self.plans, self.sources)
+                update = spark_update(number, messages, self.plans, self.sources)
+                count = count.after(update.reads)
+                yield replace(update, prefix=count.prefix(update.reads) if self.marked else None)
 
     def add(self, update: SparkUpdate) -> None:
         number = update.batch_id

@@ -29,8 +29,9 @@ import pyarrow.parquet as pq
 
 from driftline.engine.ingest.source_time import NO_CLOCK
 from driftline.engine.readers.csv_records import CsvFile
-from driftline.engine.readers.inputs import RawEvents, empty_log, events_from, json_records
+from driftline.engine.readers.inputs import CLOSING, RawEvents, empty_log, events_from, json_records
 from driftline.engine.readers.log_columns import declared
+from driftline.engine.shards.reads import FILE_OF
 from driftline.engine.shards.source_messages import BAD, CLOCK, KIND, VE, VN, VS
 from driftline.event_log.deadletters import to_text
 from driftline.event_log.reader import scan_log
@@ -69,17 +70,23 @@ OF_FILES = (
 
 
 def streamed_events(
-    spark: SparkSession, given: Streamed, source: Source, control: Path
+    spark: SparkSession,
+    given: Streamed,
+    source: Source,
+    control: Path,
+    *,
+    with_files: bool = False,
 ) -> DataFrame:
-    """The raw events of an input, and of `control`, the directory with what closes it."""
+    """The raw events of an input, and of `control`, the directory with what closes it.
+    `with_files`: and the files that they stood in."""
     from pyspark.sql import functions as f
 
     if given.kind == "kafka":
         raw = message_events(_messages(spark, given), source, given)
     elif given.kind == "files" and not _is_sparks_own(given):
-        raw = _file_events(spark, given, source)
+        raw = _file_events(spark, given, source, with_files)
     else:
-        raw = _record_events(_records(spark, given, source), source)
+        raw = _record_events(_records(spark, given, source), source, with_files)
     if source.timing.needs_clock and CLOCK not in raw.columns:
         # As of other streams, the time of the micro-batch: "at" is for logs that are files.
         raw = raw.withColumn(CLOCK, f.unix_millis(f.current_timestamp()))
@@ -96,7 +103,8 @@ _CONTROL = f"{quoted(KIND)} TINYINT, {quoted(VS)} BIGINT, {quoted(VE)} BIGINT, {
 
 def close(control: Path) -> None:
     """Close a stream: no later event will change anything."""
-    times = {name: pa.array([INFINITY], pa.int64()) for name in (VS, VE, VN)}
+    ends = {VS: INFINITY, VE: CLOSING, VN: INFINITY}
+    times = {name: pa.array([each], pa.int64()) for name, each in ends.items()}
     half = control / ".closing"
     pq.write_table(pa.table({KIND: pa.array([CTI], pa.int8()), **times}), half)
     half.rename(control / "closing.parquet")
@@ -118,28 +126,42 @@ def _is_sparks_own(given: Streamed) -> bool:
     return given.form == "parquet" or (how and given.form != "log")
 
 
-def _file_events(spark: SparkSession, given: Streamed, source: Source) -> DataFrame:
+def _file_events(
+    spark: SparkSession, given: Streamed, source: Source, with_files: bool
+) -> DataFrame:
     """The raw events of files, each read by a task, which opens those on this machine itself."""
     options = {"recursiveFileLookup": "true", **_limits(given), **given.options}
     reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).options(**options)
     is_near = "://" not in given.place or given.place.startswith("file:")
     files = reader.load(given.place).select("path", *([] if is_near else ["content"]))
-    read = partial(_read_files, source, given.form, given.stream or source.name)
-    return files.mapInArrow(read, _raw_schema(source, events=given.form == "log"))
+    read = partial(_read_files, source, given.form, given.stream or source.name, with_files)
+    schema = _raw_schema(source, events=given.form == "log")
+    if with_files:
+        schema += f", {quoted(FILE_OF)} STRING"
+    return files.mapInArrow(read, schema)
 
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 
 def _read_files(
-    source: Source, form: str, stream: str, batches: Iterator[pa.RecordBatch]
+    source: Source, form: str, stream: str, with_files: bool, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
             path = unquote(urlsplit(row["path"]).path) if "content" not in row else row["path"]
             what = Path(path) if "content" not in row else _opened(path, row["content"])
+            first = True
             for table in _tables(source, form, stream, what):
-                yield from table.to_batches(max_chunksize=MOST_ROWS)
+                named = _with_file(table, row["path"] if first else None) if with_files else table
+                first = first and table.num_rows == 0
+                yield from named.to_batches(max_chunksize=MOST_ROWS)
+
+
+def _with_file(table: pa.Table, path: str | None) -> pa.Table:
+    """The file that rows stood in, beside the first of them (None: it was named before)."""
+    names = [path] + [None] * (table.num_rows - 1) if table.num_rows else []
+    return table.append_column(FILE_OF, pa.array(names, pa.string()))
 
 
 def _opened(path: str, content: bytes) -> IO[bytes]:
@@ -256,11 +278,13 @@ def _schema(spark: SparkSession, given: Streamed, source: Source) -> StructType 
     return ", ".join([*header, unread])
 
 
-def _record_events(records: DataFrame, source: Source) -> DataFrame:
+def _record_events(records: DataFrame, source: Source, with_files: bool) -> DataFrame:
     """Records as raw events, whose payload is named by its places."""
     from pyspark.sql import functions as f
 
     unread = f.col(quoted(UNREAD)) if UNREAD in records.columns else None
+    if with_files and FILE in records.columns:
+        records = records.withColumn(FILE_OF, f.col(quoted(FILE)))
     events = raw_events(records, source, unread)
     if KIND not in events.columns:
         events = events.withColumn(KIND, f.lit(INSERT).cast("tinyint"))
@@ -268,7 +292,7 @@ def _record_events(records: DataFrame, source: Source) -> DataFrame:
         f.col(quoted(name)).alias(payload_name(place))
         for place, name in enumerate(source.columns.names)
     ]
-    times = [quoted(each) for each in (KIND, VS, CLOCK, BAD) if each in events.columns]
+    times = [quoted(each) for each in (KIND, VS, CLOCK, BAD, FILE_OF) if each in events.columns]
     return events.select(*times, *payload)
 
 

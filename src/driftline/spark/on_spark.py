@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from driftline.api import Query
     from driftline.engine.options import Heartbeat
-    from driftline.plan.choices import Clock, Emit
+    from driftline.plan.choices import Clock, Emit, Outputs
     from driftline.plan.durations import Duration
     from driftline.plan.nodes import Node
     from driftline.spark.query import SparkQuery
@@ -32,6 +32,7 @@ def on_spark(
     strict: bool = False,
     max_expansion: int | str = DEFAULT_EXPANSION,
     clock: Clock = "latest",
+    outputs: Outputs = "free",
 ) -> SparkQuery:
     """A query on Spark, over a streaming DataFrame for each stream that it reads.
 
@@ -44,7 +45,9 @@ def on_spark(
     row once, when it cannot change any more. `shards`: how many; by default as many as the
     checkpoint has, or, of a new one, as Spark has cores. `strict`: the first dead letter ends the
     query, instead of going to the sink. `clock`: which time is now, for sinks with the view "now"
-    (see `Query.now`).
+    (see `Query.now`). `outputs`: "marked" gives every micro-batch, which is a consistent
+    cut, the prefix of the streams whose exact answer it completes, for the sink ("held" is the
+    same).
 
     >>> import driftline as dl                                                   # doctest: +SKIP
     >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "TIMESTAMP"},
@@ -70,6 +73,7 @@ def on_spark(
         strict=strict,
         max_expansion=max_expansion,
         clock=clock,
+        outputs=outputs,
     )
 
 

@@ -24,6 +24,7 @@ from driftline.engine.options import Options
 from driftline.engine.plan_sources import sources_of
 from driftline.engine.shards.letters import letters_message
 from driftline.engine.shards.messages import OUTPUT, Target, payload_of
+from driftline.engine.shards.reads import KEPT, read_message, read_of
 from driftline.engine.shards.shard import Stage
 from driftline.engine.shards.source_messages import Watch, set_aside, source_messages
 from driftline.engine.shards.stages import Reading, stages
@@ -32,9 +33,10 @@ from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix, cut_together
 from driftline.plan.nodes import Constant, Node, Source
 from driftline.spark.labels import state_partitions
+from driftline.spark.marks import inputs_of
 from driftline.spark.places import Place
 from driftline.spark.session import configured
-from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of
+from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of, with_files
 from driftline.spark.tables import are_written, write_tables
 from driftline.spark.ticks import Heard, ticking, ticks
 from driftline.spark.wire import WIRE, from_rows, to_arrow
@@ -84,10 +86,11 @@ def pipeline(
     warn_of_waiting(growing, options.block, options.remember)
     native = _native(frames, readings, options) if own_steps else _never
     made = stages(cut_together(plans, native), list(plans), readings, options, shards)
+    counted = inputs_of(sources) if options.outputs != "free" else []
     with configured(next(iter(frames.values())).sparkSession, AS_THE_ENGINE):
         packed = {
             name: _packed(
-                raw_events(frames[name], source),
+                raw_events(with_files(frames[name]) if name in counted else frames[name], source),
                 source,
                 made.prefixes[name],
                 made.sources[name],
@@ -97,6 +100,7 @@ def pipeline(
                 watch=_watch(source, made.prefixes[name])
                 if readings[name].watched(source, options)
                 else None,
+                counted=name in counted,
             )
             for name, source in sources.items()
         }
@@ -176,6 +180,7 @@ def _packed(
     fixed: bool,
     ordered: bool,
     watch: Watch | None,
+    counted: bool,
 ) -> DataFrame:
     top = prefix.steps[-1] if prefix.steps else prefix.source
     schema = top.schema.arrow
@@ -195,16 +200,22 @@ def _packed(
             events = pa.concat_batches(whole)
             payload = payload_of(_conformed(events, names, schema), schema)
             good, bad = set_aside(events, payload, source)
+            if counted:
+                message = read_message(source.name, read_of(events, good), origin)
+                yield from to_arrow([message], shards)
             if bad:
                 letters = unreadable(source.schema.arrow, bad)
                 yield from to_arrow([letters_message(source.name, letters, origin)], shards)
                 events, payload = events.filter(good), payload.filter(good)
+            if KEPT in events.schema.names:
+                kept = events.column(KEPT)
+                events, payload = events.filter(kept), payload.filter(kept)
             messages = source_messages(
                 events, payload, targets, shards, origin, ordered=ordered, watch=watch
             )
             yield from to_arrow(messages, shards)
 
-    return prefixed(raw, prefix, wanted).mapInArrow(pack, WIRE)
+    return prefixed(raw, prefix, wanted, counted=counted).mapInArrow(pack, WIRE)
 
 
 def _conformed(

@@ -90,6 +90,13 @@ class Place:
             if f"{folder}/{info.base_name}" < before:
                 self.files.delete_file(info.path)
 
+    def names(self, folder: str) -> list[str]:
+        """The whole files of a folder, in order."""
+        found = self.files.get_file_info(
+            fs.FileSelector(f"{self.root}/{folder}", allow_not_found=True)
+        )
+        return sorted(each.base_name for each in found if not each.base_name.endswith(".half"))
+
     def read(self, name: str) -> bytes | None:
         """The contents of a file; None if there is none."""
         path = f"{self.root}/{name}"

@@ -23,7 +23,7 @@ from driftline.engine.shards.messages import Kind, unpacked_batch
 from driftline.event_log.apart import Used, need_apart
 from driftline.event_log.bad import BadInput
 from driftline.model.old_names import renamed
-from driftline.plan.choices import need_clock
+from driftline.plan.choices import need_choice, need_clock
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import final as only_final
 from driftline.plan.fragments import RESULT
@@ -31,6 +31,7 @@ from driftline.plan.nodes import Constant, Node
 from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
+from driftline.spark.marks import Count, Marks, inputs_of
 from driftline.spark.now import NowAnswers, for_now
 from driftline.spark.pipeline import check_streams, pipeline
 from driftline.spark.places import folder_for_now
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from driftline.api import Query
-    from driftline.plan.choices import Clock, Emit
+    from driftline.plan.choices import Clock, Emit, Outputs
     from driftline.plan.durations import Duration
 
 
@@ -83,6 +84,7 @@ def query_on_spark(
     strict: bool,
     max_expansion: int | str,
     clock: Clock,
+    outputs: Outputs,
 ) -> SparkQuery:
     """See `on_spark`."""
     given = query if isinstance(query, Mapping) else {RESULT: query}
@@ -94,6 +96,7 @@ def query_on_spark(
         raise PlanError("there is no query to run")
     stamps = all(plan.timestamps for plan in plans.values())
     need_clock(clock, timestamps=stamps)
+    need_choice("outputs", outputs)
     options = options_of(
         timestamps=stamps,
         emit=emit,
@@ -102,6 +105,7 @@ def query_on_spark(
         heartbeat=heartbeat,
         heartbeats=HEARTBEATS,
         max_expansion=max_expansion,
+        outputs=outputs,
     )
     made = SparkQuery(plans, frames, options, shards, strict=strict, clock=clock)
     if flag(final, "final"):
@@ -188,7 +192,8 @@ class SparkQuery:
         set_for_good(self.spark, needed)
         folder = folder_for_now()  # for tables: workers read it later
         fixed = self.chosen is not None
-        made = pipeline(self.plans, self.frames, self.options, self.shards, folder, fixed=fixed)
+        options = replace(self.options, outputs="free")  # there is no place for marks
+        made = pipeline(self.plans, self.frames, options, self.shards, folder, fixed=fixed)
         messages = made.messages
         own = (messages["kind"] == int(Kind.ROWS)) & (messages["port"] == output)
         mine = messages.where(own).select("data")
@@ -241,6 +246,7 @@ class SparkQuery:
         )
         kept.claim(self.plans, options, shards, made.read)
         sources = sources_of(self.plans.values())
+        marks = Marks(kept.place, self._start_of_count()) if self.is_marked else None
 
         started: list[RetriedQuery] = []
 
@@ -249,6 +255,7 @@ class SparkQuery:
                 spark_update(batch_id, (), self.plans, sources),
                 time=began_at(kept, batch_id),
                 run=run_id(kept),
+                prefix=None if marks is None else marks.start.prefix({}),  # it is not known yet
             )
             targets = targets_of(sink, about, self.spark.sparkContext.master)
             if targets is not None:
@@ -259,7 +266,8 @@ class SparkQuery:
             )
             for source, letters in update.dead_letters.items() if self.strict else ():
                 raise BadInput(letters.first(source, source in update.timestamps))
-            update = replace(update, time=about.time, run=about.run)
+            prefix = None if marks is None else marks.mark(batch_id, update.reads)
+            update = replace(update, time=about.time, run=about.run, prefix=prefix)
             sink(update if now is None else replace(update, now=now.of(update)))
             for each_run in started:
                 each_run.completed()
@@ -283,6 +291,15 @@ class SparkQuery:
 
         started.append(RetriedQuery(run))
         return started[0]
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether every micro-batch comes with its prefix."""
+        return self.options.outputs != "free"
+
+    def _start_of_count(self) -> Count:
+        tables = [name for name, frame in self.frames.items() if not frame.isStreaming]
+        return Count.of(inputs_of(sources_of(self.plans.values())), tables)
 
     def _warn(self) -> None:
         """Say what will wait for ever, of input that has no end."""

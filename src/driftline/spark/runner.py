@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from driftline.engine.outputs.clock import wall_time
 from driftline.engine.plan_sources import constants, sources_of
 from driftline.engine.step_outputs import Outputs
+from driftline.model.prefix import Prefix
 from driftline.running.options import (
     Consistency,
     Query,
@@ -27,7 +29,7 @@ from driftline.running.options import (
     engine_options,
 )
 from driftline.running.problems import Problem
-from driftline.running.streams import Streamed
+from driftline.running.streams import Streamed, inside
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.emitted import Emitted
 from driftline.spark.failures import cause, could_not_start
@@ -92,6 +94,7 @@ def _run_groups(
                     # An event that several groups set aside is one dead letter.
                     update.dead_letters if number == 0 else {},
                     {key._replace(run=number): each for key, each in update.counters.items()},
+                    _prefixes(plans, update.prefix, needed),
                     now=wall_time() if consistency.clock == "wall" else update.latest,
                 )
         if options.close:
@@ -119,13 +122,15 @@ def _run(
     controls = {name: folder / "closing" / file_name(name) for name in streamed}
     spark = _session(options)
     frames = {
-        name: streamed_events(spark, streamed[name], source, controls[name])
+        name: streamed_events(
+            spark, streamed[name], source, controls[name], with_files=chosen.outputs != "free"
+        )
         if name in streamed
         else spooled(spark, folders[name])
         for name, source in sources.items()
     }
     query = SparkQuery(plans, frames, chosen)
-    known = Emitted(folder / "emitted", plans, sources)
+    known = Emitted(folder / "emitted", plans, sources, marked=query.is_marked)
     yield from known
     if options.follow:
         yield from _started(query, known, folder, {})
@@ -137,6 +142,20 @@ def _run(
             close(control)
         if still_open:
             yield from _started(query, known, folder, ALL_THERE_IS)
+
+
+def _prefixes(
+    plans: Mapping[str, Node], prefix: Prefix | None, inputs: Mapping[str, Any]
+) -> dict[str, Prefix]:
+    """The prefix of every result, with the names that files have in their directories."""
+    if prefix is None:
+        return {}
+    places = {name: each.place for name, each in inputs.items() if isinstance(each, Streamed)}
+    files = {
+        name: {inside(places[name], path): count for path, count in read.items()}
+        for name, read in prefix.files.items()
+    }
+    return dict.fromkeys(plans, replace(prefix, files=files))
 
 
 def _session(options: RunOptions) -> SparkSession:

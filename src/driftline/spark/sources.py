@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from driftline.engine.ingest.source_time import NO_CLOCK
 from driftline.engine.readers.epochs import OF_ARRIVAL, OF_RECORDS, WORDS, counts_time, unit_of
+from driftline.engine.shards.reads import FILE_OF, KEPT
 from driftline.engine.shards.source_messages import BAD, CLOCK, KIND, POSITION, RAW, VE, VN, VS
 from driftline.engine.shards.stages import Reading
 from driftline.event_log.text import FIRST_ISO, LAST_ISO
@@ -77,7 +78,7 @@ def raw_events(frame: DataFrame, source: Source, unread: Column | None = None) -
     from pyspark.sql import functions as f
 
     if VS in frame.columns:
-        names = [f.col(quoted(name)) for name in frame.columns if name in (*RAW, BAD)]
+        names = [f.col(quoted(name)) for name in frame.columns if name in (*RAW, BAD, FILE_OF)]
         payload = [
             f.col(quoted(payload_name(place))).alias(name)
             for place, name in enumerate(source.columns.names)
@@ -125,6 +126,8 @@ def raw_events(frame: DataFrame, source: Source, unread: Column | None = None) -
     elif source.timing.needs_clock:
         # The time of the micro-batch, which is the same when it comes again.
         times.append(f.unix_millis(f.current_timestamp()).alias(CLOCK))
+    if FILE_OF in frame.columns:
+        times.append(f.col(quoted(FILE_OF)))
     why = bad.why()
     if why is not None:
         kind = f.when(why.isNotNull(), f.lit(UNREADABLE)).otherwise(
@@ -220,13 +223,19 @@ def _why(kind: pa.DataType, have: DataType, unit: TimeUnit | None) -> str:
     return f": as {words} it is outside the years 0001 to 9999; say what it counts with time_unit"
 
 
-def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -> DataFrame:
+def prefixed(
+    frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None, *, counted: bool = False
+) -> DataFrame:
     """Raw events after the steps of a prefix, with the columns of the payload at some places (None:
-    all) named by their place."""
+    all) named by their place. `counted`: events that a filter leaves out stay, without a payload,
+    and the column KEPT tells them apart."""
     from pyspark.sql import functions as f
 
-    times = [name for name in (*RAW, BAD) if name in frame.columns]
+    times = [name for name in (*RAW, BAD, FILE_OF) if name in frame.columns]
     top: Node = prefix.source
+    if counted and any(step.native and step.native.where is not None for step in prefix.steps):
+        frame = frame.withColumn(KEPT, f.lit(True))
+        times.append(KEPT)
     for step in prefix.steps:
         native = step.native
         assert native is not None  # or it would not be in a prefix
@@ -234,17 +243,46 @@ def prefixed(frame: DataFrame, prefix: Prefix, columns: frozenset[int] | None) -
             wanted = f.expr(native.where.sql())
             if KIND in times:  # a cti is not for a filter to drop
                 wanted = wanted | (f.col(quoted(KIND)) != INSERT)
-            frame = frame.where(wanted)
+            if KEPT in times:
+                kept = f.when(f.col(quoted(KEPT)), f.coalesce(wanted, f.lit(False)))
+                frame = frame.withColumn(KEPT, kept.otherwise(f.lit(False)))
+            else:
+                frame = frame.where(wanted)
         if native.columns is not None:
-            made = [f.expr(each.value.sql()).alias(each.name) for each in native.columns]
+            made = [
+                _if_kept(f.expr(each.value.sql()), times).alias(each.name)
+                for each in native.columns
+            ]
             frame = frame.select(*(f.col(quoted(name)) for name in times), *made)
         top = step
     payload = [
-        f.col(quoted(name)).cast(type_name(item.type)).alias(payload_name(place))
+        _if_kept(f.col(quoted(name)).cast(type_name(item.type)), times).alias(payload_name(place))
         for place, (name, item) in enumerate(zip(top.schema.names, top.schema, strict=True))
         if columns is None or place in columns
     ]
     return frame.select(*(f.col(quoted(name)) for name in times), *payload)
+
+
+def _if_kept(value: Column, times: Sequence[str]) -> Column:
+    """A value that is computed only for events that no filter has left out."""
+    from pyspark.sql import functions as f
+
+    return f.when(f.col(quoted(KEPT)), value) if KEPT in times else value
+
+
+def with_files(frame: DataFrame) -> DataFrame:
+    """A DataFrame of files with the one of each row; any other as it is, and raw events, which
+    have it if anything has."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as f
+
+    if VS in frame.columns:
+        return frame
+    try:
+        found = frame.withColumn(FILE_OF, f.col("_metadata.file_path"))
+        return found if FILE_OF in found.columns else frame
+    except AnalysisException:
+        return frame
 
 
 def payload_name(place: int) -> str:

@@ -20,11 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from driftline.engine.ingest.source_time import NO_CLOCK
-from driftline.engine.readers.inputs import RawEvents, events_from
+from driftline.engine.readers.inputs import RawEvents, closing, events_from
 from driftline.engine.shards.source_messages import CLOCK, KIND, POSITION, VE, VN, VS
-from driftline.model.columns import CTI
-from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
 from driftline.spark.places import file_name
@@ -69,7 +66,7 @@ def spool(
             cuts = np.searchsorted(events[name].position, [number * batch, (number + 1) * batch])
             _write(path, number, events[name].slice(*cuts.tolist()))
         if not keep_open:
-            _write(path, count, _closing(events[name], count * batch))
+            _write(path, count, closing(events[name], count * batch))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / DONE).write_text(json.dumps(now))
     return folders
@@ -121,20 +118,3 @@ def _write(folder: Path, number: int, events: RawEvents) -> None:
     path = folder / f"{number:09}.parquet"
     pq.write_table(table, path)
     os.utime(path, (number + 1, number + 1))  # Spark takes files in order of their time
-
-
-def _closing(events: RawEvents, position: int) -> RawEvents:
-    """The cti ∞."""
-    one = np.full(1, INFINITY, np.int64)
-    nothing = pa.table(
-        {
-            name: pa.nulls(1, kind)
-            for name, kind in zip(
-                events.payload.column_names, events.payload.schema.types, strict=True
-            )
-        }
-    )
-    return RawEvents(
-        np.full(1, CTI, np.int8), one, one, one, nothing, np.full(1, position), events.is_log,
-        None if events.clock is None else np.full(1, NO_CLOCK),
-    )  # fmt: skip

@@ -19,8 +19,10 @@ from driftline.engine.shards.messages import (
     packed_batch,
     unpacked_batch,
 )
+from driftline.engine.shards.reads import Read, read_from_bytes, read_message, together
 from driftline.engine.shards.state_log import counters_in
 from driftline.model.old_names import renamed
+from driftline.model.prefix import Prefix
 from driftline.model.time import BEGINNING
 from driftline.plan.nodes import Node
 from driftline.spark.now import NowOf
@@ -37,7 +39,9 @@ class SparkUpdate:
     the shard holds; `time`: when it began, in milliseconds; `run`: the query, as its checkpoint has
     it; `timestamps`: the outputs and sources whose times are TIMESTAMPs; `now`: what it changes in
     the answers now; `shown`: the latest time that a source has shown, if no shard tells it;
-    `files`: what executors have written of the outputs, whose batches then have no rows."""
+    `files`: what executors have written of the outputs, whose batches then have no rows;
+    `reads`: by source, what it has read, where that is counted; `prefix`: with outputs "marked",
+    the events of every source that all updates up to this one are the exact answer for."""
 
     batch_id: int
     batches: Mapping[str, Batch]
@@ -49,12 +53,14 @@ class SparkUpdate:
     now: NowOf | None = None
     shown: int = BEGINNING
     files: Mapping[FileTarget, Sequence[WrittenFile]] | None = None
+    reads: Mapping[str, Read] = field(default_factory=dict)
+    prefix: Prefix | None = None
 
     def micro_batch(self, output: str) -> MicroBatch:
         """One of the outputs, for the views of a result."""
         stamps = output in self.timestamps
         now = None if self.now is None else self.now.changes[output]
-        return MicroBatch(self.batches[output], self.batch_id, self.time, stamps, now)
+        return MicroBatch(self.batches[output], self.batch_id, self.time, stamps, now, self.prefix)
 
     @property
     def latest(self) -> int:
@@ -101,12 +107,16 @@ class SparkUpdate:
         }
 
     def packed(self) -> list[Message]:
-        """The outputs and dead letters as messages: those that they came in, where they did."""
+        """The outputs, dead letters and what was read as messages: those that they came in, where
+        they did."""
         outputs = _messages(self.batches, _output_message)
         if self.latest > BEGINNING:
             outputs.append(Message(OUTPUT, Kind.CLOCK, "", 0, 0, high=self.latest))
-        return outputs + _messages(
-            self.dead_letters, lambda name, each: letters_message(name, each, 0)
+        reads = [read_message(name, each, 0) for name, each in self.reads.items()]
+        return (
+            reads
+            + outputs
+            + _messages(self.dead_letters, lambda name, each: letters_message(name, each, 0))
         )
 
 
@@ -137,6 +147,7 @@ def spark_update(
     dead: dict[str, list[Message]] = {}
     heads: dict[tuple[int, int], dict[str, Any]] = {}
     shown = BEGINNING
+    reads: dict[str, list[Read]] = {}
     for message in sorted(messages, key=lambda message: message.origin):
         match message.kind:
             case Kind.ROWS:
@@ -147,6 +158,8 @@ def spark_update(
                 shown = max(shown, message.high)
             case Kind.COUNTERS:
                 heads[int(message.port), message.origin] = json.loads(message.data)
+            case Kind.READ:
+                reads.setdefault(message.port, []).append(read_from_bytes(message.data))
     for name, own in outputs.items():
         if shards is not None and len(own) != shards:
             outputs[name] = [replace(message, cti=BEGINNING) for message in own]
@@ -177,6 +190,7 @@ def spark_update(
         timestamps=frozenset(stamps),
         shown=shown,
         files=files,
+        reads={name: together(parts) for name, parts in reads.items()},
     )
 
 

@@ -6,7 +6,8 @@
     upserts    of that snapshot as a table with a key: one upsert or one delete for each key that
                has changed
     history    system_time, batch, weight (+1 or -1), vs, ve and the row: rows for a table that is
-               only appended to and forgets nothing (see `driftline.spark.history`)
+               only appended to and forgets nothing (see `driftline.spark.history`); where outputs
+               are marked also prefix, which one row of weight 0 has for every micro-batch
     finals     vs, ve and the row: of a result that emits final answers only, each once
     now        op (+ or -), at and the row: what changes in the snapshot at the query's clock, from
                which rows leave when their lifetimes end (see `driftline.spark.now`)
@@ -31,13 +32,14 @@ from driftline.engine.state.slots import Slots
 from driftline.engine.tables import changes_table, now_table
 from driftline.model.arrays import Int64s, Mask, to_arrow
 from driftline.model.old_names import renamed
+from driftline.model.prefix import Prefix
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 
 ViewName = Literal["changes", "current", "history", "finals", "now"]
 
 TIMES = ("kind", "vs", "ve", "vn")
-SYSTEM_TIME, BATCH, WEIGHT = "system_time", "batch", "weight"
+SYSTEM_TIME, BATCH, WEIGHT, PREFIX = "system_time", "batch", "weight", "prefix"
 MILLISECOND = 1000
 """Spark's clock is in milliseconds; TIMESTAMPs are in microseconds."""
 
@@ -45,14 +47,16 @@ MILLISECOND = 1000
 @dataclass(frozen=True)
 class MicroBatch:
     """One micro-batch of one result: its changes, its number, the time at which Spark began it (in
-    milliseconds; the same when it comes again), whether ticks are TIMESTAMPs, and what changes in
-    the answer now, where that is kept."""
+    milliseconds; the same when it comes again), whether ticks are TIMESTAMPs, what changes in the
+    answer now, where that is kept, and the prefix of the inputs that it stands for, where outputs
+    are marked."""
 
     batch: Batch
     number: int
     time: int
     timestamps: bool
     now: NowChanges | None = None
+    prefix: Prefix | None = None
 
 
 def changes(micro_batch: MicroBatch) -> pa.Table:
@@ -192,19 +196,33 @@ def same_key(keys: Sequence[str], row: Mapping[str, Any]) -> PlanError:
 
 
 def history(micro_batch: MicroBatch) -> pa.Table:
-    """Rows for a bitemporal table."""
+    """Rows for a bitemporal table; where outputs are marked, one more, of weight 0, which has
+    nothing but the prefix that the micro-batch stands for."""
     batch = micro_batch.batch.consolidated()
     rows = np.repeat(np.arange(len(batch)), np.abs(batch.weight))
-    count = len(rows)
+    payload = batch.payload.take(to_arrow(rows))
+    weight, vs, ve = np.sign(batch.weight[rows]).astype(np.int32), batch.vs[rows], batch.ve[rows]
+    read = {} if micro_batch.prefix is None else dict(micro_batch.prefix.events)
+    if read:
+        nothing = [pa.nulls(1, field.type) for field in payload.schema]
+        if nothing:
+            mark = pa.RecordBatch.from_arrays(nothing, schema=payload.schema)
+            payload = pa.concat_batches([payload, mark])
+        weight = np.append(weight, np.int32(0))
+        vs, ve = np.append(vs, INFINITY), np.append(ve, INFINITY)
+    count = len(weight)
     system = np.full(count, micro_batch.time * MILLISECOND, np.int64)
     times = {
         SYSTEM_TIME: to_arrow(system).cast(pa.timestamp("us", "UTC")),
         BATCH: to_arrow(np.full(count, micro_batch.number, np.int64)),
-        WEIGHT: to_arrow(np.sign(batch.weight[rows]).astype(np.int32)),
-        "vs": _times(batch.vs[rows], micro_batch.timestamps),
-        "ve": _times(batch.ve[rows], micro_batch.timestamps),
+        WEIGHT: to_arrow(weight),
+        "vs": _times(vs, micro_batch.timestamps),
+        "ve": _times(ve, micro_batch.timestamps),
     }
-    return beside(times, batch.payload.take(to_arrow(rows)))
+    if read:
+        kind = pa.struct([(name, pa.int64()) for name in read])
+        times[PREFIX] = pa.array([*(None for _ in range(count - 1)), read], kind)
+    return beside(times, payload)
 
 
 def finals(micro_batch: MicroBatch) -> pa.Table:

@@ -42,6 +42,12 @@ BY_SHARD: tuple[ViewName, ...] = ("changes", "history", "finals")
 """The views that are functions of what each shard emits."""
 
 
+def is_by_shard(view: ViewName, about: SparkUpdate) -> bool:
+    """Whether executors can write a view of a micro-batch: the row with its prefix, which a history
+    has where outputs are marked, is no shard's."""
+    return view in BY_SHARD and (view != "history" or about.prefix is None)
+
+
 @dataclass(frozen=True)
 class FileTarget:
     """Where the files of a result and micro-batch go: `folder`, a path or URI, and `below` it; what

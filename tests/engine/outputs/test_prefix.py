@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.engine.core.batch import Batch, empty
-from driftline.engine.outputs.prefix import Collector, Prefix
+from driftline.engine.outputs.prefix import Collector
 from driftline.model.event import Event
+from driftline.model.prefix import Prefix
 from tests.engine.test_plans import ARRIVALS, PLANS, Both, S, T
 
 SCHEDULERS = ("drain", "round-robin", "threads")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from driftline.engine.outputs.prefix import Prefix
 from driftline.engine.outputs.tokens import LONGEST, SHORTEST, Tokens
+from driftline.model.prefix import Prefix
 
 
 def test_a_token_after_every_so_many_events_of_all_sources_together() -> None:

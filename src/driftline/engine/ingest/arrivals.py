@@ -9,7 +9,7 @@ that gets only the rows of its keys.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from driftline.model.arrays import Int64s, to_arrow
 from driftline.model.columns import CTI
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
+from driftline.time.estimate import summary
 
 
 class Times(Protocol):
@@ -92,6 +93,26 @@ class Arrivals:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    def at_one_moment(self) -> Arrivals:
+        """The same plain records, if none of them came before another, and a cti after them."""
+        ctis = self.kind == CTI
+        if ctis.any():
+            records = self.take(np.flatnonzero(~ctis)).at_one_moment()
+            assert records.moment is not None
+            moment = records.moment._replace(cti=int(self.vs[ctis].max()))
+            return replace(records, moment=moment)
+        names = pa.nulls(len(self), pa.string()) if self.sources is None else self.sources
+        names = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+        finite = self.vs < INFINITY
+        vs, coded = self.vs[finite], names.filter(pa.array(finite)).dictionary_encode("encode")
+        codes, times, counts = summary(coded.indices.to_numpy(zero_copy_only=False), vs)
+        senders = coded.dictionary.take(pa.array(codes))
+        clock = None if self.clock is None else int(self.clock.max())
+        moment = Moment(
+            int(vs.max(initial=BEGINNING)), summary=Summary(times, counts, senders, clock)
+        )
+        return replace(self, sources=None, clock=None, moment=moment)
 
     def mine(self) -> Arrivals:
         """The own events alone."""

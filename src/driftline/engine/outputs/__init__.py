@@ -1,6 +1,6 @@
 """Outputs that belong to a prefix of the input, and the answer as it is now.
 
-    prefix    prefixes, and what a graph emits, cut where it belongs to one
+    prefix    what a graph emits, cut where it belongs to a prefix of the inputs
     heeding   labels that tell which output states are consistent, and change nothing
     tokens    when tokens are put into the sources, and the prefix that each stands for
     clock     which time is now

@@ -1,4 +1,4 @@
-"""Prefixes of the inputs, and outputs cut where they belong to one.
+"""Outputs cut where they belong to a prefix of the inputs.
 
     outputs = free      updates as they come
               marked    updates as they come, and at every consistent state its prefix
@@ -11,20 +11,13 @@ drained batch every state is; in a graph that runs free, a state where a token c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from driftline.engine.core.batch import Batch
+from driftline.model.prefix import Prefix
 from driftline.plan.choices import Outputs
-
-
-@dataclass(frozen=True)
-class Prefix:
-    """How many events of each input, in order of arrival; `closed`: and no more are to come."""
-
-    events: Mapping[str, int] = field(default_factory=dict)
-    closed: bool = False
 
 
 @dataclass

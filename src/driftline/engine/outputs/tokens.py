@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from driftline.engine.core.marks import Kind, Mark
-from driftline.engine.outputs.prefix import Prefix
+from driftline.model.prefix import Prefix
 from driftline.plan.choices import ADAPTIVE
 from driftline.plan.choices import Tokens as Period
 

@@ -35,7 +35,7 @@ from driftline.engine.readers.parquet_files import parquet_file
 from driftline.event_log.apart import is_there
 from driftline.event_log.bad import BadEvent, Misfit, Misfits
 from driftline.model.arrays import Int64s
-from driftline.model.columns import INSERT, StreamColumns, plain_value
+from driftline.model.columns import CTI, INSERT, StreamColumns, plain_value
 from driftline.model.event import Cti, ExternalCti, Insert, Retract
 from driftline.model.row import Row
 from driftline.model.time import BEGINNING, INFINITY
@@ -65,6 +65,7 @@ class RawEvents:
     clock: Int64s | None = None  # when each arrived, in milliseconds, if that is known
     lines: Int64s | None = None  # where each stood, of plain records
     bad: tuple[BadEvent, ...] = ()  # the records among these that could not be read
+    at_once: bool = False  # plain records that have no order: those of a batch come at one moment
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -81,6 +82,7 @@ class RawEvents:
             self.is_log,
             None if self.clock is None else self.clock[part],
             None if self.lines is None else self.lines[part],
+            at_once=self.at_once,
         )
 
 
@@ -101,6 +103,29 @@ def joined_events(parts: list[RawEvents]) -> RawEvents:
         None if clocks is None else np.concatenate(clocks),
         None if len(lines) < len(parts) else np.concatenate(lines),
         tuple(each for part in parts for each in part.bad),
+        parts[0].at_once,
+    )
+
+
+CLOSING = BEGINNING
+"""The ve of the cti with which a runner closes a stream, and which is no event of its input. Ctis
+of a log have another, and plain records have no ctis of their own."""
+
+
+def closing(events: RawEvents, position: int) -> RawEvents:
+    """The cti ∞ that closes a stream."""
+    one = np.full(1, INFINITY, np.int64)
+    row = pa.table({each.name: pa.nulls(1, each.type) for each in events.payload.schema})
+    return replace(
+        events.slice(0, 0),
+        kind=np.full(1, CTI, np.int8),
+        vs=one,
+        ve=np.full(1, CLOSING),
+        vn=one,
+        payload=row,
+        position=np.full(1, position),
+        clock=None if events.clock is None else np.full(1, NO_CLOCK),
+        lines=None,
     )
 
 

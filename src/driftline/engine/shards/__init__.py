@@ -3,7 +3,7 @@
     stages             from the fragments of a plan to levels of shards, and where rows go
     source_messages    what a task that reads a part of a source sends to the shards
     messages           rows packed by receiving shard, for one shuffle
-    letters            dead letters as such messages
+    letters            dead letters as such messages;  reads: how much of a source was read
     shard              all fragments of a level, for the rows whose keys fall into it
     state_log          a shard's state in the store: a snapshot, and the messages since
 

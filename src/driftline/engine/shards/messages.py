@@ -42,6 +42,8 @@ class Kind(IntEnum):
     """Those of a source, whose name is the port."""
     COUNTERS = 4
     """The head of a shard's state; the port is the shard's level."""
+    READ = 5
+    """How much of a source, whose name is the port, a task has read; it is in no state log."""
 
 
 OUTPUT = 0

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console as RichConsole
     from rich.text import Text
 
+    from driftline.model.prefix import Prefix
     from driftline.spark.update import SparkUpdate
 
 ROWS = 20
@@ -37,7 +38,8 @@ class Console:
             if table.num_rows:
                 stamps = name in update.timestamps
                 until = "" if batch.cti == BEGINNING else f", final up to {show(batch.cti, stamps)}"
-                self._draw(f"{name}, micro-batch {update.batch_id}{until}", table)
+                read = "" if update.prefix is None else f", for {counted(update.prefix)}"
+                self._draw(f"{name}, micro-batch {update.batch_id}{until}{read}", table)
         for name, letters in update.dead_letters.items():
             if len(letters):
                 reason = letters.reasons(name in update.timestamps)[0]
@@ -57,6 +59,17 @@ class Console:
         self.console.print(drawn)
         if table.num_rows > self.rows:
             self.console.print(f"… and {table.num_rows - self.rows} more rows")
+
+
+def counted(prefix: Prefix) -> str:
+    """A prefix in words.
+
+    >>> from driftline.model.prefix import Prefix
+    >>> counted(Prefix({"orders": 1200, "payments": 3}))
+    '1,200 rows of orders, 3 of payments'
+    """
+    rows = (f"{count:,} of {name}" for name, count in prefix.events.items())
+    return ", ".join(rows).replace(" of ", " rows of ", 1)
 
 
 def _justify(kind: pa.DataType) -> Literal["left", "right"]:

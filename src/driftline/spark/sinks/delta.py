@@ -29,14 +29,17 @@ from driftline.spark.views import (
     upserts,
     view_of,
 )
-from driftline.spark.written import BY_SHARD, FileTarget, Targets, WrittenFile
+from driftline.spark.written import FileTarget, Targets, WrittenFile, is_by_shard
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
 
+    from driftline.model.prefix import Prefix
     from driftline.spark.update import SparkUpdate
 
 _GONE = "driftline gone"
+PREFIX = "driftline.prefix"
+"""What a commit calls the prefix of the inputs that it stands for, as JSON."""
 
 PLAIN_WRITER = 2
 """Up to this version of the protocol a writer has only to append."""
@@ -76,7 +79,7 @@ class Delta:
         """Where executors write: files that no commit mentions are no part of a table. Not with
         options of the storage, which Arrow does not know, nor for a table that asks more of a
         writer than to append files of its columns."""
-        if self.keys or self.name not in BY_SHARD or self.storage_options is not None:
+        if self.keys or not is_by_shard(self.name, about) or self.storage_options is not None:
             return None
         found: dict[str, list[FileTarget]] = {}
         for name in about.batches:
@@ -102,7 +105,7 @@ class Delta:
             uri, application = self._place(update, name)
             if self._last(uri, application) >= update.batch_id:
                 continue
-            properties = _properties(application, update.batch_id)
+            properties = _properties(application, update.batch_id, update.prefix)
             if update.files is not None:
                 schema = self.view(update.micro_batch(name)).schema
                 self._add(uri, update.files.get(self._target(uri, update), ()), schema, properties)
@@ -216,10 +219,14 @@ def _takes_files(table: DeltaTable, schema: pa.Schema) -> bool:
     return plain and whole and table.schema() == Schema.from_arrow(schema)
 
 
-def _properties(application: str, version: int) -> CommitProperties:
+def _properties(application: str, version: int, prefix: Prefix | None = None) -> CommitProperties:
+    """What a commit carries; where outputs are marked, also the prefix that it stands for."""
     from deltalake import CommitProperties, Transaction
 
-    return CommitProperties(app_transactions=[Transaction(application, version)])
+    mark = None if prefix is None else {PREFIX: json.dumps(dict(prefix.events))}
+    return CommitProperties(
+        custom_metadata=mark, app_transactions=[Transaction(application, version)]
+    )
 
 
 def _near(name: str, values: pa.Array) -> str | None:

@@ -4,7 +4,8 @@
     EventLog        one file, to which every micro-batch is appended; a note beside it has its
                     length and the last micro-batch, and what is longer is cut off
 
-The result is final up to its last cti line. With the view "now" a line is a change of the answer
+The result is final up to its last cti line. Where outputs are marked, every micro-batch ends with
+its mark. With the view "now" a line is a change of the answer
 now: {"stream":"result","op":"+","at":5,"row":{…}}.
 """
 
@@ -17,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Literal, get_args
 
 from driftline.engine.core.output_events import said_events
 from driftline.engine.tables import now_json
-from driftline.event_log.writer import event_lines, text_bytes
+from driftline.event_log.writer import event_lines, mark_line, text_bytes
 from driftline.model.time import BEGINNING
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks.files import OwnFolder, numbered, whole_file
@@ -138,3 +139,5 @@ def write_events(
         )
         if len(events):
             file.write(text_bytes(event_lines(events)))
+        if update.prefix is not None:
+            file.write(mark_line(name, update.prefix))

@@ -14,6 +14,7 @@ from driftline.spark.views import ViewName, view_of
 
 if TYPE_CHECKING:
     from driftline.engine.core.batch import Batch
+    from driftline.model.prefix import Prefix
     from driftline.spark.update import SparkUpdate
 
 
@@ -57,6 +58,11 @@ class Memory:
         """How far a result is final; None if it is not at all."""
         reached = max(batch.cti for batch in self._batches(output))
         return None if reached == BEGINNING else reached
+
+    def prefix(self) -> Prefix | None:
+        """The prefix of the inputs that the results are the exact answer for, if outputs are
+        marked."""
+        return self.updates[max(self.updates)].prefix if self.updates else None
 
     def _batches(self, output: str) -> list[Batch]:
         if not self.updates:

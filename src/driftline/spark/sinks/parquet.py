@@ -6,28 +6,31 @@
 Executors write the files (but those of the views current and now: see `spark.written`) in a folder
 beside them, and the driver gives them their names when all are there. A file appears whole; half
 files have names that Spark, Arrow, DuckDB and Polars pass over.
+Where outputs are marked, DIR/_marks/000000012.json has the prefix of the inputs that the files up
+to this micro-batch are the answer for.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from driftline.event_log.writer import mark_line
 from driftline.plan.errors import PlanError
 from driftline.spark.places import place_of
 from driftline.spark.sinks.files import OwnFolder, numbered
 from driftline.spark.views import ViewName, view_of
-from driftline.spark.written import BY_SHARD, FileTarget, Targets
+from driftline.spark.written import FileTarget, Targets, is_by_shard
 
 if TYPE_CHECKING:
     from driftline.spark.update import SparkUpdate
 
-PART = "part-"
+PART, MARKS = "part-", "_marks"
 
 STAGED = ".staged-"
 """What the folders are called in which files wait for the commit of their micro-batch."""
@@ -48,7 +51,7 @@ class Parquet:
     def targets(self, about: SparkUpdate) -> Targets | None:
         """Where executors write: beside the results, in a folder that goes with the commit."""
         self.folder.claim(about.run)
-        if self.name not in BY_SHARD:
+        if not is_by_shard(self.name, about):
             return None
         for name in about.batches:
             self.view(about.micro_batch(name))  # which refuses columns that it has itself
@@ -70,7 +73,7 @@ class Parquet:
                 moved = {f"{below}{each.name}": f"{part}{each.shard:05}.parquet" for each in staged}
                 self.folder.adopt(moved, below + target.below)
                 tables = []
-            elif self.name in BY_SHARD:
+            elif is_by_shard(self.name, update):
                 tables = [(shard, self.view(each)) for shard, each in update.by_shard(name)]
             else:
                 tables = [(0, self.view(update.micro_batch(name)))]
@@ -80,6 +83,13 @@ class Parquet:
             if update.batch_id == 0 and not self.folder.has(part):
                 nothing = self.view(update.micro_batch(name))
                 self.folder.put(f"{part}00000.parquet", partial(pq.write_table, nothing))
+            if update.prefix is not None:
+                mark = f"{below}{MARKS}/{numbered(update.batch_id, '.json')}"
+                self.folder.put(mark, partial(_write, mark_line(name, update.prefix)))
+
+
+def _write(data: bytes, file: IO[bytes]) -> None:
+    file.write(data)
 
 
 def read_parquet(path: str | Path, output: str | None = None) -> pa.Table:

@@ -2,11 +2,13 @@
 "driftline[postgres]").
 
 One micro-batch is one transaction, which also writes the number of the micro-batch into the table
-driftline_progress, by which a micro-batch that comes again after a crash is recognised.
+driftline_progress, by which a micro-batch that comes again after a crash is recognised; beside it,
+where outputs are marked, the prefix of the inputs that the table is the answer for.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.sql import Composed, Identifier
 
+    from driftline.model.prefix import Prefix
     from driftline.spark.update import SparkUpdate
 
 PROGRESS = "driftline_progress"
@@ -106,8 +109,11 @@ class Postgres:
         connection.execute(
             SQL(
                 "CREATE TABLE IF NOT EXISTS {} (run text, target text, batch bigint NOT NULL, "
-                "PRIMARY KEY (run, target))"
+                "prefix jsonb, PRIMARY KEY (run, target))"
             ).format(Identifier(PROGRESS))
+        )
+        connection.execute(
+            SQL("ALTER TABLE {} ADD COLUMN IF NOT EXISTS prefix jsonb").format(Identifier(PROGRESS))
         )
         columns = [
             SQL("{} {}").format(Identifier(field.name), SQL(_type(field))) for field in schema
@@ -128,11 +134,12 @@ class Postgres:
 
         done = connection.execute(
             SQL(
-                "INSERT INTO {table} AS known (run, target, batch) VALUES (%s, %s, %s) "
-                "ON CONFLICT (run, target) DO UPDATE SET batch = EXCLUDED.batch "
+                "INSERT INTO {table} AS known (run, target, batch, prefix) "
+                "VALUES (%s, %s, %s, %s::jsonb) ON CONFLICT (run, target) "
+                "DO UPDATE SET batch = EXCLUDED.batch, prefix = EXCLUDED.prefix "
                 "WHERE known.batch < EXCLUDED.batch"
             ).format(table=Identifier(PROGRESS)),
-            [update.run, ".".join(self.names), update.batch_id],
+            [update.run, ".".join(self.names), update.batch_id, _json(update.prefix)],
         )
         return done.rowcount == 1
 
@@ -178,6 +185,10 @@ class Postgres:
                 SQL("DO UPDATE SET {}").format(SQL(", ").join(sets)) if sets else SQL("DO NOTHING"),
             )
         )
+
+
+def _json(prefix: Prefix | None) -> str | None:
+    return None if prefix is None else json.dumps(dict(prefix.events))
 
 
 def _list(names: Sequence[str], of: str | None = None) -> Composed:
