@@ -39,7 +39,7 @@ FILES: dict[str, list[bytes]] = {
         b'k,x,d,ts\n"a,1\n',
         b"k,x,d,ts\na,1\nb,1,1,1,1\n", b"k,x,d,ts\na,one,two,three\n",
         b"k,x,d,ts\na,9e99,1e999,1e30\n",
-        b"k,x,d,ts\n" + b"a" * 3_000_000 + b",1,1,1\n", b"," * 99_999, b'"' * 9_999, GOOD,
+        b"k,x,d,ts\n" + b"a" * 3_000_000 + b",1,1,1\n", b"a" * 200_000, b"," * 99_999, b'"' * 9_999, GOOD,
         b"k,x,d,ts\na,1,1,9223372036854775807\na,1,1,-9223372036854775808\n",
     ],
     "f.csv.gz": [CSV, gzip.compress(CSV)[:-9], gzip.compress(b"")],

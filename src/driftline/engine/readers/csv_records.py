@@ -73,7 +73,12 @@ class CsvFile:
             end = self._first_record(block, at)
             self._rest = block[end:]
             self.line += block.count(b"\n", 0, end)
-            return _fields(block[at:end].decode(errors="replace").strip("\r\n"))
+            try:
+                return _fields(block[at:end].decode(errors="replace").strip("\r\n"))
+            except csv.Error:
+                raise PlanError(
+                    f"{self.name}: its first line is too long for names of columns: is it CSV?"
+                ) from None
         raise PlanError(f"{self.name} is empty: its first line must name the columns")
 
     def _first_record(self, block: bytes, at: int) -> int:
