@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import driftline as dl
 
@@ -11,7 +12,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "recursion.md").read_text()
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.S)
 
 
-def alive(query: dl.Query, t: int, **streams: list[dl.Insert | dl.Retract]) -> set[tuple[str, ...]]:
+def alive(query: dl.Query, t: int, **streams: Any) -> set[tuple[object, ...]]:
     rows = query.run(**streams).history().to_pylist()
     return {
         tuple(row.values())[2:]
