@@ -25,6 +25,7 @@ from bench import (
     holding,
     marks,
     memory,
+    now,
     schedulers,
     spark,
     tables,
@@ -52,6 +53,7 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "holding": holding.measure,
     "schedulers": schedulers.measure,
     "marks": marks.measure,
+    "now": now.measure,
 }
 RESULTS = Path(__file__).parent / "results.json"
 

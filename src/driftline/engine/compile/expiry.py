@@ -5,7 +5,8 @@ source or a window on, and before what acts on time: snapshot operators, and joi
 know when what they have put out ends.
 
 An operator with several ports goes by the least of their times, and a window farther up makes ends
-of which nothing below knows: on the way to either every now-mark goes on.
+of which nothing below knows: on the way to either every now-mark goes on. Right before the last
+operator with several ports it goes on quietly if nothing ends (see `queues`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def hear_of_time(graph: Graph, expiry: Expiry, level: Level) -> None:
     for step in graph.steps:
         operator = step.operator
         if isinstance(operator, Expire | NegativeTuples) or operator.knows_ends:
-            operator.pass_on(every=_needs_every(step))
+            every = _needs_every(step)
+            step.quietly = every and _only_ports(step)
+            operator.pass_on(every=every and not step.quietly)
 
 
 def _acts(step: Step, expiry: Expiry) -> bool:
@@ -60,6 +63,12 @@ def _expire(graph: Graph, step: Step, expiry: Expiry) -> None:
     graph.connect(step, expire, 0)
     if is_last:
         graph.sinks = [(expire if last is step else last, sink) for last, sink in graph.sinks]
+
+
+def _only_ports(step: Step) -> bool:
+    """Whether a step goes into operators with several ports, and what follows these may miss times
+    at which nothing ends."""
+    return all(target.operator.ports > 1 and not _needs_every(target) for target, _ in step.outputs)
 
 
 def _needs_every(step: Step) -> bool:

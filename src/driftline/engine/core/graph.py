@@ -59,12 +59,14 @@ WORTH_A_THREAD = 10_000
 @dataclass(eq=False)
 class Step:
     """An operator in a graph: its name, its queue, and the ports that take its output.
-    `wants_order`: whether rows wait for one another before they come to it (see `Holding`)."""
+    `wants_order`: whether rows wait for one another before they come to it (see `Holding`);
+    `quietly`: what follows has other ports, and has to hear of every time, also if nothing ends."""
 
     name: str
     operator: Operator
     queue: Queue
     wants_order: bool = True
+    quietly: bool = False
     outputs: list[tuple[Step, int]] = field(default_factory=list)
 
     def leads_to(self, other: Step) -> bool:
@@ -266,12 +268,31 @@ class Graph:
             return None
         except pa.ArrowCapacityError:
             raise full_column(step.name.partition(" ")[2]) from None
-        told = BEGINNING
-        if now > step.queue.told and step.operator.is_due(now):
-            told = step.queue.told = now
+        told = self._told(step, now)
         if output.now != told:
             output = replace(output, now=told)
         return None if output.is_empty else output
+
+    def _told(self, step: Step, now: int) -> int:
+        """The time that a step hands on, when it has come so far; BEGINNING: none."""
+        if now <= step.queue.told:
+            return BEGINNING
+        is_due = step.operator.is_due(now)
+        if not is_due and not step.quietly:
+            return BEGINNING
+        step.queue.told = now
+        return BEGINNING if not is_due and self._tell_quietly(step, now) else now
+
+    def _tell_quietly(self, step: Step, now: int) -> bool:
+        """Let what follows know of a time at which nothing ends, without a mark in its queue, if
+        that is possible. (Threads have their queues for themselves, and labels want a batch.)"""
+        if self.scheduler == "threads" or self.heeding is not None:
+            return False
+        if not all(target.queue.may_hear(port, now) for target, port in step.outputs):
+            return False
+        for target, port in step.outputs:
+            target.queue.hear(port, now)
+        return True
 
     def _emit(self, step: Step, output: Batch) -> None:
         """Let the sinks have what a step has put out, if it is the last before one."""

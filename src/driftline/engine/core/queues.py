@@ -7,6 +7,9 @@ With piggybacking a port holds at most one now-mark, and nothing behind it: the 
 that waits before it, if there is one, and otherwise the next batch that is put in takes it along.
 Time never goes back, so after that batch it has come as far. Only marks are put together; what a
 batch takes back stays in it. A token is not overtaken: what stands before it stays there.
+
+An operator with several ports goes by the least of their times, so it has to hear of a time from
+all of them. Where nothing ends at that time, it hears of it without a mark (`hear`).
 """
 
 from __future__ import annotations
@@ -28,16 +31,16 @@ Item = Batch | Mark
 
 class Queue:
     """`items`: (port, item), to be read; `passed_over`: those of blocked ports, in their order;
-    `last`: of every port, the item that was put in last; `told`: how far time had come in the
-    latest now-mark that was handed on; `in_use`: what is worked on, if the queue `is_scanned` (see
-    `outputs.heeding`)."""
+    `last`: of every port, the item that was put in last, if it waits; `told`: how far time had come
+    in the latest now-mark that was handed on; `due`: in the latest that came at any port;
+    `in_use`: what is worked on, if the queue `is_scanned` (see `outputs.heeding`)."""
 
     def __init__(self, ports: int) -> None:
         self.items: deque[tuple[int, Item]] = deque()
         self.passed_over: deque[tuple[int, Item]] = deque()
         self.merge = Merge(ports)
         self.last: list[Item | None] = [None] * ports
-        self.told = BEGINNING
+        self.told = self.due = BEGINNING
         self.is_scanned = False
         self.in_use: Item | None = None
 
@@ -53,9 +56,7 @@ class Queue:
                 before = self.items[place][1]
                 assert isinstance(before, Batch)
                 if item.says_only_now:
-                    joined = replace(before, now=max(before.now, item.now))
-                    self.items[place] = port, joined
-                    self.last[port] = joined
+                    self.hear(port, item.now)
                     return 0
                 if before.says_only_now:
                     del self.items[place]
@@ -78,7 +79,10 @@ class Queue:
 
     def put_back(self, port: int, batches: Iterable[Batch]) -> None:
         """Let batches be the next that are read."""
-        self.items.extendleft((port, batch) for batch in reversed(list(batches)))
+        returned = list(batches)
+        self.items.extendleft((port, batch) for batch in reversed(returned))
+        if self.last[port] is None:
+            self.last[port] = returned[-1]
 
     def take(self) -> tuple[int, Item] | None:
         """The next item of a port that is not blocked."""
@@ -104,8 +108,29 @@ class Queue:
     def now(self, port: int, time: int) -> int:
         """Time has come so far at a port; returns how far it has come at all of them."""
         if time > BEGINNING:
+            self.due = max(self.due, time)
             self.merge.arrive(port, Mark(Kind.NOW, time))
         return self.merge.handed_on[Kind.NOW]
+
+    def may_hear(self, port: int, time: int) -> bool:
+        """Whether a port can hear of a time without a mark: at most batches wait there, and no mark
+        of another port does for it."""
+        if self.last[port] is not None:
+            return self._waiting_at(port) is not None
+        others = np.delete(self.merge.latest[Kind.NOW], port)
+        return self.due <= self.merge.handed_on[Kind.NOW] or bool((others < self.due).any())
+
+    def hear(self, port: int, time: int) -> None:
+        """Time has come so far at a port, and nothing ends then."""
+        place = self._waiting_at(port)
+        if place is None:
+            self.merge.arrive(port, Mark(Kind.NOW, time))
+            return
+        before = self.items[place][1]
+        assert isinstance(before, Batch)
+        joined = replace(before, now=max(before.now, time))
+        self.items[place] = port, joined
+        self.last[port] = joined
 
     def waiting(self) -> list[tuple[int, Item]]:
         """All that has been received and not yet read, in order."""
@@ -129,7 +154,7 @@ class Queue:
             return {}
         stored: Arrays = {
             "merge": self.merge.snapshot(),
-            "told": np.array([self.told], np.int64),
+            "told": np.array([self.told, self.due], np.int64),
             "ports": np.array([port for port, _ in waiting], np.int64),
         }
         for number, (_, item) in enumerate(waiting):
@@ -146,7 +171,7 @@ class Queue:
         if not stored:
             return
         self.merge.restore(stored["merge"])
-        self.told = int(stored["told"][0])
+        self.told, self.due = map(int, stored["told"].tolist())
         for number, port in enumerate(stored["ports"].tolist()):
             if f"{number} mark" in stored:
                 kind, value = stored[f"{number} mark"].tolist()
@@ -163,5 +188,5 @@ class Queue:
         for port, time in enumerate(self.merge.latest[Kind.NOW].tolist()):
             queue.merge.arrive(port, mark)
             queue.now(port, time)
-        queue.told = self.told
+        queue.told, queue.due = self.told, self.due
         return queue.snapshot()
