@@ -178,6 +178,26 @@ def _marks(part: Part) -> str:
     )  # fmt: skip
 
 
+def _now(part: Part) -> str:
+    columns = (
+        "query, rate", "expiry", "positive", "negative", "marks", "events ÷ ita",
+        "average delay, ms", "greatest delay, ms",
+    )  # fmt: skip
+    simulated = _table(
+        columns,
+        (
+            (name, expiry, *(f"{value:,.2f}" for value in row.values()))
+            for name, policies in part["rows"].items()
+            for expiry, row in policies.items()
+        ),
+    )
+    speeds = part["join M/s"]
+    joins = (
+        (expiry, f"{speed:.2f}", f"{speed / speeds['nta']:.2f}") for expiry, speed in speeds.items()
+    )
+    return f"{simulated}\n{_table(('join of Q2', 'million tuples/s', '÷ nta'), joins)}"
+
+
 _PARTS: dict[str, Callable[[Part], str]] = {
     "engine": _engine,
     "growth": _growth,
@@ -191,4 +211,5 @@ _PARTS: dict[str, Callable[[Part], str]] = {
     "holding": _holding,
     "schedulers": _schedulers,
     "marks": _marks,
+    "now": _now,
 }
