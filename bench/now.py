@@ -7,13 +7,15 @@ First in simulated time, a tuple at a time and round-robin: tuples arrive at a r
 that a join or an aggregate works on (a positive or a negative tuple, or a now-mark that comes by
 itself) takes the same time. The output delay is from the arrival or the end of a tuple to its
 effect in the answer. Then the capacity of the join of Q2: how many positive tuples it takes in a
-second of its processor time, in batches.
+second of its processor time, in batches. Last, what the view itself costs: the processor time of
+Q2 and Q4 of the part `engine` with the answer now, by that without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from statistics import median
 from time import process_time
 from typing import get_args
 
@@ -24,6 +26,9 @@ from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
+from bench import data
+from bench.engine import BATCH, DISORDER, LATE
+from bench.queries import CASES, Case
 from bench.report import RUNS
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch, added_and_removed
@@ -47,6 +52,7 @@ ITEMS, FAVOURITES = 1_200, 600
 JOIN_BATCH, JOIN_WINDOW, JOIN_STORES = 10_000, 40_000, 20_000
 SHARE = 10
 """The join gets one in so many of the benchmark's events, of each stream."""
+VIEWED = ("Q2", "Q4")
 
 _SALES = {"item": "BIGINT", "price": "BIGINT", "store": "BIGINT"}
 
@@ -215,11 +221,13 @@ def _answer(query: dl.Query, sales: dict[str, Sales]) -> Floats:
 @dataclass
 class NowReport:
     """`rows`: by query and rate, and by expiry, what was counted; `capacity`: of the join of Q2,
-    million positive tuples a second."""
+    million positive tuples a second; `view`: of queries of the part `engine` on late events, the
+    processor time of a run with the answer now, by that of one without."""
 
     events: int
     rows: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     capacity: dict[str, float] = field(default_factory=dict)
+    view: dict[str, float] = field(default_factory=dict)
 
     def print(self) -> None:
         table = Table(
@@ -235,9 +243,18 @@ class NowReport:
         for expiry, speed in self.capacity.items():
             table.add_row(expiry, f"{speed:.2f}", f"{speed / self.capacity['nta']:.2f}")
         Console(width=120).print(table)
+        table = Table("query", "with the answer now ÷ without", title="late events")
+        for name, ratio in self.view.items():
+            table.add_row(name, f"{ratio:.2f}")
+        Console(width=120).print(table)
 
     def as_dict(self) -> dict[str, object]:
-        return {"events": self.events, "rows": self.rows, "join M/s": self.capacity}
+        return {
+            "events": self.events,
+            "rows": self.rows,
+            "join M/s": self.capacity,
+            "now ÷ without": self.view,
+        }
 
 
 def measure(events: int) -> NowReport:
@@ -246,7 +263,29 @@ def measure(events: int) -> NowReport:
         for rate, (tuples, load) in RATES.items():
             report.rows[f"{name}, {rate}"] = _simulated(query(), tuples, load)
     report.capacity = _capacity(report.events)
+    report.view = {name: _view(CASES[name], events) for name in VIEWED}
     return report
+
+
+def _view(case: Case, events: int) -> float:
+    """The median over some rounds of the time with the answer now by that without."""
+    query, inputs = case.query(DISORDER[LATE]), case.inputs(data.events(events, late=True))
+
+    def plain() -> None:
+        for _ in query.changes(inputs, batch=BATCH):
+            pass
+
+    def with_view() -> None:
+        for _ in query.now(inputs, batch=BATCH).tables():
+            pass
+
+    def spent(run: Callable[[], None]) -> float:
+        start = process_time()
+        run()
+        return process_time() - start
+
+    spent(with_view)  # and compile
+    return median(spent(with_view) / spent(plain) for _ in range(RUNS))
 
 
 def _simulated(query: dl.Query, rate: int, load: float) -> dict[str, dict[str, float]]:
