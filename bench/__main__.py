@@ -23,6 +23,7 @@ from bench import (
     growth,
     held,
     holding,
+    loops,
     marks,
     memory,
     now,
@@ -53,6 +54,7 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "holding": holding.measure,
     "schedulers": schedulers.measure,
     "marks": marks.measure,
+    "loops": loops.measure,
     "now": now.measure,
 }
 RESULTS = Path(__file__).parent / "results.json"
