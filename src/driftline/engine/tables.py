@@ -33,14 +33,17 @@ def now_table(changes: NowChanges, *, timestamps: bool = False) -> pa.Table:
     """Changes of the answer now as a table: op, at, and the columns of the rows, of which one that
     is called as these are has `row.` before its name; a row with several copies is there so often.
     `timestamps`: times are written as TIMESTAMPs."""
-    copies = np.repeat(np.arange(len(changes)), np.abs(changes.weight))
+    at, weight, rows = changes.at, changes.weight, changes.rows
+    copies = np.abs(weight)
+    if (copies > 1).any():
+        places = np.repeat(np.arange(len(changes)), copies)
+        at, weight, rows = at[places], weight[places], rows.take(to_arrow(places))
     signs = pa.array(["-", "+"], pa.string())
-    at = to_arrow(changes.at[copies])
+    moments = to_arrow(at)
     times = {
-        "op": signs.take(to_arrow((changes.weight[copies] > 0).astype(np.int64))),
-        "at": at.cast(pa.timestamp("us", "UTC")) if timestamps else at,
+        "op": signs.take(to_arrow((weight > 0).view(np.int8))),
+        "at": moments.cast(pa.timestamp("us", "UTC")) if timestamps else moments,
     }
-    rows = changes.rows.take(to_arrow(copies))
     names = [f"row.{name}" if name in times else name for name in rows.schema.names]
     return pa.table({**times, **dict(zip(names, rows.columns, strict=True))})
 

@@ -36,6 +36,10 @@ class Fingerprints:
     def __len__(self) -> int:
         return len(self.low)
 
+    def take(self, rows: Int64s) -> Fingerprints:
+        """Those of some rows."""
+        return Fingerprints(self.low[rows], self.high[rows])
+
     def with_numbers(self, *numbers: Int64s) -> Fingerprints:
         """The fingerprints of the rows with some numbers added to each."""
         result = Fingerprints(self.low.copy(), self.high.copy())
