@@ -96,7 +96,8 @@ def measure(events: int) -> EngineReport:
             truth = case.polars(frame)
             answer = case.answer(result.history(), table)
             retractions = sum(
-                int(-said.batch.weight[said.batch.weight < 0].sum()) for said in result.updates
+                int(-emitted.batch.weight[emitted.batch.weight < 0].sum())
+                for emitted in result.updates
             )
             del result
             polars = seconds(lambda case=case, frame=frame: case.polars(frame))

@@ -110,7 +110,7 @@ def _seconds(spark: Any, query: dl.Query, rows: int, folder: Path) -> list[float
     }
     run = SparkQuery({"result": query.plan}, frames, Options(), 2)
     started = run.start(
-        lambda said: None, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
+        lambda emitted: None, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
     )
     started.awaitTermination()
     seconds = [

@@ -1,7 +1,7 @@
 """Whose heartbeats a row waits for, on a plan like figure 5 of Srivastava and Widom.
 
 O1 joins S1 and S2, which go together; O2 joins its answer, which is larger, with S3, which is far
-behind. Latency is the time from when S3 comes to when what it completes has been said.
+behind. Latency is the time from when S3 comes to when what it completes has been emitted.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ def _measured(heartbeat: Heartbeat, events: int) -> tuple[int, int, float, float
     inputs = {f"s{n}": _stream(events, n, behind) for n, behind in ((1, 0), (2, 1), (3, LAG))}
     waiting, held, size, taken = 0, 0, 0, []
     start = time.perf_counter()
-    for said in _plan().changes(inputs, batch=BATCH, block="inf", heartbeat=heartbeat):
+    for emitted in _plan().changes(inputs, batch=BATCH, block="inf", heartbeat=heartbeat):
         taken.append(time.perf_counter() - start)
         sizes = {
-            part: [each for name, each in said.counters.items() if part in name]
+            part: [each for name, each in emitted.counters.items() if part in name]
             for part in ("align", "join")
         }
         waiting = max(waiting, sum(each["state_rows"] for each in sizes["align"]))

@@ -92,7 +92,7 @@ def q2(disorder: int) -> dl.Query:
 
 
 def q2_answer(history: pa.Table, _: pa.Table) -> pl.DataFrame:
-    """One row for every hop: equal neighbours were said in one piece."""
+    """One row for every hop: equal neighbours were emitted in one piece."""
     frame = pl.from_arrow(history)
     assert isinstance(frame, pl.DataFrame)
     step = 5 * SECOND
@@ -173,13 +173,15 @@ def q4(disorder: int) -> dl.Query:
 
 def q4_answer(history: pa.Table, table: pa.Table) -> pl.DataFrame:
     """After every event: what held for its key at its time."""
-    said = pl.from_arrow(history)
+    emitted = pl.from_arrow(history)
     events = pl.from_arrow(table.select(["ts", "key"]))
-    assert isinstance(said, pl.DataFrame)
+    assert isinstance(emitted, pl.DataFrame)
     assert isinstance(events, pl.DataFrame)
     return (
         events.sort("ts")
-        .join_asof(said.sort("vs"), left_on="ts", right_on="vs", by="key", check_sortedness=False)
+        .join_asof(
+            emitted.sort("vs"), left_on="ts", right_on="vs", by="key", check_sortedness=False
+        )
         .select("key", "ts", "s", "n")
         .sort(pl.all())
     )

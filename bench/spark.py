@@ -148,7 +148,7 @@ def _driftline(
 ) -> Run:
     query = case.query(DISORDER[LATE if late else IN_ORDER])
     final = BEGINNING
-    said: list[Batch] = []
+    emitted: list[Batch] = []
     with _folder() as folder:
         frames = _frames(spark, case.inputs(table), folder, size)
         out = folder / "out"
@@ -157,7 +157,7 @@ def _driftline(
         def sink(each: SparkUpdate) -> None:
             nonlocal final
             batch = each.batches["result"]
-            said.append(batch)
+            emitted.append(batch)
             final = max(final, batch.cti)
             changes = change_rows(batch, timestamps=False)
             pq.write_table(changes, out / f"{each.batch_id:06}.parquet")
@@ -166,7 +166,7 @@ def _driftline(
         started = run.start(sink, checkpoint=folder / "checkpoint", trigger={"availableNow": True})
         started.awaitTermination()
         seconds = _seconds(started)
-    history = history_table(said, query.plan.schema.arrow)
+    history = history_table(emitted, query.plan.schema.arrow)
     closed = history.set_column(1, "ve", pc.fill_null(history["ve"], final))
     answer = case.answer(closed, table)
     # What is final has to be right.
@@ -183,8 +183,8 @@ def _local(case: Case, table: pa.Table, late: bool, size: int) -> float:
             pq.write_table(part, inputs[name], row_group_size=size // len(inputs))
         query = case.query(DISORDER[LATE if late else IN_ORDER])
         taken, start = [], time.perf_counter()
-        for number, said in enumerate(query.changes(inputs, batch=size // len(inputs))):
-            changes = change_rows(said.batch, timestamps=False)
+        for number, emitted in enumerate(query.changes(inputs, batch=size // len(inputs))):
+            changes = change_rows(emitted.batch, timestamps=False)
             pq.write_table(changes, folder / f"{number:06}.parquet")
             taken.append(time.perf_counter() - start)
             start = time.perf_counter()
@@ -208,9 +208,9 @@ def _native(
         started.awaitTermination()
         seconds = _seconds(started)
         rows = pl.DataFrame(pl.from_arrow(_read(folder / "out")))
-    said = rows.select(truth.columns).cast(dict(truth.schema.items()))
-    # What it has not closed yet it has not said: only what it could have said is compared.
-    return Run(seconds, _differences(said, _final(name, truth, table)))
+    emitted = rows.select(truth.columns).cast(dict(truth.schema.items()))
+    # What it has not closed yet it has not emitted: only what it could have emitted is compared.
+    return Run(seconds, _differences(emitted, _final(name, truth, table)))
 
 
 def _final(name: str, truth: pl.DataFrame, table: pa.Table) -> pl.DataFrame:

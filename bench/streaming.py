@@ -43,9 +43,9 @@ def main() -> None:
     query, events, keys = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     running = CASES[query].query(DISORDER[LATE])
     start, changes, state = time.process_time(), 0, 0
-    for said in running.changes(inputs(query, events, keys), batch=BATCH):
-        changes += len(said.batch)
-        state = max(state, sum(counted["state_bytes"] for counted in said.counters.values()))
+    for emitted in running.changes(inputs(query, events, keys), batch=BATCH):
+        changes += len(emitted.batch)
+        state = max(state, sum(counted["state_bytes"] for counted in emitted.counters.values()))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     result = {
         "CPU s": round(time.process_time() - start, 2),

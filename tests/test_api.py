@@ -87,8 +87,8 @@ def test_an_event_log_with_a_correction(tmp_path: Path) -> None:
         '{"stream":"s","kind":"retract","vs":2,"ve":null,"vn":2,"row":{"k":"a","x":5}}\n'
         '{"stream":"s","kind":"cti","t":3}\n'
     )
-    said = list(NUMBERS.agg("sum(x) AS total").changes(s=log, batch=1, keep_open=True))
-    changes = [row for part in said for row in part.table().to_pylist()]
+    emitted = list(NUMBERS.agg("sum(x) AS total").changes(s=log, batch=1, keep_open=True))
+    changes = [row for part in emitted for row in part.table().to_pylist()]
     assert [(row["kind"], row["vs"], row["ve"], row["vn"], row["total"]) for row in changes] == [
         ("insert", 1, None, None, 1),
         ("retract", 1, None, 2, 1),
@@ -96,7 +96,7 @@ def test_an_event_log_with_a_correction(tmp_path: Path) -> None:
         ("retract", 2, None, 2, 6),
         ("insert", 2, None, None, 1),
     ]
-    assert said[-1].final_up_to == 3
+    assert emitted[-1].final_up_to == 3
 
 
 def test_every_part_of_a_query() -> None:
@@ -181,8 +181,8 @@ def test_over() -> None:
         {"vs": 2, "ve": None, "k": "a", "x": 2, "total": 3, "before": 1},
         {"vs": 5, "ve": None, "k": "a", "x": 5, "total": 5, "before": 2},
     ]
-    for function, said in [("rank() AS r", "rank"), ("abs(x)", "not supported")]:
-        with pytest.raises(ValueError, match=said):
+    for function, emitted in [("rank() AS r", "rank"), ("abs(x)", "not supported")]:
+        with pytest.raises(ValueError, match=emitted):
             NUMBERS.over(function, by="x")
     with pytest.raises(PlanError, match="needs window functions"):
         NUMBERS.over(by="x")
@@ -402,7 +402,10 @@ def test_rows_whose_names_are_in_another_case() -> None:
 
 def bad_records(result: dl.Result) -> list[BadEvent]:
     return [
-        bad for said in result.updates for dead in said.dead_letters.values() for bad in dead.bad
+        bad
+        for emitted in result.updates
+        for dead in emitted.dead_letters.values()
+        for bad in dead.bad
     ]
 
 
@@ -459,7 +462,10 @@ def test_rows_that_cannot_be_read(
     assert [row["x"] for row in result.history().to_pylist()] == [1, 7]
     assert result.dead_letters == {"s": 1}
     (bad,) = (
-        bad for said in result.updates for dead in said.dead_letters.values() for bad in dead.bad
+        bad
+        for emitted in result.updates
+        for dead in emitted.dead_letters.values()
+        for bad in dead.bad
     )
     assert (bad.source, bad.line, bad.column, bad.value) == ("<s>", 2, column, value)
     assert reason in bad.reason
@@ -482,7 +488,10 @@ def test_rows_of_tables_that_cannot_be_read(x: pa.Array, value: str) -> None:
         result = TIMED.run(s=data)
         assert [row["x"] for row in result.history().to_pylist()] == [1, 2]
         (bad,) = (
-            b for said in result.updates for dead in said.dead_letters.values() for b in dead.bad
+            b
+            for emitted in result.updates
+            for dead in emitted.dead_letters.values()
+            for b in dead.bad
         )
         assert (bad.line, bad.column) == (2, "x")
         assert bad.value == value

@@ -122,12 +122,12 @@ def test_it_works_or_says_why_not(given: Callable[[], Iterator[Any]]) -> None:
             try:
                 use(value)
             except CLEAR as error:
-                said = str(error)
+                emitted = str(error)
             except Exception as error:
                 shown = " ".join(repr(value).split())[:80]
                 raise AssertionError(f"{given.__name__} {number}, {shown}: {error!r}") from error
             else:
                 continue
-            assert said.strip(), (number, value)
-            assert len(said) < LONGEST + 200, (number, value, said)
-            assert "\n" not in said.strip(), (number, value, said)
+            assert emitted.strip(), (number, value)
+            assert len(emitted) < LONGEST + 200, (number, value, emitted)
+            assert "\n" not in emitted.strip(), (number, value, emitted)

@@ -70,8 +70,8 @@ def test_the_corners_agree_where_nothing_is_left_out(feed: Feed) -> None:
         block = 0 if corner.block == "0" else 2**63 - 1
         options = Options(Level.PERFECT, block, batch=feed.batch)
         steps = list(run(question().plan, {"trades": feed.columns}, options))
-        said = [step.batch for step in steps]
-        tables[corner.name] = history_table(said, question().plan.schema.arrow).to_pylist()
+        emitted = [step.batch for step in steps]
+        tables[corner.name] = history_table(emitted, question().plan.schema.arrow).to_pylist()
     by_key = {name: sorted(rows, key=str) for name, rows in tables.items()}
     assert by_key["strong"] == by_key["middle"]
     assert len(by_key["strong"]) > 50

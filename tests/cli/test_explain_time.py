@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(folder: Path, bounds: str, *options: str | Path) -> str:
+def emitted(folder: Path, bounds: str, *options: str | Path) -> str:
     script = folder / "q.sql"
     script.write_text(
         f"CREATE STREAM s (id STRING, t BIGINT, got BIGINT) WITH (time = 't'{bounds});"
@@ -38,27 +38,27 @@ def row(table: str, name: str) -> list[str]:
 
 
 def test_what_bounds_have_promised(folder: Path) -> None:
-    told = said(folder, ", source = 'id', sources = 2, disorder = 4", "--explain-time")
+    told = emitted(folder, ", source = 'id', sources = 2, disorder = 4", "--explain-time")
     assert "promised: disorder 4" in told
     assert row(told, "a") == ["a", "3", "20", "15", "5", "1"]
     assert row(told, "b") == ["b", "3", "30", "25", "5", "0"]
 
 
 def test_what_was_guessed(folder: Path) -> None:
-    told = said(folder, "", "--explain-time")
+    told = emitted(folder, "", "--explain-time")
     assert "guessed" in told
     assert row(told, "all")[1] == "6"
 
 
 def test_bounds_that_need_a_clock_say_so(folder: Path) -> None:
-    assert "no arrival clock" in said(folder, ", disorder = 4, latency = 2", "--explain-time")
-    told = said(folder, ", disorder = 4, latency = 2, arrival = 'got'", "--explain-time")
+    assert "no arrival clock" in emitted(folder, ", disorder = 4, latency = 2", "--explain-time")
+    told = emitted(folder, ", disorder = 4, latency = 2, arrival = 'got'", "--explain-time")
     assert "no arrival clock" not in told
 
 
 def test_a_chart(folder: Path) -> None:
     chart = folder / "time.svg"
-    assert str(chart) in said(folder, ", disorder = 4", "--time-chart", chart)
+    assert str(chart) in emitted(folder, ", disorder = 4", "--time-chart", chart)
     assert "<svg" in chart.read_text(encoding="utf-8")
 
 

@@ -28,15 +28,15 @@ def replayed(name: str, folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_transcript(name: str, tmp_path: Path) -> None:
-    for ending, said in replayed(name, tmp_path).items():
+    for ending, emitted in replayed(name, tmp_path).items():
         path = GOLDEN / f"{name}.{ending}.jsonl"
         expected = path.read_text(encoding="utf-8") if path.exists() else ""
-        assert said == expected, f"{path.name} is not what is said"
+        assert emitted == expected, f"{path.name} is not what is emitted"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_changes_of_a_transcript_are_its_table(name: str, tmp_path: Path) -> None:
-    """They are valid streams, and mean the table, in whatever pieces it is said."""
+    """They are valid streams, and mean the table, in whatever pieces it is emitted."""
     table = (GOLDEN / f"{name}.table.jsonl").read_text(encoding="utf-8").splitlines()
     several = '"stream"' in table[0]
     inserts = [
@@ -48,9 +48,9 @@ def test_the_changes_of_a_transcript_are_its_table(name: str, tmp_path: Path) ->
     log = tmp_path / "table.jsonl"
     log.write_text("\n".join(inserts), encoding="utf-8")
     wanted = read_log(log).streams
-    said = read_log(GOLDEN / f"{name}.changes.jsonl").streams
-    assert wanted.keys() == said.keys()
-    for stream, columns in said.items():
+    emitted = read_log(GOLDEN / f"{name}.changes.jsonl").streams
+    assert wanted.keys() == emitted.keys()
+    for stream, columns in emitted.items():
         history = canonical_history(columns.to_events())
         assert history.same_snapshots(canonical_history(wanted[stream].to_events()))
 

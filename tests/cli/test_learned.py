@@ -17,7 +17,7 @@ def records(count: int) -> Iterator[dict[str, object]]:
         yield {"id": "ab"[n % 2], "t": n - (4 if n % 10 == 9 else 0), "got": n}
 
 
-def said(folder: Path, bounds: str, *options: str | Path, count: int = 300) -> str:
+def emitted(folder: Path, bounds: str, *options: str | Path, count: int = 300) -> str:
     lines = "\n".join(json.dumps(each) for each in records(count))
     (folder / "s.jsonl").write_text(lines, encoding="utf-8")
     (folder / "q.sql").write_text(
@@ -38,23 +38,23 @@ WORD = (
 
 @pytest.mark.parametrize("block", ["0", "20", "inf"])
 def test_on_every_run_with_guesses(tmp_path: Path, block: str) -> None:
-    assert said(tmp_path, "", "--block", block) == WORD
-    assert said(tmp_path, ", heartbeats = 'estimate'", "--batch", "7", "--block", block) == WORD
+    assert emitted(tmp_path, "", "--block", block) == WORD
+    assert emitted(tmp_path, ", heartbeats = 'estimate'", "--batch", "7", "--block", block) == WORD
 
 
 @pytest.mark.parametrize("bounds", [", heartbeats = 'none'", ", disorder = 9"])
 def test_where_nothing_is_guessed_nothing_is_said(tmp_path: Path, bounds: str) -> None:
-    assert said(tmp_path, bounds) == ""
+    assert emitted(tmp_path, bounds) == ""
 
 
 def test_too_few_records_tell_nothing(tmp_path: Path) -> None:
-    assert said(tmp_path, "", count=50) == ""
+    assert emitted(tmp_path, "", count=50) == ""
 
 
 @pytest.mark.spark
 def test_on_spark(tmp_path: Path) -> None:
     """In a micro-batch all comes at one moment, which hides some of the disorder."""
-    told = said(tmp_path, "", "--runner", "spark", "--batch", "30")
+    told = emitted(tmp_path, "", "--runner", "spark", "--batch", "30")
     assert told.startswith("driftline: the time of s was guessed: records are about ")
     assert "learned from 300." in told
 
@@ -63,5 +63,5 @@ def test_curiosity_is_satisfied_at_some_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("driftline.engine.ingest.source.ENOUGH", 150)
-    assert "learned from 200." in said(tmp_path, "", "--batch", "100")
-    assert "learned from 300." in said(tmp_path, "", "--batch", "100", "--block", "9")
+    assert "learned from 200." in emitted(tmp_path, "", "--batch", "100")
+    assert "learned from 300." in emitted(tmp_path, "", "--batch", "100", "--block", "9")

@@ -161,10 +161,10 @@ def test_a_run_goes_on_without_what_cannot_be_read(
         assert (letter["line"], letter.get("column"), letter.get("value")) == (line, column, value)
         assert letter["reason"].startswith(reason)
         assert letter["event"]
-    said = [line for line in ran.err.splitlines() if line.startswith("driftline:")]
-    assert said[0] == f"driftline: 6 records could not be read: in {dead}"
-    assert [line.startswith(f"driftline: {path}:") for line in said[1:4]] == [True] * 3
-    assert said[4:] == ["driftline: and 3 more"]
+    emitted = [line for line in ran.err.splitlines() if line.startswith("driftline:")]
+    assert emitted[0] == f"driftline: 6 records could not be read: in {dead}"
+    assert [line.startswith(f"driftline: {path}:") for line in emitted[1:4]] == [True] * 3
+    assert emitted[4:] == ["driftline: and 3 more"]
 
     if runner == "spark" and not folder:
         return  # it is read before a runner has it

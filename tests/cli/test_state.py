@@ -72,14 +72,14 @@ def test_what_is_near_a_checkpoint(
     (foreign / "metadata").write_text('{"id":"1"}')
     for number in ("0", "1"):  # of queries with different settings
         Checkpoint(str(several / number)).claim({"result": QUERY.plan}, Options(), 2)
-    for place, said in (
+    for place, emitted in (
         (checkpoint / "driftline.json", "it is a file: give the directory that --checkpoint was"),
         (checkpoint / "spark", f"it is a part of a checkpoint: give {checkpoint}"),
         (several, f"it holds several checkpoints: give one of {several}/0, {several}/1"),
         (foreign, "it is the checkpoint of another query of Spark, not of Driftline"),
     ):
         done = driftline("state", place)
-        assert (done.code, done.out, done.err) == (2, "", f"driftline: {place}: {said}\n")
+        assert (done.code, done.out, done.err) == (2, "", f"driftline: {place}: {emitted}\n")
 
 
 @pytest.mark.parametrize("name", ["driftline.json", "state.json"])
@@ -87,8 +87,8 @@ def test_what_is_near_a_checkpoint(
 def test_a_damaged_checkpoint(checkpoint: Path, name: str, text: str) -> None:
     (checkpoint / name).write_text(text)
     done = driftline("state", checkpoint)
-    said = f"driftline: {checkpoint}/{name} is damaged: it is no JSON object\n"
-    assert (done.code, done.out, done.err) == (2, "", said)
+    emitted = f"driftline: {checkpoint}/{name} is damaged: it is no JSON object\n"
+    assert (done.code, done.out, done.err) == (2, "", emitted)
 
 
 def test_a_closed_checkpoint_says_so(checkpoint: Path) -> None:

@@ -25,17 +25,17 @@ def hold(
     size: int,
     renew_after: int | None = None,
 ) -> None:
-    """After every batch what was said is valid, and is what the reference says at the level; when
-    the input is closed nothing is held. `renew_after` so many batches a new operator takes over
-    the state."""
+    """After every batch what was emitted is valid, and is what the reference gives at the level;
+    when the input is closed nothing is held. `renew_after` so many batches a new operator takes
+    over the state."""
     operator = make()
     arrivals = [(0, event) for event in [*events, CLOSE]]
-    for number, (came, said) in enumerate(drive(operator, arrivals, [schema], size)):
+    for number, (came, emitted) in enumerate(drive(operator, arrivals, [schema], size)):
         so_far = [event for _, event in came]
         answer = reference(canonical_history(so_far))
         expected = at_level(level, answer, output_watermark(so_far)).coalesced()
-        assert canonical_history(said).coalesced() == expected
-        assert breaches(said) == []
+        assert canonical_history(emitted).coalesced() == expected
+        assert breaches(emitted) == []
         if number == renew_after:
             state = operator.snapshot()
             operator.__dict__.update(make().__dict__)  # forget everything

@@ -28,18 +28,18 @@ def hold(
     arrivals: Arrivals,
     renew_after: int | None = None,
 ) -> None:
-    """At every batch size: what was said is valid, and its history is the reference's of the
+    """At every batch size: what was emitted is valid, and its history is the reference's of the
     input's histories. `renew_after` so many batches a new operator takes over the state."""
     for size in BATCH_SIZES:
         operator = make()
         schemas = [KX] * operator.ports
-        for number, (came, said) in enumerate(drive(operator, arrivals, schemas, size)):
+        for number, (came, emitted) in enumerate(drive(operator, arrivals, schemas, size)):
             inputs = [
                 canonical_history(event for port, event in came if port == wanted)
                 for wanted in range(operator.ports)
             ]
-            assert breaches(said) == []
-            assert canonical_history(said) == reference(*inputs)
+            assert breaches(emitted) == []
+            assert canonical_history(emitted) == reference(*inputs)
             if number == renew_after:
                 state = operator.snapshot()
                 operator.__dict__.update(make().__dict__)  # forget everything

@@ -9,8 +9,8 @@ from driftline.engine.stateless.project import Project
 
 def netting(query: dl.Query) -> list[bool]:
     """Who consolidates, of the joins and projects of a plan in their order."""
-    said: list[Batch] = []
-    graph = compile_plans([(query.plan, said.append)])
+    emitted: list[Batch] = []
+    graph = compile_plans([(query.plan, emitted.append)])
     operators = [step.operator for step in graph.steps]
     return [each.consolidates for each in operators if isinstance(each, (Project, Join))]
 

@@ -251,7 +251,7 @@ PLANS = plans_of(LEAVES, ONE)
 def run(
     plan: Both, arrivals: list[tuple[int, Event]], level: Level, size: int, move_at: int = -1
 ) -> None:
-    said: list[Event] = []
+    emitted: list[Event] = []
     came: list[tuple[int, Event]] = []
     out: list[Batch] = []
     graph = compile_plan(plan.query.plan, out.append, level)
@@ -268,20 +268,20 @@ def run(
             came += [(port, event) for event in as_batched(events)]
             out.clear()
             graph.push(name, batch_of(events, KX))
-            said += [event for batch in out for event in events_of(batch)]
+            emitted += [event for batch in out for event in events_of(batch)]
             if level is Level.EAGER:
-                compare(plan, came, said)
-    compare(plan, came, said)
-    assert not breaches(said)
+                compare(plan, came, emitted)
+    compare(plan, came, emitted)
+    assert not breaches(emitted)
 
 
 def promised(events: Iterable[Event]) -> int:
     return max((event.t for event in events if isinstance(event, Cti)), default=BEGINNING)
 
 
-def compare(plan: Both, came: list[tuple[int, Event]], said: list[Event]) -> None:
+def compare(plan: Both, came: list[tuple[int, Event]], emitted: list[Event]) -> None:
     s, t = (canonical_history(e for which, e in came if which == port) for port in (0, 1))
-    assert canonical_history(said).same_snapshots(plan.meaning(s, t))
+    assert canonical_history(emitted).same_snapshots(plan.meaning(s, t))
 
 
 @settings(max_examples=150)

@@ -23,7 +23,7 @@ START = 1_767_261_600_000  # 2026-01-01 10:00
 MINUTE = 60_000
 
 
-def said(
+def emitted(
     queries: Mapping[str, dl.Query], inputs: Mapping[str, Any], batch: int, run: str = "one"
 ) -> list[SparkUpdate]:
     """Every micro-batch takes so many events, and begins a minute after the one before it."""
@@ -70,7 +70,7 @@ def in_files(update: SparkUpdate, sink: Any, shards: int = 2) -> SparkUpdate:
 
 
 def coalesced(table: pa.Table) -> History:
-    """What a history table means, however it was said."""
+    """What a history table means, however it was emitted."""
     lines = table.to_pylist()
     return History(
         Lifetime(_ticks(line.pop("vs")), _ticks(line.pop("ve")), dl.Row(line)) for line in lines
@@ -101,4 +101,4 @@ CURRENT = [
 
 
 def volumes(batch: int = 2, run: str = "one") -> list[SparkUpdate]:
-    return said({"result": VOLUME}, {"trades": EVENTS}, batch, run)
+    return emitted({"result": VOLUME}, {"trades": EVENTS}, batch, run)

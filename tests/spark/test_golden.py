@@ -44,10 +44,10 @@ def test_transcript(spark: Any, name: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.code == 0, done.err
     expected = histories((GOLDEN / f"{name}.table.jsonl").read_text(encoding="utf-8"), tmp_path)
-    said = histories(done.out, tmp_path)
-    assert said.keys() == expected.keys()
+    emitted = histories(done.out, tmp_path)
+    assert emitted.keys() == expected.keys()
     for stream, history in expected.items():
-        assert said[stream].same_snapshots(history)
+        assert emitted[stream].same_snapshots(history)
     letters = GOLDEN / f"{name}.dead.jsonl"
     wanted = letters.read_text(encoding="utf-8") if letters.exists() else ""
     assert dead.read_text(encoding="utf-8").replace(str(GOLDEN) + "/", "") == wanted

@@ -77,11 +77,11 @@ def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
         wait_for(lambda: running.poll() is not None or '"t":10' in out.read_text())  # all is final
         assert dead.read_text().count("\n") == 1  # while it runs
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
-        said, complained = running.communicate(timeout=PATIENCE)
+        emitted, complained = running.communicate(timeout=PATIENCE)
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
-    assert (running.returncode, said) == (130, b"")
+    assert (running.returncode, emitted) == (130, b"")
     assert complained.decode().splitlines() == [
         f"driftline: 1 record could not be read: in {dead}",
         f"driftline: {trades / '2.csv'}:3: 'many' in the column qty is no INT",

@@ -54,16 +54,16 @@ def streamed(spark: Any, folder: Path, rows: Sequence[Sequence[tuple[Any, ...]]]
 
 
 def said_by(query: SparkQuery, folder: Path) -> list[SparkUpdate]:
-    said: list[SparkUpdate] = []
+    emitted: list[SparkUpdate] = []
     started = query.start(
-        said.append, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
+        emitted.append, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
     )
     started.awaitTermination()
-    return said
+    return emitted
 
 
-def table(said: Sequence[SparkUpdate], query: dl.Query, name: str) -> list[dict[str, Any]]:
-    batches: list[Batch] = [each.batches[name] for each in said]
+def table(emitted: Sequence[SparkUpdate], query: dl.Query, name: str) -> list[dict[str, Any]]:
+    batches: list[Batch] = [each.batches[name] for each in emitted]
     loose = is_loose(query.plan)
     history = history_table(batches, query.plan.schema.arrow, loose=loose)
     return sorted(history.to_pylist(), key=repr)
@@ -79,12 +79,12 @@ QUERIES: Mapping[str, dl.Query] = {
 
 
 def test_every_micro_batch_is_a_consistent_cut(spark: Any, tmp_path: Path) -> None:
-    """Five queries as one; what has been said after each micro-batch is their answer for exactly
+    """Five queries as one; what has been emitted after each micro-batch is their answer for exactly
     what has been read."""
     frame = streamed(spark, tmp_path / "trades", ROWS)
     query = dl.on_spark(QUERIES, {"trades": frame}, emit="eager", shards=2)
-    said = said_by(query, tmp_path)
-    assert [each.batch_id for each in said] == [0, 1, 2]
+    emitted = said_by(query, tmp_path)
+    assert [each.batch_id for each in emitted] == [0, 1, 2]
     for number in range(len(ROWS)):
         read = [
             dict(zip(("symbol", "qty", "ts"), row, strict=True))
@@ -93,7 +93,7 @@ def test_every_micro_batch_is_a_consistent_cut(spark: Any, tmp_path: Path) -> No
         ]
         for name, each in QUERIES.items():
             local = each.run(trades=read, emit="eager", keep_open=True).history().to_pylist()
-            assert table(said[: number + 1], each, name) == sorted(local, key=repr), name
+            assert table(emitted[: number + 1], each, name) == sorted(local, key=repr), name
 
 
 RATES = dl.stream("rates", {"symbol": "STRING", "qty": "INT", "ts": "BIGINT"}, time="ts")
@@ -114,8 +114,8 @@ def test_several_results_of_several_sources_have_one_cut(spark: Any, tmp_path: P
         "rates": streamed(spark, tmp_path / "rates", rates),
     }
     query = dl.on_spark(TOGETHER, frames, emit="eager", shards=2)
-    said = said_by(query, tmp_path)
-    assert [each.batch_id for each in said] == [0, 1, 2]
+    emitted = said_by(query, tmp_path)
+    assert [each.batch_id for each in emitted] == [0, 1, 2]
     for number in range(len(ROWS)):
         read = {
             name: [
@@ -127,7 +127,7 @@ def test_several_results_of_several_sources_have_one_cut(spark: Any, tmp_path: P
         }
         for name, each in TOGETHER.items():
             local = each.run(read, emit="eager", keep_open=True).history().to_pylist()
-            assert table(said[: number + 1], each, name) == sorted(local, key=repr), name
+            assert table(emitted[: number + 1], each, name) == sorted(local, key=repr), name
 
 
 def test_shards_that_get_no_rows_hold_nothing_up(spark: Any, tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_shards_that_get_no_rows_hold_nothing_up(spark: Any, tmp_path: Path) -> 
     rows: list[list[tuple[Any, ...]]] = [[("A", 3, 10)], [("A", -1, 20)], [("A", 4, 30)]]
     query = trades.where("qty > 0").group_by("symbol").agg("sum(qty) AS qty").agg("max(qty) AS qty")
     frame = streamed(spark, tmp_path / "trades", rows)
-    said = said_by(dl.on_spark(query, {"trades": frame}, shards=3), tmp_path)
-    assert [each.batches["result"].cti for each in said] == [5, 15, 25]
+    emitted = said_by(dl.on_spark(query, {"trades": frame}, shards=3), tmp_path)
+    assert [each.batches["result"].cti for each in emitted] == [5, 15, 25]
 
 
 @pytest.mark.parametrize("heartbeat", ["operator", "query"])
@@ -161,16 +161,16 @@ def test_rows_wait_for_other_streams(spark: Any, tmp_path: Path, heartbeat: Hear
     }
     frames = {name: streamed(spark, tmp_path / name, parts) for name, parts in rows.items()}
     asked = dl.on_spark(query, frames, block="inf", heartbeat=heartbeat, shards=2)
-    said = said_by(asked, tmp_path)
+    emitted = said_by(asked, tmp_path)
     read = {
         name: [dict(zip(columns, row, strict=True)) for part in parts for row in part]
         for name, parts in rows.items()
     }
     local = query.run(read, block="inf", heartbeat=heartbeat, keep_open=True)
-    assert table(said, query, "result") == sorted(local.history().to_pylist(), key=repr)
+    assert table(emitted, query, "result") == sorted(local.history().to_pylist(), key=repr)
     waiting = sum(
         counted["state_rows"]
-        for key, counted in said[-1].counters.items()
+        for key, counted in emitted[-1].counters.items()
         if (key.source, key.operator) == ("one", "align")
     )
     assert waiting == {"operator": 2, "query": 6}[heartbeat]
@@ -185,7 +185,7 @@ def test_a_restart_in_another_session(spark: Any, tmp_path: Path, first: str) ->
     query = twice.group_by("symbol").agg("sum(qty) AS qty")
     asked = dl.on_spark(query, {"trades": frame}, shards=2)
     with configured(spark, {"spark.sql.session.timeZone": first}):
-        said = said_by(asked, tmp_path)
+        emitted = said_by(asked, tmp_path)
     (tmp_path / "more").mkdir()
     streamed(spark, tmp_path / "more" / "trades", ROWS[1:])
     for number in range(2):
@@ -197,10 +197,10 @@ def test_a_restart_in_another_session(spark: Any, tmp_path: Path, first: str) ->
             pytest.raises(PlanError, match="Spark ran the first steps of trades in UTC"),
         ):
             said_by(asked, tmp_path)
-    said += said_by(asked, tmp_path)
+    emitted += said_by(asked, tmp_path)
     rows = [dict(zip(("symbol", "qty", "ts"), row, strict=True)) for part in ROWS for row in part]
     local = query.run(trades=rows, keep_open=True).history().to_pylist()
-    assert table(said, query, "result") == sorted(local, key=repr)
+    assert table(emitted, query, "result") == sorted(local, key=repr)
 
 
 def test_the_time_zone_of_the_session_does_not_matter(spark: Any, tmp_path: Path) -> None:
@@ -220,18 +220,18 @@ def test_the_time_zone_of_the_session_does_not_matter(spark: Any, tmp_path: Path
     named = [f"{text} AS c{place}" for place, text in enumerate(each)]
     query = TRADES.select("symbol", "qty", "ts", hours).select("symbol", *named)
     with configured(spark, {"spark.sql.session.timeZone": "America/New_York"}):
-        said = said_by(dl.on_spark(query, {"trades": frame}, shards=1), tmp_path)
+        emitted = said_by(dl.on_spark(query, {"trades": frame}, shards=1), tmp_path)
     rows = [dict(zip(("symbol", "qty", "ts"), row, strict=True)) for row in ROWS[0]]
     local = query.run(trades=rows, keep_open=True).history().to_pylist()
-    assert table(said, query, "result") == sorted(local, key=repr)
+    assert table(emitted, query, "result") == sorted(local, key=repr)
 
 
 def test_a_table_that_does_not_change(spark: Any, tmp_path: Path) -> None:
     frame = streamed(spark, tmp_path / "trades", ROWS)
     names = spark.createDataFrame([("A", "Alpha"), ("B", "Beta")], "symbol STRING, name STRING")
     query = TRADES.join(NAMES, on="symbol").group_by("name").agg("sum(qty) AS qty")
-    said = said_by(dl.on_spark(query, {"trades": frame, "names": names}, shards=2), tmp_path)
-    last = [row for row in table(said, query, "result") if row["ve"] is None]
+    emitted = said_by(dl.on_spark(query, {"trades": frame, "names": names}, shards=2), tmp_path)
+    last = [row for row in table(emitted, query, "result") if row["ve"] is None]
     assert [(row["name"], row["qty"]) for row in last] == [("Alpha", 15), ("Beta", 5)]
 
 
@@ -244,20 +244,20 @@ def test_a_row_of_a_table_that_cannot_be_read_is_a_dead_letter(spark: Any, tmp_p
     columns = {"symbol": "STRING", "name": "STRING", "since": "BIGINT"}
     query = TRADES.join(dl.stream("names", columns, time="since"), on="symbol")
     asked = dl.on_spark(query, {"trades": frame, "names": names}, shards=2)
-    said = said_by(asked, tmp_path)
-    assert sorted(letters_of(said, "names"), key=repr) == [
+    emitted = said_by(asked, tmp_path)
+    assert sorted(letters_of(emitted, "names"), key=repr) == [
         ("soon", "'soon' in the column since is no BIGINT"),
         (None, "it has no time: since is null"),
     ]
-    assert {row["name"] for row in table(said, query, "result")} == {"Alpha"}
+    assert {row["name"] for row in table(emitted, query, "result")} == {"Alpha"}
     strict = dl.on_spark(query, {"trades": frame, "names": names}, shards=2, strict=True)
     with pytest.raises(Exception, match="BadInput: <names>:0: "):
         said_by(strict, tmp_path / "strict")
 
 
-def letters_of(said: list[SparkUpdate], name: str) -> list[tuple[str | None, str]]:
+def letters_of(emitted: list[SparkUpdate], name: str) -> list[tuple[str | None, str]]:
     found = [
-        bad for each in said if name in each.dead_letters for bad in each.dead_letters[name].bad
+        bad for each in emitted if name in each.dead_letters for bad in each.dead_letters[name].bad
     ]
     return [(bad.value, bad.reason) for bad in found]
 
@@ -265,9 +265,9 @@ def letters_of(said: list[SparkUpdate], name: str) -> list[tuple[str | None, str
 def test_a_row_without_a_time_is_a_dead_letter(spark: Any, tmp_path: Path) -> None:
     frame = streamed(spark, tmp_path / "trades", [[("A", 3, 1), ("B", 5, None)], [("A", 1, 4)]])
     query = TRADES.agg("sum(qty) AS qty")
-    said = said_by(dl.on_spark(query, {"trades": frame}, shards=2), tmp_path)
-    assert letters_of(said, "trades") == [(None, "it has no time: ts is null")]
-    assert [row["qty"] for row in table(said, query, "result")] == [3, 4]
+    emitted = said_by(dl.on_spark(query, {"trades": frame}, shards=2), tmp_path)
+    assert letters_of(emitted, "trades") == [(None, "it has no time: ts is null")]
+    assert [row["qty"] for row in table(emitted, query, "result")] == [3, 4]
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -278,13 +278,13 @@ def test_rows_that_cannot_be_read_are_dead_letters(
         "symbol", "ts", "CASE symbol WHEN 'B' THEN 'many' ELSE concat(' ', qty, ' ') END AS qty"
     )
     query = QUERIES["native" if native else "total"]
-    said = said_by(dl.on_spark(query, {"trades": frame}, shards=2), tmp_path)
-    assert letters_of(said, "trades") == [("many", "'many' in the column qty is no INT")]
+    emitted = said_by(dl.on_spark(query, {"trades": frame}, shards=2), tmp_path)
+    assert letters_of(emitted, "trades") == [("many", "'many' in the column qty is no INT")]
     rows = [{"symbol": s, "qty": "many" if s == "B" else f" {q} ", "ts": t} for s, q, t in ROWS[0]]
     local = query.run(trades=rows, keep_open=True)
-    assert table(said, query, "result") == sorted(local.history().to_pylist(), key=repr)
+    assert table(emitted, query, "result") == sorted(local.history().to_pylist(), key=repr)
     assert local.dead_letters == {"trades": 1}
-    (bad,) = said[0].dead_letters["trades"].bad
+    (bad,) = emitted[0].dead_letters["trades"].bad
     assert bad.text == b'{"symbol":"B","qty":"many","ts":2}'
 
 

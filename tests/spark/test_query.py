@@ -87,16 +87,16 @@ def test_every_sink_has_every_micro_batch(trades: Any, tmp_path: Path) -> None:
     assert memory.history("all").num_rows == 7
 
     # The system time is the one that Spark wrote down for the micro-batch.
-    for said in seen:
-        offsets = tmp_path / "checkpoint" / "spark" / "offsets" / str(said.batch_id)
+    for emitted in seen:
+        offsets = tmp_path / "checkpoint" / "spark" / "offsets" / str(emitted.batch_id)
         written = json.loads(offsets.read_text().split("\n")[1])["batchTimestampMs"]
-        assert said.time == written
-    run_ids = {said.run for said in seen}
+        assert emitted.time == written
+    run_ids = {emitted.run for emitted in seen}
     metadata = json.loads((tmp_path / "checkpoint" / "spark" / "metadata").read_text())
     assert run_ids == {metadata["id"]}
 
     # The prefix of every micro-batch, and the file that it has read.
-    read = [said.prefix for said in seen if said.prefix is not None]
+    read = [emitted.prefix for emitted in seen if emitted.prefix is not None]
     assert [prefix.events["trades"] for prefix in read][:3] == [3, 5, 7]
     files = [prefix.files["trades"] for prefix in read[:3]]
     assert [[Path(file).name for file in each] for each in files] == [
@@ -106,7 +106,7 @@ def test_every_sink_has_every_micro_batch(trades: Any, tmp_path: Path) -> None:
 
     history = sinks.read_parquet(tmp_path / "history", "volume")
     assert prefix_of(history) == {"trades": 7}
-    first, *_ = (said.time for said in seen)
+    first, *_ = (emitted.time for emitted in seen)
     at = datetime.fromtimestamp(first / 1000, UTC)
     about = START + timedelta(seconds=59)
     b = [
@@ -158,8 +158,8 @@ def test_rows_that_the_query_brings_itself(trades: Any, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_a_micro_batch_that_comes_again_is_written_once(trades: Any, tmp_path: Path) -> None:
-    def crash(said: SparkUpdate) -> None:
-        if said.batch_id == 1:
+    def crash(emitted: SparkUpdate) -> None:
+        if emitted.batch_id == 1:
             raise RuntimeError("crash")
 
     log, folder = tmp_path / "log.jsonl", tmp_path / "checkpoint"
@@ -173,8 +173,8 @@ def test_a_micro_batch_that_comes_again_is_written_once(trades: Any, tmp_path: P
     run(query, again, folder)
     assert sorted(memory.updates) == list(range(len(memory.updates)))
     once = sinks.EventLog(tmp_path / "once.jsonl")
-    for _, said in sorted(memory.updates.items()):
-        once(said)
+    for _, emitted in sorted(memory.updates.items()):
+        once(emitted)
     assert log.read_bytes() == (tmp_path / "once.jsonl").read_bytes()
     assert _lines(sinks.read_parquet(tmp_path / "rows")) == _lines(memory.table())
 

@@ -71,20 +71,20 @@ def check(
 
     folders = spool(sources, inputs, folder / "input", batch, keep_open=True)
     frames = {name: spooled(spark, path) for name, path in folders.items()}
-    said: list[SparkUpdate] = []
+    emitted: list[SparkUpdate] = []
     started = SparkQuery(named, frames, options, shards).start(
-        said.append, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
+        emitted.append, checkpoint=folder / "checkpoint", trigger={"availableNow": True}
     )
     assert started.awaitTermination(300)
 
-    assert len(said) == len(expected)
+    assert len(emitted) == len(expected)
     ours: dict[str, list[Batch]] = {name: [] for name in named}
     local: dict[str, list[Batch]] = {name: [] for name in named}
-    for number, (one, other) in enumerate(zip(said, expected, strict=True)):
+    for number, (one, other) in enumerate(zip(emitted, expected, strict=True)):
         for name, plan in named.items():
             ours[name].append(one.batches[name])
             local[name].append(other.batches[name])
-            if level is Level.EAGER or number == len(said) - 1:
+            if level is Level.EAGER or number == len(emitted) - 1:
                 schema = plan.schema.arrow
                 assert snapshots(ours[name], schema) == snapshots(local[name], schema), plan.tree()
         dead = [
@@ -92,7 +92,7 @@ def check(
             for letters in (one.dead_letters, other.dead)
         ]
         assert dead[0] == dead[1]
-    assert all(each.cti == dl.INFINITY for each in said[-1].batches.values())
+    assert all(each.cti == dl.INFINITY for each in emitted[-1].batches.values())
 
 
 @settings(FIXED, max_examples=4)

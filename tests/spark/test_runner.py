@@ -34,9 +34,9 @@ def test_closing_a_checkpoint_is_asked_for(spark: Any, tmp_path: Path) -> None:
                 for n, (since, until) in enumerate(counts)]  # fmt: skip
 
     (given / "1.csv").write_text("k,t\na,1\n")
-    code, lines, said = run()
+    code, lines, emitted = run()
     assert (code, lines) == (0, table((1, "null")))
-    assert said == (
+    assert emitted == (
         f"driftline: the streams stay open in {state}: run again to go on with what is new, and "
         "with --close to end them, so that all answers become final\n"
     )
@@ -45,9 +45,9 @@ def test_closing_a_checkpoint_is_asked_for(spark: Any, tmp_path: Path) -> None:
     (given / "3.csv").write_text("k,t\na,9\n")
     out.write_text("precious")
     for more in ((), ("--close",), ("--keep-open",), ("--follow", "-o", out)):
-        code, lines, said = run(*more)
+        code, lines, emitted = run(*more)
         assert (code, lines) == (2, [])
-        assert said == (
+        assert emitted == (
             f"driftline: --checkpoint: {state} has been closed (--close), so that nothing new of "
             f"{given} can come: give another directory, and --close only when all has come\n"
         )

@@ -50,10 +50,10 @@ def test_a_records_time_is_that_of_its_column(
     spark: Any, kind: str, value: str, wanted: int
 ) -> None:
     """Also when its type is another one: as the local runner has it."""
-    vs, said = ticks(spark, kind, value)
+    vs, emitted = ticks(spark, kind, value)
     assert vs == wanted
     if kind == "BIGINT":
-        assert said == wanted
+        assert emitted == wanted
 
 
 @pytest.mark.parametrize("value", ["1.5", "1.5D", "DATE'1970-01-02'", "true"])

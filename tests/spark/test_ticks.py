@@ -115,8 +115,8 @@ def test_it_is_said_when_a_query_starts_that_has_no_end(
     query = SparkQuery(plans, {"r": Frame()}, shards=1)  # type: ignore[dict-item]
     with pytest.raises(Reached):
         query.start(print, checkpoint=tmp_path, trigger=trigger)
-    said = "when all sources of r pause, the last records are not final: declare a timeout"
-    assert (said in caplog.text) == warned
+    emitted = "when all sources of r pause, the last records are not final: declare a timeout"
+    assert (emitted in caplog.text) == warned
 
 
 def test_rows_are_heard() -> None:
@@ -150,10 +150,10 @@ TOTAL = STREAM.group_by("k").agg("count(*) AS n").agg("sum(n) AS n")  # in two s
 def test_when_all_are_silent_answers_become_final(silent: Any, tmp_path: Path) -> None:
     """And after a crash a tick comes again as it was."""
     query = dl.on_spark(TOTAL, {"r": silent}, final=True, shards=2)
-    said: list[SparkUpdate] = []
+    emitted: list[SparkUpdate] = []
 
     def crash(each: SparkUpdate) -> None:
-        said.append(each)
+        emitted.append(each)
         if each.batch_id == 1:
             raise RuntimeError
 
@@ -162,30 +162,32 @@ def test_when_all_are_silent_answers_become_final(silent: Any, tmp_path: Path) -
         wait_for(lambda: not started.isActive)
     finally:
         started.stop()
-    assert [each.batch_id for each in said] == [0, 1]
+    assert [each.batch_id for each in emitted] == [0, 1]
 
-    started = query.start(said.append, checkpoint=tmp_path / "one")
+    started = query.start(emitted.append, checkpoint=tmp_path / "one")
     try:
-        wait_for(lambda: not started.isActive or totals(said[2:]) == [1])
+        wait_for(lambda: not started.isActive or totals(emitted[2:]) == [1])
     finally:
         started.stop()
-    before, again = said[1:3]
+    before, again = emitted[1:3]
     assert (again.batch_id, again.time) == (before.batch_id, before.time)
     assert totals([again]) == totals([before])
     assert again.batches["result"].cti == before.batches["result"].cti
 
-    last = said[-1].batch_id
+    last = emitted[-1].batch_id
     more = '{"k":"a","ts":4,"got":0}\n{"k":"a","ts":9,"got":0}\n'
     (tmp_path / "in" / "2.json").write_text(more)
-    ending = query.start(said.append, checkpoint=tmp_path / "one", trigger={"availableNow": True})
+    ending = query.start(
+        emitted.append, checkpoint=tmp_path / "one", trigger={"availableNow": True}
+    )
     assert ending.awaitTermination(WAIT)
-    assert sum(len(letters) for each in said for letters in each.dead_letters.values()) == 1
-    assert 1 <= said[-1].batch_id - last <= 2  # it came to an end
+    assert sum(len(letters) for each in emitted for letters in each.dead_letters.values()) == 1
+    assert 1 <= emitted[-1].batch_id - last <= 2  # it came to an end
 
 
-def totals(said: list[SparkUpdate]) -> list[int]:
+def totals(emitted: list[SparkUpdate]) -> list[int]:
     """From 3 to 5 there is one; what goes on from there is not over."""
-    rows = [row for each in said for row in each.batches["result"].payload.to_pylist()]
+    rows = [row for each in emitted for row in each.batches["result"].payload.to_pylist()]
     return [row["n"] for row in rows]
 
 

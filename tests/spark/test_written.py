@@ -12,7 +12,7 @@ from driftline.spark.sinks import Console, DeadLetterFiles, Delta, Memory, Parqu
 from driftline.spark.sinks import read_parquet as whole
 from driftline.spark.views import ViewName
 from driftline.spark.written import BY_SHARD, targets_of
-from tests.spark.saying import EVENTS, TRADES, VOLUME, in_files, said, volumes
+from tests.spark.saying import EVENTS, TRADES, VOLUME, emitted, in_files, volumes
 
 
 def delta_rows(path: Path) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def test_rows_that_a_driver_has_written_and_files_of_executors_are_the_same(tmp_
 
 def test_several_results_and_none(tmp_path: Path) -> None:
     sink = Several(Parquet(tmp_path), DeadLetterFiles(tmp_path / "dead"))
-    for each in said({"all": TRADES, "volume": VOLUME}, {"trades": EVENTS}, 100):
+    for each in emitted({"all": TRADES, "volume": VOLUME}, {"trades": EVENTS}, 100):
         sink(in_files(each, sink))
     assert whole(tmp_path, "all").num_rows == 4
     first = volumes()[0]

@@ -199,7 +199,7 @@ class Queries:
                 having = self.random.choice(["count(*) > 1", f"max({self.number(columns)}) > 0"])
                 sql += f" HAVING {having}"
         else:
-            sql += " HAVING count(*) > 0"  # no row is said of an empty snapshot
+            sql += " HAVING count(*) > 0"  # no row is emitted of an empty snapshot
         return Made(sql, tuple(kind for _, kind in items))
 
     def using(self, depth: int) -> Made:

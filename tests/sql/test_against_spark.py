@@ -191,6 +191,6 @@ def compare(spark: Any, queries: list[str]) -> None:
     wrong = []
     for number, sql in enumerate(queries):
         expected = Counter(_hashable(list(row)) for row in spark.sql(sql).collect())
-        if (said := driftline_says(sql, rows)) != expected:
-            wrong.append(f"{number}: {sql}\n  says {said}\n  Spark {expected}")
+        if (emitted := driftline_says(sql, rows)) != expected:
+            wrong.append(f"{number}: {sql}\n  says {emitted}\n  Spark {expected}")
     assert not wrong, "\n".join(wrong)

@@ -207,7 +207,7 @@ def test_the_end_of_the_stream_is_the_answer_for_the_table(
         each: _events(tables[each], source.time) for each, source in query.plan.sources().items()
     }
     history = query.run(inputs, batch=25).history().to_pylist()
-    said = Counter(
+    emitted = Counter(
         tuple(plain(value) for column, value in row.items() if column not in ("vs", "ve"))
         for row in history
         if row["ve"] is None
@@ -216,7 +216,7 @@ def test_the_end_of_the_stream_is_the_answer_for_the_table(
         tuple(plain(value) for value in row) for row in spark.sql(QUERIES[name]).collect()
     )
     assert expected
-    assert said == expected
+    assert emitted == expected
 
 
 def _events(table: pa.Table, time: str | None) -> Any:

@@ -65,15 +65,15 @@ def test_the_end_of_the_streams_is_the_answer_for_the_tables(
     query = dl.sql(STREAMS + QUERIES[name])
     inputs = {each: arriving(each, rows[each], random) for each in query.plan.sources()}
     history = query.run(inputs, batch=200, emit=random.choice(["eager", "ordered", "perfect"]))
-    said = [
+    emitted = [
         [value for column, value in row.items() if column not in ("vs", "ve")]
         for row in history.history().to_pylist()
         if row["ve"] is None
     ]
     expected = in_order(database.execute(QUERIES[name]).fetchall())
     assert expected
-    assert len(said) == len(expected)
-    for one, other in zip(in_order(said), expected, strict=True):
+    assert len(emitted) == len(expected)
+    for one, other in zip(in_order(emitted), expected, strict=True):
         assert one == [
             pytest.approx(each, rel=1e-5, abs=1e-5) if isinstance(each, float) else each
             for each in other

@@ -165,7 +165,7 @@ WORDS = (
     *("UNION", "WITH TIES", "WITH TOTALS", "*", ",", ".", "+", "(", "="),
 )
 HARMLESS = {"ALL", "NULLS LAST", "+", "ROWS", "ONLY"}
-"""What is the default, or may be said without meaning anything."""
+"""What is the default, or may be emitted without meaning anything."""
 
 
 def test_a_word_more_is_refused_or_means_something() -> None:

@@ -30,22 +30,22 @@ Lifetimes = Counter[tuple[int, int | None, str]]
 
 def is_behind(found: Lifetimes, truth: Lifetimes, level: Level, final: int) -> bool:
     """Whether what was found is a truth as far as it has come, which is `final` at least."""
-    said, true = _by_row(found), _by_row(truth)
+    emitted, true = _by_row(found), _by_row(truth)
     return all(
         any(
-            _steps(said.get(row, [])) == _steps(_at(true.get(row, []), level, time))
-            for time in _times([*said.get(row, []), *true.get(row, [])], final)
+            _steps(emitted.get(row, [])) == _steps(_at(true.get(row, []), level, time))
+            for time in _times([*emitted.get(row, []), *true.get(row, [])], final)
         )
-        for row in said | true
+        for row in emitted | true
     )
 
 
 def agree_before(found: Lifetimes, truth: Lifetimes, final: int) -> bool:
     """Whether two answers are the same before a time."""
-    said, true = _by_row(found), _by_row(truth)
+    emitted, true = _by_row(found), _by_row(truth)
     return all(
-        _steps(_before(said.get(row, []), final)) == _steps(_before(true.get(row, []), final))
-        for row in said | true
+        _steps(_before(emitted.get(row, []), final)) == _steps(_before(true.get(row, []), final))
+        for row in emitted | true
     )
 
 

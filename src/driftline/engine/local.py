@@ -4,7 +4,7 @@ It reads the inputs, and each source (see `ingest.source`) makes a valid stream 
 batch is the events whose place in arrival order lies in one stretch of `batch` places. With the
 scheduler `drain` what comes out after it is the answer for exactly the events so far; with the
 others the next batch is read while this one is still in the queues (see `core.graph`), and where an
-answer belongs to a prefix of the inputs is said on request (see `outputs`).
+answer belongs to a prefix of the inputs is marked on request (see `outputs`).
 """
 
 from __future__ import annotations

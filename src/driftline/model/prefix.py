@@ -1,4 +1,4 @@
-"""Prefixes of the inputs: what a mark names, and what is said up to it is the exact answer for."""
+"""Prefixes of the inputs: what a mark names, and the answer before it is for."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from driftline.plan.functions.operators import compare
 from driftline.plan.types import INT
 
 LIMIT = 10_000
-"""The deepest level at which a row may be derived, if nothing else is said."""
+"""The deepest level at which a row may be derived, if no other limit is given."""
 
 GOES_ROUND = (nodes.Alias, nodes.Select, nodes.Project, nodes.Explode, nodes.Union, nodes.Distinct)
 """The nodes whose answer for a row does not depend on which others there are, nor moves in time."""

@@ -58,7 +58,7 @@ def test_least_and_greatest_of_crowded_lifetimes(
 ) -> None:
     arrivals = [(0, event) for event in _some(crowded(Random(seed), 120), only_grows)]
     operator = GroupBy(X, [], BOTH, level, only_grows=only_grows)
-    for came, said in drive(operator, arrivals, [X], size):
+    for came, emitted in drive(operator, arrivals, [X], size):
         so_far = [event for _, event in came]
         answer = group_by(
             canonical_history(so_far),
@@ -69,7 +69,7 @@ def test_least_and_greatest_of_crowded_lifetimes(
             },
         )
         expected = at_level(level, answer, output_watermark(so_far))
-        assert canonical_history(said).same_snapshots(expected)
+        assert canonical_history(emitted).same_snapshots(expected)
 
 
 def _some(events: list[Event], only_inserts: bool) -> list[Event]:
@@ -85,10 +85,10 @@ def test_a_restored_operator_goes_on(cut: int, only_grows: bool) -> None:
         GroupBy(X, [], BOTH, Level.ORDERED, only_grows=only_grows) for _ in range(3)
     )
     *_, (_, expected) = drive(whole, [(0, event) for event in events], [X], 5)
-    *_, (_, said) = drive(first, [(0, event) for event in events[:cut]], [X], 5)
+    *_, (_, emitted) = drive(first, [(0, event) for event in events[:cut]], [X], 5)
     second.restore(first.snapshot())
     *_, (_, more) = drive(second, [(0, event) for event in events[cut:]], [X], 5)
-    assert canonical_history([*said, *more]).same_snapshots(canonical_history(expected))
+    assert canonical_history([*emitted, *more]).same_snapshots(canonical_history(expected))
 
 
 def test_rows_that_never_end_share_a_cell_once_time_has_passed() -> None:

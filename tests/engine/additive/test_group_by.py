@@ -49,16 +49,16 @@ def check(
     events: list[Event], keys: list[str], names: Sequence[str], level: Level, size: int
 ) -> None:
     arrivals = [(0, event) for event in events]
-    for came, said in drive(operator(keys, names, level), arrivals, [KX], size):
+    for came, emitted in drive(operator(keys, names, level), arrivals, [KX], size):
         so_far = [event for _, event in came]
         expected = at_level(level, answer(so_far, keys, names), output_watermark(so_far))
-        assert canonical_history(said).same_snapshots(expected), (
-            canonical_history(said).coalesced(),
+        assert canonical_history(emitted).same_snapshots(expected), (
+            canonical_history(emitted).coalesced(),
             expected.coalesced(),
             so_far,
-            said,
+            emitted,
         )
-        assert not breaches(said)
+        assert not breaches(emitted)
 
 
 @pytest.mark.parametrize("level", Level)
@@ -97,23 +97,23 @@ def test_floats_are_exact_with_nan_and_infinities(
 ) -> None:
     operator = GroupBy(XY, ["k"], [FLOATS[name][0] for name in names], Level.EAGER)
     arrivals = [(0, event) for event in events]
-    for came, said in drive(operator, arrivals, [XY], size):
+    for came, emitted in drive(operator, arrivals, [XY], size):
         expected = group_by(
             canonical_history(event for _, event in came),
             {"k": lambda row: row["k"]},
             {name: FLOATS[name][1] for name in names},
         )
-        assert canonical_history(said).same_snapshots(expected)
+        assert canonical_history(emitted).same_snapshots(expected)
 
 
 def test_a_sum_past_the_greatest_float_is_infinite_until_the_great_numbers_have_gone() -> None:
     functions = ["sum", "avg", "variance", "stddev_pop"]
     operator = GroupBy(XY, [], [Aggregate(f, f, "x", DOUBLE) for f in functions], Level.EAGER)
-    said: list[Event] = []
+    emitted: list[Event] = []
 
     def after(*events: Event) -> list[float]:
-        said.extend(events_of(operator.receive(0, batch_of(events, XY))))
-        [answer] = canonical_history(said)
+        emitted.extend(events_of(operator.receive(0, batch_of(events, XY))))
+        [answer] = canonical_history(emitted)
         return [answer.row[name] for name in functions]
 
     def gone(event: Insert) -> Retract:
@@ -131,15 +131,15 @@ def test_a_sum_past_the_greatest_float_is_infinite_until_the_great_numbers_have_
 def test_sums_do_not_drift() -> None:
     """Ten thousand times 0.1 is added beside 1e15 and taken away again: 0.3 is left, to the bit."""
     operator = GroupBy(XY, [], [FLOATS["s"][0]], Level.EAGER)
-    said: list[Event] = []
+    emitted: list[Event] = []
     kept = forever(0, 0.1), forever(0, 0.2)
-    said += events_of(operator.receive(0, batch_of(kept, XY)))
+    emitted += events_of(operator.receive(0, batch_of(kept, XY)))
     for _ in range(100):
         many = [forever(0, 0.1) for _ in range(100)] + [forever(0, 1e15)]
-        said += events_of(operator.receive(0, batch_of(many, XY)))
+        emitted += events_of(operator.receive(0, batch_of(many, XY)))
         gone = [Retract(event.vs, event.ve, event.vs, event.row) for event in many]
-        said += events_of(operator.receive(0, batch_of(gone, XY)))
-    [answer] = canonical_history(said)
+        emitted += events_of(operator.receive(0, batch_of(gone, XY)))
+    [answer] = canonical_history(emitted)
     assert answer.row["s"] == math.fsum([0.1, 0.2])
 
 
@@ -177,11 +177,11 @@ def test_a_null_that_becomes_zero_is_a_change() -> None:
     for name in ("hi", "lo"):
         one = operator(["k"], [name], Level.EAGER)
         null = Insert(0, INFINITY, Row(k="a", x=None))
-        said = events_of(one.receive(0, batch_of([null], KX)))
+        emitted = events_of(one.receive(0, batch_of([null], KX)))
         zero: list[Event] = [Retract(0, INFINITY, 0, null.row)]
         zero.append(Insert(0, INFINITY, Row(k="a", x=0)))
-        said += events_of(one.receive(0, batch_of(zero, KX)))
-        [answer] = canonical_history(said)
+        emitted += events_of(one.receive(0, batch_of(zero, KX)))
+        [answer] = canonical_history(emitted)
         assert answer.row[name] == 0
 
 

@@ -41,13 +41,13 @@ def check(
     size: int,
 ) -> None:
     ports = operator.ports
-    for came, said in drive(operator, arrivals, [K] * ports, size):
+    for came, emitted in drive(operator, arrivals, [K] * ports, size):
         inputs = [
             canonical_history(e for which, e in came if which == port) for port in range(ports)
         ]
         answer = at_level(level, expected(*inputs), merged_watermark(came, ports))
-        assert canonical_history(said).same_snapshots(answer)
-        assert not breaches(said)
+        assert canonical_history(emitted).same_snapshots(answer)
+        assert not breaches(emitted)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -71,5 +71,5 @@ def test_minus_all_gives_copies() -> None:
     operator = SetOperator(K, "minus", False, Level.EAGER)
     row = {"k": "a"}
     arrivals = [(0, insert(1, 9, row)), (0, insert(1, 9, row)), (1, insert(3, 7, row))]
-    said = [said for _, said in drive(operator, arrivals, [K, K], 1)][-1]
-    assert canonical_history(said).same_snapshots(history((1, 9, row), (1, 3, row), (7, 9, row)))
+    emitted = [emitted for _, emitted in drive(operator, arrivals, [K, K], 1)][-1]
+    assert canonical_history(emitted).same_snapshots(history((1, 9, row), (1, 3, row), (7, 9, row)))

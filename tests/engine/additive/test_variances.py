@@ -88,7 +88,7 @@ def test_they_are_close_to_the_reference_after_every_batch(kind: str, data: st.D
     size = data.draw(st.sampled_from([1, 3, 100]))
     schema = pa.schema([("k", pa.string()), ("x", KINDS[kind])])
     arrivals = [(0, event) for event in [*events, CLOSE]]
-    for came, said in drive(operator(kind, level), arrivals, [schema], size):
+    for came, emitted in drive(operator(kind, level), arrivals, [schema], size):
         so_far = [event for _, event in came]
         exact = group_by(
             canonical_history(so_far),
@@ -96,8 +96,8 @@ def test_they_are_close_to_the_reference_after_every_batch(kind: str, data: st.D
             {name: function(lambda row: row["x"]) for name, function in FUNCTIONS.items()},
         )
         expected = at_level(level, exact, output_watermark(so_far))
-        assert close(canonical_history(said), expected, kind)
-        assert not breaches(said)
+        assert close(canonical_history(emitted), expected, kind)
+        assert not breaches(emitted)
 
 
 def test_what_comes_and_goes_leaves_no_trace() -> None:
@@ -107,13 +107,13 @@ def test_what_comes_and_goes_leaves_no_trace() -> None:
     def forever(x: float) -> Insert:
         return Insert(0, INFINITY, Row(k="a", x=x))
 
-    said: list[Event] = []
-    said += events_of(variances.receive(0, batch_of([forever(0.1), forever(0.3)], schema)))
-    [before] = canonical_history(said)
+    emitted: list[Event] = []
+    emitted += events_of(variances.receive(0, batch_of([forever(0.1), forever(0.3)], schema)))
+    [before] = canonical_history(emitted)
     for _ in range(50):
         many = [forever(x) for x in (1e15, 0.1, -7e8, 1e-6)]
-        said += events_of(variances.receive(0, batch_of(many, schema)))
+        emitted += events_of(variances.receive(0, batch_of(many, schema)))
         gone = [Retract(0, INFINITY, 0, event.row) for event in many]
-        said += events_of(variances.receive(0, batch_of(gone, schema)))
-    assert list(canonical_history(said)) == [before]
+        emitted += events_of(variances.receive(0, batch_of(gone, schema)))
+    assert list(canonical_history(emitted)) == [before]
     assert before.row["variance"] == pytest.approx(0.02, rel=1e-15)

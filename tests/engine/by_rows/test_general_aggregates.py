@@ -209,8 +209,8 @@ def test_a_change_that_changes_no_value_says_nothing() -> None:
     greatest = [Aggregate("last_word", "max", "s", TEXT)]
     schema = pa.schema([("s", TEXT)])
     operator = GeneralGroupBy(schema, [], greatest, Level.EAGER)
-    said = said_by(operator, [insert(1, 9, {"s": "z"}), insert(3, 5, {"s": "a"})], schema)
-    assert said == [insert(1, 9, {"last_word": "z"})]
+    emitted = said_by(operator, [insert(1, 9, {"s": "z"}), insert(3, 5, {"s": "a"})], schema)
+    assert emitted == [insert(1, 9, {"last_word": "z"})]
 
 
 def test_first_last_and_array_agg_go_by_time() -> None:
@@ -229,8 +229,8 @@ def test_a_decimal_average_is_rounded_half_up() -> None:
     aggregates = [Aggregate("a", "avg", "m", MONEY_AVG), Aggregate("s", "sum", "m", MONEY_SUM)]
     operator = GeneralGroupBy(schema, [], aggregates, Level.EAGER)
     events = [insert(1, 2, {"m": Decimal(text)}) for text in ("-0.01", "-0.01", "0.00")]
-    said = canonical_history(said_by(operator, events, schema, size=3))
-    assert said == history((1, 2, {"a": Decimal("-0.006667"), "s": Decimal("-0.02")}))
+    emitted = canonical_history(said_by(operator, events, schema, size=3))
+    assert emitted == history((1, 2, {"a": Decimal("-0.006667"), "s": Decimal("-0.02")}))
 
 
 def test_decimals_of_38_digits_stay_exact() -> None:
@@ -239,8 +239,8 @@ def test_decimals_of_38_digits_stay_exact() -> None:
     operator = GeneralGroupBy(schema, [], [Aggregate("s", "sum", "m", wide)], Level.EAGER)
     great, less = Decimal(10**37 + 1), Decimal(-(10**37) - 1)
     events = [insert(1, 2, {"m": value}) for value in (great, great, less, Decimal(5))]
-    said = canonical_history(said_by(operator, events, schema, size=4))
-    assert said == history((1, 2, {"s": Decimal(10**37 + 6)}))
+    emitted = canonical_history(said_by(operator, events, schema, size=4))
+    assert emitted == history((1, 2, {"s": Decimal(10**37 + 6)}))
 
 
 @pytest.mark.parametrize(
@@ -340,9 +340,9 @@ def test_floats_are_rounded_once(values: list[float]) -> None:
     aggregates = [Aggregate(name, name, "f", DOUBLE) for name in functions]
     operator = GeneralGroupBy(schema, [], aggregates, Level.EAGER)
     events = [insert(1, 2, {"f": value}) for value in values]
-    said = canonical_history(said_by(operator, events, schema, size=len(events)))
+    emitted = canonical_history(said_by(operator, events, schema, size=len(events)))
     expected = {name: function(lambda row: row["f"]) for name, function in functions.items()}
-    assert said == reference.group_by(canonical_history(events), {}, expected)
+    assert emitted == reference.group_by(canonical_history(events), {}, expected)
 
 
 def test_structs_are_ordered_by_their_first_field() -> None:

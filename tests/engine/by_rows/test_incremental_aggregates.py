@@ -98,7 +98,7 @@ def test_top_k(events: list[Event], level: Level, size: int, limit: int) -> None
 def test_a_sliding_sum_of_floats_is_exact(values: list[float]) -> None:
     schema = pa.schema([("f", DOUBLE)])
     exact = [Aggregate("sum", "sum", "f", DOUBLE), Aggregate("avg", "avg", "f", DOUBLE)]
-    said = []
+    emitted = []
     for factor in (0, 10**9):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(by_pieces, "CHANGES_ARE_CHEAPER", factor)
@@ -106,8 +106,8 @@ def test_a_sliding_sum_of_floats_is_exact(values: list[float]) -> None:
             vs = np.arange(len(values), dtype=np.int64)
             rows = pa.RecordBatch.from_arrays([pa.array(values, DOUBLE)], schema=schema)
             batch = Batch(vs, vs + 5, np.ones(len(vs), np.int64), rows)
-            said.append(operator.receive(0, batch).payload.to_pylist())
-    assert said[0] == said[1]
+            emitted.append(operator.receive(0, batch).payload.to_pylist())
+    assert emitted[0] == emitted[1]
 
 
 class Calls:
@@ -138,11 +138,11 @@ def test_remove_makes_a_long_window_cost_what_changes(monkeypatch: pytest.Monkey
     operator = GeneralGroupBy(schema, [], [own], Level.EAGER)
     vs = np.arange(rows)
     payload = pa.RecordBatch.from_arrays([pa.array(vs)], schema=schema)
-    said = operator.receive(0, Batch(vs, vs + 500, np.ones(rows, np.int64), payload))
+    emitted = operator.receive(0, Batch(vs, vs + 500, np.ones(rows, np.int64), payload))
     assert definition.calls <= 2 * rows
     expected = [int(vs[max(0, time - 499) : time + 1].sum()) for time in range(rows)]
-    answers = said.payload.column(0).to_pylist()
-    found = dict(zip(said.vs.tolist(), answers, strict=True))
+    answers = emitted.payload.column(0).to_pylist()
+    found = dict(zip(emitted.vs.tolist(), answers, strict=True))
     assert [found[time] for time in range(rows)] == expected
 
 

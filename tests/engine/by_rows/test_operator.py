@@ -71,8 +71,8 @@ def test_rows_come_and_go_with_their_partition() -> None:
     #   1  1─────────7
     #   2      3─────────9         two are there during [3, 7)
     rows = [{"k": "a", "x": x} for x in (1, 2)]
-    said = said_by(AtLeastTwo(Level.EAGER), [insert(1, 7, rows[0]), insert(3, 9, rows[1])], KX)
-    assert canonical_history(said) == history(*((3, 7, row) for row in [*rows, *rows]))
+    emitted = said_by(AtLeastTwo(Level.EAGER), [insert(1, 7, rows[0]), insert(3, 9, rows[1])], KX)
+    assert canonical_history(emitted) == history(*((3, 7, row) for row in [*rows, *rows]))
 
 
 def test_a_retraction_affects_only_what_it_cuts_off() -> None:
@@ -82,9 +82,9 @@ def test_a_retraction_affects_only_what_it_cuts_off() -> None:
     operator = AtLeastTwo(Level.EAGER)
     said_by(operator, [insert(1, None, row) for row in rows], KX)
     operator.evaluated = 0
-    said = said_by(operator, [retract(1, None, 5, rows[0])], KX)
+    emitted = said_by(operator, [retract(1, None, 5, rows[0])], KX)
     assert operator.evaluated == 1
-    assert said == [retract(1, None, 5, rows[0])] * 2 + [retract(1, None, 5, rows[1])] * 2
+    assert emitted == [retract(1, None, 5, rows[0])] * 2 + [retract(1, None, 5, rows[1])] * 2
 
 
 def test_nothing_is_said_of_what_is_undone_in_its_batch() -> None:

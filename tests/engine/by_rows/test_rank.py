@@ -94,9 +94,9 @@ def test_top_2_of_each_partition_without_the_place() -> None:
     order = [OrderBy("x", descending=True)]
     operator = Rank(KX, ["k"], order, "row_number", "place", Level.EAGER, 2, keep_rank=False)
     rows = [{"k": "a", "x": x} for x in (3, 9, 5)] + [{"k": "b", "x": 1}]
-    said = said_by(operator, [insert(1, 9, row) for row in rows], KX)
-    assert canonical_history(said) == history(*((1, 9, row) for row in rows[1:]))
-    assert said[-2:] == [insert(1, 9, {"k": "a", "x": 5}), insert(1, 9, {"k": "b", "x": 1})]
+    emitted = said_by(operator, [insert(1, 9, row) for row in rows], KX)
+    assert canonical_history(emitted) == history(*((1, 9, row) for row in rows[1:]))
+    assert emitted[-2:] == [insert(1, 9, {"k": "a", "x": 5}), insert(1, 9, {"k": "b", "x": 1})]
 
 
 def test_a_row_that_loses_its_place_is_retracted() -> None:
@@ -117,8 +117,8 @@ def test_copies_of_a_row_are_each_ranked() -> None:
     row = {"k": "a", "x": 1}
     for method, places in [("row_number", [1, 2]), ("rank", [1, 1]), ("dense_rank", [1, 1])]:
         operator = Rank(KX, [], [OrderBy("x")], method, "place", Level.EAGER)  # type: ignore[arg-type]
-        said = said_by(operator, [insert(1, 9, row), insert(1, 9, row)], KX)
-        assert canonical_history(said) == history(*((1, 9, {**row, "place": p}) for p in places))
+        emitted = said_by(operator, [insert(1, 9, row), insert(1, 9, row)], KX)
+        assert canonical_history(emitted) == history(*((1, 9, {**row, "place": p}) for p in places))
 
 
 def test_a_name_that_is_taken_is_refused() -> None:

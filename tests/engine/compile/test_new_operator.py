@@ -122,8 +122,8 @@ def test_it_runs_on_shards() -> None:
     reading = {"s": Reading(plain=True, ordered=True)}
     cluster = Cluster(TOTALS.plan, reading, Options(), 3)
     events = events_from(TOTALS.plan.sources()["s"], ROWS)
-    said = cluster.step({"s": events}, 2)
-    assert last(history_table(said, TOTALS.plan.schema.arrow, loose=True)) == EXPECTED
+    emitted = cluster.step({"s": events}, 2)
+    assert last(history_table(emitted, TOTALS.plan.schema.arrow, loose=True)) == EXPECTED
 
 
 def test_a_plan_is_cut_through_it() -> None:

@@ -51,18 +51,18 @@ def _batches() -> list[Batch]:
 
 
 def _said(scheduler: Scheduler = "drain", *, threads: bool = False) -> list[Batch]:
-    said: list[Batch] = []
-    graph = compile_plan(_query().plan, said.append, Level.ORDERED, scheduler)
+    emitted: list[Batch] = []
+    graph = compile_plan(_query().plan, emitted.append, Level.ORDERED, scheduler)
     graph.branches = threads
     for batch in _batches():
         graph.push("events", batch)
-    return said
+    return emitted
 
 
-def _as_rows(said: list[Batch]) -> list[tuple[object, ...]]:
+def _as_rows(emitted: list[Batch]) -> list[tuple[object, ...]]:
     return [
         (*row.values(), vs, ve, weight)
-        for batch in said
+        for batch in emitted
         for row, vs, ve, weight in zip(
             batch.payload.to_pylist(), batch.vs, batch.ve, batch.weight, strict=True
         )

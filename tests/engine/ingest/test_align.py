@@ -31,16 +31,16 @@ def said_by(operator: Align, *batches: list[Event]) -> list[list[Event]]:
 
 def test_without_blocking_everything_passes_at_once() -> None:
     batches = [[insert(5, None, "a"), insert(3, None, "b")], [retract(5, None, 900, "a"), cti(3)]]
-    said = said_by(Align(P, block=0), *batches)
-    assert said == [[insert(3, None, "b"), insert(5, None, "a")], batches[1]]
+    emitted = said_by(Align(P, block=0), *batches)
+    assert emitted == [[insert(3, None, "b"), insert(5, None, "a")], batches[1]]
 
 
 def test_a_cti_releases_in_sync_order() -> None:
     operator = Align(P, INFINITY)
-    said = said_by(
+    emitted = said_by(
         operator, [insert(5, None, "a"), insert(3, None, "b")], [insert(9, None, "c")], [cti(6)]
     )
-    assert said == [[], [], [insert(3, None, "b"), insert(5, None, "a"), cti(6)]]
+    assert emitted == [[], [], [insert(3, None, "b"), insert(5, None, "a"), cti(6)]]
     assert operator.state_size()[0] == 1
 
 
@@ -49,7 +49,7 @@ def test_what_follows_a_waiting_change_is_merged_with_it() -> None:
     # b   |--------)             inserted, and taken back
     # c   |------------------∞   goes out; then it is shortened to 10 and to 7
     operator = Align(P, INFINITY)
-    said = said_by(
+    emitted = said_by(
         operator,
         [insert(1, None, "c"), cti(2)],
         [insert(2, None, "a"), insert(2, 9, "b"), retract(1, None, 10, "c")],
@@ -57,7 +57,7 @@ def test_what_follows_a_waiting_change_is_merged_with_it() -> None:
         [retract(2, 10, 5, "a"), cti(3)],
         [cti(8)],
     )
-    assert said == [
+    assert emitted == [
         [insert(1, None, "c"), cti(2)],
         [],
         [],
@@ -87,13 +87,13 @@ def test_blocking_by_application_time() -> None:
 def test_blocking_by_system_time_also_ends_when_nothing_comes() -> None:
     operator = Align(P, block=10, clock="system")
     first, second = insert(7, None, "a"), insert(3, None, "b")
-    said = [
+    emitted = [
         operator.advance(100, batch_of([first], P)),
         operator.advance(105, batch_of([second], P)),
         operator.advance(110),
         operator.advance(115),
     ]
-    assert [events_of(batch) for batch in said] == [[], [], [first], [second]]
+    assert [events_of(batch) for batch in emitted] == [[], [], [first], [second]]
 
 
 def test_a_retract_that_comes_when_its_insert_is_due_is_merged() -> None:
@@ -122,13 +122,13 @@ def test_event_by_event_it_is_the_reference(
 ) -> None:
     operator = Align(KX, block)
     expected: list[Event] = []
-    said: list[Event] = []
+    emitted: list[Event] = []
     for number, (event, output) in enumerate(zip(events, align(events, block), strict=True)):
         expected += output
-        said += events_of(operator.receive(0, batch_of([event], KX)))
-        assert breaches(said) == []
-        assert canonical_history(said) == canonical_history(expected)
-        assert closed_up_to(said) == closed_up_to(expected)
+        emitted += events_of(operator.receive(0, batch_of([event], KX)))
+        assert breaches(emitted) == []
+        assert canonical_history(emitted) == canonical_history(expected)
+        assert closed_up_to(emitted) == closed_up_to(expected)
         if number == renew_after:
             operator = renewed(operator)
 
@@ -142,14 +142,14 @@ def test_by_system_time_it_is_the_reference(
     moments = list(accumulate(data.draw(steps)))
     operator = Align(KX, block, clock="system")
     expected: list[Event] = []
-    said: list[Event] = []
+    emitted: list[Event] = []
     outputs = align(pauses, block, moments)
     for event, now, output in zip(pauses, moments, outputs, strict=True):
         expected += output
         batch: Batch | None = None if event is None else batch_of([event], KX)
-        said += events_of(operator.advance(now, batch))
-        assert breaches(said) == []
-        assert canonical_history(said) == canonical_history(expected)
+        emitted += events_of(operator.advance(now, batch))
+        assert breaches(emitted) == []
+        assert canonical_history(emitted) == canonical_history(expected)
         if data.draw(st.integers(0, 5)) == 0:
             operator = renewed(operator)
 
@@ -160,10 +160,10 @@ def test_inserts_go_out_as_in_the_reference_in_batches_of_any_size(
 ) -> None:
     """An insert waits from its vs on, however late the clock is: batches make no difference."""
     for size in BATCH_SIZES:
-        for came, said in drive(Align(KX, block), at_one_port(events), [KX], size):
+        for came, emitted in drive(Align(KX, block), at_one_port(events), [KX], size):
             outputs = align([event for _, event in came], block)
             expected = [event for output in outputs for event in output]
-            assert canonical_history(said) == canonical_history(expected)
+            assert canonical_history(emitted) == canonical_history(expected)
 
 
 @given(streams(), BLOCKS, st.integers(0, 6))
@@ -172,29 +172,29 @@ def test_what_is_final_is_never_held_back(
 ) -> None:
     for size in BATCH_SIZES:
         operator = Align(KX, block)
-        said: list[Event] = []
+        emitted: list[Event] = []
         for number, start in enumerate(range(0, len(events), size)):
-            said += events_of(operator.receive(0, batch_of(events[start : start + size], KX)))
+            emitted += events_of(operator.receive(0, batch_of(events[start : start + size], KX)))
             came = events[: start + size]
             final = closed_up_to(came)
-            shown = canonical_history(said).clip(end=final)
-            assert breaches(said) == []
+            shown = canonical_history(emitted).clip(end=final)
+            assert breaches(emitted) == []
             assert shown.same_snapshots(canonical_history(came).clip(end=final))
-            assert closed_up_to(said) == final
+            assert closed_up_to(emitted) == final
             if number == renew_after:
                 operator = renewed(operator)
-        said += events_of(operator.receive(0, batch_of([CLOSE], KX)))
-        assert canonical_history(said) == canonical_history(events)
+        emitted += events_of(operator.receive(0, batch_of([CLOSE], KX)))
+        assert canonical_history(emitted) == canonical_history(events)
         assert operator.state_size()[0] == 0
 
 
 def shown_by(events: Sequence[Event], block: int, size: int, later: Event) -> History:
     operator = Align(KX, block)
-    said: list[Event] = []
+    emitted: list[Event] = []
     for start in range(0, len(events), size):
-        said += events_of(operator.receive(0, batch_of(events[start : start + size], KX)))
-    said += events_of(operator.receive(0, batch_of([later], KX)))
-    return canonical_history(said)
+        emitted += events_of(operator.receive(0, batch_of(events[start : start + size], KX)))
+    emitted += events_of(operator.receive(0, batch_of([later], KX)))
+    return canonical_history(emitted)
 
 
 @given(streams(closed=False), st.integers(1, 15))
@@ -211,5 +211,5 @@ def test_nothing_waits_longer_than_block(events: list[Event], block: int) -> Non
 
 @given(streams(), st.sampled_from(BATCH_SIZES))
 def test_strong_consistency_is_in_order(events: list[Event], size: int) -> None:
-    [*_, (_, said)] = drive(Align(KX, INFINITY), at_one_port([*events, CLOSE]), [KX], size)
-    assert is_ordered(event for event in said if not isinstance(event, Cti))
+    [*_, (_, emitted)] = drive(Align(KX, INFINITY), at_one_port([*events, CLOSE]), [KX], size)
+    assert is_ordered(event for event in emitted if not isinstance(event, Cti))

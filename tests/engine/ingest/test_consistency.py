@@ -34,21 +34,21 @@ def run(
 ) -> Iterator[tuple[list[Event], list[Event], list[Event]]]:
     """After each batch: what came, what was released, and what is dead, each from the start on."""
     first, second = consistency(schema, block, remember)
-    said: list[Event] = []
+    emitted: list[Event] = []
     lost: list[Event] = []
     for start in range(0, len(events), size):
         chunk = StreamColumns.from_events("s", events[start : start + size], schema=schema)
         batch, dead = first.receive_events(Arrivals.of(chunk, schema))
-        said += events_of(second.receive(0, batch))
+        emitted += events_of(second.receive(0, batch))
         lost += dead.to_events()
-        yield list(events[: start + size]), said, lost
+        yield list(events[: start + size]), emitted, lost
 
 
 def end_of(
     events: Sequence[Event], schema: pa.Schema, block: int, remember: int, size: int = 1
 ) -> tuple[list[Event], list[Event]]:
-    [*_, (_, said, lost)] = run(events, schema, block, remember, size)
-    return said, lost
+    [*_, (_, emitted, lost)] = run(events, schema, block, remember, size)
+    return emitted, lost
 
 
 def count(history: History) -> History:
@@ -64,8 +64,8 @@ STORY = [insert(5, None, "a"), insert(3, None, "b"), retract(5, None, 8, "a"), c
 
 
 def test_strong_says_everything_once_and_in_order() -> None:
-    said, lost = end_of(STORY, P, block=INFINITY, remember=INFINITY)
-    assert said == [insert(3, None, "b"), insert(5, 8, "a"), cti(9)]
+    emitted, lost = end_of(STORY, P, block=INFINITY, remember=INFINITY)
+    assert emitted == [insert(3, None, "b"), insert(5, 8, "a"), cti(9)]
     assert not lost
 
 
@@ -74,8 +74,8 @@ def test_middle_says_everything_at_once() -> None:
 
 
 def test_weak_forgets_what_is_late() -> None:
-    said, lost = end_of(STORY, P, block=0, remember=1)
-    assert said == [insert(5, None, "a"), cti(4), retract(5, None, 8, "a"), cti(9)]
+    emitted, lost = end_of(STORY, P, block=0, remember=1)
+    assert emitted == [insert(5, None, "a"), cti(4), retract(5, None, 8, "a"), cti(9)]
     assert lost == [insert(3, None, "b")]
 
 
@@ -86,8 +86,8 @@ def test_between_a_little_patience_puts_things_in_order() -> None:
         insert(7, None, "c"),
         insert(9, None, "d"),
     ]
-    said, _ = end_of(events, P, block=2, remember=INFINITY)
-    assert said == [insert(3, None, "b"), insert(5, None, "a"), insert(7, None, "c")]
+    emitted, _ = end_of(events, P, block=2, remember=INFINITY)
+    assert emitted == [insert(3, None, "b"), insert(5, None, "a"), insert(7, None, "c")]
 
 
 @given(streams(), TRIANGLE)
@@ -100,12 +100,12 @@ def test_the_count_is_right_at_every_consistency(
     outputs = list(finalize([*events, CLOSE], remember))
     dead = [letter.event for output in outputs for letter in output.dead]
     for size in BATCH_SIZES:
-        for came, said, lost in run([*events, CLOSE], KX, block, remember, size):
+        for came, emitted, lost in run([*events, CLOSE], KX, block, remember, size):
             kept = [event for output in outputs[: len(came)] for event in output.events]
-            final = closed_up_to(said)
-            assert breaches(said) == []
+            final = closed_up_to(emitted)
+            assert breaches(emitted) == []
             assert final == closed_up_to(kept)
-            shown = count(canonical_history(said)).clip(end=final)
+            shown = count(canonical_history(emitted)).clip(end=final)
             right = count(canonical_history(kept)).clip(end=final)
             assert shown.same_snapshots(right)
             assert lost == dead[: len(lost)]
@@ -116,8 +116,8 @@ def test_the_count_is_right_at_every_consistency(
 def test_a_block_of_the_real_disorder_leaves_no_speculation(
     events: list[Event], block: int, size: int
 ) -> None:
-    said, lost = end_of([*events, CLOSE], KX, block, INFINITY, size)
-    changes = [event for event in said if not isinstance(event, Cti)]
+    emitted, lost = end_of([*events, CLOSE], KX, block, INFINITY, size)
+    changes = [event for event in emitted if not isinstance(event, Cti)]
     assert is_ordered(changes)
     assert not any(isinstance(event, Retract) for event in changes)
     assert not lost
@@ -127,8 +127,8 @@ def test_a_block_of_the_real_disorder_leaves_no_speculation(
 def test_strong_consistency_never_speculates(events: list[Event], size: int) -> None:
     """What is released is in order, and a retract is among it only for a lifetime whose start was
     final before its end was."""
-    for _, said, _ in run(events, KX, INFINITY, INFINITY, size):
-        changes = [event for event in said if not isinstance(event, Cti)]
+    for _, emitted, _ in run(events, KX, INFINITY, INFINITY, size):
+        changes = [event for event in emitted if not isinstance(event, Cti)]
         assert is_ordered(changes)
         final_starts = {(event.vs, event.row) for event in changes if isinstance(event, Insert)}
         for event in changes:
@@ -141,6 +141,6 @@ def test_strong_consistency_never_speculates(events: list[Event], size: int) -> 
 def test_nothing_is_taken_back_but_what_the_source_takes_back(
     events: list[Event], corner: tuple[int, int], size: int
 ) -> None:
-    said, _ = end_of([*events, CLOSE], KX, *corner, size)
+    emitted, _ = end_of([*events, CLOSE], KX, *corner, size)
     chains = {(event.vs, event.row) for event in events if isinstance(event, Retract)}
-    assert all((event.vs, event.row) in chains for event in said if isinstance(event, Retract))
+    assert all((event.vs, event.row) in chains for event in emitted if isinstance(event, Retract))

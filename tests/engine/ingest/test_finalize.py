@@ -42,13 +42,13 @@ def run(
     batches: Sequence[Sequence[Event]], remember: int = INFINITY
 ) -> tuple[list[list[Event]], list[DeadLetter]]:
     operator = Finalize(P, remember)
-    said: list[list[Event]] = []
+    emitted: list[list[Event]] = []
     letters: list[DeadLetter] = []
     for batch in batches:
         output, dead = operator.receive_events(columns(batch, P))
-        said.append(events_of(output))
+        emitted.append(events_of(output))
         letters += letters_of(dead)
-    return said, letters
+    return emitted, letters
 
 
 def test_a_valid_stream_passes_unchanged() -> None:
@@ -71,8 +71,8 @@ def test_retracts_before_their_insert_shorten_or_remove_it() -> None:
 
 def test_a_retract_whose_insert_never_came_is_a_dead_letter_when_its_time_has_passed() -> None:
     lost = retract(1, 9, 5, "a")
-    said, dead = run([[lost], [cti(5)], [cti(6)]])
-    assert said == [[], [cti(5)], [cti(6)]]
+    emitted, dead = run([[lost], [cti(5)], [cti(6)]])
+    assert emitted == [[], [cti(5)], [cti(6)]]
     assert dead == [DeadLetter(lost, "no insert came for it before its time passed")]
 
 
@@ -83,20 +83,20 @@ def test_remember_closes_the_past_also_inside_a_batch() -> None:
         insert(9, None, "late"),
         insert(10, 12, "c"),
     ]
-    said, dead = run([events], remember=5)
-    assert said == [[insert(10, None, "a"), insert(10, 12, "c"), insert(15, None, "b"), cti(10)]]
+    emitted, dead = run([events], remember=5)
+    assert emitted == [[insert(10, None, "a"), insert(10, 12, "c"), insert(15, None, "b"), cti(10)]]
     assert dead == [DeadLetter(events[2], "too late: its sync time 9 is before the cti 10")]
 
 
 def test_external_ctis_close_when_their_events_are_there_and_nothing_before_is_missing() -> None:
-    said, dead = run(
+    emitted, dead = run(
         [
             [external_cti(5, 9, 1), insert(6, None, "b")],
             [external_cti(0, 5, 1)],
             [insert(2, None, "a")],
         ]
     )
-    assert said == [[insert(6, None, "b")], [], [insert(2, None, "a"), cti(9)]]
+    assert emitted == [[insert(6, None, "b")], [], [insert(2, None, "a"), cti(9)]]
     assert dead == []
 
 
@@ -179,21 +179,21 @@ def hold(events: list[Event], schema: pa.Schema, remember: int, renew_after: int
     for size in BATCH_SIZES:
         operator = Finalize(schema, remember)
         outputs = finalize(events, remember)
-        said: list[Event] = []
+        emitted: list[Event] = []
         expected: list[Event] = []
         dead_so_far: set[int] = set()
         for number, start in enumerate(range(0, len(events), size)):
             batch = events[start : start + size]
             output, dead = operator.receive_events(columns(batch, schema))
-            said += events_of(output)
+            emitted += events_of(output)
             letters: list[DeadLetter] = []
             for _ in batch:
                 right = next(outputs)
                 expected += right.events
                 letters += sorted(right.dead, key=lambda letter: arrival[id(letter.event)])
-            assert breaches(said) == []
-            assert canonical_history(said) == canonical_history(expected)
-            assert closed_up_to(said) == closed_up_to(expected)
+            assert breaches(emitted) == []
+            assert canonical_history(emitted) == canonical_history(expected)
+            assert closed_up_to(emitted) == closed_up_to(expected)
             assert letters_of(dead) == letters
             dead_so_far |= {id(letter.event) for letter in letters}
             came = [e for e in events[: start + size] if id(e) not in dead_so_far]

@@ -120,14 +120,14 @@ def check(
     """After every batch: the reference's history, a valid stream, the promise that can be made."""
     join = Join(LEFT, RIGHT, how, left_keys, right_keys, below if residual else None)
     on = condition(left_keys, right_keys, residual)
-    for so_far, said in drive(join, came, [LEFT, RIGHT], size):
+    for so_far, emitted in drive(join, came, [LEFT, RIGHT], size):
         inputs = [[event for which, event in so_far if which == port] for port in (0, 1)]
         left, right = map(canonical_history, inputs)
-        so_said, expected = canonical_history(said), reference(how, left, right, on)
+        so_said, expected = canonical_history(emitted), reference(how, left, right, on)
         assert so_said == expected if how == "inner" else so_said.same_snapshots(expected)
-        assert not breaches(said)
+        assert not breaches(emitted)
         ctis = [max(ctis_of(events), default=BEGINNING) for events in inputs]
-        assert max(ctis_of(said), default=BEGINNING) == min(ctis)
+        assert max(ctis_of(emitted), default=BEGINNING) == min(ctis)
         if min(ctis) == INFINITY:
             assert join.state_size()[0] == 0
 
@@ -143,10 +143,10 @@ P, Q = pa.schema([("p", pa.string())]), pa.schema([("q", pa.string())])
 
 def run(how: How, *events: tuple[int, Event]) -> list[Event]:
     join = Join(P, Q, how, ["p"], ["q"], None)
-    said: list[Event] = []
+    emitted: list[Event] = []
     for port, event in events:
-        said += events_of(join.receive(port, batch_of([event], (P, Q)[port])))
-    return said
+        emitted += events_of(join.receive(port, batch_of([event], (P, Q)[port])))
+    return emitted
 
 
 def right(vs: int, ve: int | None, value: str) -> tuple[int, Event]:
@@ -155,7 +155,7 @@ def right(vs: int, ve: int | None, value: str) -> tuple[int, Event]:
 
 def test_the_cedr_example() -> None:
     """Tables 1 and 4 of section 4.3."""
-    said = run(
+    emitted = run(
         "inner",
         (0, insert(0, 2, "A0")),
         (0, cti(1)),
@@ -165,7 +165,7 @@ def test_the_cedr_example() -> None:
         (0, retract(2, 6, 4, "A1")),
     )
     pair = {"p": "A1", "q": "A1"}
-    assert said == [insert(3, 5, pair), cti(1), retract(3, 5, 4, pair)]
+    assert emitted == [insert(3, 5, pair), cti(1), retract(3, 5, 4, pair)]
 
 
 def test_left_join_pads_the_gaps() -> None:
@@ -191,21 +191,21 @@ def test_a_null_key_matches_nothing() -> None:
 
 def test_a_gap_that_grows_after_it_was_final_goes_on_in_another_piece() -> None:
     # l   0 ---------------- 10
-    # r        4 -- 6              is taken back after cti 4, said again, and taken back
+    # r        4 -- 6              is taken back after cti 4, emitted again, and taken back
     join = Join(P, Q, "anti", ["p"], ["q"], None)
 
     def step(port: int, *events: Event) -> list[Event]:
         return events_of(join.receive(port, batch_of(events, (P, Q)[port])))
 
     assert step(0, insert(0, 10, "a"), cti(9)) == [insert(0, 10, "a")]
-    said = step(1, insert(4, 6, {"q": "a"}), cti(4))
-    assert said == [retract(0, 10, 4, "a"), insert(6, 10, "a"), cti(4)]
-    said = step(1, retract(4, 6, 4, {"q": "a"}))
-    assert said == [insert(4, 10, "a"), retract(6, 10, 6, "a")]
-    said = step(1, insert(7, 8, {"q": "a"}), cti(6))
-    assert said == [retract(4, 10, 7, "a"), insert(8, 10, "a"), cti(6)]
-    said = step(1, retract(7, 8, 7, {"q": "a"}))
-    assert said == [insert(7, 10, "a"), retract(8, 10, 8, "a")]
+    emitted = step(1, insert(4, 6, {"q": "a"}), cti(4))
+    assert emitted == [retract(0, 10, 4, "a"), insert(6, 10, "a"), cti(4)]
+    emitted = step(1, retract(4, 6, 4, {"q": "a"}))
+    assert emitted == [insert(4, 10, "a"), retract(6, 10, 6, "a")]
+    emitted = step(1, insert(7, 8, {"q": "a"}), cti(6))
+    assert emitted == [retract(4, 10, 7, "a"), insert(8, 10, "a"), cti(6)]
+    emitted = step(1, retract(7, 8, 7, {"q": "a"}))
+    assert emitted == [insert(7, 10, "a"), retract(8, 10, 8, "a")]
     assert step(0, retract(0, 10, 9, "a")) == [retract(7, 10, 9, "a")]
     assert step(1, cti(12)) == [cti(9)]
 
@@ -214,7 +214,7 @@ def test_a_lifetime_that_comes_again_is_said_like_the_one_it_is_cut_from() -> No
     # r   2 -- 4, then really 2 - 3
     #     2 ------- ∞, which loses its match [3, ∞) when 3 is final, and then really ends at 4
     padded = {"p": None, "q": "b"}
-    said = run(
+    emitted = run(
         "right",
         (0, insert(3, None, "b")),
         right(2, 4, "b"),
@@ -225,14 +225,14 @@ def test_a_lifetime_that_comes_again_is_said_like_the_one_it_is_cut_from() -> No
         (0, retract(3, None, 3, "b")),
         (1, retract(2, None, 4, {"q": "b"})),
     )
-    assert not breaches(said)
-    assert canonical_history(said) == history((2, 3, padded), (2, 3, padded), (3, 4, padded))
+    assert not breaches(emitted)
+    assert canonical_history(emitted) == history((2, 3, padded), (2, 3, padded), (3, 4, padded))
 
 
 def test_a_row_without_end_and_without_a_match_does_not_hold_the_cti() -> None:
     padded = {"p": "a", "q": None}
-    said = run("left", (0, insert(0, None, "a")), (0, cti(50)), (1, cti(40)))
-    assert said == [insert(0, None, padded), cti(40)]
+    emitted = run("left", (0, insert(0, None, "a")), (0, cti(50)), (1, cti(40)))
+    assert emitted == [insert(0, None, padded), cti(40)]
 
 
 def test_a_past_that_was_let_go_is_remembered() -> None:
@@ -242,11 +242,11 @@ def test_a_past_that_was_let_go_is_remembered() -> None:
     for start in range(0, 300, 3):
         events += [right(start, start + 3, "a"), (1, cti(start + 3))]
     join = Join(P, Q, "semi", ["p"], ["q"], None)
-    said: list[Event] = []
+    emitted: list[Event] = []
     for port, event in events:
-        said += events_of(join.receive(port, batch_of([event], (P, Q)[port])))
+        emitted += events_of(join.receive(port, batch_of([event], (P, Q)[port])))
         assert join.state_size()[0] <= 4
-    assert canonical_history(said).same_snapshots(history((0, 300, "a")))
+    assert canonical_history(emitted).same_snapshots(history((0, 300, "a")))
 
 
 def test_weights_beyond_one() -> None:

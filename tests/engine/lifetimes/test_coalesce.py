@@ -39,14 +39,14 @@ def test_it_is_its_reference_and_changes_nothing_before_the_cti(
     events: list[Event], size: int, renew_after: int
 ) -> None:
     operator, final = Coalesce(KX), BEGINNING
-    said: list[Event] = []
+    emitted: list[Event] = []
     for number, start in enumerate(range(0, len(events), size)):
-        before = canonical_history(said)
+        before = canonical_history(emitted)
         more, cti = said_by(operator, events[start : start + size])
-        said += more
+        emitted += more
         so_far = canonical_history(events[: start + size])
-        assert canonical_history(said) == reference.coalesce(so_far)
-        assert canonical_history(said).clip(end=final).same_snapshots(before.clip(end=final))
+        assert canonical_history(emitted) == reference.coalesce(so_far)
+        assert canonical_history(emitted).clip(end=final).same_snapshots(before.clip(end=final))
         final = max(final, cti)
         if number == renew_after:
             state = operator.snapshot()

@@ -52,9 +52,9 @@ def test_edges_are_their_references_after_every_batch(
 def test_the_cti_goes_on_and_nothing_is_held_behind_it(events: list[Event], size: int) -> None:
     for edge in ("starts", "ends"):
         operator = Edges(KX, edge)
-        for came, said in drive(operator, at_one_port([*events, CLOSE]), [KX], size):
+        for came, emitted in drive(operator, at_one_port([*events, CLOSE]), [KX], size):
             ctis = [event.t for _, event in came if isinstance(event, Cti)]
             last = max(ctis, default=None)
-            promised = max((event.t for event in said if isinstance(event, Cti)), default=None)
+            promised = max((event.t for event in emitted if isinstance(event, Cti)), default=None)
             assert promised == last
         assert operator.state_size()[0] == 0

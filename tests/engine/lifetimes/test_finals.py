@@ -34,8 +34,8 @@ def test_a_row_is_said_once_when_it_is_final() -> None:
         [cti(7)],
         [cti(INFINITY)],
     ]
-    said = [events_of(operator.receive(0, batch_of(step, KX))) for step in steps]
-    assert said == [
+    emitted = [events_of(operator.receive(0, batch_of(step, KX))) for step in steps]
+    assert emitted == [
         [cti(1)],
         [],
         [insert(1, 5, A), cti(2)],  # b waits since 2
@@ -63,19 +63,19 @@ def test_it_is_its_reference_after_every_batch(
 ) -> None:
     operator: Operator = Finals(WINDOWS, windows)
     promised = BEGINNING
-    for number, (came, said) in enumerate(drive(operator, at_one_port(events), [WINDOWS], size)):
+    for number, (came, emitted) in enumerate(drive(operator, at_one_port(events), [WINDOWS], size)):
         so_far = [event for _, event in came]
         whole, last = canonical_history(so_far), last_cti(so_far)
-        assert breaches(said) == []
-        assert all(isinstance(event, (Insert, Cti)) for event in said)
+        assert breaches(emitted) == []
+        assert all(isinstance(event, (Insert, Cti)) for event in emitted)
         if not windows:
-            assert canonical_history(said) == reference.finals(whole, last)
+            assert canonical_history(emitted) == reference.finals(whole, last)
             since = INFINITY if last == INFINITY else waiting_since(whole, last)
             promised = max(promised, min(last, since))
-            assert last_cti(said) == promised
+            assert last_cti(emitted) == promised
         else:
-            assert canonical_history(said) == reference.window_finals(whole, last, windows)
-            assert last_cti(said) == last
+            assert canonical_history(emitted) == reference.window_finals(whole, last, windows)
+            assert last_cti(emitted) == last
         if number == renew_after:
             state = operator.snapshot()
             operator.__dict__.update(Finals(WINDOWS, windows).__dict__)
@@ -86,8 +86,8 @@ def test_it_is_its_reference_after_every_batch(
 def test_final_answers_of_a_query_are_the_longest_stretches(events: list[Event], size: int) -> None:
     s = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
     query = s.window(range=3).group_by("k").agg("count(*) AS n")
-    said: list[Batch] = []
-    graph = compile_plan(final(query.plan), said.append)
+    emitted: list[Batch] = []
+    graph = compile_plan(final(query.plan), emitted.append)
     schema = s.plan.schema.arrow
     for start in range(0, len(events), size):
         graph.push("s", batch_of(as_batched(events[start : start + size]), schema))
@@ -99,7 +99,7 @@ def test_final_answers_of_a_query_are_the_longest_stretches(events: list[Event],
             {"n": reference.aggregates.count_all()},
         ).coalesced()
         wanted = reference.finals(answer, last if last == INFINITY else last - 1)
-        assert canonical_history(event for batch in said for event in events_of(batch)) == wanted
+        assert canonical_history(event for batch in emitted for event in events_of(batch)) == wanted
 
 
 @given(
@@ -112,8 +112,8 @@ def test_final_answers_about_windows(events: list[Event], size: int, level: Leve
     query = s.tumble(5).group_by("window_end", "k").agg("count(*) AS n")
     plan = final(query.plan)
     assert plan.windows == (("window_end", 0),)
-    said: list[Batch] = []
-    graph = compile_plan(plan, said.append, level)
+    emitted: list[Batch] = []
+    graph = compile_plan(plan, emitted.append, level)
     schema = s.plan.schema.arrow
     for start in range(0, len(events), size):
         graph.push("s", batch_of(as_batched(events[start : start + size]), schema))
@@ -124,4 +124,4 @@ def test_final_answers_about_windows(events: list[Event], size: int, level: Leve
             {"n": reference.aggregates.count_all()},
         )
         wanted = reference.window_finals(answer, last_cti(so_far))
-        assert canonical_history(event for batch in said for event in events_of(batch)) == wanted
+        assert canonical_history(event for batch in emitted for event in events_of(batch)) == wanted

@@ -21,17 +21,17 @@ A = {"k": "a", "x": 1}
 def told(events: list[Event], size: int, renew_after: int = -1) -> list[Event]:
     """What is told of stretches that grow, after every batch with the right snapshots."""
     stretches, retell = Coalesce(KX), Retell(KX)
-    said: list[Event] = []
+    emitted: list[Event] = []
     for number, start in enumerate(range(0, len(events), size)):
         if number == renew_after:
             state = retell.snapshot()
             retell = Retell(KX)
             retell.restore(state)
         batch = batch_of(as_batched(events[start : start + size]), KX)
-        said += events_of(retell.receive(0, stretches.receive(0, batch)))
+        emitted += events_of(retell.receive(0, stretches.receive(0, batch)))
         so_far = canonical_history(events[: start + size])
-        assert canonical_history(said).same_snapshots(so_far)
-    return said
+        assert canonical_history(emitted).same_snapshots(so_far)
+    return emitted
 
 
 def test_a_stretch_that_grows_goes_on_in_another_piece() -> None:
@@ -43,8 +43,8 @@ def test_a_stretch_that_grows_goes_on_in_another_piece() -> None:
 def test_stretches_that_grow_are_told_as_a_valid_stream(
     events: list[Event], size: int, renew_after: int
 ) -> None:
-    said = told(events, size, renew_after)
-    assert not breaches(said)
+    emitted = told(events, size, renew_after)
+    assert not breaches(emitted)
     came = max((event.t for event in events if isinstance(event, Cti)), default=BEGINNING)
-    promised = max((event.t for event in said if isinstance(event, Cti)), default=BEGINNING)
+    promised = max((event.t for event in emitted if isinstance(event, Cti)), default=BEGINNING)
     assert promised == came

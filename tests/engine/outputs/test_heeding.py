@@ -74,11 +74,11 @@ class Heeded:
 
     def _consistent(self, step: Step, prefix: Vector) -> None:
         self.marks.append(prefix)
-        said, truth = (
+        emitted, truth = (
             canonical_history(event for batch in batches for event in events_of(batch))
             for batches in (self.out, self._afresh(prefix))
         )
-        assert said.same_snapshots(truth)
+        assert emitted.same_snapshots(truth)
 
     def _afresh(self, prefix: Vector) -> list[Batch]:
         out: list[Batch] = []

@@ -141,8 +141,8 @@ def test_the_total_of_all_balances_is_zero_at_every_mark(scheduler: Any) -> None
     assert len([update for update in result.updates if update.prefix]) > 10
     for number, update in enumerate(result.updates):
         if update.prefix is not None and update.prefix.events["transfers"]:
-            said = dl.Result(result.schema, True, result.updates[: number + 1])
-            assert set(said.history().column("total").to_pylist()) == {0}
+            emitted = dl.Result(result.schema, True, result.updates[: number + 1])
+            assert set(emitted.history().column("total").to_pylist()) == {0}
 
 
 def test_of_marks_with_nothing_between_them_the_last_may_do() -> None:

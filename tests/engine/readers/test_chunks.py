@@ -18,7 +18,7 @@ COUNTS = S.window(range=10).group_by("k").agg("count(*) AS n")
 ROWS = [{"k": "ab"[number % 2], "t": number // 3, "more": number} for number in range(500)]
 
 
-def said(data: Any, batch: int = 7) -> list[tuple[list[dict[str, Any]], int | None]]:
+def emitted(data: Any, batch: int = 7) -> list[tuple[list[dict[str, Any]], int | None]]:
     return [
         (part.table().to_pylist(), part.final_up_to) for part in COUNTS.changes(s=data, batch=batch)
     ]
@@ -28,12 +28,12 @@ def test_an_input_in_parts_gives_the_same_as_the_whole(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(ROWS)
     pq.write_table(table, tmp_path / "s.parquet", row_group_size=50)
     pyarrow.csv.write_csv(table, tmp_path / "s.csv")
-    expected = said(ROWS)
-    assert said(iter(ROWS)) == expected
-    assert said(iter(table.to_batches(max_chunksize=11))) == expected
-    assert said(table.to_reader(max_chunksize=11)) == expected
-    assert said(tmp_path / "s.parquet") == expected
-    assert said(str(tmp_path / "s.csv")) == expected
+    expected = emitted(ROWS)
+    assert emitted(iter(ROWS)) == expected
+    assert emitted(iter(table.to_batches(max_chunksize=11))) == expected
+    assert emitted(table.to_reader(max_chunksize=11)) == expected
+    assert emitted(tmp_path / "s.parquet") == expected
+    assert emitted(str(tmp_path / "s.csv")) == expected
 
 
 def test_an_endless_iterator_is_read_as_far_as_it_is_needed() -> None:
@@ -80,7 +80,7 @@ def test_mistakes_name_the_row() -> None:
     rows = [{"k": "a", "t": 1}] * 9 + [{"k": "a", "t": None}]
     with pytest.raises(ValueError, match="<s>:10: it has no time: t is null"):
         list(COUNTS.changes(s=iter(rows), batch=4, strict=True))
-    letters = [said.dead_letters.get("s") for said in COUNTS.changes(s=iter(rows), batch=4)]
+    letters = [emitted.dead_letters.get("s") for emitted in COUNTS.changes(s=iter(rows), batch=4)]
     found = [bad for dead in letters if dead is not None for bad in dead.bad]
     assert [(bad.line, bad.column, bad.value) for bad in found] == [(10, "t", None)]
 

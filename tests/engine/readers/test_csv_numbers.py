@@ -28,7 +28,7 @@ def source() -> Source:
     return stream
 
 
-def said(events: RawEvents) -> tuple[list[str], list[tuple[int, str]]]:
+def emitted(events: RawEvents) -> tuple[list[str], list[tuple[int, str]]]:
     rows = [repr(row) for row in events.payload.to_pylist()]
     return rows, [(each.line, each.reason) for each in events.bad]
 
@@ -39,6 +39,6 @@ def test_plain_numbers_mean_the_same_to_both(rows: list[tuple[str, str]]) -> Non
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder) / "s.csv"
         path.write_text(text)
-        quick = said(events_from(source(), path))
+        quick = emitted(events_from(source(), path))
         patch.setattr(csv_records, "_is_plain", lambda kind: False)
-        assert said(events_from(source(), path)) == quick
+        assert emitted(events_from(source(), path)) == quick

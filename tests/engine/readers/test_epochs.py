@@ -68,7 +68,7 @@ def test_years_that_are_none_are_refused_with_a_hint(form: str, tmp_path: Path) 
     query = dl.stream("s", {"ts": "TIMESTAMP", "x": "INT"}, time="ts")
     result = query.run(s=given(form, AT // 1000, tmp_path))
     assert result.history().num_rows == 0
-    [letters] = [said.dead_letters["s"] for said in result.updates if said.dead_letters]
+    [letters] = [emitted.dead_letters["s"] for emitted in result.updates if emitted.dead_letters]
     assert "outside the years 0001 to 9999; is it milliseconds? time_unit = 'ms'" in str(
         letters.reasons(True)
     )

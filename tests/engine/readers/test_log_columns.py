@@ -81,7 +81,7 @@ def test_the_round_trip(
             for field in stream.columns.arrow
         }
     )
-    said = StreamColumns.from_events(
+    emitted = StreamColumns.from_events(
         "s",
         [
             dl.Insert(place, place + 1, dl.Row(row))
@@ -92,7 +92,7 @@ def test_the_round_trip(
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows, "ONE_BY_ONE", one_by_one)
         path = Path(folder) / "log.jsonl"
-        write_log([said], path)
+        write_log([emitted], path)
         read = events_from(stream, path).payload
     assert read.schema == wanted.schema
     assert repr(read.to_pylist()) == repr(wanted.to_pylist())  # as NaN is not NaN

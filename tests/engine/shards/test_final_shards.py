@@ -1,4 +1,4 @@
-"""Final answers of random plans on shards: nothing is taken back, and in the end all is said."""
+"""Final answers of random plans on shards: nothing is taken back, and in the end all is emitted."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ def test_random_plans(
     cluster = Cluster(whole, dict.fromkeys(events, Reading(False, True)), options, shards)
     raw = {name: events_from(query.sources()[name], each) for name, each in events.items()}
     longest = max(map(len, raw.values()))
-    said: list[Batch] = []
+    emitted: list[Batch] = []
     for number, first in enumerate(range(0, longest, size)):
         step = {name: each.slice(*_part(first, size, len(each))) for name, each in raw.items()}
         batches = cluster.step(step, 1)
         assert all(batch.weight.min() > 0 for batch in batches)
-        said += batches
+        emitted += batches
         if number == move_at:
             cluster.move()
-    assert history_of(said, schema) == wanted
+    assert history_of(emitted, schema) == wanted
 
 
 SHIFTED = "TUMBLE(TABLE (SELECT at {} AS at, k, x FROM trades), DESCRIPTOR(at), 5)"
@@ -132,11 +132,11 @@ def test_final_answers_of_records_are_all_that_there_are(
     source = plan.sources()["trades"]
     events = events_from(source, [*records, *rows([10_000])])
     cluster = Cluster(whole, {"trades": Reading(plain=True, ordered=False)}, options, shards)
-    said: list[Batch] = []
+    emitted: list[Batch] = []
     for first in range(0, len(events), size):
-        said += cluster.step({"trades": events.slice(*_part(first, size, len(events)))}, 1)
+        emitted += cluster.step({"trades": events.slice(*_part(first, size, len(events)))}, 1)
     assert cluster.dead == 0
-    assert shown(said) == wanted
+    assert shown(emitted) == wanted
 
 
 def _part(first: int, size: int, length: int) -> tuple[int, int]:

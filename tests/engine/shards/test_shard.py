@@ -207,7 +207,7 @@ def test_random_plans(
     )
     raw = {name: events_from(source, inputs[name]) for name, source in query.sources().items()}
     schema = query.schema.arrow
-    said: list[Batch] = []
+    emitted: list[Batch] = []
     told: list[Batch] = []
     for number, output in enumerate(expected):
         if number == move_at:
@@ -217,19 +217,19 @@ def test_random_plans(
             name: events.slice(*np.searchsorted(events.position, [first, last]).tolist())
             for name, events in raw.items()
         }
-        said += cluster.step(parts, tasks)
+        emitted += cluster.step(parts, tasks)
         told.append(output.batch)
         if level is Level.EAGER:
-            assert snapshots(said, schema) == snapshots(told, schema)
-    assert snapshots(said, schema) == snapshots(told, schema)
+            assert snapshots(emitted, schema) == snapshots(told, schema)
+    assert snapshots(emitted, schema) == snapshots(told, schema)
     assert cluster.dead == sum(sum(map(len, output.dead.values())) for output in expected)
 
 
 @pytest.mark.parametrize("heartbeat", ["source", "operator", "query"])
 @pytest.mark.parametrize("shards", [1, 3])
 def test_rows_wait_for_other_streams(heartbeat: Heartbeat, shards: int) -> None:
-    """S1 and S2 are joined, then S3, which is far behind: after every micro-batch shards have said
-    what the local runner has, and as many rows wait."""
+    """S1 and S2 are joined, then S3, which is far behind: after every micro-batch shards have
+    emitted what the local runner has, and as many rows wait."""
     plan = THREE_STREAMS.plan
     options = Options(block=dl.INFINITY, batch=30, keep_open=True, heartbeat=heartbeat)
     behind = {"s1": 0, "s2": 1, "s3": LAG}
@@ -238,7 +238,7 @@ def test_rows_wait_for_other_streams(heartbeat: Heartbeat, shards: int) -> None:
     cluster = Cluster(
         plan, dict.fromkeys(inputs, Reading(plain=True, ordered=True)), options, shards
     )
-    said, told = 0, 0
+    emitted, told = 0, 0
     for number, output in enumerate(run(plan, inputs, options)):
         if number == 7:
             cluster.move()
@@ -247,9 +247,9 @@ def test_rows_wait_for_other_streams(heartbeat: Heartbeat, shards: int) -> None:
             name: events.slice(*np.searchsorted(events.position, [first, last]).tolist())
             for name, events in raw.items()
         }
-        said += sum(map(len, cluster.step(parts, 2)))
+        emitted += sum(map(len, cluster.step(parts, 2)))
         told += len(output.batch)
-        assert said == told
+        assert emitted == told
         waiting = [
             source.align.counters.state_rows
             for shard in cluster.shards[0]
@@ -259,7 +259,7 @@ def test_rows_wait_for_other_streams(heartbeat: Heartbeat, shards: int) -> None:
             c["state_rows"] for name, c in output.counters.items() if name.operator == "align"
         ]
         assert sum(waiting) == sum(aligned)
-    assert said
+    assert emitted
 
 
 @pytest.mark.parametrize(

@@ -140,14 +140,14 @@ def test_the_answers_are_those_that_would_be_given_if_nothing_were_let_go(
     records = rows([time for _, time in moments])
     asked = dl.sql(QUERIES[query], trades=TRADES)
     schema = asked.plan.schema.arrow
-    said = [each.batch for each in answers(asked, records, level, batch)]
+    emitted = [each.batch for each in answers(asked, records, level, batch)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Keyed, "closing_key", lambda *given: None)
         patch.setattr("driftline.engine.compile.stateful.spans_of", lambda *_, **__: Spans())
         kept = [each.batch for each in answers(asked, records, level, batch)]
-    assert [each.cti for each in said] == [each.cti for each in kept]
-    for end in range(1, len(said) + 1):
-        mine, theirs = (history_table(some[:end], schema).to_pylist() for some in (said, kept))
+    assert [each.cti for each in emitted] == [each.cti for each in kept]
+    for end in range(1, len(emitted) + 1):
+        mine, theirs = (history_table(some[:end], schema).to_pylist() for some in (emitted, kept))
         assert sorted(mine, key=str) == sorted(theirs, key=str)
 
 
@@ -161,9 +161,9 @@ def test_shards_let_go_and_say_the_same(query: str, level: Level) -> None:
     cluster = Cluster(
         asked.plan, {"trades": Reading(plain=True, ordered=True)}, Options(level), shards=2
     )
-    said, sizes = [], []
+    emitted, sizes = [], []
     for start in range(0, 300, 20):
-        said += cluster.step({"trades": events.slice(start, start + 20)}, tasks=2)
+        emitted += cluster.step({"trades": events.slice(start, start + 20)}, tasks=2)
         cluster.move()
         counters = [shard.counters() for level_ in cluster.shards for shard in level_]
         sizes.append(
@@ -176,7 +176,7 @@ def test_shards_let_go_and_say_the_same(query: str, level: Level) -> None:
         )
     assert max(sizes[8:]) <= 1.2 * max(sizes[:8])
     local = [each.batch for each in answers(asked, data, level, 20)]
-    mine, theirs = (history_table(some, schema).to_pylist() for some in (said, local))
+    mine, theirs = (history_table(some, schema).to_pylist() for some in (emitted, local))
     ends = max(row["vs"] for row in theirs)
     mine, theirs = ([row for row in some if row["vs"] < ends - 20] for some in (mine, theirs))
     assert sorted(mine, key=str) == sorted(theirs, key=str)
@@ -189,6 +189,6 @@ def test_a_late_row_of_a_closed_window_is_a_dead_letter_with_its_reason() -> Non
     (dead,) = [each.dead["trades"] for each in outputs if len(each.dead.get("trades", ()))]
     assert dead.number.tolist() == [3]
     assert dead.reasons(False) == ["too late: its sync time 3 is before the cti 14"]
-    said = history_table([each.batch for each in outputs], asked.plan.schema.arrow).to_pylist()
-    assert {row["window_end"] for row in said} == {5, 25}
-    assert max(row["s"] for row in said if row["window_end"] == 5 and row["k"] == "b") == 1
+    emitted = history_table([each.batch for each in outputs], asked.plan.schema.arrow).to_pylist()
+    assert {row["window_end"] for row in emitted} == {5, 25}
+    assert max(row["s"] for row in emitted if row["window_end"] == 5 and row["k"] == "b") == 1

@@ -38,27 +38,27 @@ def test_sliding() -> None:
 
 def test_an_end_that_a_window_does_not_see_changes_nothing() -> None:
     operator = AlterLifetime.sliding(P, 5)
-    said = said_by(operator, [insert(1, None, "a")], [retract(1, None, 3, "a")])
-    assert said == [[insert(1, 6, "a")], []]
+    emitted = said_by(operator, [insert(1, None, "a")], [retract(1, None, 3, "a")])
+    assert emitted == [[insert(1, 6, "a")], []]
 
 
 def test_a_full_retraction_stays_one() -> None:
     operator = AlterLifetime.sliding(P, 5)
-    said = said_by(operator, [insert(1, None, "a")], [retract(1, None, 1, "a")])
-    assert said == [[insert(1, 6, "a")], [retract(1, 6, 1, "a")]]
+    emitted = said_by(operator, [insert(1, None, "a")], [retract(1, None, 1, "a")])
+    assert emitted == [[insert(1, 6, "a")], [retract(1, 6, 1, "a")]]
 
 
 def test_hopping() -> None:
     # windows of 10 every 5: the row at 7 is in those that end at 10 and 15, answered in [10, 20)
     operator = AlterLifetime.hopping(P, size=10, slide=5)
-    said = said_by(operator, [insert(7, None, "a")], [cti(7)], [cti(9)], [cti(10)])
-    assert said == [[insert(10, 20, "a")], [cti(10)], [], [cti(15)]]
+    emitted = said_by(operator, [insert(7, None, "a")], [cti(7)], [cti(9)], [cti(10)])
+    assert emitted == [[insert(10, 20, "a")], [cti(10)], [], [cti(15)]]
 
 
 def test_a_row_in_no_window_vanishes() -> None:
     operator = AlterLifetime.hopping(P, size=1, slide=5)
-    said = said_by(operator, [insert(4, None, "a")], [insert(6, None, "b")])
-    assert said == [[insert(5, 10, "a")], []]
+    emitted = said_by(operator, [insert(4, None, "a")], [insert(6, None, "b")])
+    assert emitted == [[insert(5, 10, "a")], []]
 
 
 def test_now_and_unbounded() -> None:
@@ -73,13 +73,13 @@ def test_now_and_unbounded() -> None:
 def test_a_point_at_the_end() -> None:
     # [FROM ve FOR 1]: while the end is not known there is nothing; then it moves
     operator = AlterLifetime(P, Linear(0, 1, 0), Linear(0, 0, 1))
-    said = said_by(
+    emitted = said_by(
         operator,
         [insert(1, None, "a")],
         [retract(1, None, 9, "a")],
         [retract(1, 9, 5, "a"), cti(5)],
     )
-    assert said == [
+    assert emitted == [
         [],
         [insert(9, 10, "a")],
         [insert(5, 6, "a"), retract(9, 10, 9, "a"), cti(5)],
@@ -174,11 +174,11 @@ def test_ctis_advance_and_are_as_late_as_they_may_be(
         (AlterLifetime.hopping(KX, size, slide), lambda t: first_multiple_after(t, slide)),
     ]
     for operator, expected in expected_ctis:
-        for came, said in drive(operator, at_one_port(events), [KX], 1):
-            ctis = [event.t for event in said if isinstance(event, Cti)]
+        for came, emitted in drive(operator, at_one_port(events), [KX], 1):
+            ctis = [event.t for event in emitted if isinstance(event, Cti)]
             assert ctis == sorted(set(ctis))
             if any(isinstance(event, Cti) for _, event in came):
-                assert closed_up_to(said) == expected(closed_up_to(e for _, e in came))
+                assert closed_up_to(emitted) == expected(closed_up_to(e for _, e in came))
 
 
 @given(streams(), st.integers(1, 9))

@@ -54,8 +54,8 @@ def test_rows_without_items(nothing: Any) -> None:
 def test_maps_have_keys_and_values() -> None:
     maps = dl.stream("s", {"m": "MAP<STRING, BIGINT>"}).explode("m", position=True)
     came = [dl.Insert(1, 5, dl.Row(m=(("a", 1), ("b", None)))), dl.Insert(1, 5, dl.Row(m=None))]
-    said = maps.run(s=came).history().select(["pos", "key", "value"]).to_pylist()
-    assert [tuple(row.values()) for row in said] == [(0, "a", 1), (1, "b", None)]
+    emitted = maps.run(s=came).history().select(["pos", "key", "value"]).to_pylist()
+    assert [tuple(row.values()) for row in emitted] == [(0, "a", 1), (1, "b", None)]
 
 
 def test_what_has_no_items_is_refused() -> None:

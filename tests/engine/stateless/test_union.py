@@ -30,16 +30,16 @@ def test_the_output_is_final_as_far_as_all_inputs_are() -> None:
     # right:  . 5 . 5  (again: moves nothing)  20
     # output: . 3 5 .    9
     operator = Union(P)
-    said: list[list[Event]] = []
+    emitted: list[list[Event]] = []
     for port, t in [(0, 3), (1, 5), (0, 9), (1, 5), (1, 20)]:
-        said.append(events_of(operator.receive(port, batch_of([cti(t)], P))))
-    assert said == [[], [cti(3)], [cti(5)], [], [cti(9)]]
+        emitted.append(events_of(operator.receive(port, batch_of([cti(t)], P))))
+    assert emitted == [[], [cti(3)], [cti(5)], [], [cti(9)]]
 
 
 def test_three_inputs() -> None:
     operator = Union(P, ports=3)
-    said = [events_of(operator.receive(port, batch_of([cti(7)], P))) for port in range(3)]
-    assert said == [[], [], [cti(7)]]
+    emitted = [events_of(operator.receive(port, batch_of([cti(7)], P))) for port in range(3)]
+    assert emitted == [[], [], [cti(7)]]
 
 
 @given(interleaved(streams(), streams()), st.integers(0, 10))
@@ -54,6 +54,6 @@ def test_the_cti_is_the_least_of_all(arrivals: Arrivals) -> None:
 
     hold(lambda: Union(KX, ports=3), all_three, arrivals)
     for size in BATCH_SIZES:
-        for came, said in drive(Union(KX, ports=3), arrivals, [KX] * 3, size):
+        for came, emitted in drive(Union(KX, ports=3), arrivals, [KX] * 3, size):
             inputs = [[event for port, event in came if port == which] for which in range(3)]
-            assert closed_up_to(said) == min(closed_up_to(events) for events in inputs)
+            assert closed_up_to(emitted) == min(closed_up_to(events) for events in inputs)

@@ -29,7 +29,7 @@ def count(events: list[Event]) -> History:
     return group_by(canonical_history(events), {}, {"n": count_all()})
 
 
-def said(level: Level, events: list[Event]) -> History:
+def emitted(level: Level, events: list[Event]) -> History:
     return at_level(level, count(events), output_watermark(events))
 
 
@@ -58,25 +58,25 @@ def test_two_inputs_have_one_watermark() -> None:
 
 
 def test_perfect_says_what_has_ended() -> None:
-    assert said(Level.PERFECT, EVENTS[:1]) == history()
-    assert said(Level.PERFECT, EVENTS[:2]) == history(n(3, 5, 1))
-    assert said(Level.PERFECT, EVENTS) == history(n(3, 5, 1), n(5, 8, 2))
+    assert emitted(Level.PERFECT, EVENTS[:1]) == history()
+    assert emitted(Level.PERFECT, EVENTS[:2]) == history(n(3, 5, 1))
+    assert emitted(Level.PERFECT, EVENTS) == history(n(3, 5, 1), n(5, 8, 2))
 
 
 def test_ordered_also_says_the_present_with_an_open_end() -> None:
-    assert said(Level.ORDERED, EVENTS[:1]) == history(n(3, None, 1))
-    assert said(Level.ORDERED, EVENTS[:2]) == history(n(3, 5, 1), n(5, None, 2))
-    assert said(Level.ORDERED, EVENTS) == history(n(3, 5, 1), n(5, 8, 2), n(8, None, 1))
+    assert emitted(Level.ORDERED, EVENTS[:1]) == history(n(3, None, 1))
+    assert emitted(Level.ORDERED, EVENTS[:2]) == history(n(3, 5, 1), n(5, None, 2))
+    assert emitted(Level.ORDERED, EVENTS) == history(n(3, 5, 1), n(5, 8, 2), n(8, None, 1))
 
 
 def test_eager_says_everything() -> None:
-    assert said(Level.EAGER, EVENTS[:2]) == history(n(3, 5, 1), n(5, 8, 2), n(8, 10, 1))
+    assert emitted(Level.EAGER, EVENTS[:2]) == history(n(3, 5, 1), n(5, 8, 2), n(8, 10, 1))
 
 
 def test_a_full_retraction_leaves_what_is_still_true() -> None:
     events = [insert(3, 8, "a"), insert(5, 10, "b"), retract(5, 10, 5, "b")]
-    assert said(Level.PERFECT, events) == history(n(3, 5, 1))
-    assert said(Level.ORDERED, events).same_snapshots(history(n(3, None, 1)))
+    assert emitted(Level.PERFECT, events) == history(n(3, 5, 1))
+    assert emitted(Level.ORDERED, events).same_snapshots(history(n(3, None, 1)))
 
 
 @given(streams())
@@ -92,4 +92,4 @@ def test_what_has_ended_is_never_said_differently(events: list[Event]) -> None:
     watermark = output_watermark(events)
     truth = count(events).clip(end=watermark)
     for level in Level:
-        assert said(level, events).clip(end=watermark).same_snapshots(truth)
+        assert emitted(level, events).clip(end=watermark).same_snapshots(truth)

@@ -7,7 +7,7 @@ import pytest
 import driftline as dl
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks import Delta, Memory
-from tests.spark.saying import CURRENT, EVENTS, TRADES, VOLUME, said, volumes
+from tests.spark.saying import CURRENT, EVENTS, TRADES, VOLUME, emitted, volumes
 
 deltalake = pytest.importorskip("deltalake")
 
@@ -43,7 +43,7 @@ def test_a_table_of_current_values(tmp_path: Path) -> None:
 
 def test_several_results_have_tables(tmp_path: Path) -> None:
     sink = Delta(str(tmp_path), "history")
-    for each in said({"all": TRADES, "volume": VOLUME}, {"trades": EVENTS}, 100):
+    for each in emitted({"all": TRADES, "volume": VOLUME}, {"trades": EVENTS}, 100):
         sink(each)
     assert len(rows(tmp_path / "all")) >= 3
     assert {"system_time", "batch", "weight", "symbol"} <= rows(tmp_path / "volume")[0].keys()
@@ -51,7 +51,7 @@ def test_several_results_have_tables(tmp_path: Path) -> None:
 
 def test_a_key_that_is_none_is_refused_also_over_several_micro_batches(tmp_path: Path) -> None:
     events = [dl.Insert(time, dl.INFINITY, dl.Row(symbol="A", qty=time)) for time in (1, 2)]
-    first, second, *_ = said({"result": TRADES}, {"trades": events}, 1)
+    first, second, *_ = emitted({"result": TRADES}, {"trades": events}, 1)
     sink = Delta(str(tmp_path), keys=["symbol"])
     sink(first)
     with pytest.raises(PlanError, match=r"two current rows have the key symbol = 'A'"):
@@ -63,7 +63,7 @@ def test_a_key_of_several_columns(tmp_path: Path) -> None:
     stream = dl.stream("s", columns, time="at")
     sums = stream.tumble("1 minute").group_by("window_end", "k").agg("sum(x) AS x")
     come = [{"k": "a", "x": x, "at": f"2026-01-01T10:{minute:02}:00Z"} for x, minute in KEYED]
-    for each in said({"result": sums}, {"s": come}, 1):
+    for each in emitted({"result": sums}, {"s": come}, 1):
         Delta(str(tmp_path), keys=["window_end", "k"])(each)
     assert [(row["k"], row["x"]) for row in rows(tmp_path)] == [("a", 5), ("a", 2)]
 

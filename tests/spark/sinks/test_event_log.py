@@ -16,7 +16,7 @@ from driftline.model.history import canonical_history
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks import DeadLetterFiles, EventLog, EventLogFiles
 from driftline.spark.update import SparkUpdate
-from tests.spark.saying import EVENTS, TRADES, VOLUME, said, volumes
+from tests.spark.saying import EVENTS, TRADES, VOLUME, emitted, volumes
 
 
 def test_a_file_for_every_micro_batch(tmp_path: Path) -> None:
@@ -37,8 +37,8 @@ def _history(path: Path) -> object:
 
 def _wanted(folder: Path) -> object:
     sink = EventLog(folder / "wanted.jsonl")
-    sink(said({"result": VOLUME}, {"trades": EVENTS}, 1000)[0])
-    sink(said({"result": VOLUME}, {"trades": EVENTS}, 1000)[1])
+    sink(emitted({"result": VOLUME}, {"trades": EVENTS}, 1000)[0])
+    sink(emitted({"result": VOLUME}, {"trades": EVENTS}, 1000)[1])
     return _history(folder / "wanted.jsonl")
 
 
@@ -137,6 +137,6 @@ def test_what_could_not_be_read_is_kept_as_it_was(tmp_path: Path) -> None:
 
 def test_several_results_are_in_one_log(tmp_path: Path) -> None:
     sink = EventLogFiles(tmp_path)
-    for each in said({"all": TRADES, "volume": VOLUME}, {"trades": EVENTS}, 100):
+    for each in emitted({"all": TRADES, "volume": VOLUME}, {"trades": EVENTS}, 100):
         sink(each)
     assert set(read_log(tmp_path / "000000000.jsonl").streams) == {"all", "volume"}

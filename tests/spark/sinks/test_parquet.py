@@ -9,7 +9,7 @@ import pytest
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks import Memory, Parquet, read_parquet
 from driftline.spark.views import VIEWS, ViewName
-from tests.spark.saying import EVENTS, TRADES, VOLUME, said, volumes
+from tests.spark.saying import EVENTS, TRADES, VOLUME, emitted, volumes
 
 
 @pytest.mark.parametrize("view", [name for name in VIEWS if name not in ("finals", "now")])
@@ -33,7 +33,7 @@ def test_half_files_are_passed_over(tmp_path: Path) -> None:
 
 def test_several_results_are_in_folders(tmp_path: Path) -> None:
     sink = Parquet(tmp_path)
-    for each in said({"all": TRADES, "volume": VOLUME}, {"trades": EVENTS}, 100):
+    for each in emitted({"all": TRADES, "volume": VOLUME}, {"trades": EVENTS}, 100):
         sink(each)
     assert read_parquet(tmp_path, "all").num_rows == 4
     assert isinstance(read_parquet(tmp_path, "volume"), pa.Table)

@@ -10,7 +10,7 @@ import pytest
 import driftline as dl
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks import Postgres
-from tests.spark.saying import CURRENT, TRADES, said, volumes
+from tests.spark.saying import CURRENT, TRADES, emitted, volumes
 from tests.spark.sinks.postgres_server import server
 
 psycopg = pytest.importorskip("psycopg")
@@ -58,7 +58,7 @@ def test_what_fails_leaves_nothing_behind(conninfo: str) -> None:
 
 def test_a_key_that_is_none_is_refused_also_over_several_micro_batches(conninfo: str) -> None:
     events = [dl.Insert(time, dl.INFINITY, dl.Row(symbol="A", qty=time)) for time in (1, 2)]
-    first, second, *_ = said({"result": TRADES}, {"trades": events}, 1)
+    first, second, *_ = emitted({"result": TRADES}, {"trades": events}, 1)
     sink = Postgres(conninfo, "twice", ["symbol"])
     sink(first)
     with pytest.raises(PlanError, match=r"two current rows have the key symbol = 'A'"):
@@ -86,7 +86,7 @@ def test_names_and_values_of_every_kind(conninfo: str) -> None:
     stream = dl.stream("s", columns)
     events = [dl.Insert(1, dl.INFINITY, dl.Row(row)) for row in (first, empty, missing)]
     sink = Postgres(conninfo, ["public", "odd.name"], ['A "KEY"; --'])
-    for each in said({"result": stream}, {"s": events}, 100):
+    for each in emitted({"result": stream}, {"s": events}, 100):
         sink(each)
     wanted = [{**first, "tags": ["a", 'b"']}, empty, missing]
     assert rows(conninfo, "odd.name") == sorted(wanted, key=str)

@@ -14,7 +14,7 @@ import driftline as dl
 from driftline.spark import sinks
 from driftline.spark.query import Sink
 from driftline.spark.update import SparkUpdate
-from tests.spark.saying import TRADES, in_files, said
+from tests.spark.saying import TRADES, emitted, in_files
 
 COUNT = 40
 NOTE = "done"
@@ -32,7 +32,7 @@ def steps() -> list[SparkUpdate]:
         if number % 3:
             events.append(dl.Retract(number, dl.INFINITY, number + draw.randrange(9), row))
     volume = TRADES.group_by("symbol").agg("sum(qty) AS qty", "count(*) AS n")
-    return said({"result": volume}, {"trades": events}, len(events) // COUNT)
+    return emitted({"result": volume}, {"trades": events}, len(events) // COUNT)
 
 
 def sink(folder: Path, conninfo: str | None) -> sinks.Several:

@@ -240,7 +240,7 @@ def _user_defined(values: Values, aggregate: Aggregate) -> pa.Array:
 
 
 def results_of(results: list[Any], aggregate: Aggregate) -> pa.Array:
-    """What a user's aggregate gave, as a column of the type it is said to have."""
+    """What a user's aggregate gave, as a column of its declared type."""
     try:
         return pa.array(results, aggregate.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):

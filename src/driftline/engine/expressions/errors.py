@@ -1,4 +1,4 @@
-"""What is said when an expression has no value for some row."""
+"""The error messages of expressions that have no value for some row."""
 
 from __future__ import annotations
 

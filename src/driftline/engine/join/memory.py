@@ -8,7 +8,7 @@ sides' ctis, and the output's.
   remember, up to F, the run then under way. Earlier runs are final: nothing can change them.
 - The seam. A run that comes out, [a, b) with a < F ≤ b, may still become longer: its end may be
   taken back, or a match may join on to it. To say [a, b) anew would be to take back what is final,
-  so what is new is said by itself, from the seam b on. Everything before F is final, so of a run
+  so what is new is emitted by itself, from the seam b on. Everything before F is final, so of a run
   no more has to be known than where its last two pieces start: `base` and `seam`.
 """
 
@@ -31,8 +31,8 @@ Stretches = tuple[Int64s, Int64s, Int64s, Int64s]
 @dataclass(slots=True)
 class Memory:
     """By place: the past; and of the run that started at `run` (INFINITY: of none) where its last
-    pieces start (seam ≤ base: it was said in one). `wanted`: whether matched runs come out, or the
-    others."""
+    pieces start (seam ≤ base: it was emitted in one). `wanted`: whether matched runs come out, or
+    the others."""
 
     wanted: bool
     since: Int64s
@@ -68,7 +68,7 @@ class Memory:
         self.matched[places] = past.matched
 
     def inherit(self, places: Int64s, parents: Int64s) -> None:
-        """New lifetimes are said in the pieces of those that they are shortened from, if any."""
+        """New lifetimes are emitted in the pieces of those that they are shortened from, if any."""
         known = parents != NO_SLOT
         self.run[places] = np.where(known, self.run[parents], INFINITY)
         self.base[places] = self.base[parents]
@@ -78,13 +78,13 @@ class Memory:
         self, places: Int64s, start: Int64s, end: Int64s, final: int
     ) -> tuple[Int64s, Int64s, Int64s]:
         """Runs of the lifetimes at some places (NO_SLOT: they have none) in the pieces they are
-        said in, without those that are final: the number of the run, start, end."""
+        emitted in, without those that are final: the number of the run, start, end."""
         return _pieces(places, start, end, final, self.run, self.base, self.seam)
 
-    def said(self, places: Int64s, changes: Stretches, final: int) -> Stretches:
-        """What is said when runs of the lifetimes at some places go (-1) and come (1); a run that
-        grows gets a seam."""
-        return _said(places, *changes, final, self.run, self.base, self.seam)
+    def emitted(self, places: Int64s, changes: Stretches, final: int) -> Stretches:
+        """What is emitted when runs of the lifetimes at some places go (-1) and come (1); a run
+        that grows gets a seam."""
+        return _emitted(places, *changes, final, self.run, self.base, self.seam)
 
     @property
     def nbytes(self) -> int:
@@ -134,7 +134,7 @@ def _pieces(
 
 
 @njit(cache=True, nogil=True)
-def _said(
+def _emitted(
     places: Int64s,
     one: Int64s,
     start: Int64s,

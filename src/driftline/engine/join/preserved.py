@@ -114,7 +114,7 @@ class Preserved:
         late = np.flatnonzero((until == end[one]) & (end < ve)[one])
         begin[early] = self._reaching_back(affected[one[early]], begin[early])
         until[late] = self._reaching_on(affected[one[late]], until[late])
-        return self.memory.said(affected, (one, begin, until, sign), final)
+        return self.memory.emitted(affected, (one, begin, until, sign), final)
 
     def _reaching_back(self, places: Int64s, times: Int64s) -> Int64s:
         """Since when runs that come out, and are under way at some times, have lasted."""

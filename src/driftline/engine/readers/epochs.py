@@ -141,7 +141,7 @@ def counts_time(source: Source) -> bool:
 
 
 def is_beyond(source: Source, times: Int64s) -> Mask:
-    """Which integer times are none in the unit that was said."""
+    """Which integer times are none in the unit that was given."""
     size = MICROSECONDS[unit_of(source)]
     if source.timing.time_unit is None or not source.timestamps:
         return np.zeros(len(times), np.bool_)

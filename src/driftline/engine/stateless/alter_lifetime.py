@@ -19,7 +19,7 @@ Hopping: what may still come has vs >= t, so its window starts at the first mult
 or later: a partial retraction changes nothing, a full one has vs >= t as well. And a row just
 before that multiple may come, so no later cti would be right.
 
-State: the latest cti said, because a cti goes on only when it moves output time.
+State: the latest cti emitted, because a cti goes on only when it moves output time.
 """
 
 from __future__ import annotations

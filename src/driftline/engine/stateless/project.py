@@ -4,7 +4,7 @@
 
 State: none. A cti goes on as it came. f sees all rows of a batch at once and returns as many, in
 their order. Rows that become equal stay apart in the bag; but where one goes and an equal one
-comes with the same lifetime, nothing is said.
+comes with the same lifetime, nothing is emitted.
 """
 
 from __future__ import annotations

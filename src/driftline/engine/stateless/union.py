@@ -3,7 +3,7 @@
     L ∪ R as bags of lifetimes, and so for any number of inputs
 
 State: the latest cti of each port. The output is final as far as all inputs are: its cti is the
-least of theirs, and is said only when it advances.
+least of theirs, and is emitted only when it advances.
 """
 
 from __future__ import annotations
