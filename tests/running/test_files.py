@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.engine.readers import csv_records
 from driftline.engine.readers.inputs import events_from
+from driftline.plan.errors import PlanError
 from driftline.running.files import Lines, PlainFile
-from driftline.running.problems import Problem
 from tests.cli.run import driftline
 
 SOURCE = dl.stream("s", {"k": "STRING", "t": "BIGINT"}, time="t").plan.sources()["s"]
@@ -146,5 +146,5 @@ def test_a_column_that_is_missing_is_named_before_anything_is_written(tmp_path: 
 
 def test_what_is_no_parquet_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "s.parquet").write_bytes(b"no parquet at all")
-    with pytest.raises(Problem, match=r"s\.parquet: "):
+    with pytest.raises(PlanError, match=r"s\.parquet: "):
         list(PlainFile(SOURCE, tmp_path / "s.parquet").parts(10))

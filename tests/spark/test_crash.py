@@ -7,7 +7,6 @@ comes to its end.
     events    late events, retractions and ctis of two streams, in an event log
     bounds    plain records of several sources, with all bounds there are: heartbeats are promises
     guesses   the same records without bounds: heartbeats are guessed, and end the waiting
-    now       the answer now of the records with bounds, change by change
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
 SET block = '30'; SET remember = '60';
 SELECT sensor, count(*) AS n, sum(value) AS total FROM readings [RANGE 20] GROUP BY sensor;
 """
-QUERIES = {"events": EVENTS, "bounds": BOUNDS, "guesses": GUESSES, "now": BOUNDS}
+QUERIES = {"events": EVENTS, "bounds": BOUNDS, "guesses": GUESSES}
 BATCH = 40
 MICRO_BATCHES = 10
 PATIENCE = 240  # seconds
@@ -98,7 +97,7 @@ def command(folder: Path, runner: str, output: str, case: str = "events") -> lis
     stream = "readings=" if given.name.startswith("records") else ""
     base = [sys.executable, "-m", "driftline.cli.main", "run", str(folder / "query.sql")]
     base += ["--input", f"{stream}{given}", "--output", str(folder / output)]
-    base += ["--now", "--emit", "eager"] if case == "now" else ["--table"]
+    base += ["--table"]
     base += ["--batch", str(BATCH), "--runner", runner]
     return base + (["--checkpoint", str(folder / "checkpoint")] if runner == "spark" else [])
 
@@ -184,8 +183,6 @@ def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> No
         (folder / name).read_text().splitlines() for name in ("expected.jsonl", "out.jsonl")
     )
     assert len(expected) > MICRO_BATCHES
-    if case == "now":  # at one time there is no order
-        expected, emitted = sorted(expected), sorted(emitted)
     assert emitted == expected
 
 
@@ -195,7 +192,7 @@ def test_killed_once_in_each_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("case", ["bounds", "guesses", "now"])
+@pytest.mark.parametrize("case", ["bounds", "guesses"])
 def test_heartbeats_after_a_crash(tmp_path: Path, case: str) -> None:
     check(tmp_path, ["everything"], seed=3, case=case)
 
