@@ -51,7 +51,14 @@ EXAMPLES: dict[type[Node], Node] = {
         nodes.Back("r", Schema.of({"k": "STRING"})),
         nodes.Loop(
             (S.select("k").plan,),
-            (nodes.Rule("r", Schema.of({"k": "STRING"}), nodes.Leaf("input 0", S.schema), True),),
+            (
+                nodes.Rule(
+                    "r",
+                    Schema.of({"k": "STRING"}),
+                    nodes.Leaf("input 0", S.select("k").schema),
+                    True,
+                ),
+            ),
             10,
         ),
     )

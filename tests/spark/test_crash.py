@@ -92,7 +92,7 @@ def write_events(path: Path, seed: int) -> None:
             file.write(json.dumps(line) + "\n")
 
 
-def command(folder: Path, runner: str, output: str, case: str = "events") -> list[str]:
+def command(folder: Path, runner: str, output: str) -> list[str]:
     (given,) = folder.glob("*.input.jsonl")
     stream = "readings=" if given.name.startswith("records") else ""
     base = [sys.executable, "-m", "driftline.cli.main", "run", str(folder / "query.sql")]
@@ -139,14 +139,10 @@ def _arguments(pid: int) -> bytes:
         return b""
 
 
-def run_until_killed(
-    folder: Path, after: int | None, what: str, draw: random.Random, case: str
-) -> int | None:
+def run_until_killed(folder: Path, after: int | None, what: str, draw: random.Random) -> int | None:
     """Start, kill after so many micro-batches have been emitted; 0 if it came to its end."""
     emitted = folder / "checkpoint" / "emitted"
-    process = subprocess.Popen(
-        command(folder, "spark", "out.jsonl", case), stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen(command(folder, "spark", "out.jsonl"), stderr=subprocess.DEVNULL)
     until = time.monotonic() + PATIENCE
     killed = False
     while process.poll() is None:
@@ -174,11 +170,11 @@ def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> No
         write_events(folder / "events.input.jsonl", seed)
     else:
         write_records(folder / "records.input.jsonl", seed)
-    subprocess.run(command(folder, "local", "expected.jsonl", case), check=True)
+    subprocess.run(command(folder, "local", "expected.jsonl"), check=True)
     for number, what in enumerate(kills):
         after = 1 + number * MICRO_BATCHES // (len(kills) + 1)
-        run_until_killed(folder, after, what, draw, case)
-    assert run_until_killed(folder, None, "none", draw, case) == 0
+        run_until_killed(folder, after, what, draw)
+    assert run_until_killed(folder, None, "none", draw) == 0
     expected, emitted = (
         (folder / name).read_text().splitlines() for name in ("expected.jsonl", "out.jsonl")
     )

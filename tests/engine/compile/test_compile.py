@@ -7,10 +7,10 @@ import pytest
 import driftline as dl
 from driftline.engine.compile import BUILDERS, compile_plan
 from driftline.engine.ingest.holding import Holding
-from driftline.plan.nodes import Back, Loop, Node
+from driftline.plan.nodes import Back, Node
 from tests.plan.test_nodes import EXAMPLES
 
-ALONE = [node for kind, node in EXAMPLES.items() if kind not in (Back, Loop)]
+ALONE = [node for kind, node in EXAMPLES.items() if kind is not Back]
 """Those that stand by themselves: an edge back is compiled with its loop."""
 
 
