@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from bench import (
+    automata,
+    distances,
     engine,
     event_logs,
     files,
@@ -27,8 +29,11 @@ from bench import (
     marks,
     memory,
     now,
+    patterns,
+    progress,
     schedulers,
     spark,
+    spark_loops,
     tables,
     time,
 )
@@ -55,7 +60,12 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "schedulers": schedulers.measure,
     "marks": marks.measure,
     "loops": loops.measure,
+    "spark-loops": spark_loops.measure,
+    "distances": distances.measure,
+    "automata": automata.measure,
+    "progress": progress.measure,
     "now": now.measure,
+    "patterns": patterns.measure,
 }
 RESULTS = Path(__file__).parent / "results.json"
 

@@ -2,9 +2,10 @@
 streams with keys uniform in 1 to 5,000, run round-robin.
 
 For every query: without marks, with heeding by multiset and naive, and with a token every 100
-events. All variants run in turn, several times. Throughput goes by the processor time of this
-process, so that what else the machine does stays out of it, is compared round by round, and the
-median is given. As in the paper, latency is the time from reading an event to the first mark that
+events. All variants run hand in hand in one process: the one that has read the fewest events reads
+its next batch, and each has a clock of its own, the processor time of its own batches. So whatever
+the machine does meanwhile happens to all of them alike. Throughput is compared batch by batch over
+the whole run. As in the paper, latency is the time from reading an event to the first mark that
 covers it; with the time from one mark to the next it makes the cumulative latency; how far
 consistent states are apart is counted in outputs.
 """
@@ -14,24 +15,26 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from statistics import median
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
 from bench.schedulers import joins, two_streams
 
-ROUNDS = 7
 BATCHES = (10, 100)
 TOKENS = 100
-SHARES = {10: 100, 100: 10}
+SHARES = {10: 50, 100: 10}
 """By the size of batches, one in so many of the benchmark's events: small ones take their time."""
+PIECES = 7
+"""The run is cut into so many pieces: the least and the greatest of their ratios are given."""
+BASE = "without"
 VARIANTS: dict[str, dict[str, Any]] = {
-    "without": {},
+    BASE: {},
     "multiset": {"outputs": "marked", "heeding": "multiset"},
     "naive": {"outputs": "marked", "heeding": "naive"},
     "tokens": {"outputs": "marked", "tokens": TOKENS},
@@ -39,20 +42,46 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 @dataclass
-class Measured:
-    """One run: its seconds, the largest state in bytes, when how many events had been read, and for
-    every mark when it came, after how many outputs, and up to which event."""
+class Running:
+    """A run: the seconds that it has taken, the largest state in bytes, after how many seconds how
+    many events had been read, and for every mark after how many seconds it came, after how many
+    outputs, and up to which event."""
 
+    updates: Iterator[dl.Update]
+    streams: tuple[str, ...]
     seconds: float = 0.0
+    is_done: bool = False
+    outputs: int = 0
     state: int = 0
-    read: list[tuple[float, int]] = field(default_factory=list)
+    read: list[tuple[float, int]] = field(default_factory=lambda: [(0.0, 0)])
     marks: list[tuple[float, int, int]] = field(default_factory=list)
+
+    @property
+    def events(self) -> int:
+        """How many were read."""
+        return self.read[-1][1]
+
+    def go_on(self) -> None:
+        """Take the next update."""
+        before, begun = self.seconds, process_time()
+        update = next(self.updates, None)
+        self.seconds += process_time() - begun
+        if update is None:
+            self.is_done = True
+            return
+        self.outputs += len(update.batch)
+        self.state = max(self.state, sum(each["state_bytes"] for each in update.counters.values()))
+        read = sum(update.counters[f"{name}: align"]["changes_in"] for name in self.streams)
+        if read > self.events:
+            self.read.append((before, read))
+        if update.prefix is not None:
+            self.marks.append((self.seconds, self.outputs, sum(update.prefix.events.values())))
 
     @property
     def latency(self) -> float:
         """The mean time in milliseconds from reading events to the first mark that covers them."""
         at, _, covered = map(np.array, zip(*self.marks, strict=True))
-        moments, events = map(np.array, zip(*self.read, strict=True))
+        moments, events = map(np.array, zip(*self.read[1:], strict=True))
         first = np.searchsorted(covered, events)
         marked = first < len(at)
         return 1000 * float(np.mean(at[first[marked]] - moments[marked]))
@@ -69,6 +98,12 @@ class Measured:
         between = between[between > 0]
         return (float(np.median(between)), int(between.max())) if len(between) else (0.0, 0)
 
+    def pieces(self) -> NDArray[np.float64]:
+        """The seconds that equal pieces of the run have taken."""
+        at, events = map(np.array, zip(*self.read, (self.seconds, self.events), strict=True))
+        cuts = np.linspace(0, self.events, PIECES + 1)
+        return np.diff(np.interp(cuts, events, at))
+
 
 @dataclass
 class MarksReport:
@@ -79,7 +114,7 @@ class MarksReport:
             "batches, query", "throughput ÷ without", "from, to", "latency, ms",
             "to the next mark, ms", "cumulative, ms", "state ÷ without",
             "outputs from mark to mark: median, greatest",
-            title=f"a token every {TOKENS} events; {ROUNDS} rounds, processor time",
+            title=f"a token every {TOKENS} events; processor time",
         )  # fmt: skip
         for name, row in self.rows.items():
             table.add_row(name, *row.values())
@@ -92,60 +127,50 @@ class MarksReport:
 def measure(events: int) -> MarksReport:
     report = MarksReport()
     for batch in BATCHES:
-        inputs = two_streams(events // SHARES[batch])
         for count in range(1, 5):
             query = joins(count)
-            rounds = list(_rounds(query, inputs, batch))
+            hand_in_hand(query, two_streams(20 * batch), batch)  # compile what has to be compiled
+            runs = hand_in_hand(query, two_streams(events // SHARES[batch]), batch)
             for name in VARIANTS:
-                if name != "without":
-                    row = _figures([each[name] for each in rounds], [e["without"] for e in rounds])
-                    report.rows[f"{batch}: Q{count} {name}"] = row
+                if name != BASE:
+                    report.rows[f"{batch}: Q{count} {name}"] = _figures(runs[name], runs[BASE])
     return report
 
 
-def _rounds(query: dl.Query, inputs: dict[str, Any], batch: int) -> Iterator[dict[str, Measured]]:
-    """Every variant once, in an order that changes; the first round only warms up."""
-    names = list(VARIANTS)
-    for number in range(ROUNDS + 1):
-        names.append(names.pop(0))
-        done = {name: _run(query, inputs, batch, VARIANTS[name]) for name in names}
-        if number:
-            yield done
+def hand_in_hand(
+    query: dl.Query, inputs: dict[str, Any], batch: int, variants: tuple[str, ...] = (*VARIANTS,)
+) -> dict[str, Running]:
+    """Run all variants, each a batch at a time. Garbage is not collected meanwhile, which would
+    happen in whichever is at work."""
+    runs = {}
+    for name in variants:
+        options = VARIANTS[name]
+        updates = query.changes(inputs, batch=batch, scheduler="round-robin", **options)
+        runs[name] = Running(updates, (*inputs,))
+    gc.collect()
+    gc.disable()
+    try:
+        waiting = [*runs.values()]
+        while waiting:
+            least = min(run.events for run in waiting)
+            for run in [run for run in waiting if run.events == least]:
+                run.go_on()
+            waiting = [run for run in waiting if not run.is_done]
+            waiting = waiting[1:] + waiting[:1]  # another one goes first
+    finally:
+        gc.enable()
+    return runs
 
 
-def _figures(runs: list[Measured], without: list[Measured]) -> dict[str, str]:
-    ratios = [one.seconds / each.seconds for one, each in zip(without, runs, strict=True)]
-    latency, following = (
-        median(one.latency for one in runs),
-        median(one.following for one in runs),
-    )
-    middle, greatest = runs[0].far
+def _figures(run: Running, base: Running) -> dict[str, str]:
+    pieces = base.pieces() / run.pieces()
+    middle, greatest = run.far
     return {
-        "throughput": f"{median(ratios):.2f}",
-        "range": f"{min(ratios):.2f}, {max(ratios):.2f}",
-        "latency": f"{latency:.1f}",
-        "next": f"{following:.1f}",
-        "cumulative": f"{latency + following:.1f}",
-        "state": f"{max(one.state for one in runs) / max(one.state for one in without):.2f}",
+        "throughput": f"{base.seconds / run.seconds:.3f}",
+        "range": f"{pieces.min():.2f}, {pieces.max():.2f}",
+        "latency": f"{run.latency:.1f}",
+        "next": f"{run.following:.1f}",
+        "cumulative": f"{run.latency + run.following:.1f}",
+        "state": f"{run.state / base.state:.2f}",
         "far": f"{middle:.0f}, {greatest}",
     }
-
-
-def _run(query: dl.Query, inputs: dict[str, Any], batch: int, options: dict[str, Any]) -> Measured:
-    made, outputs = Measured(), 0
-    updates = query.changes(inputs, batch=batch, scheduler="round-robin", **options)
-    gc.collect()
-    begun, start = process_time(), perf_counter()
-    before = start
-    for update in updates:
-        now = perf_counter()
-        outputs += len(update.batch)
-        made.state = max(made.state, sum(each["state_bytes"] for each in update.counters.values()))
-        read = sum(update.counters[f"{name}: align"]["changes_in"] for name in inputs)
-        if not made.read or read > made.read[-1][1]:
-            made.read.append((before - start, read))
-        if update.prefix is not None:
-            made.marks.append((now - start, outputs, sum(update.prefix.events.values())))
-        before = now
-    made.seconds = process_time() - begun
-    return made

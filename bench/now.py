@@ -3,13 +3,14 @@
     Q1  count(*) of the sales [RANGE 500 ms] of favourite items (a stream joined with a table)
     Q2  max(price) over a join of two streams of sales [RANGE 500 ms] by store
 
-First in simulated time, a tuple at a time and round-robin: tuples arrive at a rate, and every event
-that a join or an aggregate works on (a positive or a negative tuple, or a now-mark that comes by
-itself) takes the same time. The output delay is from the arrival or the end of a tuple to its
-effect in the answer. Then the capacity of the join of Q2: how many positive tuples it takes in a
-second of its processor time, in batches. Last, what the view itself costs: the processor time of
-Q2 and Q4 of the part `engine` with the answer now, by that without it; both give their changes as
-tables.
+First in simulated time, a tuple at a time and round-robin, each operator for a slot of time at most
+or until its queue is empty, as in the paper: tuples arrive at a rate, and every event that a join
+or an aggregate works on (a positive or a negative tuple, or a now-mark that comes by itself) takes
+the same time, but a now-mark at a join, which looks for no partners, takes `MARK_AT_JOIN` of it.
+The output delay is from the arrival or the end of a tuple to its effect in the answer. Then the
+capacity of the join of Q2: how many positive tuples it takes in a second of its processor time, in
+batches. Last, what the view itself costs: the processor time of Q2 and Q4 of the part `engine` with
+the answer now, by that without it; both give their changes as tables.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from bench.report import RUNS
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch, added_and_removed
 from driftline.engine.core.graph import Graph, Step
+from driftline.engine.core.operator import Operator
 from driftline.engine.core.queues import Item
 from driftline.model.arrays import Int64s, Mask, stored
 from driftline.model.columns import INSERT
@@ -49,6 +51,11 @@ WINDOW, LENGTH = 500, 4_000
 RATES = {"low": (20, 0.05), "high": (160, 0.97)}
 """Tuples a second, of each stream, and which share of the time it takes to work on what `ita` has
 to work on."""
+SLOT = 10
+"""As many events as an operator works on before the next one has its turn."""
+MARK_AT_JOIN = 0.2
+"""What a now-mark takes at a join, by what a tuple takes: 110 µs to 600 µs and more, in batches of
+one."""
 ITEMS, FAVOURITES = 1_200, 600
 JOIN_BATCH, JOIN_WINDOW, JOIN_STORES = 10_000, 40_000, 20_000
 SHARE = 10
@@ -112,15 +119,16 @@ class Simulated:
     def events(self) -> int:
         return self.positive + self.negative + self.marks
 
-    def count(self, item: Item) -> int:
-        """Count what is worked on; returns how many events that are."""
+    def count(self, item: Item, operator: Operator) -> float:
+        """Count what is worked on; returns how many tuples' time that takes."""
         before = self.events
         assert isinstance(item, Batch)
         added, removed = added_and_removed(item.weight)
         self.positive += max(0, added - removed)
         self.negative += removed
         self.marks += item.says_only_now
-        return self.events - before
+        is_quick = item.says_only_now and operator.knows_ends
+        return MARK_AT_JOIN if is_quick else self.events - before
 
 
 class Simulation:
@@ -170,13 +178,13 @@ class Simulation:
         return self.made
 
     def _turn(self, step: Step) -> None:
-        """An operator works off half of its queue; at the bottom, all of it, and in no time."""
+        """An operator works for its slot, or until its queue is empty; at the bottom in no time."""
         takes_time = step.operator.knows_ends or step.name.endswith("group by")
-        for _ in range(-(-len(step.queue) // 2) if takes_time else len(step.queue)):
-            taken = step.queue.take()
-            assert taken is not None
+        done = 0.0
+        while done < SLOT and (taken := step.queue.take()) is not None:
             if takes_time:
-                self.time += self.made.count(taken[1]) * self.cost
+                took = self.made.count(taken[1], step.operator)
+                done, self.time = done + took, self.time + took * self.cost
             self.graph.work_on(step, *taken)
 
 
@@ -313,31 +321,32 @@ def _simulated(query: dl.Query, rate: int, load: float) -> dict[str, dict[str, f
 
 
 def _capacity(events: int) -> dict[str, float]:
+    """All policies hand in hand, a batch at a time: the machine is the same for all."""
     random = np.random.default_rng(2)
     sales = {name: Sales.random(random, np.arange(events), JOIN_STORES) for name in ("s1", "s2")}
-    seconds = dict.fromkeys(EXPIRIES, np.inf)
-    for _ in range(RUNS):
-        for expiry in EXPIRIES:  # in turn: the machine is the same for all
-            seconds[expiry] = min(seconds[expiry], _join_seconds(sales, expiry))
-    return {expiry: 2 * events / taken / 1e6 for expiry, taken in seconds.items()}
+    for size in (min(events, JOIN_WINDOW + 2 * JOIN_BATCH), events):  # first to compile
+        joins = [_TimedJoin(expiry) for expiry in EXPIRIES]
+        for first in range(0, size, JOIN_BATCH):
+            for name, each in sales.items():
+                batch = each.batch(first, min(first + JOIN_BATCH, size))
+                for join in joins:
+                    join.graph.push(name, batch)
+                joins = joins[1:] + joins[:1]
+    return {join.expiry: 2 * events / join.seconds / 1e6 for join in joins}
 
 
-def _join_seconds(sales: dict[str, Sales], expiry: Expiry) -> float:
-    """The processor time that the join of Q2 takes."""
-    graph = compile_plan(q2(JOIN_WINDOW).plan, lambda batch: None, expiry=expiry)
-    join = next(step.operator for step in graph.steps if step.operator.knows_ends)
-    spent, receive = 0.0, join.receive
+class _TimedJoin:
+    """Q2 with a policy; `seconds`: the processor time that its join has taken."""
 
-    def timed(port: int, batch: Batch) -> Batch:
-        nonlocal spent
+    def __init__(self, expiry: Expiry) -> None:
+        self.expiry, self.seconds = expiry, 0.0
+        self.graph = compile_plan(q2(JOIN_WINDOW).plan, lambda batch: None, expiry=expiry)
+        join = next(step.operator for step in self.graph.steps if step.operator.knows_ends)
+        self.receive = join.receive
+        join.receive = self._timed  # type: ignore[method-assign]
+
+    def _timed(self, port: int, batch: Batch) -> Batch:
         start = process_time()
-        output = receive(port, batch)
-        spent += process_time() - start
+        output = self.receive(port, batch)
+        self.seconds += process_time() - start
         return output
-
-    join.receive = timed  # type: ignore[method-assign]
-    events = len(sales["s1"].at)
-    for first in range(0, events, JOIN_BATCH):
-        for name, each in sales.items():
-            graph.push(name, each.batch(first, min(first + JOIN_BATCH, events)))
-    return spent

@@ -149,8 +149,8 @@ def _driftline(
     query = case.query(DISORDER[LATE if late else IN_ORDER])
     final = BEGINNING
     emitted: list[Batch] = []
-    with _folder() as folder:
-        frames = _frames(spark, case.inputs(table), folder, size)
+    with scratch() as folder:
+        frames = frames_of(spark, case.inputs(table), folder, size)
         out = folder / "out"
         out.mkdir()
 
@@ -165,7 +165,7 @@ def _driftline(
         run = SparkQuery({"result": query.plan}, frames, Options(), 2)
         started = run.start(sink, checkpoint=folder / "checkpoint", trigger={"availableNow": True})
         started.awaitTermination()
-        seconds = _seconds(started)
+        seconds = seconds_of(started)
     history = history_table(emitted, query.plan.schema.arrow)
     closed = history.set_column(1, "ve", pc.fill_null(history["ve"], final))
     answer = case.answer(closed, table)
@@ -177,7 +177,7 @@ def _driftline(
 
 def _local(case: Case, table: pa.Table, late: bool, size: int) -> float:
     """Seconds of the local runner for the same batches, parquet in and parquet out."""
-    with _folder() as folder:
+    with scratch() as folder:
         inputs = {name: folder / f"{name}.parquet" for name in case.inputs(table)}
         for name, part in case.inputs(table).items():
             pq.write_table(part, inputs[name], row_group_size=size // len(inputs))
@@ -194,8 +194,8 @@ def _local(case: Case, table: pa.Table, late: bool, size: int) -> float:
 def _native(
     spark: Any, name: str, case: Case, table: pa.Table, size: int, truth: pl.DataFrame
 ) -> Run:
-    with _folder() as folder:
-        frames = _frames(spark, case.inputs(table), folder, size)
+    with scratch() as folder:
+        frames = frames_of(spark, case.inputs(table), folder, size)
         answer = _NATIVE[name](frames)
         started = (
             answer.writeStream.format("parquet")
@@ -206,7 +206,7 @@ def _native(
             .start()
         )
         started.awaitTermination()
-        seconds = _seconds(started)
+        seconds = seconds_of(started)
         rows = pl.DataFrame(pl.from_arrow(_read(folder / "out")))
     emitted = rows.select(truth.columns).cast(dict(truth.schema.items()))
     # What it has not closed yet it has not emitted: only what it could have emitted is compared.
@@ -234,7 +234,7 @@ def _differences(one: pl.DataFrame, other: pl.DataFrame) -> int:
     return int(counts.filter(pl.col("by") != 0).height)
 
 
-def _seconds(started: Any) -> list[float]:
+def seconds_of(started: Any) -> list[float]:
     """Of every micro-batch that had data."""
     return [
         progress["durationMs"]["triggerExecution"] / 1000
@@ -294,7 +294,7 @@ _NATIVE: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def _frames(spark: Any, inputs: dict[str, pa.Table], folder: Path, size: int) -> dict[str, Any]:
+def frames_of(spark: Any, inputs: dict[str, pa.Table], folder: Path, size: int) -> dict[str, Any]:
     """Each input as files, one for every micro-batch."""
     whole = sum(table.num_rows for table in inputs.values())
     made = {}
@@ -335,7 +335,7 @@ def _fixed_costs(spark: Any, found: Findings) -> None:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def scratch() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="driftline-bench-"))
     try:
         yield folder

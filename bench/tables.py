@@ -198,6 +198,77 @@ def _now(part: Part) -> str:
     return f"{simulated}\n{_table(('join of Q2', 'million tuples/s', '÷ nta'), joins)}"
 
 
+def _automata(part: Part) -> str:
+    rates = {name: part["tosses"] / part[name] for name in ("operator", "loop")}
+    rows = (
+        (name, f"{rate:,.0f}", f"{rates['operator'] / rate:.1f}") for name, rate in rates.items()
+    )
+    return _table(("W query", "tosses a CPU second", "operator ÷ this"), rows)
+
+
+def _progress(part: Part) -> str:
+    columns = (
+        f"{part['tosses']:,} tosses", "method", "lag", "lag ÷ probing's", "speculative",
+        "speculative ÷ hwm's", "definite", "join rows", "longest silence", "turns",
+    )  # fmt: skip
+    rows = (
+        (
+            name, method, f"{each['lag']:.2f}", f"{each['lag'] / found['probing']['lag']:.2f}",
+            f"{each['speculative']:,}",
+            f"{each['speculative'] / found['hwm']['speculative']:.2f}", f"{each['definite']:,}",
+            f"{each['join_rows']:,.0f}", f"{each['silence']:,}", f"{each['turns']:,}",
+        )
+        for name, found in part["found"].items()
+        for method, each in found.items()
+    )  # fmt: skip
+    return _table(columns, rows)
+
+
+def _spark_loops(part: Part) -> str:
+    rows = (
+        (name, part["rows"] / part[name], part[name] / part["local"]) for name in ("spark", "local")
+    )
+    return _table(
+        ("runner", "rows a second", "seconds ÷ local"),
+        ((name, f"{rate:,.0f}", f"{ratio:.2f}") for name, rate, ratio in rows),
+    )
+
+
+def _patterns(part: Part) -> str:
+    names = {"in_order": "A in order", "late": "B late", "tenth": "B late, a tenth"}
+    rows = (
+        (
+            name, f"{part[run]['events']:,}", f"{part[run]['seconds']:.2f}",
+            f"{part[run]['events'] / part[run]['seconds']:,.0f}", part[run]["missing"],
+            part[run]["wrong"], f"{part[run]['state_mib']:.1f}",
+        )
+        for run, name in names.items()
+    )  # fmt: skip
+    columns = ("DOWN+ UP", "events", "CPU s", "events/s", "missing", "false", "state, MiB")
+    return _table(columns, rows)
+
+
+def _loops(part: Part) -> str:
+    afresh = part["duckdb"]
+    reached = _table(
+        (
+            f"{part['edges']:,} edges, {part['reached']:,} rows reached, "
+            f"{part['row_bytes']:.0f} bytes a row",
+            "CPU s",
+            "÷ DuckDB",
+        ),
+        ((name, f"{seconds:.3f}", f"{seconds / afresh:.3f}") for name, seconds in part["rows"]),
+    )
+    closure = _table(
+        ("closure of edges that expire", "CPU ms an edge", "rows held", "MiB held"),
+        (
+            (f"tenth {number}", f"{cost:.2f}", f"{rows:,}", f"{held / 2**20:.1f}")
+            for number, (cost, rows, held) in enumerate(part["tenths"], 1)
+        ),
+    )
+    return f"{reached}\nA level of a chain costs {part['level']:.0f} µs.\n\n{closure}"
+
+
 _PARTS: dict[str, Callable[[Part], str]] = {
     "engine": _engine,
     "growth": _growth,
@@ -211,5 +282,10 @@ _PARTS: dict[str, Callable[[Part], str]] = {
     "holding": _holding,
     "schedulers": _schedulers,
     "marks": _marks,
+    "loops": _loops,
     "now": _now,
+    "spark-loops": _spark_loops,
+    "automata": _automata,
+    "progress": _progress,
+    "patterns": _patterns,
 }

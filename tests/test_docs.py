@@ -11,7 +11,13 @@ import pytest
 import driftline
 
 ROOT = Path(__file__).parent.parent
-WITH_SESSIONS = ["docs/python.md", "docs/time.md", "docs/now.md"]
+WITH_SESSIONS = [
+    "docs/python.md",
+    "docs/time.md",
+    "docs/now.md",
+    "docs/automata.md",
+    "docs/patterns.md",
+]
 WITH_SCRIPTS = ["docs/specification.md"]
 
 

@@ -16,11 +16,13 @@ import pytest
 import driftline as dl
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.event_log.bad import BadInput, UnreadableLog, Unsayable
+from driftline.model.automaton import InvalidAutomaton
 from driftline.plan.errors import LONGEST, ExpressionError, PlanError
 from driftline.sql import SqlError
 
 CLEAR = (
     PlanError, ExpressionError, EvaluationError, SqlError, BadInput, UnreadableLog, Unsayable,
+    InvalidAutomaton,
 )  # fmt: skip
 SHARE = 3
 """Each argument gets every third value, the next one the others: it is to be quick."""
@@ -77,6 +79,14 @@ def of_queries() -> Iterator[Any]:
     yield lambda v: T.select("k").minus(U.select("k"), all=v)
     yield lambda v: T.with_columns("array(x) AS a").explode("a", v)
     yield lambda v: T.with_columns("array(x) AS a").explode("a", outer=v)
+    machine = dl.Automaton("S", ["F"], [dl.Transition("S", "F", "a")])
+    for name in ("sequence", "symbol", "per", "partial", "by", "transitions"):
+        known: dict[str, Any] = {"sequence": "x", "symbol": "k"}
+        yield lambda v, o=name, known=known: T.automaton(machine, **{**known, o: v})
+    yield lambda v: T.automaton(v, sequence="x", symbol="k")
+    yield lambda v: dl.Automaton("S", ["F"], v)
+    yield lambda v: dl.Automaton(v, [v], [], {"m": v}, {"a": v})
+    yield lambda v: dl.Transition("S", "F", v, v)
     yield lambda v: T.window(range=v)
     yield lambda v: T.window(range=5, slide=v)
     yield lambda v: T.window(start=v, duration=5)

@@ -1,6 +1,7 @@
 """Driftline: continuous queries over streams that arrive late, out of order, and are corrected.
 
-api            the Python interface (arguments: checks what it is given; results: what it gives)
+api            the Python interface (arguments: checks what it is given; results: what it gives;
+               automata: queries for their runs)
 sql            from SQL text to plans
 plan           logical plans, schemas, expressions
 model          events, lifetimes, canonical history, the reference operators
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         recursive_together,
         stream,
     )
+    from driftline.model.automaton import Automaton, Transition
     from driftline.model.event import Cti, ExternalCti, Insert, Retract
     from driftline.model.row import Row
     from driftline.model.time import INFINITY
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "INFINITY",
+    "Automaton",
     "Cti",
     "ExternalCti",
     "Grouped",
@@ -46,6 +49,7 @@ __all__ = [
     "Result",
     "Retract",
     "Row",
+    "Transition",
     "Update",
     "UserDefined",
     "__version__",
@@ -61,6 +65,7 @@ _HOMES = {
     **dict.fromkeys(("recursive", "recursive_together", "stream"), "api"),
     **dict.fromkeys(("Now", "NowRow", "Result", "Update"), "results"),
     **dict.fromkeys(("Cti", "ExternalCti", "Insert", "Retract"), "model.event"),
+    **dict.fromkeys(("Automaton", "Transition"), "model.automaton"),
     "Row": "model.row",
     "INFINITY": "model.time",
     "on_spark": "spark.on_spark",

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from driftline.arguments import (
     condition_of,
@@ -47,11 +47,13 @@ from driftline.plan.choices import (
     Emit,
     Expiry,
     Heeding,
+    Loops,
     Outputs,
     Scheduler,
     Tokens,
     need_choice,
     need_clock,
+    need_now,
     need_together,
     tokens_of,
 )
@@ -76,6 +78,10 @@ from driftline.plan.types import (
     type_name,
 )
 from driftline.results import Now, Result, Update
+
+if TYPE_CHECKING:
+    from driftline.automata import By
+    from driftline.model.automaton import Automaton
 
 USER_DEFINED = "user-defined "
 
@@ -473,6 +479,75 @@ class Query:
             raise PlanError("over needs window functions, such as sum(price) AS total")
         return Query(with_functions(self.plan, partition, order, *columns))
 
+    def automaton(
+        self,
+        automaton: Automaton,
+        *,
+        sequence: str,
+        symbol: str | None = None,
+        per: str | Sequence[str] = (),
+        partial: bool = False,
+        by: By = "operator",
+        transitions: Query | None = None,
+    ) -> Query:
+        """The runs of an automaton (`driftline.Automaton`) over rows with consecutive numbers in
+        the column `sequence`, of all rows or per partition: where each begins and ends, its state
+        and its registers. A run is there while all of its rows are.
+
+        `symbol`: the column of the symbols, if the automaton has no conditions for them; `partial`:
+        give all runs, and not only those in final states; `by`: "operator", or "loop", the same as
+        a recursive query; `transitions`: a query that gives the transitions, whose rows may come
+        and go while the automaton runs, in place of the automaton's own (see
+        `Automaton.columns`).
+
+        >>> import driftline as dl
+        >>> aba = dl.Automaton("S", ["F"], [
+        ...     dl.Transition("S", "B", "A"), dl.Transition("B", "B", "B"),
+        ...     dl.Transition("B", "F", "A")])
+        >>> tape = dl.stream("tape", {"n": "INT", "letter": "STRING"}, time="n")
+        >>> rows = [{"n": n, "letter": letter} for n, letter in enumerate("ABBA", 1)]
+        >>> found = tape.automaton(aba, sequence="n", symbol="letter").run(tape=rows)
+        >>> found.history().to_pylist()
+        [{'vs': 4, 've': None, 'begins': 1, 'ends': 4, 'state': 'F'}]
+        """
+        from driftline.automata import runs_of
+
+        return runs_of(self, automaton, sequence, symbol, per, partial, by, transitions)
+
+    def match(
+        self,
+        pattern: str,
+        define: Mapping[str, str] | None = None,
+        measures: Mapping[str, str] | Sequence[str] | str = (),
+        *,
+        by: str | Sequence[str],
+        per: str | Sequence[str] = (),
+        rows: nodes.RowsPerMatch = "one",
+        skip: str = "past last row",
+        within: Duration | None = None,
+        subsets: Mapping[str, Sequence[str]] | None = None,
+    ) -> Query:
+        """The matches of a pattern of rows, as MATCH_RECOGNIZE finds them:
+        `match("DOWN+ UP", {"DOWN": "price < PREV(price)", "UP": "price > PREV(price)"},
+        {"bottom": "LAST(DOWN.price)"}, per="symbol", by="ts")`. A row for each match (`one`), or
+        the rows of each (`all`, `omit empty`, `with unmatched`); then the search goes on
+        `past last row`, `to next row`, `to first A` or `to last A`. See docs/patterns.md."""
+        from driftline.plan.patterns.building import matched
+        from driftline.plan.patterns.texts import clauses
+
+        order = self._order(by)
+        written = clauses(
+            pattern,
+            define,
+            measures,
+            order,
+            rows=rows,
+            skip=skip,
+            within=within,
+            subsets=subsets,
+        )
+        return Query(matched(self.plan, self._columns(per), order, written))
+
     def _new_name(self, name: str) -> None:
         if self.schema.find(text_of(name, "the name of a column")):
             raise PlanError(f"there is a column {name} already: give the new one another name")
@@ -508,6 +583,7 @@ class Query:
         heeding: Heeding | None = None,
         clock: Clock | None = None,
         expiry: Expiry = "piggyback",
+        loop: Loops = "hybrid",
         **more: Any,
     ) -> Iterator[Update]:
         """Run the query in this process, and yield an update after every batch of input."""
@@ -520,6 +596,7 @@ class Query:
             raise PlanError(f"batch is how many events are taken in at once, not {batch!r}")
         need_together(scheduler, outputs, heeding)
         need_choice("expiry", expiry)
+        need_choice("loop", loop)
         if clock is not None:
             need_clock(clock, timestamps=self.plan.timestamps)
         flag(keep_open, "keep_open")
@@ -546,9 +623,13 @@ class Query:
             heeding=heeding,
             clock=clock,
             expiry=expiry,
+            loop=loop,
         )
+        counted, counters = None, {}
         for step in local.run(self.plan, {**(inputs or {}), **more}, options):
-            counters = {str(key): counted for key, counted in step.counters.items()}
+            if step.counters is not counted:  # several updates may come of one batch
+                counted = step.counters
+                counters = {str(key): each for key, each in counted.items()}
             yield Update(step.batch, step.dead, counters, step.prefix, step.now)
 
     def run(self, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
@@ -566,7 +647,9 @@ class Query:
         "threads" read on meanwhile), `outputs` ("marked": updates come with the prefix of the
         inputs whose exact answer they complete; "held": and only then), `tokens` (with the last
         two schedulers, how many events there are from one such mark to the next), `heeding`
-        ("multiset" or "naive": find such states by labels instead, without asking for them).
+        ("multiset" or "naive": find such states by labels instead, without asking for them),
+        `loop` ("hybrid", "probing" or "hwm": with the last two schedulers, how a recursive query
+        finds how far its answer is final while it runs).
         """
         result = Result(self.schema, is_loose(self.plan))
         for update in self.changes(inputs, **options):
@@ -598,7 +681,7 @@ class Query:
         + 1 {'symbol': 'A', 'n': 1}
         - 11 {'symbol': 'A', 'n': 1}
         """
-        need_clock(clock, timestamps=self.plan.timestamps)
+        need_now(clock, options.get("emit"), timestamps=self.plan.timestamps)
         updates = self.changes(inputs, clock=clock, expiry=expiry, **options)
         return Now(self.schema, clock, updates)
 

@@ -27,7 +27,7 @@ class Update:
     could not be read (`bad`), with reasons.
     `counters`: by operator, what it has done so far and what it holds: changes and ctis in,
     inserts, retracts and ctis out, rows and bytes of state, its output watermark. Every stream has
-    two more, Finalize (with its `dead_letters`) and Align.
+    two more, Finalize (with its `dead_letters`) and Align; loops that run free have further ones.
     `prefix`: with `outputs` "marked" or "held", how many events of each input (`events`) all
     updates up to this one are the exact answer for; None where they are for no such prefix.
     `now`: with a `clock`, the time that has come.

@@ -99,3 +99,29 @@ def test_what_cannot_be_audited_is_told_in_one_line(folder: Path) -> None:
     ran = audited(folder)
     assert ran.code == 2
     assert "has no marks: write them with" in ran.err
+
+
+CHAINED = """
+CREATE STREAM orders (k STRING, qty INT);
+CREATE VIEW sums AS SELECT k, sum(qty) AS qty FROM orders GROUP BY k;
+CREATE VIEW counts AS SELECT k, count(*) AS n FROM orders GROUP BY k;
+SELECT sum(qty) AS most, sum(n) AS n FROM sums s FULL JOIN counts c ON s.k = c.k;
+"""
+
+
+def test_what_could_not_be_checked_is_not_called_right(folder: Path) -> None:
+    """Of shards that may be behind nothing is known before the first cti; of the local runner
+    all is."""
+    (folder / "q.sql").write_text(CHAINED)
+    orders = [event("orders", n, k="ab"[n % 2], qty=n + 1) for n in range(6)]
+    (folder / "in.jsonl").write_text("".join(orders))
+    out = marked(folder, "--keep-open")
+    lines = out.read_text().splitlines()
+    place = next(n for n, line in enumerate(lines) if '"insert"' in line)
+    lines[place] = lines[place].replace('"most":', '"most":7')
+    out.write_text("\n".join(lines) + "\n")
+    ran = audited(folder, "--runner", "spark")
+    assert ran.code == 0
+    assert "none is known to be wrong" in ran.out
+    assert "could be checked only as far as shards of Spark had come" in ran.out
+    assert audited(folder, "--runner", "local").code == 1

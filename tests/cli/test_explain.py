@@ -165,3 +165,45 @@ def test_a_setting_that_does_not_fit_the_time_of_the_stream(tmp_path: Path) -> N
     ran = driftline("explain", path)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("driftline: block: '5s' is a time span, but the stream's time is a")
+
+
+def test_a_loop_is_drawn_with_its_edge_back(tmp_path: Path) -> None:
+    path = tmp_path / "q.sql"
+    path.write_text(
+        "CREATE STREAM roots (n INT); CREATE STREAM links (a INT, b INT);"
+        "WITH RECURSIVE r (root, n) AS (SELECT n, n FROM roots UNION "
+        "SELECT r.root, links.b FROM r JOIN links ON r.n = links.a) SELECT * FROM r"
+    )
+    printed = driftline("explain", path).out
+    plan, spark = printed.split("on Spark:\n")
+    assert "keys: r.root, which goes around unchanged: on Spark by that" in plan
+    for drawn in (plan, spark):
+        lines = drawn.splitlines()
+        (head,) = [line for line in lines if "r (root, n), a set: ◄─" in line]
+        (back,) = [line for line in lines if "back from r ─" in line]
+        assert (head[-1], back[-1]) == ("┐", "┘")
+        assert len(head) == len(back)
+    assert "exchange: links, to every shard" in spark
+    assert "exchange: roots, by n" in spark
+    edges = driftline("explain", path, "--dot").out
+    assert "[style=dashed, constraint=false]" in edges
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ("l.b, l.b FROM r JOIN links l ON r.n = l.a", "r.a is b, which comes from outside"),
+        ("r.n, r.a FROM r JOIN links l ON r.n = l.a", "r.a is taken from r.n"),
+        ("r.a + 1, l.b FROM r JOIN links l ON r.n = l.a", "r.a becomes (a + 1)"),
+        ("p.a, q.n FROM r p JOIN r q ON p.n = q.a", "r.a is not equal in the recursive rows"),
+        ("least(p.a, q.n), 1 FROM r p JOIN r q ON p.n = q.a", "r.a becomes least("),
+    ],
+)
+def test_why_a_loop_is_in_one_shard(tmp_path: Path, step: str, reason: str) -> None:
+    path = tmp_path / "q.sql"
+    path.write_text(
+        "CREATE STREAM links (a INT, b INT);"
+        f"WITH RECURSIVE r (a, n) AS (SELECT a, b FROM links UNION SELECT {step}) SELECT * FROM r"
+    )
+    printed = driftline("explain", path).out
+    assert f"keys: none, so one shard on Spark: {reason}" in printed

@@ -144,3 +144,9 @@ def test_the_answer_is_drawn_in_place(folder: Path) -> None:
     assert "5 events · 1 late · 0 dead letters" in shown
     assert "result · now 2024-01-01T00:02:20Z · all is final" in shown
     assert "●" in shown
+
+
+def test_at_perfect_there_is_no_answer_now(folder: Path) -> None:
+    refused = run(folder, "--emit", "perfect")
+    assert refused.code == 2
+    assert "emit = perfect gives an answer when it has ended" in refused.err

@@ -5,7 +5,7 @@ import pytest
 import driftline as dl
 from driftline.engine.core.operator import Counters
 from driftline.engine.options import Options
-from driftline.spark.checkpoint import Checkpoint
+from driftline.spark.checkpoint import FORMAT, Checkpoint
 from tests.cli.run import driftline, driftline_on_a_terminal
 
 TRADES = dl.stream("trades", {"symbol": "STRING", "qty": "INT"})
@@ -44,10 +44,10 @@ def test_a_table_on_a_terminal(checkpoint: Path) -> None:
 
 def test_a_checkpoint_of_another_format(checkpoint: Path) -> None:
     path = checkpoint / "driftline.json"
-    path.write_text(path.read_text().replace('"format": 3', '"format": 2'))
+    path.write_text(path.read_text().replace(f'"format": {FORMAT}', '"format": 2'))
     done = driftline("state", checkpoint)
     assert (done.code, done.out) == (2, "")
-    assert "another version of Driftline (format 2, now 3): give --checkpoint another" in done.err
+    assert f"another version of Driftline (format 2, now {FORMAT}): give" in done.err
 
 
 def test_what_is_no_checkpoint(tmp_path: Path) -> None:

@@ -26,12 +26,14 @@ from numpy.typing import NDArray
 
 import driftline as dl
 from driftline.engine.additive import layout
+from driftline.engine.automata import kernel as automata_kernel
 from driftline.engine.by_rows import exact_numbers, snapshot_kernel
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Component, OperatorKey
 from driftline.engine.ingest import admission, chains, held_back
 from driftline.engine.lifetimes import coalesce_kernel
 from driftline.engine.loop.operator import Loop
+from driftline.engine.match import sequence as match_sequence
 from driftline.engine.options import Options
 from driftline.engine.readers.inputs import RawEvents, events_from
 from driftline.engine.shards import messages, source_messages, state_log
@@ -52,6 +54,7 @@ from driftline.spark.checkpoint import FORMAT
 from driftline.time import generator_kernel, lateness, live_sources
 from tests.build import cti, insert, retract
 from tests.engine.shards.test_shard import Cluster
+from tests.matches import match_node
 
 FILES = Path(__file__).parents[1] / "data" / "stored_state"
 COMMAND = "python -m tests.engine.stored_state"
@@ -172,7 +175,7 @@ def _layout() -> dict[str, Any]:
         module.__name__.removeprefix("driftline."): module
         for module in (
             layout, snapshot_kernel, coalesce_kernel, chains, held_back, admission, lateness,
-            generator_kernel, live_sources,
+            generator_kernel, live_sources, automata_kernel, match_sequence,
         )
     }  # fmt: skip
     found: dict[str, Any] = {
@@ -194,7 +197,7 @@ def _layout() -> dict[str, Any]:
     return found
 
 
-TUNING = {"_BLOCK", "_LEAST_CLEARED", "COUNTS_KEPT", "PIECE", "SMALLEST"}
+TUNING = {"LOOK_AHEAD", "_BLOCK", "_LEAST_CLEARED", "COUNTS_KEPT", "PIECE", "SMALLEST"}
 TUNING |= {"PERFECT", "ORDERED", "EAGER", "BEGINNING", "INFINITY"}
 """Constants that make things quicker or slower, or that no column is known by."""
 
@@ -256,9 +259,24 @@ QUERIES: dict[str, tuple[Node, Level, Reading]] = {
         "stretches": S.select("k").distinct().window(start="vs", duration="ve - vs + 1"),
         **{f"{how} join": NEAR[0].join(NEAR[1], ON, how) for how in ("inner", "left", "full")},
         **{f"{how} join": NEAR[0].join(NEAR[1], ON, how) for how in ("semi", "anti")},
+        "automaton": S.where("k IS NOT NULL").window(range=9).automaton(
+            dl.Automaton("S", ["F"], [dl.Transition("S", "S", "a"), dl.Transition("S", "F", "b")]),
+            sequence="x", symbol="k", partial=True,
+        ),
         "recursion": dl.recursive(
             "found", {"k": "STRING", "x": "BIGINT"}, NEAR[0].select("l.k", "l.x"),
             lambda found: found.join(NEAR[1], "found.x = r.x - 1").select("r.k", "r.x"),
+        ),
+        "recursion, all derivations": dl.recursive(
+            "found", {"k": "STRING", "x": "BIGINT"}, NEAR[0].select("l.k", "l.x"),
+            lambda found: found.join(NEAR[1], "found.x = r.x - 1").select("r.k", "r.x"),
+            all=True,
+        ),
+        "recursion with min": dl.recursive(
+            "found", {"x": "BIGINT", "k": "STRING", "y": "DOUBLE"}, NEAR[0].select("x", "k", "y"),
+            lambda found: found.join(NEAR[1], "found.x = r.x - 1").group_by("r.x").agg(
+                "min(found.k) AS k", "max(found.y) AS y"
+            ),
         ),
     }.items()
 }  # fmt: skip
@@ -283,6 +301,18 @@ QUERIES |= {
 }
 
 
+FALLS = ("B+ C", {"B": "y < PREV(y)", "C": "y > PREV(y)"}, {"low": "B.y", "n": "MATCH_NUMBER()"})
+QUERIES |= {
+    "match": (match_node(S.plan, *FALLS, per=["k"], by=["x"]), Level.ORDERED, LOG),
+    "match of records": (
+        match_node(
+            dl.stream("s", KXY, time="x", disorder=6).plan, *FALLS, per=["k"], by=["x"],
+            output="with unmatched",
+        ),
+        Level.ORDERED,
+        RECORDS,
+    ),
+}  # fmt: skip
 JOINED = NEAR[0].join(NEAR[1], ON).agg("max(r.x) AS most")
 NOW: dict[str, tuple[Node, Level, Reading, Expiry]] = {
     "sums now": (QUERIES["sums"][0], Level.ORDERED, LOG, "piggyback"),
@@ -342,7 +372,7 @@ class Stored:
                 for step in graph.steps:
                     yield step.operator
                     if isinstance(step.operator, Loop):
-                        yield from (inside.operator for inside in step.operator.graph.steps)
+                        yield from step.operator.inside()
 
 
 def _shape(array: NDArray[Any]) -> str:

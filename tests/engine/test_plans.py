@@ -27,6 +27,7 @@ from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.lifetimes import is_loose
 from driftline.testing import interleaved, streams
 from driftline.testing.driving import as_batched
+from tests.matches import match_node, meaning
 
 COLUMNS = {"k": st.sampled_from(["a", "b", None]), "x": st.one_of(st.none(), st.integers(-2, 3))}
 KX = pa.schema([("k", pa.string()), ("x", pa.int64())])
@@ -75,6 +76,16 @@ def windowed(
         return Both(window(p.query), lambda s, t: meaning(exact(p.meaning(s, t))))
 
     return over
+
+
+RISES = match_node(
+    {"k": "STRING", "x": "BIGINT"},
+    "A+ B",
+    {"B": "x > PREV(x)"},
+    {"x": "sum(x)"},
+    per=["k"],
+    by=["x"],
+)
 
 
 ONE: dict[str, Callable[[Both], Both]] = {
@@ -129,6 +140,12 @@ ONE: dict[str, Callable[[Both], Both]] = {
             ref.explode(p.meaning(s, t), lambda row: [{"y": row["x"]}, {"y": 1}]),
             lambda row: {"k": row["k"], "x": row["y"]},
         ),
+    ),
+    "match": lambda p: Both(
+        p.query.match("A+ B", {"B": "x > PREV(x)"}, "sum(x) AS x", per="k", by="x").select(
+            "k", "x"
+        ),
+        lambda s, t: meaning(RISES)(p.meaning(s, t)),
     ),
     "mode": lambda p: Both(
         p.query.group_by("k").agg("mode(x) AS x"),

@@ -39,12 +39,19 @@ def test_what_does_not_go_together_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "name"),
     [
-        (("threads", "adaptive", None), "scheduler"),
-        (("drain", 100, None), "tokens"),
-        (("drain", "adaptive", "multiset"), "heeding"),
+        (("threads", "adaptive", None, "hybrid"), "scheduler"),
+        (("drain", 100, None, "hybrid"), "tokens"),
+        (("drain", "adaptive", "multiset", "hybrid"), "heeding"),
     ],
 )
-def test_on_spark_a_micro_batch_is_the_cut(given: tuple[str, object, object], name: str) -> None:
-    need_spark("drain", "adaptive", None)
+def test_on_spark_a_micro_batch_is_the_cut(
+    given: tuple[str, object, object, object], name: str
+) -> None:
+    need_spark("drain", "adaptive", None, "hybrid")
     with pytest.raises(PlanError, match=f"{name} is for the local runner: on Spark every micro-"):
         need_spark(*given)
+
+
+def test_on_spark_a_loop_is_drained() -> None:
+    with pytest.raises(PlanError, match="loop is for the local runner with the scheduler round-r"):
+        need_spark("drain", "adaptive", None, "hwm")

@@ -8,7 +8,7 @@ import driftline as dl
 from driftline.engine.compile import compile_plan
 from driftline.model.level import Level
 from driftline.plan.errors import PlanError
-from driftline.plan.finals import final
+from driftline.plan.finals import final, only_final
 from driftline.plan.fragments import cut
 
 S = dl.stream("s", {"at": "BIGINT", "seen": "BIGINT"}, time="at")
@@ -92,3 +92,18 @@ def test_final_answers_need_no_exchange() -> None:
     assert len(cut(final(counted.select("n").plan))) == 2  # equal rows are in several shards
     windows = s.tumble(5).group_by("window_end", "k").agg("max(x) AS x")
     assert len(cut(final(windows.plan))) == len(cut(windows.plan))
+
+
+def test_matches_in_the_order_of_time_are_final_when_they_are_settled() -> None:
+    matches = S.match("A B+", None, "count(*) AS n", by="at").where("n > 1").alias("m")
+    assert windows(matches) == windows(matches.select("n + 1 AS n")) == {"$settled": 1}
+    plan = only_final(matches.select("n").plan, ["s"])
+    assert plan.schema.names == ("n",)
+    assert plan.tree().splitlines()[:2] == ["project n", "└─ final by $settled + 1"]
+    assert windows(S.match("A", None, "A.at AS n", by="seen")) == {}
+    assert windows(S.match("A", None, "A.at AS n", by="at DESC")) == {}
+    assert windows(S.match("A", None, "A.at AS n", by="at"), plain=()) == {}
+    assert windows(S.window(range=5).match("A", None, "A.at AS n", by="at")) == {}
+    assert windows(matches.distinct()) == {}
+    by_window = S.tumble(5).match("A+", None, "count(*) AS n", per="window_end", by="at")
+    assert windows(by_window) == {"window_end": 0}

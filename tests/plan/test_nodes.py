@@ -19,6 +19,7 @@ from driftline.plan.native import Native
 from driftline.plan.needed import needed
 from driftline.plan.nodes import Keys, Node, Remarks
 from driftline.plan.types import Schema
+from tests.matches import match_node
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT", "at": "BIGINT", "a": "ARRAY<INT>"}, time="at")
 T = dl.stream("t", {"k": "STRING", "x": "BIGINT", "at": "BIGINT", "a": "ARRAY<INT>"}, time="at")
@@ -45,9 +46,16 @@ EXAMPLES: dict[type[Node], Node] = {
         ),
         S.top(2, by="x", per="k").plan,
         S.over("lag(x) AS l", per="k", by="x").plan,
+        match_node(S.plan, "A B+", {"B": "x > PREV(x)"}, {"n": "count(*)"}, per=["k"], by=["at"]),
         S.join(T, "s.k = t.k").plan,
         S.union(T).plan,
         S.minus(T).plan,
+        S.automaton(
+            dl.Automaton("S", ["F"], [dl.Transition("S", "F", "a")]),
+            sequence="x",
+            symbol="k",
+            per="k",
+        ).plan,
         nodes.Back("r", Schema.of({"k": "STRING"})),
         nodes.Loop(
             (S.select("k").plan,),

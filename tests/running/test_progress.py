@@ -42,3 +42,10 @@ def test_an_event_counts_once_however_many_read_it() -> None:
     }
     progress = tally.add(Outputs({}, {}, counters))
     assert (progress.events, progress.state_rows) == (15, 12)
+
+
+def test_an_event_that_every_shard_gets_counts_once() -> None:
+    counted = {"changes_in": 3, "dead_letters": 0, "state_rows": 1, "copied": 1}
+    counters = {OperatorKey("finalize", "s", "s", shard=shard): counted for shard in range(3)}
+    progress = Tally(["a"], timestamps=False).add(Outputs({}, {}, counters))
+    assert (progress.events, progress.state_rows) == (3, 3)

@@ -7,6 +7,7 @@ comes to its end.
     events    late events, retractions and ctis of two streams, in an event log
     bounds    plain records of several sources, with all bounds there are: heartbeats are promises
     guesses   the same records without bounds: heartbeats are guessed, and end the waiting
+    loop      the same events, in a loop of which every shard has a part and the edges whole
 """
 
 from __future__ import annotations
@@ -43,7 +44,18 @@ CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
 SET block = '30'; SET remember = '60';
 SELECT sensor, count(*) AS n, sum(value) AS total FROM readings [RANGE 20] GROUP BY sensor;
 """
-QUERIES = {"events": EVENTS, "bounds": BOUNDS, "guesses": GUESSES}
+LOOP = """
+CREATE STREAM orders (k STRING, x INT);
+CREATE STREAM prices (k STRING, p INT);
+SET block = '3'; SET remember = '40';
+WITH RECURSIVE reached (k, n) AS (
+    SELECT k, x FROM orders [RANGE 20]
+    UNION
+    SELECT r.k, ascii(p.k) % 5 FROM reached r JOIN prices [RANGE 30] AS p ON r.n = p.p
+)
+SELECT k, count(*) AS n, sum(n) AS total FROM reached GROUP BY k;
+"""
+QUERIES = {"events": EVENTS, "bounds": BOUNDS, "guesses": GUESSES, "loop": LOOP}
 BATCH = 40
 MICRO_BATCHES = 10
 PATIENCE = 240  # seconds
@@ -166,7 +178,7 @@ def run_until_killed(folder: Path, after: int | None, what: str, draw: random.Ra
 def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> None:
     draw = random.Random(seed)
     (folder / "query.sql").write_text(QUERIES[case])
-    if case == "events":
+    if case in ("events", "loop"):
         write_events(folder / "events.input.jsonl", seed)
     else:
         write_records(folder / "records.input.jsonl", seed)
@@ -185,6 +197,11 @@ def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> No
 @pytest.mark.spark
 def test_killed_once_in_each_way(tmp_path: Path) -> None:
     check(tmp_path, ["worker", "everything", "driver"], seed=1)
+
+
+@pytest.mark.spark
+def test_a_loop_after_a_crash(tmp_path: Path) -> None:
+    check(tmp_path, ["everything"], seed=2, case="loop")
 
 
 @pytest.mark.spark

@@ -140,6 +140,29 @@ def test_final_answers_only(trades: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+def test_matches_are_those_of_the_local_runner_and_final_ones_come_once(
+    trades: Any, tmp_path: Path
+) -> None:
+    turns = TRADES.match(
+        "DOWN+ UP",
+        {"DOWN": "qty < PREV(qty)", "UP": "qty > PREV(qty)"},
+        {"least": "DOWN.qty", "at": "UP.at"},
+        per="symbol",
+        by="at",
+    )
+    memory = sinks.Memory()
+    run(dl.on_spark(turns, {"trades": trades}), memory, tmp_path / "checkpoint")
+    wanted = turns.run(trades=_table()).history().drop_columns(["vs", "ve"]).to_pylist()
+    found = memory.history().select(["symbol", "least", "at"]).to_pylist()
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+    assert [row["symbol"] for row in sorted(found, key=str)] == ["A", "B"]
+    finals = sinks.Memory()
+    run(dl.on_spark(turns, {"trades": trades}, final=True), finals, tmp_path / "finals")
+    (row,) = finals.table("result", "finals").to_pylist()
+    assert (row["symbol"], row["least"]) == ("A", 1)  # of B's, the cti has not passed the last row
+
+
+@pytest.mark.spark
 def test_rows_that_the_query_brings_itself(trades: Any, tmp_path: Path) -> None:
     """VALUES is a table that does not change, SELECT without FROM a row that is always there."""
     script = """

@@ -6,7 +6,7 @@ micro-batch are compared, and at every level those after the last, which closes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,25 @@ def check(
     block: int,
     remember: int,
 ) -> None:
-    named = {f"plan {number}": each.query.plan for number, each in enumerate(plans)}
+    came = {name: [event for port, event in arrivals if "st"[port] == name] for name in "st"}
+    queries = [each.query for each in plans]
+    check_queries(spark, folder, queries, came, level, micro_batches, shards, block, remember)
+
+
+def check_queries(
+    spark: Any,
+    folder: Path,
+    queries: Sequence[dl.Query],
+    came: Mapping[str, list[Event]],
+    level: Level,
+    micro_batches: int,
+    shards: int,
+    block: int = 0,
+    remember: int = dl.INFINITY,
+) -> None:
+    named = {f"plan {number}": each.plan for number, each in enumerate(queries)}
     sources = sources_of(named.values())
-    inputs = {
-        name: [*(event for port, event in arrivals if "st"[port] == name), CLOSE]
-        for name in sources
-    }
+    inputs = {name: [*came[name], CLOSE] for name in sources}
     longest = max(len(events) for events in inputs.values())
     batch = -(-longest // micro_batches)
     options = Options(level, block, remember, batch, keep_open=True)

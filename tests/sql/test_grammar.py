@@ -40,8 +40,6 @@ def test_statements(text: str, statements: list[str]) -> None:
         ("SELECT k FROM t [FROM vs]", "FOR is expected here @ ]"),
         ("WITH RECURSIVE r MAX RECURSION LEVEL x AS (SELECT k FROM t) SELECT * FROM r",
          "MAX RECURSION LEVEL takes a whole number @ x"),
-        ("SELECT * FROM t MATCH_RECOGNIZE (ORDER BY x)",
-         "MATCH_RECOGNIZE is not supported yet @ MATCH_RECOGNIZE"),
         ("SELECT window(ts, '1 hour') FROM trades", "window(…) is written FROM TUMBLE @ window(ts"),
         ("SELECT count(*) FROM trades GROUP BY window(ts, '1 hour')",
          "GROUP BY window(…) is written FROM TUMBLE @ GROUP BY window"),

@@ -1,3 +1,6 @@
+import pytest
+
+import driftline as dl
 from driftline.plan import nodes
 from tests.sql.declared import T, plan
 
@@ -26,3 +29,14 @@ def test_two_keys_of_the_same_name() -> None:
     assert joined.schema.names == ("a", "b")
     unnamed = plan("SELECT count(*) AS n FROM t JOIN u ON x = z GROUP BY t.k, u.k")
     assert unnamed.schema.names == ("n",)
+
+
+@pytest.mark.parametrize("values", [[-0.0], [0.0], [-0.0, 0.0], [0.0, -0.0]])
+def test_the_sign_of_zero_does_not_depend_on_the_order_of_arrival(values: list[float]) -> None:
+    """Spark gives the zero that it has met first; here both are one value, also to a retract."""
+    query = dl.sql("CREATE STREAM t (x DOUBLE); SELECT min(x) AS lo, max(x) AS hi FROM t")
+    came = [dl.Insert(1, 5, dl.Row({"x": x})) for x in values]
+    (row,) = query.run(t=came).history().to_pylist()
+    assert (str(row["lo"]), str(row["hi"])) == ("0.0", "0.0")
+    gone = [dl.Retract(1, 5, 1, dl.Row({"x": -x})) for x in values]
+    assert query.run(t=[*came, *gone]).history().num_rows == 0

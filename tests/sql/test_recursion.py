@@ -96,7 +96,8 @@ def test_union_all_over_a_circle_is_stopped() -> None:
     ("step", "problem", "place"),
     [
         ("SELECT b FROM links LEFT JOIN r ON n = a", "an outer join cannot ask", "r ON"),
-        ("SELECT max(b) FROM links JOIN r ON n = a", "an aggregate of a recursive", "b)"),
+        ("SELECT sum(b) FROM links JOIN r ON n = a", "sum of a recursive name", "b)"),
+        ("SELECT max(b) FROM links JOIN r ON n = a", "(n = a).* may hold in one", "r ON"),
         ("SELECT b FROM links JOIN r [RANGE 3] ON n = a", "a window cannot be inside", "r ["),
         ("SELECT b FROM links WHERE a NOT IN (SELECT n FROM r)", "NOT IN or NOT EXISTS", ""),
         ("SELECT b FROM links WHERE a IN (SELECT n FROM r)", "IN or EXISTS.*write a join", ""),
@@ -112,6 +113,100 @@ def test_what_cannot_go_round_is_refused_with_its_place(
     if place:
         written = refused.value.text.splitlines()[-1][refused.value.column - 1 :]
         assert place in written[:16], written
+
+
+SHORTEST = """
+WITH RECURSIVE d (n, c) AS (
+    SELECT n, min(c) FROM (
+        SELECT n, 0 AS c FROM roots
+        UNION ALL SELECT b, c + cost FROM d JOIN links ON n = a) GROUP BY n)
+SELECT n, c FROM d"""
+
+
+def test_shortest_distances() -> None:
+    assert answer(SHORTEST) == [(1, 6, 3, 0), (2, 6, 1, 1), (3, 6, 2, 6)]
+    of_each_step = """
+    WITH RECURSIVE d (n, c) AS (
+        SELECT n, 0 FROM roots
+        UNION SELECT b, min(c + cost) FROM d JOIN links ON n = a GROUP BY b)
+    SELECT n, min(c) FROM d GROUP BY n"""
+    assert answer(of_each_step) == answer(SHORTEST)
+
+
+def test_python_has_min_in_a_loop_too() -> None:
+    links = dl.stream("links", {"a": "BIGINT", "b": "BIGINT", "cost": "BIGINT"})
+    roots = dl.stream("roots", {"n": "BIGINT"})
+    base = roots.select("n", "CAST(0 AS BIGINT) AS c")
+    distances = dl.recursive_together(
+        {
+            "d": (
+                {"n": "BIGINT", "c": "BIGINT"},
+                lambda names: (
+                    base.union(names["d"].join(links, "n = a").select("b AS n", "c + cost AS c"))
+                    .group_by("n")
+                    .agg("min(c) AS c")
+                ),
+            )
+        }
+    )["d"]
+    found = distances.run(roots=ROOTS, links=LINKS).history().to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == answer(SHORTEST)
+
+
+def test_a_circle_of_negative_cost_is_stopped() -> None:
+    cheaper = SHORTEST.replace("c + cost", "c - cost").replace(
+        "(n, c)", "(n, c) MAX RECURSION LEVEL 9"
+    )
+    with pytest.raises(EvaluationError, match="d goes on after level 9.* better for ever"):
+        answer(cheaper)
+
+
+@pytest.mark.parametrize(
+    ("written", "problem", "place"),
+    [
+        ("b, min(cost - c) {} GROUP BY b", "is of a value that rises", "cost - c"),
+        ("b, min(c * cost) {} GROUP BY b", "need not get better", "c * cost"),
+        ("b, min(c % 3) {} GROUP BY b", "need not get better", "c % 3"),
+        ("b, min(coalesce(c, 0)) {} GROUP BY b", "need not get better", "coalesce"),
+        ("b, min(c) {} WHERE c > 3 GROUP BY b", "may hold in one round", "c > 3"),
+        ("b, min(c) {} GROUP BY b HAVING min(c) = 3", r"\(min\(c\) = 3\) inside", "min(c) = 3"),
+        ("b, min(c), count(*) {} GROUP BY b", "count of a recursive name", "count(*)"),
+        ("b, min(c) FILTER (WHERE c > 3) {} GROUP BY b", "may hold in one round", ""),
+        ("c, min(b) {} GROUP BY c", "GROUP BY cannot go by c", ""),
+        ("b, min(c) {} AND c = cost GROUP BY b", "may hold in one round", "links"),
+        ("b, c + cost {} UNION SELECT n, min(c) FROM d GROUP BY n", "goes round without", ""),
+        ("b, min(c) {} GROUP BY b UNION SELECT b, max(cost) {} GROUP BY b", "a min and a max", ""),
+    ],
+)
+def test_what_does_not_get_better_with_a_min_is_refused(
+    written: str, problem: str, place: str
+) -> None:
+    step = written.format(*["FROM d JOIN links ON n = a"] * 2)
+    columns = "n, 0 AS c, 0 AS k" if "count" in step else "n, 0 AS c"
+    with pytest.raises(SqlError, match=problem) as refused:
+        dl.sql(
+            f"{STREAMS}WITH RECURSIVE d AS (SELECT {columns} FROM roots UNION SELECT {step}) "
+            "SELECT * FROM d"
+        )
+    written_there = refused.value.text.splitlines()[-1][refused.value.column - 1 :]
+    assert place in written_there[:32], written_there
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "b, min(2 * c + abs(cost)) {} WHERE NOT c >= 9 GROUP BY b HAVING min(c) < 9",
+        "b, min(CASE WHEN cost > 1 THEN c ELSE c - -1 END) {} AND cost > c GROUP BY b",
+        "b, CAST(min(floor(c / 2)) AS INT) {} WHERE c IS NOT NULL OR cost = 1 GROUP BY b",
+        "b, min(c) FILTER (WHERE c < 7) {} GROUP BY b",
+        "x.n, x.c FROM (SELECT b AS n, min(c) AS c {} GROUP BY b) x LEFT JOIN roots r ON r.n = x.n",
+    ],
+)
+def test_what_gets_better_with_a_min_runs(written: str) -> None:
+    step = written.format("FROM d JOIN links ON n = a")
+    assert answer(
+        f"WITH RECURSIVE d AS (SELECT n, 0 AS c FROM roots UNION SELECT {step}) SELECT n FROM d"
+    )
 
 
 def test_a_name_needs_something_to_begin_with() -> None:

@@ -8,7 +8,8 @@ from sqlglot import exp
 from driftline.sql import SqlError, grammar, read_script, script
 from tests.sql.declared import RELATIONS, plan, refused
 
-SCRIPTS = """
+SCRIPTS = (
+    """
 CREATE OR REPLACE STREAM q (a INT, `b c` ARRAY<STRING>) WITH (time = 'a', disorder = 5)
 CREATE VIEW v (a, b) AS SELECT k, x FROM t
 CREATE STREAM v AS SELECT k FROM t
@@ -51,7 +52,14 @@ SELECT listagg(k, ',') WITHIN GROUP (ORDER BY k) AS l, mode() WITHIN GROUP (ORDE
 SELECT k FROM t WHERE (k, x) IN ((1, 2), (3, 4)) AND (k, x) NOT IN (SELECT k, z FROM u)
 SELECT k FROM t WHERE x BETWEEN SYMMETRIC 3 AND 1 ORDER BY x FETCH FIRST 2 ROWS WITH TIES
 SELECT * EXCEPT (x) FROM t ORDER BY y LIMIT 1 + 1
-""".strip().splitlines()
+SELECT n FROM t MATCH_RECOGNIZE (ORDER BY y MEASURES FINAL sum(A.x) AS n PATTERN (A B) WITHIN 5)
+SELECT * FROM t AS s [NOW] MATCH_RECOGNIZE (PARTITION BY k ORDER BY y DESC, x PATTERN (A)) AS m (j)
+SELECT * FROM (SELECT k, y FROM t) MATCH_RECOGNIZE (ORDER BY y ALL ROWS PER MATCH AFTER MATCH SKIP \
+TO LAST U PATTERN (A B+ C) SUBSET U = (B, C) DEFINE B AS count(B.*) < 3 AND PREV(C.y, 2) IS NULL)
+""".replace("\\\n", "")
+    .strip()
+    .splitlines()
+)
 
 
 def mutated(text: str) -> Iterator[tuple[exp.Expr, str]]:

@@ -42,7 +42,7 @@ def explain(path: str, *, dot: bool, emit: str | None = None) -> None:
 def explained(output: Output, emit: str | None = None) -> list[str]:
     """The lines about one query: how it is run, and its plan."""
     consistency = consistency_of(output, {"emit": emit})
-    lines = [f"{output.name}: {_shown(consistency)}"]
+    lines = [f"{output.name}: {_shown(consistency)}{_loops(output.plan, consistency)}"]
     lines += _tree(output.plan, consistency.emit, _of_plain_records(output.plan), set())
     if _nothing_final(output.plan, consistency.remember):
         lines.append(
@@ -55,6 +55,14 @@ def explained(output: Output, emit: str | None = None) -> list[str]:
 def _shown(consistency: Consistency) -> str:
     settings = ("emit", "block", "remember")
     return ", ".join(f"{name} {getattr(consistency, name)}" for name in settings)
+
+
+def _loops(plan: Node, consistency: Consistency) -> str:
+    """How loops find progress if they run free, where there are loops."""
+    from driftline.plan.nodes import Loop
+
+    has_loop = any(isinstance(node, Loop) for node in plan.walk())
+    return f", loop {consistency.loop}" if has_loop else ""
 
 
 def _nothing_final(plan: Node, remember: str) -> bool:
@@ -74,15 +82,8 @@ def _tree(node: Node, emit: str, facts: Facts, seen: set[int]) -> list[str]:
     if id(node) in seen and node.inputs:
         return [f"{node.label()} (the same as above)"]
     seen.add(id(node))
-    remarks = node.remarks(emit, facts).lines()
-    bar = "│ " if node.inputs else "  "
-    lines = [node.label(), *(f"{bar}  {line}" for line in remarks)]
-    for number, child in enumerate(node.inputs):
-        last = number == len(node.inputs) - 1
-        for place, line in enumerate(_tree(child, emit, facts, seen)):
-            edge = ("└─ " if last else "├─ ") if place == 0 else ("   " if last else "│  ")
-            lines.append(edge + line)
-    return lines
+    inputs = [_tree(child, emit, facts, seen) for child in node.inputs]
+    return node.drawn(node.remarks(emit, facts).lines(), inputs)
 
 
 def on_spark(script: Script, emit: str | None = None) -> list[str]:
@@ -102,6 +103,7 @@ def _stages(consistency: Consistency, plans: Mapping[str, Node]) -> list[str]:
     """A stateful stage for each level of fragments, and its inputs."""
     from driftline.engine.shards.stages import Reading
     from driftline.plan.fragments import cut_together
+    from driftline.plan.nodes import EVERY_SHARD
 
     options = engine_options(consistency, plans, RunOptions())
 
@@ -115,6 +117,8 @@ def _stages(consistency: Consistency, plans: Mapping[str, Node]) -> list[str]:
         for each in fragment.inputs:
             keys = ", ".join(map(str, each.keys))
             where = f"by {keys}" if keys else "to one shard"
+            if each.keys == EVERY_SHARD:
+                where = f"to {keys}"
             if isinstance(each.origin, str):
                 lines.append(f"    exchange: the answer of {each.origin}, {where}")
                 continue
@@ -132,27 +136,48 @@ def _dot(script: Script) -> Iterator[str]:
     yield "digraph driftline {"
     yield '  rankdir=BT; node [shape=box, fontname="sans-serif"];'
     numbers: dict[int, int] = {}
-    for output in script.outputs:
-        for node in output.plan.walk():
-            if id(node) in numbers:
-                continue
-            numbers[id(node)] = len(numbers)
-            yield f"  n{numbers[id(node)]} [label={_quoted(node.label())}];"
     drawn: set[str] = set()
     for output in script.outputs:
-        for edge in _edges(output.plan, numbers):
-            if edge not in drawn:
-                drawn.add(edge)
-                yield edge
+        for node in output.plan.walk():
+            for part in (*_bodies(node), node):
+                if id(part) not in numbers:
+                    numbers[id(part)] = len(numbers)
+                    yield f"  n{numbers[id(part)]} [label={_quoted(part.label())}];"
+        for node in output.plan.walk():
+            for one, other, style in _edges(node):
+                edge = f"  n{numbers[id(one)]} -> n{numbers[id(other)]}{style};"
+                if edge not in drawn:
+                    drawn.add(edge)
+                    yield edge
         yield f"  {_quoted(output.name)} [shape=ellipse];"
         yield f"  n{numbers[id(output.plan)]} -> {_quoted(output.name)};"
     yield "}"
 
 
-def _edges(plan: Node, numbers: dict[int, int]) -> Iterator[str]:
-    for node in plan.walk():
-        for child in node.inputs:
-            yield f"  n{numbers[id(child)]} -> n{numbers[id(node)]};"
+def _bodies(node: Node) -> Iterator[Node]:
+    """What goes round, if a node is a loop."""
+    from driftline.plan.nodes import Loop
+
+    if isinstance(node, Loop):
+        for rule in node.rules:
+            yield from rule.body.walk()
+
+
+def _edges(node: Node) -> Iterator[tuple[Node, Node, str]]:
+    """From which node to which there is an edge because of one, and how it is drawn."""
+    from driftline.plan.nodes import Back, Leaf, Loop, leaf_name
+
+    if not isinstance(node, Loop):
+        yield from ((child, node, "") for child in node.inputs)
+        return
+    given = {leaf_name(number): each for number, each in enumerate(node.given)}
+    yield from ((rule.body, node, "") for rule in node.rules)
+    for part in _bodies(node):
+        yield from ((child, part, "") for child in part.inputs)
+        if isinstance(part, Leaf):
+            yield given[part.name], part, ""
+        if isinstance(part, Back):
+            yield node, part, " [style=dashed, constraint=false]"
 
 
 def _quoted(text: str) -> str:

@@ -2,7 +2,7 @@
 
 The report is a function of the inputs alone, so it is the same on every runner: how many records
 each source had, how far it has come, its heartbeat, how far that is behind, and how many records
-came too late for it.
+came too late for it. Of loops that ran free it says how they have found what is final.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from driftline.running.streams import Streamed
 if TYPE_CHECKING:
     from driftline.engine.ingest.source_time import SourceTime
     from driftline.engine.readers.inputs import RawEvents
+    from driftline.engine.step_outputs import Counted
     from driftline.plan.nodes import Source
     from driftline.time.chart import Chart
 
@@ -52,6 +53,19 @@ def explain_time(
         _print(stream)
     if chart is not None:
         _draw(found, Path(chart))
+
+
+def say_loops(counters: Counted) -> None:
+    """Print how every loop that ran free has found how far its answer is final."""
+    for key, counted in counters.items():
+        if "speculative" in counted:
+            print(
+                f"driftline: {key}: {counted['speculative']:,} speculative and "
+                f"{counted['definite']:,} definite punctuations in {counted['turns']:,} turns; the "
+                f"longest silence was {counted['silence']:,} turns, its inputs are "
+                f"{counted['lag']:,} ticks ahead, and its joins hold {counted['join_rows']:,} rows",
+                file=sys.stderr,
+            )
 
 
 def watched(source: Source, data: Any) -> StreamTime | str:

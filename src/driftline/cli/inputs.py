@@ -196,7 +196,7 @@ def _known(name: str, sources: Mapping[str, Source]) -> str:
         if each.lower() == name.lower():
             return each
     near = get_close_matches(name, sources, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"it reads {', '.join(sources)}"
+    hint = f"did you mean {near[0]}?" if near else f"it reads {', '.join(sources) or 'none'}"
     raise Problem(f"--input: the query reads no stream {name}; {hint}")
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console, RenderableType
 
+    from driftline.engine.core.batch import Batch
     from driftline.engine.outputs.now_view import NowChanges, NowView
     from driftline.plan.choices import Clock
     from driftline.plan.nodes import Node
@@ -49,7 +50,8 @@ def check_terminal() -> None:
 
 
 class Live(NowWriter):
-    """`marked`: by query, until when each row is marked; `progress`, `dead`: what stands above."""
+    """`marked`: by query, until when each row is marked; `progress`: what stands above;
+    `is_whole`: whether all that came with a batch is in, so that what is shown was once true."""
 
     def __init__(
         self, answers: dict[str, Answer], clocks: Mapping[str, Clock], console: Console
@@ -62,6 +64,11 @@ class Live(NowWriter):
         self.marked: dict[str, dict[Key, float]] = {name: {} for name in answers}
         self.progress: Progress | None = None
         self.drawn_at = -FRAME
+        self.is_whole = True
+
+    def add(self, name: str, batch: Batch, now: int) -> None:
+        self.is_whole = False
+        super().add(name, batch, now)
 
     def changed(self, answer: Answer, changes: NowChanges) -> None:
         until = time.monotonic() + MARKED
@@ -69,12 +76,13 @@ class Live(NowWriter):
         self.marked[answer.name] |= dict.fromkeys(_texts(_first(come, self._room())), until)
 
     def advanced(self, progress: Progress) -> None:
-        self.progress = progress
+        self.progress, self.is_whole = progress, True
         if time.monotonic() - self.drawn_at >= FRAME:
             self._draw()
 
     def finish(self) -> None:
-        self._draw()
+        if self.is_whole:  # it is not, if a key has ended it in the middle
+            self._draw()
 
     def _room(self) -> int:
         return max(1, self.console.height // len(self.answers) - LINES_AROUND)

@@ -12,7 +12,7 @@ import typer
 
 from driftline.cli import demo
 from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
-from driftline.plan.choices import Clock, Emit, Expiry, Heeding, Outputs, Scheduler
+from driftline.plan.choices import Clock, Emit, Expiry, Heeding, Loops, Outputs, Scheduler
 from driftline.running.problems import Problem, one_line
 
 COLLECT_AFTER = 500_000
@@ -263,6 +263,14 @@ def run_command(
             show_default="piggyback",
         ),
     ] = None,
+    loop: Annotated[
+        Loops | None,
+        typer.Option(
+            help="How a recursive query finds how far its answer is final, if the scheduler reads "
+            "on.",
+            show_default="hybrid",
+        ),
+    ] = None,
     live: Annotated[
         bool,
         typer.Option(
@@ -357,7 +365,7 @@ def run_command(
     arguments = RunArguments(
         inputs, output, emit, block, remember, table, dead_letters,
         explain_time, time_chart, strict, options, max_expansion,
-        outputs, tokens, heeding, clock, expiry, live,
+        outputs, tokens, heeding, clock, expiry, live, loop,
     )  # fmt: skip
     run(script, runner.value, arguments)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from driftline.cli.explain_time import check_chart, explain_time
+from driftline.cli.explain_time import check_chart, explain_time, say_loops
 from driftline.cli.inputs import STANDARD_INPUT, Inputs, files_read, read_inputs
 from driftline.cli.learned import say_learned
 from driftline.cli.letters import Letters
@@ -26,7 +26,7 @@ from driftline.cli.runners import runner
 from driftline.cli.scripts import consistency_of, load, script_of
 from driftline.cli.start import load_engine
 from driftline.event_log.apart import STDOUT, Used, need_apart
-from driftline.plan.choices import need_clock, need_spark
+from driftline.plan.choices import need_now, need_spark
 from driftline.running.learned import learned
 from driftline.running.options import Consistency, Query, RunOptions
 from driftline.running.problems import Problem
@@ -61,6 +61,7 @@ class RunArguments:
     clock: str | None = None
     expiry: str | None = None
     live: bool = False
+    loop: str | None = None
 
 
 def run(path: str, runner_name: str, arguments: RunArguments) -> None:
@@ -120,6 +121,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     _say_open(inputs, arguments.options)
     if arguments.explain_time or arguments.time_chart is not None:
         explain_time(sources, inputs.streams, arguments.time_chart)
+        say_loops(tally.counters)
         # What was read as it came is not read again to explain it.
         known = {n: each for n, each in known.items() if isinstance(inputs.streams[n], Streamed)}
     say_learned(sources, known)
@@ -165,8 +167,9 @@ def _check_now(queries: Sequence[Query], runner_name: str, arguments: RunArgumen
                 raise Problem(f"{option} is for the answer now: add --now or --live")
         return
     for query in queries:
-        need_clock(query.consistency.clock, timestamps=query.plan.timestamps)
-        if query.consistency.outputs == "marked":
+        asked = query.consistency
+        need_now(asked.clock, asked.emit, timestamps=query.plan.timestamps)
+        if asked.outputs == "marked":
             raise Problem("--now: an answer now has no marks: take outputs = held")
 
 
@@ -198,12 +201,12 @@ def _need_apart(
 
 
 def _check_free(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:
-    """Refuses marks that nobody could see, and what Spark does not do."""
+    """Refuses marks that no output would show, and what Spark does not do."""
     marked = any(query.consistency.outputs == "marked" for query in queries)
     if runner_name != "local":
         for query in queries:
             asked = query.consistency
-            need_spark(arguments.options.scheduler, asked.tokens, asked.heeding)
+            need_spark(arguments.options.scheduler, asked.tokens, asked.heeding, asked.loop)
     if marked and (arguments.table or not writes_log(arguments.output)):
         raise Problem(
             "outputs = marked: marks stand in an event log: write one (--output FILE.jsonl), or "
@@ -264,6 +267,7 @@ def _consistency(output: Output, arguments: RunArguments) -> Consistency:
         "heeding": arguments.heeding,
         "clock": arguments.clock,
         "expiry": arguments.expiry,
+        "loop": arguments.loop,
     }
     return consistency_of(output, given)
 

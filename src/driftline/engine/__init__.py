@@ -10,12 +10,15 @@
     join           inner, outer, semi and anti joins
     lifetimes      coalesce, edges, restate, finals
     loop           the fixed point of recursive rules
+    match          MATCH_RECOGNIZE: the matches of a row pattern in every snapshot
+    automata       the runs of automata over sequences
     outputs        prefixes of the inputs, and tokens: which answers are whole
     expressions    Spark SQL's expressions over Arrow columns
     shards         a plan in fragments and shards, as Spark runs it
 
     compile        from a plan to a graph of operators (`aggregation`: which group by)
     consolidation  which operators have to add up changes that cancel
+    narrowing      which columns of joins are built
     options        how a query is run, by either runner
     plan_sources   the streams that plans read, and the rows that a query brings itself
     tables         what was emitted, as Arrow tables

@@ -10,7 +10,7 @@ answer belongs to a prefix of the inputs is marked on request (see `outputs`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial, reduce
 from operator import methodcaller
@@ -173,6 +173,7 @@ class Run:
             name: SourceIngest(source.schema.arrow, source.timing, options, plain=name in plain)
             for name, source in sources.items()
         }
+        self.nothing = {name: empty(plan.schema.arrow) for name, plan in plans.items()}
         self.emitted = Collector(plans, options.outputs, every_mark=options.heeding is None)
         self.graph = compile_plans(
             [(plan, self.emitted.sink(name)) for name, plan in plans.items()],
@@ -180,6 +181,7 @@ class Run:
             options.scheduler,
             plain,
             expiry=options.expiry_in_use,
+            loop=options.loop,
         )
         self.graph.branches = True
         self.graph.max_expansion = options.max_expansion
@@ -196,6 +198,9 @@ class Run:
         if marks and options.heeding is not None:
             self.heeding = Heeding(self.graph, options.heeding, self._consistent)
         self.labelled: dict[str, dict[int, int]] = {name: {0: 0} for name in sources}
+        self.together = options.heartbeat != "source" or any(
+            ingest.time is not None for ingest in self.ingests.values()
+        )
         self.is_closing = False
         self.now, self.replayed, self.late = BEGINNING, BEGINNING, 0
         self.read = {  # how many events of each input
@@ -295,10 +300,8 @@ class Run:
                 counters[OperatorKey(part, name, name)] = counted
         for piece in self.emitted.take():
             whole = {
-                name: joined(batches)
-                if (batches := piece.batches.get(name))
-                else empty(plan.schema.arrow)
-                for name, plan in self.plans.items()
+                name: joined(batches) if (batches := piece.batches.get(name)) else nothing
+                for name, nothing in self.nothing.items()
             }
             yield Outputs(whole, dead, counters, piece.prefixes, self.now, self.late)
             dead = {}
@@ -326,22 +329,21 @@ class Run:
             labels = {name: self.heeding.admit(name) for name in streams}
             for name, label in labels.items():
                 self.labelled[name][label.number] = self.read.get(name, 0)
-        together = self.options.heartbeat != "source" or any(
-            ingest.time is not None for ingest in self.ingests.values()
-        )
-        if together:
+        if self.together:
             vector = reduce(greatest, (label.vector for label in labels.values()))
-            labels = {name: label._replace(vector=vector) for name, label in labels.items()}
+            labels = {name: Label(vector, *label[1:]) for name, label in labels.items()}
         return labels
 
     def _consistent(self, step: Step, vector: Vector) -> None:
         """What an output has emitted is the answer for what the sources have let in so far."""
         assert self.heeding is not None
-        numbers = {name: vector[number] for name, number in self.heeding.sources.items()}
-        events = {name: self.labelled[name][numbers[name]] for name in self.read}
-        for name, number in numbers.items():
-            for old in [each for each in self.labelled[name] if each < number]:
-                del self.labelled[name][old]
+        events = {}
+        for name, number in zip(self.heeding.sources, vector, strict=True):
+            counted = self.labelled[name]
+            if name in self.read:
+                events[name] = counted[number]
+            while (oldest := next(iter(counted))) < number:
+                del counted[oldest]
         closed = self.is_closing and list(vector) == self.heeding.admitted
         for name, (last, _) in zip(self.plans, self.graph.sinks, strict=True):
             if step is last:
@@ -366,10 +368,6 @@ class Run:
     def _token(self, name: str, token: Mark) -> None:
         if self.tokens is not None and token.kind is Kind.TOKEN:
             self.emitted.mark(name, self.tokens.came_out(name, token))
-
-
-def _whole(batches: Sequence[Batch] | None, plan: Node) -> Batch:
-    return joined(batches) if batches else empty(plan.schema.arrow)
 
 
 def _late(events: Arrivals, now: int) -> int:

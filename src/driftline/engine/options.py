@@ -7,7 +7,16 @@ from typing import Literal
 
 from driftline.model.level import Level
 from driftline.model.time import INFINITY
-from driftline.plan.choices import ADAPTIVE, Clock, Expiry, Heeding, Outputs, Scheduler, Tokens
+from driftline.plan.choices import (
+    ADAPTIVE,
+    Clock,
+    Expiry,
+    Heeding,
+    Loops,
+    Outputs,
+    Scheduler,
+    Tokens,
+)
 from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 DEFAULT_BATCH = 50_000
@@ -25,7 +34,8 @@ class Options:
     they belong to (see `outputs.prefix`); `tokens`: how many events there are from one token to
     the next (see `outputs.tokens`); `heeding`: labels instead of tokens (see `outputs.heeding`).
     `clock`: which time is now, if the answer now is asked for (see `outputs.clock`).
-    `expiry`: how operators hear that time has passed (see `lifetimes.expire`)."""
+    `expiry`: how operators hear that time has passed (see `lifetimes.expire`). `loop`: how
+    loops that run free find how far their answers are final (see `loop.flying_fixed_point`)."""
 
     level: Level = Level.ORDERED
     block: int = 0
@@ -42,6 +52,7 @@ class Options:
     heeding: Heeding | None = None
     clock: Clock | None = None
     expiry: Expiry = "piggyback"
+    loop: Loops = "hybrid"
 
     @property
     def expiry_in_use(self) -> Expiry:

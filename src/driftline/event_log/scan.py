@@ -157,7 +157,7 @@ def _scan(  # type: ignore[no-untyped-def]
             if start >= end or new < 0:
                 continue
         if what >= CTI and has & (1 << _ROW):
-            continue  # nobody would look whether that row is proper JSON
+            continue  # that row would never be checked for proper JSON
         kind[i], vs[i], ve[i], vn[i] = what, start, end, new
         iso[i] = isos & needed != 0
         if has & (1 << _AT) and not null & (1 << _AT):

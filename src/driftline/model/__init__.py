@@ -7,7 +7,9 @@
     level              the latency levels: perfect, ordered, eager
     history            the canonical history table of a stream, and its snapshots
     stream             what makes a stream valid, and the classes of streams that operators preserve
+    patterns           row patterns, and where the search goes on after a match
     user_defined       the protocol of a user's own aggregate
+    automaton          automata with registers, as data
     reference          the reference operators: the executable specification
 
 The same over columns, for whole logs at once:

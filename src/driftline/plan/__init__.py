@@ -13,13 +13,15 @@ From text to expressions:
     constants      constants in the syntax tree;  literals: as SQL text;  temporal: dates and times
     folding        constants written as arithmetic
     durations      "5 minutes";  sizes: "8GB";  timing: the bounds of a stream
+    patterns       patterns, conditions and measures of MATCH_RECOGNIZE
     choices        how a query is run: emit, scheduler, outputs, tokens, heeding
 
 What is asked of a whole plan:
 
     facts          what its nodes answer, given what is known of the streams;  native: what Spark
                    runs itself
-    recursion      recursive rules become a loop
+    recursion      recursive rules become a loop;  improving: which may have min and max inside
+    carried        which columns go around a loop unchanged
     combining      whether two queries may be combined
     conditions     conjunctions, equalities between two sides, straight lines
     needed         which columns it reads

@@ -7,6 +7,7 @@
     heeding     how labels find such answers instead
     clock       which time is now, where the answer now is asked for
     expiry      how operators hear, for that, that time has passed
+    loop        how a loop that runs free finds how far its answer is final
 
 SQL (SET), the Python interface and the command line all take them from here.
 """
@@ -24,6 +25,7 @@ Outputs = Literal["free", "marked", "held"]
 Heeding = Literal["multiset", "naive"]
 Clock = Literal["latest", "final", "wall"]
 Expiry = Literal["ita", "nta", "time-message", "piggyback"]
+Loops = Literal["hybrid", "probing", "hwm"]
 Tokens = int | Literal["adaptive"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -33,9 +35,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "heeding": get_args(Heeding),
     "clock": get_args(Clock),
     "expiry": get_args(Expiry),
+    "loop": get_args(Loops),
 }
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"
+DEFAULT_LOOP: Loops = "hybrid"
 
 
 def need_choice(name: str, given: object, known: Sequence[str] | None = None) -> None:
@@ -87,7 +91,17 @@ def need_clock(clock: object, *, timestamps: bool) -> None:
         raise PlanError("clock = wall is for streams of TIMESTAMPs: the time here is a number")
 
 
-def need_spark(scheduler: str, tokens: object, heeding: object) -> None:
+def need_now(clock: object, emit: object, *, timestamps: bool) -> None:
+    """Refuses a clock as `need_clock` does, and answers that are never there now."""
+    need_clock(clock, timestamps=timestamps)
+    if emit == "perfect":
+        raise PlanError(
+            "emit = perfect gives an answer when it has ended, so that there is none now: take "
+            "ordered or eager"
+        )
+
+
+def need_spark(scheduler: str, tokens: object, heeding: object, loop: object) -> None:
     """Refuses what only a graph that runs free can do: on Spark every micro-batch is drained, and
     so it is a consistent cut already."""
     for name, asked in (
@@ -100,3 +114,8 @@ def need_spark(scheduler: str, tokens: object, heeding: object) -> None:
                 f"{name} is for the local runner: on Spark every micro-batch is a consistent cut, "
                 "and outputs = marked writes its prefix"
             )
+    if loop != DEFAULT_LOOP:
+        raise PlanError(
+            "loop is for the local runner with the scheduler round-robin or threads: on Spark a "
+            "loop has come to its fixed point when a micro-batch ends"
+        )

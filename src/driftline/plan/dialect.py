@@ -56,6 +56,16 @@ _PLAINER = {
 }
 
 
+_OF_MATCHES = ("RUNNING", "FINAL")
+"""Before a function over the rows of a match: up to the current row, or all."""
+
+
+class OfMatch(exp.Expression):
+    """`RUNNING f(…)` or `FINAL f(…)`."""
+
+    arg_types: ClassVar[dict[str, Any]] = {"this": True, "final": False}
+
+
 class DriftlineSpark(Spark):
     """The dialect; `sqlglot.parse(text, dialect=DriftlineSpark)`."""
 
@@ -85,6 +95,23 @@ class DriftlineSpark(Spark):
             if options.get("check_func") and ahead == TokenType.L_PAREN:
                 return None
             return super()._parse_types(*args, **options)
+
+        def _parse_unary(self) -> exp.Expr | None:
+            ahead = self._tokens[self._index + 1 : self._index + 3]
+            is_call = (
+                bool(self._curr)
+                and self._curr.text.upper() in _OF_MATCHES
+                and len(ahead) > 1
+                and ahead[1].token_type == TokenType.L_PAREN
+                and ahead[0].token_type in (TokenType.VAR, TokenType.FIRST)
+            )
+            if not is_call:
+                return super()._parse_unary()
+            start = self._curr
+            self._advance()
+            call = self._parse_function()
+            made = OfMatch(this=call, final=start.text.upper() == "FINAL").update_positions(start)
+            return self._parse_column_ops(made)
 
         def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
             return self._parse_range(parse_is=True)

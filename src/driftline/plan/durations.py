@@ -55,7 +55,7 @@ def ticks(duration: Duration, timestamps: bool) -> int:
     if re.match(r"-\s*\.?\d", text):
         raise PlanError(f"a duration cannot be negative, as {duration!r} is")
     if text.lstrip("+").isdigit():
-        if timestamps and int(text):  # it would be microseconds, which nobody means
+        if timestamps and int(text):  # it would be microseconds, which is hardly meant
             raise PlanError(f"{duration!r} has no unit: write '5s', '2 min' or '1h'")
         return _checked(int(text), duration)
     if not timestamps:

@@ -3,7 +3,8 @@
 A result with the end of windows of TUMBLE or HOP in a column, or else with their start, answers
 about windows: a row is final when the cti has passed all of its window. Any other row is final when
 its lifetime has ended. A row without an end, and without a window, is final when its streams are
-closed.
+closed; but one of a pattern in the order of time is final when the cti has passed the last row that
+could change it (`Node.with_settled`), and it is emitted as it is then.
 
 What a column is depends on where it comes from (`Node.times`), not on how it is called:
 
@@ -21,19 +22,35 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from driftline.plan import nodes
+from driftline.plan.expressions import Column
 from driftline.plan.facts import END, START, Facts
+from driftline.plan.nodes.base import SETTLED
+
+
+def only_final(
+    plan: nodes.Node, plain: Collection[str] = (), tables: Collection[str] = ()
+) -> nodes.Node:
+    """The plan, which emits every row once, when it can not change any more. `plain`: the streams
+    that are plain records, which have their vs from their time column; an event log's need not be
+    the same. `tables`: the streams of which all rows have always been there."""
+    rows = final(plan, plain, tables)
+    if len(rows.schema) == len(plan.schema):
+        return rows
+    columns = zip(plan.schema.names, plan.schema, strict=True)
+    return nodes.Project(
+        rows, tuple(nodes.Named(name, Column(name, each.type)) for name, each in columns)
+    )
 
 
 def final(
     plan: nodes.Node, plain: Collection[str] = (), tables: Collection[str] = ()
 ) -> nodes.Final:
-    """The plan, which emits every row once, when it can not change any more. `plain`: the streams
-    that are plain records, which have their vs from their time column; an event log's need not be
-    the same. `tables`: the streams of which all rows have always been there."""
+    """The same, with the column `SETTLED` where rows are final by it."""
     facts = Facts(plain, tables=tables)
     found = {name: facts.times(plan, place) for place, name in enumerate(plan.schema.names)}
     for part in (END, START):
         windows = [(name, t.delay) for name, t in found.items() if t is not None and t.of == part]
         if windows:
             return nodes.Final(plan, tuple(windows))
-    return nodes.Final(plan)
+    settled = plan.with_settled(facts)
+    return nodes.Final(plan) if settled is None else nodes.Final(settled, ((SETTLED, 1),))

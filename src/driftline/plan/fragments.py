@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from driftline.plan import nodes
 from driftline.plan.expressions import Column
 from driftline.plan.lifetimes import Coalescing
-from driftline.plan.nodes import Keys
+from driftline.plan.nodes import EVERY_SHARD, Keys
 from driftline.plan.nodes.base import columns_of
 
 ONE_SHARD: Keys = ()
@@ -122,13 +122,15 @@ def _time_after(prefix: Prefix) -> str | None:
 class _Cutter:
     """`prefixes`: by the id of a node, what is computed before it comes into a fragment; `taken`:
     the names of streams and results, which nothing else is called by; `inputs`: by the name of a
-    leaf; `cuts`: the fragment made for a node."""
+    leaf; `cuts`: the fragment made for a node; `gathered`: by the id of a node and the keys of its
+    inputs, what has become of it, so that what is used twice is computed once."""
 
     def __init__(self, prefixes: Mapping[int, Prefix], taken: set[str]) -> None:
         self.prefixes, self.taken = prefixes, taken
         self.fragments: list[Fragment] = []
         self.inputs: dict[str, Input] = {}
         self.cuts: dict[int, Fragment] = {}
+        self.gathered: dict[tuple[int, tuple[Keys, ...]], nodes.Node] = {}
         self.kept: list[nodes.Node] = []  # a node that lives keeps its id
 
     def fragment(self, node: nodes.Node, name: str) -> Fragment:
@@ -168,13 +170,18 @@ class _Cutter:
 
     def _gathered(self, node: nodes.Node, required: Keys | None) -> tuple[nodes.Node, bool]:
         """A node that needs its inputs partitioned by its required keys, or by some of them."""
-        asked = node.partitioned_by(required) if required else None
+        asked = None
+        if required and required != EVERY_SHARD:  # what is copied is computed once, before
+            asked = node.partitioned_by(required)
         keys = asked or node.keys_within_reach()
-        made = [self._partitioned(each, own) for each, own in zip(node.inputs, keys, strict=True)]
         fulfilled = (
             required is None or asked is not None or (required == ONE_SHARD and not any(keys))
         )
-        return node.with_inputs(made), fulfilled
+        if (id(node), keys) not in self.gathered:
+            made = map(self._partitioned, node.inputs, keys)
+            self.kept.append(node)
+            self.gathered[id(node), keys] = node.with_inputs(list(made))
+        return self.gathered[id(node), keys], fulfilled
 
     def _partitioned(self, node: nodes.Node, keys: Keys) -> nodes.Node:
         """The node partitioned by keys, if need be through an exchange."""

@@ -3,21 +3,22 @@
 The body of a rule is a plan in which an edge back (`nodes.Back`) stands for the name of a rule.
 What does not depend on one is computed before the loop and becomes one of its inputs. What is left,
 from the edges back up to the body, goes round. It may not take a row back because of another one,
-and may not move rows in time:
+unless for a better one, and may not move rows in time:
 
-    select, project, explode, union all, inner join, distinct; and an outer, semi or anti join in
-    which only the side goes round whose rows are kept
+    select, project, explode, union all, inner join, distinct; an outer, semi or anti join in which
+    only the side goes round whose rows are kept; min and max, if all else only gets better with
+    them (see `improving`)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from driftline.plan import nodes
-from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Column, Literal
 from driftline.plan.functions.operators import compare
+from driftline.plan.improving import NotRecursive, check_improving
 from driftline.plan.types import INT
 
 LIMIT = 10_000
@@ -26,19 +27,15 @@ LIMIT = 10_000
 GOES_ROUND = (nodes.Alias, nodes.Select, nodes.Project, nodes.Explode, nodes.Union, nodes.Distinct)
 """The nodes whose answer for a row does not depend on which others there are, nor moves in time."""
 
-
-class NotRecursive(PlanError):
-    """A body that cannot go round; `node` is to blame."""
-
-    def __init__(self, message: str, node: nodes.Node) -> None:
-        super().__init__(message)
-        self.node = node
+JOINED = 0
+"""Where a leaf is used that is joined to what goes round: all such uses are one."""
 
 
 def fixed_point(rules: Sequence[nodes.Rule], limit: int = LIMIT) -> dict[str, nodes.Node]:
     """By the name of a rule, the plan of its rows; the bodies use `nodes.Back`."""
     cut = _Cut(frozenset(rule.name for rule in rules))
-    made = [nodes.Rule(each.name, each.columns, cut.of(each.body), each.distinct) for each in rules]
+    made = [replace(rule, body=cut.of(rule.body)) for rule in rules]
+    check_improving(made)
     loop = nodes.Loop(tuple(cut.inputs), tuple(made), limit)
     return {rule.name: _answer(loop, number) for number, rule in enumerate(rules)}
 
@@ -54,17 +51,18 @@ def _answer(loop: nodes.Loop, number: int) -> nodes.Node:
             for each in rule.columns
         )
         plan = nodes.Project(nodes.Select(loop, own), columns)
-    return nodes.Distinct(plan) if rule.distinct else plan
+    return nodes.Distinct(plan, of_a_set=True) if rule.distinct else plan
 
 
 @dataclass
 class _Cut:
     """Bodies with leaves in place of what does not depend on a rule. `inputs`: these parts;
-    `leaves`: by their id, the leaf."""
+    `leaves`: by their id, the leaf; a base has one of its own, which is partitioned on Spark, also
+    if the same rows are joined to what goes round, and are copied."""
 
     names: frozenset[str]
     inputs: list[nodes.Node] = field(default_factory=list)
-    leaves: dict[int, nodes.Leaf] = field(default_factory=dict)
+    leaves: dict[tuple[int, int], nodes.Leaf] = field(default_factory=dict)
 
     def of(self, body: nodes.Node) -> nodes.Node:
         made: dict[int, nodes.Node] = {}
@@ -75,16 +73,22 @@ class _Cut:
                 continue
             going_round.add(id(node))
             check(node, [id(each) in going_round for each in node.inputs])
-            inputs = [made[id(e)] if id(e) in going_round else self._leaf(e) for e in node.inputs]
+            user = JOINED if isinstance(node, nodes.Join) else id(node)
+            inputs = [
+                made[id(each)] if id(each) in going_round else self._leaf(each, user)
+                for each in node.inputs
+            ]
             made[id(node)] = node.with_inputs(inputs)
-        return made[id(body)] if id(body) in going_round else self._leaf(body)
+        return made[id(body)] if id(body) in going_round else self._leaf(body, id(self.inputs))
 
-    def _leaf(self, node: nodes.Node) -> nodes.Leaf:
-        if id(node) not in self.leaves:
-            name = f"input {len(self.inputs)}"
-            self.leaves[id(node)] = nodes.Leaf(name, node.schema, node.timestamps)
+    def _leaf(self, node: nodes.Node, user: int) -> nodes.Leaf:
+        found = self.leaves.get((id(node), user))
+        if found is None:
+            name = nodes.leaf_name(len(self.inputs))
+            found = nodes.Leaf(name, node.schema, node.timestamps)
+            self.leaves[id(node), user] = found
             self.inputs.append(node)
-        return self.leaves[id(node)]
+        return found
 
 
 def check(node: nodes.Node, goes_round: Sequence[bool]) -> None:
@@ -113,10 +117,7 @@ def check(node: nodes.Node, goes_round: Sequence[bool]) -> None:
         kind = "EXCEPT" if node.kind == "minus" else "INTERSECT"
         raise NotRecursive(f"{kind} of a recursive name cannot be inside its loop", node)
     if isinstance(node, nodes.Aggregate):
-        raise NotRecursive(
-            "an aggregate of a recursive name cannot be inside its loop: aggregate its answer",
-            node,
-        )
+        return  # which of them can: see `improving`
     if isinstance(node, (nodes.Window, nodes.WindowColumns)):
         raise NotRecursive("a window cannot be inside a loop: put it before or after", node)
     what = node.label().split()[0]

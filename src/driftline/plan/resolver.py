@@ -28,7 +28,7 @@ from driftline.plan.constants import (
     suffixed_literal,
     typed_literal,
 )
-from driftline.plan.dialect import parse_sql
+from driftline.plan.dialect import OfMatch, parse_sql
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Cast, Column, Expression, Literal
 from driftline.plan.functions import (
@@ -102,13 +102,21 @@ def resolve(node: exp.Expr, schema: Schema) -> Expression:
     The tree should come from `driftline.plan.dialect`, which keeps function calls as they were
     written.
     """
+    return resolve_by(Resolver(schema), node)
+
+
+def resolve_by(resolver: Resolver, node: exp.Expr) -> Expression:
+    """The expression that a resolver finds for a parsed piece of SQL, all of which it has used."""
     mark(node)
-    value = _Resolver(schema).resolve(node)
+    value = resolver.resolve(node)
     refuse_unused(node)
     return value
 
 
-class _Resolver:
+class Resolver:
+    """From syntax to expressions over the columns of a schema. Where names or functions have a
+    meaning of their own, a subclass has methods of its own for them."""
+
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.known: tuple[Any, Expression] | None = None
@@ -131,7 +139,8 @@ class _Resolver:
             if type(node) in _METHODS:
                 method, *used = _METHODS[type(node)]
                 uses(node, *used)
-                return cast("Expression", method(self, node))
+                read = getattr(self, method) if isinstance(method, str) else method
+                return cast("Expression", read(node))
             if type(node) in _BINARY:
                 uses(node, "this", "expression", *_BY_DIALECT)
                 build, name = _BINARY[type(node)]
@@ -230,6 +239,10 @@ class _Resolver:
     def not_(self, node: exp.Not) -> Expression:
         """`NOT condition`."""
         return operators.logical("not", self.resolve(node.this))
+
+    def bitwise_not(self, node: exp.BitwiseNot) -> Expression:
+        """`~ value`."""
+        return operators.bitwise_not((self.resolve(node.this),))
 
     def is_(self, node: exp.Is) -> Expression:
         """`IS NULL`, `IS TRUE`, `IS FALSE`."""
@@ -450,6 +463,10 @@ class _Resolver:
             raise ExpressionError(f"{node.sql('spark')} is not supported")
         return self.resolve(again)
 
+    def of_match(self, node: OfMatch) -> Expression:
+        """`RUNNING f(…)`, `FINAL f(…)`."""
+        raise ExpressionError("RUNNING and FINAL have a meaning in MATCH_RECOGNIZE alone")
+
     def substring(self, node: exp.Substring) -> Expression:
         """`SUBSTRING(text, start, length)` and `SUBSTRING(text FROM start FOR length)`."""
         parts = [node.this, node.args.get("start"), node.args.get("length")]
@@ -496,10 +513,6 @@ _NO_PARENTHESES = (
 )
 
 
-def _constant(read: Callable[[Any], Expression]) -> Callable[[_Resolver, Any], Expression]:
-    return lambda _resolver, node: read(node)
-
-
 _BY_DIALECT = ("typed", "safe")
 """Arguments of a division that come from the dialect and not from the text."""
 
@@ -529,49 +542,48 @@ _BINARY: dict[type, tuple[Callable[[str, Expression, Expression], Expression], s
 }
 
 _METHODS: dict[type, tuple[Any, ...]] = {
-    exp.Column: (_Resolver.column, "this", "table", "db", "catalog"),
-    exp.Star: (_Resolver.star,),
-    exp.Dot: (_Resolver.dot, "this", "expression"),
-    exp.Bracket: (_Resolver.bracket, "this", "expressions"),
-    exp.Paren: (_Resolver.paren, "this"),
-    exp.Tuple: (_Resolver.tuple_, "expressions"),
-    exp.Alias: (_Resolver.alias, "this", "alias"),
-    exp.Literal: (_constant(literal), "this", "is_string"),
-    exp.RawString: (_constant(raw_text), "this"),
-    exp.HexString: (_constant(hex_string), "this"),
-    exp.Boolean: (_constant(boolean), "this"),
-    exp.Null: (_constant(null),),
-    exp.Concat: (_Resolver.concatenated, "expressions", "safe", "coalesce"),
-    exp.Interval: (_constant(interval), "this", "unit"),
-    exp.Neg: (_Resolver.negative, "this"),
-    exp.Cast: (_Resolver.cast, "this", "to", "safe"),
-    exp.TryCast: (_Resolver.cast, "this", "to", "safe"),
-    exp.Not: (_Resolver.not_, "this"),
-    exp.Is: (_Resolver.is_, "this", "expression"),
-    exp.NullSafeNEQ: (_Resolver.distinct_from, "this", "expression"),
-    exp.Between: (_Resolver.between, "this", "low", "high", "symmetric"),
-    exp.In: (_Resolver.in_, "this", "expressions", "query", "unnest"),
-    exp.Like: (_Resolver.like, "this", "expression", "negate"),
-    exp.ILike: (_Resolver.like, "this", "expression", "negate"),
-    exp.Escape: (_Resolver.escape, "this", "expression"),
-    exp.Case: (_Resolver.case, "this", "ifs", "default"),
-    exp.If: (_Resolver.if_, "this", "true", "false"),
-    exp.Anonymous: (_Resolver.function, "this", "expressions"),
-    exp.Any: (_Resolver.aggregate, "this"),
-    exp.Filter: (_Resolver.filter_, "this", "expression"),
-    exp.IgnoreNulls: (_Resolver.aggregate, "this"),
-    exp.RespectNulls: (_Resolver.aggregate, "this"),
-    exp.WithinGroup: (_Resolver.aggregate, "this", "expression"),
-    exp.Substring: (_Resolver.substring, "this", "start", "length"),
-    exp.Trim: (_Resolver.trim, "this", "expression", "position"),
-    exp.StrPosition: (_Resolver.position, "this", "substr", "position"),
-    exp.Extract: (_Resolver.extract, "this", "expression"),
-    exp.BitwiseNot: (
-        lambda self, node: operators.bitwise_not((self.resolve(node.this),)),
-        "this",
-    ),
+    exp.Column: ("column", "this", "table", "db", "catalog"),
+    exp.Star: ("star",),
+    exp.Dot: ("dot", "this", "expression"),
+    exp.Bracket: ("bracket", "this", "expressions"),
+    exp.Paren: ("paren", "this"),
+    exp.Tuple: ("tuple_", "expressions"),
+    exp.Alias: ("alias", "this", "alias"),
+    exp.Literal: (literal, "this", "is_string"),
+    exp.RawString: (raw_text, "this"),
+    exp.HexString: (hex_string, "this"),
+    exp.Boolean: (boolean, "this"),
+    exp.Null: (null,),
+    exp.Concat: ("concatenated", "expressions", "safe", "coalesce"),
+    exp.Interval: (interval, "this", "unit"),
+    exp.Neg: ("negative", "this"),
+    exp.Cast: ("cast", "this", "to", "safe"),
+    exp.TryCast: ("cast", "this", "to", "safe"),
+    exp.Not: ("not_", "this"),
+    exp.Is: ("is_", "this", "expression"),
+    exp.NullSafeNEQ: ("distinct_from", "this", "expression"),
+    exp.Between: ("between", "this", "low", "high", "symmetric"),
+    exp.In: ("in_", "this", "expressions", "query", "unnest"),
+    exp.Like: ("like", "this", "expression", "negate"),
+    exp.ILike: ("like", "this", "expression", "negate"),
+    exp.Escape: ("escape", "this", "expression"),
+    exp.Case: ("case", "this", "ifs", "default"),
+    exp.If: ("if_", "this", "true", "false"),
+    exp.Anonymous: ("function", "this", "expressions"),
+    exp.Any: ("aggregate", "this"),
+    exp.Filter: ("filter_", "this", "expression"),
+    exp.IgnoreNulls: ("aggregate", "this"),
+    exp.RespectNulls: ("aggregate", "this"),
+    exp.WithinGroup: ("aggregate", "this", "expression"),
+    exp.Substring: ("substring", "this", "start", "length"),
+    exp.Trim: ("trim", "this", "expression", "position"),
+    exp.StrPosition: ("position", "this", "substr", "position"),
+    exp.Extract: ("extract", "this", "expression"),
+    exp.BitwiseNot: ("bitwise_not", "this"),
+    OfMatch: ("of_match", "this", "final"),
 }
-"""How each kind of node is resolved, and which of its arguments that uses."""
+"""How each kind of node is resolved, by a method or as a constant, and which of its arguments that
+uses."""
 
 _CHAINED = frozenset(_BINARY) | {
     exp.Paren,

@@ -1,4 +1,4 @@
-"""What a run has learned of the time of streams that nobody has declared bounds for.
+"""What a run has learned of the time of streams without declared bounds.
 
 Runners count it with what operators do; it is the same in every shard.
 """

@@ -17,8 +17,9 @@ DEFAULT_EXPANSION = "2GB"
 
 @dataclass(frozen=True)
 class Consistency:
-    """How a query is run: emit level, block, remember, max_expansion, outputs, tokens, heeding, and
-    of the answer now the clock and the expiry, as they were written."""
+    """How a query is run: emit level, block, remember, max_expansion, outputs, tokens, heeding,
+    of the answer now the clock and the expiry, and how loops find progress, as they were
+    written."""
 
     emit: str = DEFAULT_EMIT
     block: str = DEFAULT_BLOCK
@@ -29,6 +30,7 @@ class Consistency:
     heeding: str | None = None
     clock: str = "latest"
     expiry: str = "piggyback"
+    loop: str = "hybrid"
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,17 @@ def by_consistency(queries: Iterable[Query]) -> dict[Consistency, dict[str, Node
 
 
 def free_running(scheduler: str, consistency: Consistency) -> dict[str, Any]:
-    """The scheduler and what is asked of outputs, if these go together."""
-    from driftline.plan.choices import need_together, tokens_of
+    """The scheduler, and what is asked of outputs and loops, if these go together."""
+    from driftline.plan.choices import need_choice, need_together, tokens_of
 
     need_together(scheduler, consistency.outputs, consistency.heeding)
+    need_choice("loop", consistency.loop)
     return {
         "scheduler": scheduler,
         "outputs": consistency.outputs,
         "tokens": tokens_of(consistency.tokens),
         "heeding": consistency.heeding,
+        "loop": consistency.loop,
     }
 
 

@@ -20,7 +20,7 @@ class Progress:
     `watermark`: how far the answers have come in application time, those of the slowest query;
     `retractions`: how many answers were taken back or shortened; `state_rows`: what is held now;
     `late`: how many rows came after a later one, if a clock is looked at; `dead_letters`: how many.
-    `events_per_second` is for whoever measures it; `drawn` measures it itself where it is 0.
+    `events_per_second`: 0 where the runner does not measure it; `drawn` then measures it itself.
     """
 
     batches: int = 0
@@ -64,13 +64,15 @@ class Tally:
         )
 
     def _events(self) -> int:
-        """How many inserts and retracts have come: those of all shards, and of a stream that
-        several ports or runs read those of the one that has come farthest."""
+        """How many inserts and retracts have come: those of all shards, if these do not all get
+        the same, and of a stream that several ports or runs read those of the one that has come
+        farthest."""
         by_port: dict[OperatorKey, int] = {}
         for key, counted in self.counters.items():
             if "dead_letters" in counted:  # of Finalize, which stands at a source
                 port = key._replace(shard=0)
-                by_port[port] = by_port.get(port, 0) + counted["changes_in"]
+                before, here = by_port.get(port, 0), counted["changes_in"]
+                by_port[port] = max(before, here) if "copied" in counted else before + here
         most: dict[str, int] = {}
         for port, count in by_port.items():
             most[port.source] = max(most.get(port.source, 0), count)

@@ -25,7 +25,7 @@ from driftline.event_log.bad import BadInput
 from driftline.model.old_names import renamed
 from driftline.plan.choices import need_choice, need_clock
 from driftline.plan.errors import PlanError
-from driftline.plan.finals import final as only_final
+from driftline.plan.finals import only_final
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Constant, Node
 from driftline.plan.types import type_name

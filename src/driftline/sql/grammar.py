@@ -7,7 +7,8 @@ statement:  CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = valu
          |  SET name = value
          |  query
 bracket:    [RANGE d] | [RANGE d SLIDE d] | [NOW] | [UNBOUNDED] | [FROM e FOR d]
-table:      name | (query) | TUMBLE(table, d) | HOP(table, d, d), each with brackets and an alias
+table:      name | (query) | TUMBLE(table, d) | HOP(table, d, d), each with brackets and an alias,
+            and with MATCH_RECOGNIZE (…) and its alias after that
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from driftline.plan.dialect import DriftlineSpark, readable, unreadable
 from driftline.plan.durations import is_unit
 from driftline.plan.errors import ExpressionError
 from driftline.plan.used import place_of
+from driftline.sql.match_grammar import WORD as MATCH
+from driftline.sql.match_grammar import match_recognize
 from driftline.sql.syntax import (
     Bracket,
     CreateStream,
@@ -406,23 +409,27 @@ class DriftlineSql(DriftlineSpark):
         def _parse_table_alias(
             self, alias_tokens: Collection[TokenType] | None = None
         ) -> exp.TableAlias | None:
-            if self._match_text_seq("MATCH_RECOGNIZE", "(", advance=False):
-                self.refuse("MATCH_RECOGNIZE is not supported yet")
             brackets = self._brackets()
             start = self._curr
-            alias = super()._parse_table_alias(alias_tokens)
+            alias = None if self._at_match() else super()._parse_table_alias(alias_tokens)
             if alias is None and self._curr is not start:
                 self.refuse("a name is expected after AS", start)
             brackets += self._brackets()
             if brackets:
                 alias = alias or exp.TableAlias()
                 alias.set("brackets", brackets)
+            if self._at_match():
+                alias = alias or exp.TableAlias()
+                alias.set("match", match_recognize(self))
             if alias is not None and self._match_text_seq("MAX", "RECURSION", "LEVEL"):
                 if not self._at(TokenType.NUMBER) or not self._curr.text.isdigit():
                     self.refuse("MAX RECURSION LEVEL takes a whole number")
                 alias.set("limit", self._curr.text)
                 self._advance()
             return alias
+
+        def _at_match(self) -> bool:
+            return bool(self._match_text_seq(MATCH, "(", advance=False))
 
         def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
             # After a table a bracket is a window, which is read with the alias.

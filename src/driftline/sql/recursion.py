@@ -3,8 +3,8 @@
     WITH RECURSIVE name [(column, …)] [MAX RECURSION LEVEL n] AS (base UNION [ALL] step)
 
 The names of one WITH that depend on each other are one loop; the others are CTEs as ever. A branch
-of a UNION that uses none of them gives the columns of the name; the types become those that can
-hold the values of all branches.
+of a UNION that uses none of them gives the columns of the name, also if the UNION is in a subquery,
+below a min or max; the types become those that can hold the values of all branches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.combining import with_common_types
 from driftline.plan.errors import PlanError
-from driftline.plan.recursion import LIMIT, NotRecursive, fixed_point
+from driftline.plan.improving import NotRecursive, only_selects
+from driftline.plan.recursion import LIMIT, fixed_point
 from driftline.plan.types import Field, Schema
 from driftline.plan.used import place_of, uses
 from driftline.sql.errors import at, refuse
@@ -29,7 +30,7 @@ BindQuery = Callable[[exp.Expr, Relations], nodes.Node]
 _WIDENINGS = 8
 """So often the types of a recursive name may become wider."""
 _BLAMED: dict[type[nodes.Node], tuple[type[exp.Expr], ...]] = {
-    nodes.Aggregate: (exp.AggFunc, exp.Anonymous, exp.Group),
+    nodes.Select: (exp.Where, exp.Having),
     nodes.Rank: (exp.Window, exp.Order),
     nodes.Over: (exp.Window,),
     nodes.SetOperation: (exp.Except, exp.Intersect),
@@ -67,6 +68,20 @@ def is_recursive(group: Sequence[exp.CTE]) -> bool:
 
 def _names_in(query: exp.Expr) -> set[str]:
     return {table.name.lower() for table in query.find_all(exp.Table)}
+
+
+def _without(query: exp.Expr, names: set[str]) -> exp.Expr:
+    """A query without those branches of the UNIONs in it that use some names, where the others do
+    not."""
+    if not _names_in(query) & names:
+        return query
+    query = query.copy()
+    for union in list(query.find_all(exp.Union)):
+        branches = (union.this, union.expression)
+        kept = [each for each in branches if not _names_in(each) & names]
+        if len(kept) == 1 and union is not query:
+            union.replace(kept[0])
+    return query
 
 
 def _reachable(name: str, reads: dict[str, set[str]]) -> set[str]:
@@ -145,9 +160,8 @@ class _Loop:
         while unknown:
             known = {rule.name.lower() for rule in self.rules if rule.columns is not None}
             for rule in unknown:
-                start = next(
-                    (b for b in rule.branches if not _names_in(b) & self.own - known), None
-                )
+                begun = (_without(b, self.own - known) for b in rule.branches)
+                start = next((b for b in begun if not _names_in(b) & self.own - known), None)
                 if start is not None:
                     plan = self.bind(start, self._names())
                     self.timestamps = plan.timestamps
@@ -216,8 +230,16 @@ class _Loop:
 
 
 def _is_blamed(part: exp.Expr, node: nodes.Node) -> bool:
+    if isinstance(node, nodes.Aggregate) and isinstance(part, (exp.AggFunc, exp.Anonymous)):
+        return not isinstance(part, (exp.Min, exp.Max)) or only_selects(node)
+    if isinstance(node, nodes.Aggregate):
+        return only_selects(node) and isinstance(part, exp.Group)
     if isinstance(node, nodes.Join) and isinstance(part, exp.Join):
-        return bool(part.args.get("side")) or part.args.get("kind") in ("SEMI", "ANTI")
+        return (
+            node.how == "inner"
+            or bool(part.args.get("side"))
+            or part.args.get("kind") in ("SEMI", "ANTI")
+        )
     if isinstance(node, nodes.Join):
         return node.how in ("semi", "anti") and isinstance(part, (exp.Exists, exp.In))
     if isinstance(node, (nodes.Window, nodes.WindowColumns)) and isinstance(part, exp.Table):

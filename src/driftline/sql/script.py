@@ -52,6 +52,7 @@ SETTINGS = (
     "heeding",
     "clock",
     "expiry",
+    "loop",
 )
 BOUNDS = (
     "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",

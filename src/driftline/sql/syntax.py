@@ -74,3 +74,30 @@ class Duration(exp.Expression):
     """A duration as it is written in brackets: `5 MINUTES`, `10`, `1 HOUR 30 MINUTES`."""
 
     arg_types: ClassVar[dict[str, Any]] = {"this": True}
+
+
+class MatchRecognize(exp.Expression):
+    """`MATCH_RECOGNIZE (…)` after a table, with the alias after it. The pattern is a text, with the
+    line and the column where it begins; measures and conditions are aliases."""
+
+    arg_types: ClassVar[dict[str, Any]] = {
+        "partition": False,
+        "order": False,
+        "measures": False,
+        "rows": False,
+        "skip": False,
+        "skip_to": False,
+        "pattern": True,
+        "line": True,
+        "column": True,
+        "within": False,
+        "subsets": False,
+        "define": False,
+        "alias": False,
+    }
+
+
+class Subset(exp.Expression):
+    """`name = (variable, …)` of SUBSET."""
+
+    arg_types: ClassVar[dict[str, Any]] = {"this": True, "expressions": True}

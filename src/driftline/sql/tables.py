@@ -18,6 +18,7 @@ from driftline.plan.types import BOOLEAN, VOID
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 from driftline.sql.explode import lateral
+from driftline.sql.matches import match_rows
 from driftline.sql.scope import Merged, Relations, Scope, walked
 from driftline.sql.syntax import WindowTable
 from driftline.sql.values import values
@@ -63,13 +64,23 @@ class _Tables:
         scope = self.rows(node)
         alias = node.args.get("alias")
         if alias is not None:
-            uses(alias, "this", "columns", "brackets")
             scope = self.aliased(scope, alias)
         for join in node.args.get("joins") or ():
             scope = self.join(scope, join)
         return scope
 
     def aliased(self, scope: Scope, alias: exp.Expr) -> Scope:
+        """The rows under a name; or the matches of a pattern in these, with the alias after it."""
+        uses(alias, "this", "columns", "brackets", "match")
+        scope = self.under_name(scope, alias)
+        match = alias.args.get("match")
+        if match is None:
+            return scope
+        scope = Scope(match_rows(scope, match))
+        after = match.args.get("alias")
+        return scope if after is None else self.aliased(scope, after)
+
+    def under_name(self, scope: Scope, alias: exp.Expr) -> Scope:
         """The rows with brackets, under another name, with other names for the columns."""
         plan = scope.plan
         for bracket in alias.args.get("brackets") or ():

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -305,16 +306,22 @@ def test_aggregates_are_their_references_after_every_batch(
     )
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+def by_function(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """The cases of each function, with and without DISTINCT: the same code for several types."""
+    found = defaultdict(list)
+    for name in sorted(names):
+        found[CASES[name][0].function, CASES[name][0].distinct].append(name)
+    return list(map(tuple, found.values()))
+
+
+@pytest.mark.parametrize("names", by_function(CASES), ids=lambda names: names[0])
 @settings(max_examples=8)
 @given(st.data())
-def test_each_aggregate_alone(name: str, data: st.DataObject) -> None:
+def test_each_function_alone(names: tuple[str, ...], data: st.DataObject) -> None:
     events = data.draw(streams(COLUMNS, max_size=5))
     size = data.draw(st.sampled_from(BATCH_SIZES))
-    hold(
-        lambda: general([], [name], Level.EAGER), SCHEMA, answer([], [name]), events, Level.EAGER,
-        size,
-    )  # fmt: skip
+    level = Level.EAGER
+    hold(lambda: general([], names, level), SCHEMA, answer([], names), events, level, size)
 
 
 @given(

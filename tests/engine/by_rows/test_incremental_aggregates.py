@@ -26,6 +26,7 @@ from tests.engine.by_rows.test_general_aggregates import (
     DOUBLE,
     SCHEMA,
     answer,
+    by_function,
     general,
 )
 from tests.engine.held_snapshots import BATCH_SIZES, hold
@@ -59,14 +60,14 @@ def test_aggregates_are_their_references_after_every_batch(
     hold(lambda: general(keys, names, level), SCHEMA, answer(keys, names), events, level, size)
 
 
-@pytest.mark.parametrize("name", POSSIBLE)
+@pytest.mark.parametrize("names", by_function(POSSIBLE), ids=lambda names: names[0])
 @settings(shared, max_examples=10)
 @given(st.data())
-def test_each_aggregate_alone(name: str, data: st.DataObject) -> None:
+def test_each_function_alone(names: tuple[str, ...], data: st.DataObject) -> None:
     events = data.draw(streams(COLUMNS))
     size = data.draw(st.sampled_from(BATCH_SIZES))
     level = Level.EAGER
-    hold(lambda: general([], [name], level), SCHEMA, answer([], [name]), events, level, size)
+    hold(lambda: general([], names, level), SCHEMA, answer([], names), events, level, size)
 
 
 @settings(shared)

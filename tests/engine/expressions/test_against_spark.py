@@ -273,3 +273,43 @@ def test_numbers_as_they_are_written(as_written: Any) -> None:
             assert isinstance(theirs, Exception), text
         else:
             assert explain(text, ours, theirs, rows) is None
+
+
+_ODD = r"""
+    to_json(named_struct('d', date_add(DATE '9999-12-31', 1), 'q', CAST(-1e-10 AS DECIMAL(38, 10))))
+    to_json(map(DATE '0001-01-01', TIMESTAMP '9999-12-31 23:59:59.999999' + INTERVAL 1 DAY))
+    CAST(array_insert(array(date_add(DATE '9999-12-31', 1)), 3, DATE '0001-01-01') AS STRING)
+    size(array_distinct(array(struct(date_add(DATE '9999-12-31', 1)), struct(DATE '2020-02-29'))))
+    try_element_at(array('a'), -2147483648)
+    date_part(CAST(NULL AS STRING), ts)
+    format_string('%5s|%-5s|%.2s|%.1s', '\U0001F600x', '\U0001F600', 'a\U0001F600', '\U0001F600')
+    conv('-0', 16, -10)
+    conv('-18446744073709551615', 10, 16)
+    conv('-9223372036854775813', 10, -10)
+    conv('18446744073709551615', 10, -16)
+    get_json_object('12abc34', '$')
+    get_json_object('nullable', '$')
+    get_json_object('1 2', '$')
+    get_json_object('{"a":1}x', '$.a')
+    unbase64('YQ')
+    unbase64('YQ==')
+    unbase64('YWJj')
+    try_add(9223372036854775807, 1)
+    lpad(X'ff00', 4)
+    rpad(X'ff00', 5, X'0102')
+    lpad(X'6162', 1, X'00')
+    lpad(X'6162', 4, 'x')
+    reverse(X'ff0001')
+    str_to_map('a=1,b=2', '(,)', '=')
+"""
+_ODD_AND_REFUSED = ("unbase64('YQ=')", "unbase64('YWJj=')", "unbase64('Y')", "unbase64('YQ=x=')")
+
+
+def test_odd_values(as_written: Any) -> None:
+    rows = table_of(Random(0), rows=1)
+    texts = [line.strip() for line in _ODD.strip().splitlines()]
+    found = differences(as_written, texts, rows)
+    assert not found, "\n\n".join(found)
+    for text in _ODD_AND_REFUSED:
+        assert isinstance(here(parse_expression(text, SCHEMA), rows), Exception), text
+        assert isinstance(by_spark(as_written, [text], rows)[0], Exception), text

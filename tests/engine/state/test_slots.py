@@ -48,7 +48,7 @@ def test_slots_are_used_again_and_the_table_does_not_grow() -> None:
         assert len(new) == 500
         slots.remove(found)
     assert slots.used == 500
-    assert len(slots.slot_at) <= 4096
+    assert len(slots.table) <= 4096
 
 
 def test_keys_that_start_at_one_place_are_told_apart() -> None:

@@ -1,4 +1,4 @@
-"""Kernels over pieces that are told as changes: who comes and who goes from each to the next.
+"""Kernels over pieces that are given as changes: the rows that each gains and loses.
 
 Where many pieces share most of their rows, as in a long sliding window, this costs the changes
 times the logarithm of the rows, not the rows of every piece. A tree of counts (Fenwick's) over

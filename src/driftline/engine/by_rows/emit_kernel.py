@@ -7,6 +7,9 @@
 A line is a slot and a fingerprint. Answer rows that are the same row at the same time are told
 apart by number: the second copy has a fingerprint of its own, so that on each line at most one
 segment holds at any time.
+
+A segment may be settled since some time: only a change before that, or at it, concerns it (see
+`engine.match`; elsewhere none is). And an answer may be as it was before from some time on.
 """
 
 from __future__ import annotations
@@ -15,13 +18,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.by_rows.snapshot_kernel import END, HIGH, LOW, PLACE, START, compare, sort_by
+from driftline.engine.by_rows.snapshot_kernel import (
+    END,
+    HIGH,
+    LOW,
+    PLACE,
+    SEGMENT_COLUMNS,
+    START,
+    compare,
+    sort_by,
+)
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
+from driftline.model.time import INFINITY
 
 # Columns of the keys by which answer rows and segments are sorted.
 LINE_LOW, LINE_HIGH, LINE_START = range(3)
+# A column more of segments that can be settled before they end.
+SETTLED = SEGMENT_COLUMNS
 
 _COPY_STEP = 0x2545F4914F6CDD1D
 """An odd number with no pattern, so that fingerprints of copies fall on nothing else."""
@@ -47,10 +62,13 @@ def correct(
     ends: Int64s,
     segments: RunArrays,
     places: Int64s,
+    settled: Int64s,
+    same_from: Int64s,
 ) -> tuple[Corrections, Int64s, Int64s]:
     """What was emitted, against the rows of the new pieces: those of the n-th slot are
     row_bounds[n] … row_bounds[n + 1] - 1, each with its fingerprint and start (`lines`) and its
-    end.
+    end. `settled`: since when each row is, if segments can be; `same_from`: by slot, from when on
+    all is as before (rows that end then end when they did before); if empty, never.
 
     Returns the output, the rows to be put in the first of the places, and the places that are
     free again.
@@ -67,8 +85,9 @@ def correct(
         slot, first = slots[number], earliest[number]
         if first > limit:
             continue
+        same = same_from[number] if len(same_from) else INFINITY
         base = segments.first[slot]
-        old, old_lines = _affected(segments, slot, first)
+        old, old_lines = _affected(segments, slot, first, same)
         by_line = np.arange(len(old))
         sort_by(old_lines, by_line)
         rows = np.arange(row_bounds[number], row_bounds[number + 1])
@@ -84,18 +103,21 @@ def correct(
                 low, high = old[by_line[place], LOW], old[by_line[place], HIGH]
             covered = first
             # The new rows of this line, joined where they meet, against its old segments.
-            start, end, source, row = _next_row(lines, ends, rows, row, low, high)
+            start, end, source, row, final = _next_row(lines, ends, settled, rows, row, low, high)
             while place < len(old) and (
                 old[by_line[place], LOW] == low and old[by_line[place], HIGH] == high
             ):
                 segment = old[by_line[place]]
                 place += 1
+                if source >= 0 and end == same and segment[START] < same < segment[END]:
+                    end = segment[END]
+                    final = segment[SETTLED] if len(settled) else INFINITY
                 while source >= 0 and start < segment[START]:
                     stop = min(end, segment[START])
                     if max(covered, start) < stop:
                         _insert(
                             segments, slot, max(covered, start), stop, low, high, places[taken],
-                            source, out, emitted,
+                            source, out, emitted, final,
                         )  # fmt: skip
                         new[taken] = source
                         taken += 1
@@ -103,10 +125,17 @@ def correct(
                     covered = max(covered, stop)
                     if end > segment[START]:
                         break
-                    start, end, source, row = _next_row(lines, ends, rows, row, low, high)
+                    start, end, source, row, final = _next_row(
+                        lines, ends, settled, rows, row, low, high
+                    )
+                    if source >= 0 and end == same and segment[START] < same < segment[END]:
+                        end = segment[END]
+                        final = segment[SETTLED] if len(settled) else INFINITY
                 agreed = max(segment[START], first)
                 while source >= 0 and end <= agreed:
-                    start, end, source, row = _next_row(lines, ends, rows, row, low, high)
+                    start, end, source, row, final = _next_row(
+                        lines, ends, settled, rows, row, low, high
+                    )
                 if source >= 0 and start <= agreed:
                     agreed = min(segment[END], end)
                 if agreed < segment[END]:
@@ -119,6 +148,10 @@ def correct(
                     written = base + segments.size[slot]
                     segments.ints[written] = segment
                     segments.ints[written, END] = agreed
+                    if len(settled):
+                        segments.ints[written, SETTLED] = (
+                            final if agreed == segment[END] and source >= 0 else INFINITY
+                        )
                     segments.size[slot] += 1
                 else:
                     freed[gone] = segment[PLACE]
@@ -128,13 +161,15 @@ def correct(
                 if max(covered, start) < end:
                     _insert(
                         segments, slot, max(covered, start), end, low, high, places[taken],
-                        source, out, emitted,
+                        source, out, emitted, final,
                     )  # fmt: skip
                     new[taken] = source
                     taken += 1
                     emitted += 1
                     covered = end
-                start, end, source, row = _next_row(lines, ends, rows, row, low, high)
+                start, end, source, row, final = _next_row(
+                    lines, ends, settled, rows, row, low, high
+                )
     result = Corrections(
         out.slot[:emitted],
         out.vs[:emitted],
@@ -146,13 +181,19 @@ def correct(
 
 
 @njit(cache=True, nogil=True)
-def _affected(segments: RunArrays, slot: int, earliest: int) -> tuple[Int64s, Int64s]:
-    """Take the segments that reach beyond a time out of the run; returns them and their lines."""
+def _affected(segments: RunArrays, slot: int, earliest: int, same: int) -> tuple[Int64s, Int64s]:
+    """Take the segments that reach beyond a time out of the run, unless they were settled before or
+    begin where all is the same again; returns them and their lines."""
     base, size = segments.first[slot], segments.size[slot]
     old = np.empty((size, segments.ints.shape[1]), np.int64)
     kept = 0
+    settles = segments.ints.shape[1] > SETTLED
     for place in range(size):
-        if segments.ints[base + place, END] > earliest:
+        if (
+            segments.ints[base + place, END] > earliest
+            and segments.ints[base + place, START] < same
+            and not (settles and segments.ints[base + place, SETTLED] < earliest)
+        ):
             old[place - kept] = segments.ints[base + place]
         else:
             segments.ints[base + kept] = segments.ints[base + place]
@@ -188,16 +229,17 @@ def _tell_copies_apart(lines: Int64s, rows: Int64s) -> None:
 
 @njit(cache=True, nogil=True)
 def _next_row(
-    lines: Int64s, ends: Int64s, rows: Int64s, row: int, low: int, high: int
-) -> tuple[int, int, int, int]:
+    lines: Int64s, ends: Int64s, settled: Int64s, rows: Int64s, row: int, low: int, high: int
+) -> tuple[int, int, int, int, int]:
     """The next row of a line, joined with those that follow without a gap: its start, end, and
-    number (-1: there is none); and the next row after these."""
+    number (-1: there is none); the next row after these; and since when it is settled."""
     if row == len(rows) or (
         lines[rows[row], LINE_LOW] != low or lines[rows[row], LINE_HIGH] != high
     ):
-        return 0, 0, -1, row
+        return 0, 0, -1, row, INFINITY
     source = rows[row]
     start, end = lines[source, LINE_START], ends[source]
+    final = settled[source] if len(settled) else INFINITY
     row += 1
     while row < len(rows) and (
         lines[rows[row], LINE_LOW] == low
@@ -205,8 +247,10 @@ def _next_row(
         and lines[rows[row], LINE_START] == end
     ):
         end = ends[rows[row]]
+        if len(settled):
+            final = settled[rows[row]]
         row += 1
-    return start, end, source, row
+    return start, end, source, row, final
 
 
 @njit(cache=True, nogil=True)
@@ -221,11 +265,14 @@ def _insert(
     source: int,
     out: Corrections,
     emitted: int,
+    settled: int,
 ) -> None:
     written = segments.first[slot] + segments.size[slot]
     segments.ints[written, START], segments.ints[written, END] = start, end
     segments.ints[written, LOW], segments.ints[written, HIGH] = low, high
     segments.ints[written, PLACE] = place
+    if segments.ints.shape[1] > SETTLED:
+        segments.ints[written, SETTLED] = settled
     segments.size[slot] += 1
     _put(out, emitted, slot, start, end, 1, source)
 

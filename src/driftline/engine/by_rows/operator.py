@@ -22,7 +22,13 @@ from driftline.engine.by_rows.emit_kernel import Corrections
 from driftline.engine.by_rows.snapshot_kernel import MEMBER_COLUMNS, PLACE, SEGMENT_COLUMNS
 from driftline.engine.core.batch import Batch, empty, latest_start
 from driftline.engine.core.operator import Arrays
-from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT, SnapshotOperator
+from driftline.engine.core.snapshot_operator import (
+    EAGER,
+    NO_SLOTS,
+    ORDERED,
+    PERFECT,
+    SnapshotOperator,
+)
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.free_places import Places
@@ -37,12 +43,15 @@ from driftline.model.time import BEGINNING, INFINITY
 
 class Answers(NamedTuple):
     """Rows of the answer: those of the n-th slot of the call are bounds[n] … bounds[n + 1] - 1;
-    `lines`: the fingerprint and the start of each (see `emit_kernel`), `ends`: its end."""
+    `lines`: the fingerprint and the start of each (see `emit_kernel`), `ends`: its end. `settled`,
+    `same_from`: see `emit_kernel`; empty, where segments are never settled before they end."""
 
     bounds: Int64s
     lines: Int64s
     ends: Int64s
     rows: pa.RecordBatch
+    settled: Int64s = NO_SLOTS
+    same_from: Int64s = NO_SLOTS
 
 
 class RowsOperator(SnapshotOperator):
@@ -78,6 +87,7 @@ class RowsOperator(SnapshotOperator):
     def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
         keys = [batch.payload.column(name) for name in self.keys]
         slots = self._slots_of(keys, len(batch))
+        self._note_changes(slots, batch)
         touched, counts, order = by_slot(slots, self.slots.used)
         self.members.reserve(touched, self.members.sizes(touched) + counts)
         self.segments.reserve(touched, self.segments.sizes(touched))
@@ -105,6 +115,9 @@ class RowsOperator(SnapshotOperator):
             self.member_rows.put(places, pa.RecordBatch.from_arrays(taken, schema=self.kept_schema))
         return touched, earliest
 
+    def _note_changes(self, slots: Int64s, batch: Batch) -> None:
+        """Note of the changes of a batch, whose slots are known, what else an operator goes by."""
+
     def _greatest_endpoint(self, slots: Int64s, limit: int) -> int:
         _, greatest = snapshot_kernel.endpoints_around(
             slots, self.members.arrays, self.watermark, limit
@@ -122,7 +135,7 @@ class RowsOperator(SnapshotOperator):
         elif self.level == PERFECT:
             earliest = np.minimum(earliest, before)
         limit = INFINITY if self.level == EAGER else self.watermark
-        bounds, lines, ends, rows = self._answers(slots, earliest, limit)
+        bounds, lines, ends, rows, settled, same_from = self._answers(slots, earliest, limit)
         old = self.segments.sizes(slots)
         self.segments.reserve(slots, 2 * old + np.diff(bounds))
         corrections, new, freed = emit_kernel.correct(
@@ -134,6 +147,8 @@ class RowsOperator(SnapshotOperator):
             ends,
             self.segments.arrays,
             self.answer_places.offered(len(ends) + int(old.sum())),
+            settled,
+            same_from,
         )
         output = self._output(corrections, rows)
         places = self.answer_places.take(len(new))
@@ -163,11 +178,20 @@ class RowsOperator(SnapshotOperator):
 
     def _evict(self, slots: Int64s) -> None:
         """Drop what is final, and note when to look at these slots again."""
-        self._drop_ended(slots, self._settled())
+        self._drop_final(slots)
         closed = self.closing.closed(self.cti)  # all endpoints of these have been passed
         if len(closed):
             self._drop_ended(closed, INFINITY)
             self.closing.gone(closed)
+        self._look_again(slots)
+        self._remove(slots[(self.members.sizes(slots) == 0) & (self.segments.sizes(slots) == 0)])
+
+    def _drop_final(self, slots: Int64s) -> None:
+        """Drop the rows and segments of slots that nothing can change."""
+        self._drop_ended(slots, self._settled())
+
+    def _look_again(self, slots: Int64s) -> None:
+        """Note when slots are due, and when there is something to evict."""
         due, _ = snapshot_kernel.endpoints_around(
             slots, self.members.arrays, self.watermark, BEGINNING
         )
@@ -176,7 +200,6 @@ class RowsOperator(SnapshotOperator):
         snapshot_kernel.least_end(slots, self.segments.arrays, stale)
         self.due.set(slots, due)
         self.stale.set(slots, stale)
-        self._remove(slots[(self.members.sizes(slots) == 0) & (self.segments.sizes(slots) == 0)])
 
     def _drop_ended(self, slots: Int64s, final: int) -> None:
         """Drop the rows and segments of slots that end at or before some time."""

@@ -30,6 +30,7 @@ from driftline.engine.by_rows.operator import Answers, RowsOperator
 from driftline.engine.by_rows.over_kernels import FAR, RANGE, ROWS, Evaluations
 from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, ChangedPieces, Pieces
 from driftline.engine.by_rows.rank import OrderBy, with_nulls
+from driftline.engine.by_rows.snapshot_kernel import COPIES, PLACE
 from driftline.engine.core.snapshot_operator import PERFECT
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.order_keys import order_keys, valid
@@ -150,9 +151,10 @@ class Over(RowsOperator):
         return Answers(frames_at.bounds, lines, ends, rows)
 
     def _entries(self, slots: Int64s, earliest: Int64s, limit: int) -> _Entries:
-        number, places, begin, end, copies = over_kernels.entries(
+        number, member, begin, end = over_kernels.entries(
             slots, earliest, limit, self.level == PERFECT, self.members.arrays
         )
+        places, copies = self.members.arrays.ints[member][:, [PLACE, COPIES]].T
         rows = self.member_rows.take(places)
         order_by: list[Int64s] = [number]
         for item in self.order:

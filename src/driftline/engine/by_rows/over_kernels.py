@@ -6,7 +6,7 @@ through once for each slot, with the entries that are alive in a sorted array:
 
     evaluations   which rows' frames change when: an entry that comes or goes changes only those
                   whose frame it comes into, leaves, or moves
-    frames        what is in each of these frames, told as changes from one to the next
+    frames        what is in each of these frames, as changes from one to the next
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
+from driftline.engine.by_rows.snapshot_kernel import END, START
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.compiled import njit
@@ -26,7 +26,7 @@ FAR = 2**62
 """The distance of a bound that is none."""
 ROWS, RANGE = 0, 1
 _COPY_STEP = 0x2545F4914F6CDD1D
-"""See `said_kernel`: what tells copies of an answer row apart."""
+"""See `emit_kernel`: what tells copies of an answer row apart."""
 
 
 class Evaluations(NamedTuple):
@@ -41,15 +41,14 @@ class Evaluations(NamedTuple):
 @njit(cache=True, nogil=True)
 def entries(
     slots: Int64s, earliest: Int64s, limit: int, is_perfect: bool, members: RunArrays
-) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """The members of some slots that are alive from the earliest time to the limit: the number of
-    the slot, the place, begin, end and copies. What ends after the limit does not end yet."""
+    the slot, where the member is, begin and end. What ends after the limit does not end yet."""
     room = 0
     for slot in slots:
         room += members.size[slot]
-    number_of, place = np.empty(room, np.int64), np.empty(room, np.int64)
+    number_of, member = np.empty(room, np.int64), np.empty(room, np.int64)
     begin, end = np.empty(room, np.int64), np.empty(room, np.int64)
-    copies = np.empty(room, np.int64)
     last = limit - 1 if is_perfect and limit != INFINITY else limit
     found = 0
     for number in range(len(slots)):
@@ -58,12 +57,11 @@ def entries(
             vs, ve = members.ints[each, START], members.ints[each, END]
             if ve <= earliest[number] or max(vs, earliest[number]) > last:
                 continue
-            number_of[found], place[found] = number, members.ints[each, PLACE]
+            number_of[found], member[found] = number, each
             begin[found] = max(vs, earliest[number])
             end[found] = ve if ve <= last else INFINITY
-            copies[found] = members.ints[each, COPIES]
             found += 1
-    return number_of[:found], place[:found], begin[:found], end[:found], copies[:found]
+    return number_of[:found], member[:found], begin[:found], end[:found]
 
 
 @njit(cache=True, nogil=True)
@@ -367,7 +365,7 @@ def frames(
                 counted[other] = inside[other]
             touches = 0
             come_bounds[piece + 1], go_bounds[piece + 1] = came, left
-        # The next slot begins with nobody inside.
+        # The next slot begins with an empty frame.
         for entry in range(first, first + size):
             if inside[entry]:
                 inside[entry] = False
@@ -381,7 +379,7 @@ def frames(
 @njit(cache=True, nogil=True)
 def listed(changes: Steps, begin: int, stop: int, inside: Mask) -> tuple[Int64s, Int64s]:
     """The members of some frames that follow those before: where each one's begin, and which.
-    `inside`: who is in the last frame before, and then in the last one."""
+    `inside`: the members of the last frame before, and then of the last one."""
     offsets = np.zeros(stop - begin + 1, np.int64)
     members, found = np.empty(1024, np.int64), 0
     for piece in range(begin, stop):

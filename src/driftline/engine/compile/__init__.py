@@ -20,9 +20,10 @@ from driftline.engine.compile.expiry import hear_of_time
 from driftline.engine.consolidation import consolidate_where_needed
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.graph import Graph
+from driftline.engine.narrowing import narrow_joins
 from driftline.model.level import Level
 from driftline.plan import nodes
-from driftline.plan.choices import Expiry, Scheduler
+from driftline.plan.choices import Expiry, Loops, Scheduler
 from driftline.plan.facts import Delays
 
 BUILDERS: dict[type[nodes.Node], Builder] = {
@@ -44,6 +45,8 @@ BUILDERS: dict[type[nodes.Node], Builder] = {
     nodes.Aggregate: stateful.aggregate,
     nodes.Rank: stateful.rank,
     nodes.Over: stateful.over,
+    nodes.AutomatonRuns: stateful.automaton_runs,
+    nodes.Match: stateful.match,
     nodes.Loop: loops.loop,
 }
 
@@ -56,9 +59,10 @@ def compile_plan(
     inserts_only: Collection[str] = (),
     closing: Mapping[str, Delays] | None = None,
     expiry: Expiry = "ita",
+    loop: Loops = "hybrid",
 ) -> Graph:
     """The graph that runs a plan; its sources are named as the plan's."""
-    return compile_plans([(plan, sink)], level, scheduler, inserts_only, closing, expiry)
+    return compile_plans([(plan, sink)], level, scheduler, inserts_only, closing, expiry, loop)
 
 
 def compile_plans(
@@ -68,16 +72,19 @@ def compile_plans(
     inserts_only: Collection[str] = (),
     closing: Mapping[str, Delays] | None = None,
     expiry: Expiry = "ita",
+    loop: Loops = "hybrid",
 ) -> Graph:
     """One graph that runs several plans, each with a sink; what they share is run once.
     `inserts_only`: the sources that never take anything back; `closing`: of leaves, the columns
-    that close; `expiry`: how operators hear that time has passed, where somebody asks for the
-    answer now (see `Graph.advance`). With negative tuples every source takes something back."""
+    that close; `expiry`: how operators hear that time has passed, where the answer now is
+    asked for (see `Graph.advance`). With negative tuples every source takes something back.
+    `loop`: how loops that run free find how far their answers are final."""
     if expiry == "nta":
         inserts_only, closing = (), None
-    compiler = Compiler(BUILDERS, level, scheduler, inserts_only, closing or {})
+    compiler = Compiler(BUILDERS, level, scheduler, inserts_only, closing or {}, loop)
     for plan, sink in plans:
         compiler.graph.end_with(compiler.step(compiler.lifetimes.of(plan)), sink)
     hear_of_time(compiler.graph, expiry, level)
     consolidate_where_needed(compiler.graph)
+    narrow_joins(compiler.graph)
     return compiler.graph

@@ -18,7 +18,7 @@ from driftline.engine.expressions import evaluate
 from driftline.engine.state.closing import Closing
 from driftline.engine.stateless.project import Project
 from driftline.model.level import Level
-from driftline.plan.choices import Scheduler
+from driftline.plan.choices import Loops, Scheduler
 from driftline.plan.expressions import Cast, Column, Expression
 from driftline.plan.facts import Delays, Facts
 from driftline.plan.lifetimes import Coalescing
@@ -29,7 +29,8 @@ Builder = Callable[["Compiler", Any], Step]
 
 
 class Compiler:
-    """`builders`: by the class of a node, what builds its operator; `facts`: what is known of the
+    """`builders`: by the class of a node, what builds its operator; `loop`: how loops that run free
+    find progress; `facts`: what is known of the
     nodes; `done`: by the id of a node, its step."""
 
     def __init__(
@@ -39,8 +40,9 @@ class Compiler:
         scheduler: Scheduler,
         inserts_only: Collection[str],
         closing: Mapping[str, Delays],
+        loop: Loops = "hybrid",
     ) -> None:
-        self.builders, self.level = builders, level
+        self.builders, self.level, self.loop = builders, level, loop
         self.facts = Facts(inserts_only, closing)
         self.graph = Graph(scheduler)
         self.lifetimes = Coalescing()
@@ -73,8 +75,15 @@ class Compiler:
         kept = {value.name for value in columns.values() if isinstance(value, Column)}
         consolidates = consolidates and not kept.issuperset(source.operator.schema.names)
         schema = pa.schema([(name, value.type) for name, value in columns.items()])
+        reads = frozenset(name for value in columns.values() for name in value.columns())
+        names = [value.name for value in columns.values() if isinstance(value, Column)]
+        are_columns = len(names) == len(columns)
 
         def compute(rows: pa.RecordBatch) -> pa.RecordBatch:
+            if are_columns and names:
+                found = [rows.column(name) for name in names]
+                if all(each.type == field.type for each, field in zip(found, schema, strict=True)):
+                    return pa.RecordBatch.from_arrays(found, schema=schema)
             if not columns:
                 return pa.RecordBatch.from_struct_array(
                     pa.array([{}] * rows.num_rows, pa.struct([]))
@@ -83,7 +92,9 @@ class Compiler:
             return pa.RecordBatch.from_arrays(values, schema=schema)
 
         step = self.graph.add(
-            "project", Project(schema, compute, consolidates=consolidates), wants_order=False
+            "project",
+            Project(schema, compute, consolidates=consolidates, reads=reads),
+            wants_order=False,
         )
         self.graph.connect(source, step, 0)
         return step

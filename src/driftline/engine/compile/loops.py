@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from driftline.engine.compile.compiler import Builder, Compiler
-from driftline.engine.compile.stateful import as_groups
+from driftline.engine.compile.stateful import as_groups, with_arguments
 from driftline.engine.consolidation import consolidate_where_needed
 from driftline.engine.core.graph import Graph, Step
+from driftline.engine.narrowing import narrow_joins
+from driftline.engine.stateless.project import Project
+from driftline.engine.stateless.union import Union
 from driftline.model.level import Level
 from driftline.plan import nodes
 from driftline.plan.types import BIGINT
@@ -21,10 +24,18 @@ if TYPE_CHECKING:
 
 
 def loop(compiler: Compiler, node: nodes.Loop) -> Step:
+    from driftline.engine.loop.free import FreeLoop
     from driftline.engine.loop.operator import Loop
 
     graph, heads = _bodies(compiler.builders, node)
-    operator = Loop(node.schema.arrow, len(node.given), graph, heads, node.limit)
+    schema, restated = node.schema.arrow, None
+    if rows_may_go(node):
+        from driftline.engine.loop.restated import Restated
+
+        restated = Restated(schema)
+    parts = schema, len(node.given), graph, heads, node.limit, restated
+    is_drained = compiler.graph.scheduler == "drain"
+    operator = Loop(*parts) if is_drained else FreeLoop(*parts, compiler.loop)
     return compiler.after(node, "fixed point", operator, *map(compiler.step, node.given))
 
 
@@ -36,7 +47,12 @@ def _bodies(
     from driftline.engine.loop.levels import LEVEL, Levels
     from driftline.engine.loop.operator import Head
 
-    inner = Compiler({**builders, nodes.Distinct: _distinct}, Level.EAGER, "drain", (), {})
+    as_set = _in_any_round if rows_may_go(node) else _least_level
+    own: dict[type[nodes.Node], Builder] = {
+        nodes.Distinct: lambda inner, each: as_set(inner, inner.step(each.input)),
+        nodes.Aggregate: _best,
+    }
+    inner = Compiler({**builders, **own}, Level.EAGER, "drain", (), {})
     levels = Levels()
     plans = [levels.of(rule.body) for rule in node.rules]  # all live: steps go by their ids
     ends: list[Step] = []
@@ -44,11 +60,13 @@ def _bodies(
         schema = pa.schema([*rule.columns.arrow, (LEVEL, BIGINT)])
         body = inner.renamed(inner.step(plan), schema)
         if rule.distinct:
-            ends.append(_least_level(inner, body))
+            ends.append(as_set(inner, body))
         else:
             ends.append(inner.graph.add("derivations", Derivations(schema)))
             inner.graph.connect(body, ends[-1], 0)
+    _shorten(inner.graph)
     consolidate_where_needed(inner.graph)
+    narrow_joins(inner.graph)
     heads, before = [], 0
     for number, (rule, end) in enumerate(zip(node.rules, ends, strict=True)):
         uses = [(leaf.name, leaf.schema.arrow) for leaf in levels.uses.get(rule.name, ())]
@@ -57,8 +75,48 @@ def _bodies(
     return inner.graph, heads
 
 
-def _distinct(compiler: Compiler, node: nodes.Distinct) -> Step:
-    return _least_level(compiler, compiler.step(node.input))
+def rows_may_go(node: nodes.Loop) -> bool:
+    """Whether a row that is there in a round may be gone in a later one: an aggregate has found a
+    better one."""
+    return any(
+        isinstance(each, nodes.Aggregate) for rule in node.rules for each in rule.body.walk()
+    )
+
+
+def _best(compiler: Compiler, node: nodes.Aggregate) -> Step:
+    """The best values of groups; the last aggregate is the level."""
+    from driftline.engine.loop.best import Best
+
+    source, (*aggregates, _) = with_arguments(compiler, node, compiler.step(node.input))
+    operator = Best(source.operator.schema, node.schema.arrow, aggregates)
+    return compiler.after(node, "best", operator, source)
+
+
+def _in_any_round(compiler: Compiler, source: Step) -> Step:
+    """A set of rows that may go again."""
+    from driftline.engine.loop.best import Best
+
+    groups = as_groups(compiler, source)
+    schema = groups.operator.schema
+    step = compiler.graph.add("best", Best(schema, schema))
+    compiler.graph.connect(groups, step, 0)
+    return step
+
+
+def _shorten(graph: Graph) -> None:
+    """Leave out the steps that sources begin with, and have projections that follow each other be
+    one: every level goes through all steps."""
+    for step in list(graph.steps):
+        following = step.outputs[0][0] if len(step.outputs) == 1 else None
+        if isinstance(step.operator, Union) and step.operator.ports == 1:
+            graph.leave_out(step)
+        elif (
+            isinstance(step.operator, Project)
+            and following is not None
+            and isinstance(following.operator, Project)
+        ):
+            following.operator = following.operator.after(step.operator)
+            graph.leave_out(step)
 
 
 def _least_level(compiler: Compiler, source: Step) -> Step:

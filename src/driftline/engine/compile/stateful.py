@@ -20,6 +20,7 @@ from driftline.engine.compile.compiler import Compiler, Naming, columns_of
 from driftline.engine.core.graph import Step
 from driftline.engine.expressions import evaluate_predicate
 from driftline.engine.lifetimes.edges import Edges
+from driftline.engine.lifetimes.expire import Ordered
 from driftline.engine.lifetimes.restate import Retell
 from driftline.model.level import Level
 from driftline.plan import nodes
@@ -29,6 +30,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
 from driftline.plan.functions.operators import arithmetic
 from driftline.plan.lifetimes import is_stretches
+from driftline.plan.nodes.base import SETTLED
 from driftline.plan.types import is_float
 
 if TYPE_CHECKING:
@@ -123,6 +125,11 @@ def set_operation(compiler: Compiler, node: nodes.SetOperation) -> Step:
 
 
 def distinct(compiler: Compiler, node: nodes.Distinct) -> Step:
+    if node.of_a_set and compiler.level is not Level.PERFECT:
+        source = compiler.step(node.input)
+        if compiler.level is Level.EAGER:
+            return source
+        return compiler.after(node, "ordered", Ordered(node.schema.arrow), source)
     operator = distinct_rows(node.schema.arrow, compiler.level)
     compiler.closed(operator, node)
     groups = as_groups(compiler, compiler.step(node.input))
@@ -144,6 +151,20 @@ def _shown_by(key: Expression) -> Expression:
 
 
 def aggregate(compiler: Compiler, node: nodes.Aggregate) -> Step:
+    source, aggregates = with_arguments(compiler, node, compiler.step(node.input))
+    keys = [key.name for key in node.keys]
+    grows = compiler.facts.only_grows(node.input)
+    operator = group_by(source.operator.schema, keys, aggregates, compiler.level, only_grows=grows)
+    compiler.closed(operator, node)
+    if not isinstance(operator, GroupBy):
+        operator.input_may_grow = is_stretches(node.input)
+    return compiler.after(node, "group by", operator, source)
+
+
+def with_arguments(
+    compiler: Compiler, node: nodes.Aggregate, source: Step
+) -> tuple[Step, list[Aggregate]]:
+    """The keys of an aggregate and what it is computed from, as columns; and its aggregates."""
     definitions = dict(node.definitions)
     columns = {key.name: _shown_by(key.value) for key in node.keys}
     aggregates: list[Aggregate] = []
@@ -159,14 +180,7 @@ def aggregate(compiler: Compiler, node: nodes.Aggregate) -> Step:
             columns[f"$only {number}"] = only
             made = replace(made, only=f"$only {number}")
         aggregates.append(made)
-    source = compiler.computed(compiler.step(node.input), columns, consolidates=False)
-    keys = [key.name for key in node.keys]
-    grows = compiler.facts.only_grows(node.input)
-    operator = group_by(source.operator.schema, keys, aggregates, compiler.level, only_grows=grows)
-    compiler.closed(operator, node)
-    if not isinstance(operator, GroupBy):
-        operator.input_may_grow = is_stretches(node.input)
-    return compiler.after(node, "group by", operator, source)
+    return compiler.computed(source, columns, consolidates=False), aggregates
 
 
 def over(compiler: Compiler, node: nodes.Over) -> Step:
@@ -237,6 +251,44 @@ def rank(compiler: Compiler, node: nodes.Rank) -> Step:
         kept = [field for field in operator.schema if field.name not in computed]
         ranked = compiler.computed(ranked, columns_of(kept))
     return compiler.renamed(ranked, node.schema.arrow)
+
+
+def automaton_runs(compiler: Compiler, node: nodes.AutomatonRuns) -> Step:
+    from driftline.engine.automata.operator import AutomatonRuns
+
+    keys = len(node.keys)
+    operator = AutomatonRuns(node.schema.arrow, keys, node.automaton, partial=node.partial)
+    return compiler.after(node, "automaton", operator, compiler.step(node.input))
+
+
+def match(compiler: Compiler, node: nodes.Match) -> Step:
+    from driftline.engine.match.operator import Match
+
+    source = compiler.step(node.input)
+    own = source.operator.schema
+    named = Naming(own)
+    partition = [named(value) for value in node.partition]
+    order = _order(node.order, named)
+    if len(named.columns) > len(own):
+        source = compiler.computed(source, named.columns)
+    operator = Match(
+        source.operator.schema,
+        node.schema.arrow,
+        partition,
+        order,
+        node.pattern,
+        [(each.name, each.value) for each in node.conditions],
+        [(each.name, each.value) for each in node.measures],
+        node.rows,
+        node.skip,
+        node.within,
+        compiler.level,
+        own.names,
+        in_order=node.goes_by_time(compiler.facts),
+        settled=SETTLED if node.settled else None,
+    )
+    compiler.closed(operator, node)
+    return compiler.after(node, "match", operator, source)
 
 
 def _order(items: tuple[nodes.OrderItem, ...], named: Naming) -> list[OrderBy]:

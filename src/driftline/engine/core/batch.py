@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +39,7 @@ class Batch:
     later batch changes anything before it (BEGINNING: nothing is promised). `high`: the greatest vs
     among all inserts that came, also those that were consolidated away; it moves the output
     watermark of snapshot operators (BEGINNING: no insert came). `now`: application time has come
-    so far after the changes (BEGINNING: it is not said; see `marks`).
+    so far after the changes (BEGINNING: not known; see `marks`).
     `label`: what it comes from, where outputs are heeded (see `labels`).
     """
 
@@ -58,7 +57,7 @@ class Batch:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the batch says nothing at all."""
+        """Whether the batch holds neither changes, nor a cti, nor a time."""
         return self.says_only_now and self.now == BEGINNING
 
     @property
@@ -78,11 +77,20 @@ class Batch:
         )
 
     def labelled(self, label: Label) -> Batch:
-        """The same batch with a label. (`replace` takes three times as long.)"""
-        if self.label is label:
-            return self
+        """The same batch with a label. One without a label is in no queue yet: it gets this one
+        itself. (`replace` takes three times as long as a new batch.)"""
+        if self.label is None:
+            object.__setattr__(self, "label", label)
+        elif self.label is not label:
+            return Batch(
+                self.vs, self.ve, self.weight, self.payload, self.cti, self.high, self.now, label
+            )
+        return self
+
+    def with_payload(self, payload: pa.RecordBatch) -> Batch:
+        """The same batch with other rows."""
         return Batch(
-            self.vs, self.ve, self.weight, self.payload, self.cti, self.high, self.now, label
+            self.vs, self.ve, self.weight, payload, self.cti, self.high, self.now, self.label
         )
 
     def row_fingerprints(self) -> Fingerprints:
@@ -276,10 +284,19 @@ def empty(
     return Batch(_NOTHING, _NOTHING, _NOTHING, _no_rows(schema), cti, high, now)
 
 
-@lru_cache(maxsize=1024)
+_NO_ROWS: dict[int, tuple[pa.Schema, pa.RecordBatch]] = {}
+"""By the identity of a schema, which is kept for that: its hash takes longer to compute."""
+_MOST_SCHEMAS = 1024
+
+
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
     """Making them takes longer than a small batch."""
-    return pa.RecordBatch.from_pylist([], schema=schema)
+    found = _NO_ROWS.get(id(schema))
+    if found is None:
+        if len(_NO_ROWS) >= _MOST_SCHEMAS:
+            _NO_ROWS.clear()
+        found = _NO_ROWS[id(schema)] = schema, pa.RecordBatch.from_pylist([], schema=schema)
+    return found[1]
 
 
 def joined(batches: Sequence[Batch]) -> Batch:

@@ -14,6 +14,10 @@ The scheduler decides which operator works next:
     round-robin    every operator in turn, with a quantum in proportion to its queue
     threads        every operator in a thread of its own, with bounded queues (see `threads`)
 
+An operator that runs free (a loop) may have work left when its queue is empty. The last two let it
+do a quantum of that after what was in its queue; where a state has to be the answer for a prefix,
+at a token and with labels, it does all of it.
+
 With `branches`, drain lets branches that do not wait for each other work at the same time when
 much lies in their queues (kernels let other threads run). Where branches meet, what they bring is
 queued in the order of the plan: what comes out does not depend on which was first.
@@ -33,7 +37,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.core.batch import Batch, empty, has_removals, latest_start
+from driftline.engine.core.batch import Batch, empty, has_removals, joined, latest_start
 from driftline.engine.core.marks import BLOCKING, Kind, Mark
 from driftline.engine.core.operator import Arrays, Operator
 from driftline.engine.core.queues import Item, Queue
@@ -99,6 +103,16 @@ class Graph:
     def connect(self, source: Step, target: Step, port: int) -> None:
         source.outputs.append((target, port))
 
+    def leave_out(self, step: Step) -> None:
+        """Have what leads to a step of one port lead to those behind it."""
+        self.steps.remove(step)
+        for outputs in (*(each.outputs for each in self.steps), *self.sources.values()):
+            outputs[:] = [
+                following
+                for target, port in outputs
+                for following in (step.outputs if target is step else [(target, port)])
+            ]
+
     def feed(self, source: str, target: Step, port: int) -> None:
         """Let a source go into a port of an operator."""
         self.sources.setdefault(source, []).append((target, port))
@@ -119,7 +133,10 @@ class Graph:
             item = replace(item, now=BEGINNING)
             if item.is_empty:
                 return
-        for step, port in self.sources.get(source, ()):
+        targets = self.sources.get(source, ())
+        if self.heeding is not None and isinstance(item, Batch) and item.label is not None:
+            self.heeding.entered(item.label, len(targets))
+        for step, port in targets:
             self._put(step, port, item)
 
     def advance(self, clock: int) -> None:
@@ -151,7 +168,7 @@ class Graph:
         self.emitted = -1
         with self._working():
             if self.scheduler == "round-robin":
-                while any(step.queue for step in self.steps):
+                while any(step.queue or step.operator.has_work() for step in self.steps):
                     self._round()
             elif self.branches and self._is_worth_threads():
                 self._branch_by_branch()
@@ -177,19 +194,41 @@ class Graph:
         """Work on a batch, and label what comes out."""
         active = batch.label
         assert active is not None
+        label = active
         if step.operator.uses_state:
             step.operator.heed(active.vector)
         output = self._received(step, port, batch)
-        label = heeding.labelled(step, batch, active)
-        if output is not None:
+        if step.operator.runs_free:  # what it still did later would have no label
+            output = _with(output, step.operator.finish())
+        if id(step) in heeding.raising:
+            label = heeding.labelled(step, batch, active)
+        if output is None:
+            step.queue.in_use = None
+            heeding.done(active, label)
+            return
+        if output.label is not label:
             output = output.labelled(label)
-            if id(step) in heeding.emitted:
-                with heeding.lock:
-                    heeding.emit(step, label)
-                    self._emit(step, output)
-            self.hand_on(step, output)
+        if id(step) in heeding.emitted:
+            with heeding.lock:
+                heeding.emit(step, label)
+                self._emit(step, output)
+        times = len(step.outputs)
+        if self.expiry == "time-message":
+            times *= len(self._apart(output))
+        is_over = (times != 1 or heeding.scans) and heeding.passes_on(active, times)
+        self.hand_on(step, output)
         step.queue.in_use = None
-        heeding.done(active, label if output is None else None)
+        if is_over:
+            heeding.release(active)
+
+    def work(self, step: Step) -> None:
+        """Let an operator that runs free go on with the work that it has left."""
+        self._put_out(step, step.operator.work())
+
+    def _put_out(self, step: Step, output: Batch) -> None:
+        if not output.is_empty:
+            self._emit(step, output)
+            self.hand_on(step, output)
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -203,8 +242,6 @@ class Graph:
             raise
 
     def _put(self, step: Step, port: int, item: Item) -> None:
-        if self.heeding is not None and isinstance(item, Batch) and item.label is not None:
-            self.heeding.entered(item.label)
         if self.scheduler != "threads":
             step.queue.put(port, item, piggyback=self.piggybacks)
             return
@@ -232,6 +269,8 @@ class Graph:
         if isinstance(item, Mark):
             mark = step.queue.mark(port, item)
             if mark is not None:
+                if step.operator.runs_free:
+                    self._put_out(step, step.operator.finish())
                 if self.passed is not None:
                     self.passed(step, mark)
                 for last, mark_sink in self.mark_sinks:
@@ -257,9 +296,8 @@ class Graph:
             if not step.operator.expands or len(batch) == 1 or has_removals(batch.weight):
                 raise
             halves = list(_halves(batch))
-            for half in halves:
-                if self.heeding is not None and half.label is not None:
-                    self.heeding.entered(half.label)
+            if self.heeding is not None and batch.label is not None:
+                self.heeding.entered(batch.label, len(halves))
             if self.running is None:
                 step.queue.put_back(port, halves)
             else:
@@ -371,6 +409,8 @@ class Graph:
                 if (taken := step.queue.take()) is None:
                     break
                 self.work_on(step, *taken)
+            if step.operator.runs_free:
+                self.work(step)
 
     def backlog(self) -> int:
         """How many changes lie in queues."""
@@ -424,6 +464,12 @@ def _halves(batch: Batch) -> tuple[Batch, Batch]:
     first = replace(batch.take(np.arange(middle)), cti=BEGINNING, now=BEGINNING)
     second = batch.take(np.arange(middle, len(batch)))
     return replace(first, high=latest_start(first.vs, first.weight)), second
+
+
+def _with(output: Batch | None, more: Batch) -> Batch | None:
+    """What an operator has returned, and what it has left to do, if that is something."""
+    whole = more if output is None else joined([output, more])
+    return None if whole.is_empty else whole
 
 
 @cache

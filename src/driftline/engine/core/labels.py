@@ -12,12 +12,14 @@ See `outputs.heeding` for what they tell. Beside what it stores an operator keep
 
 from __future__ import annotations
 
+from operator import le
 from typing import NamedTuple
 
 import numpy as np
 
 from driftline.model.arrays import Int64s, UInt64s
-from driftline.model.compiled import njit
+from driftline.model.compiled import in_place
+from driftline.model.time import INFINITY
 
 Vector = tuple[int, ...]
 """For each source a number of its inputs; 0: none of them."""
@@ -43,7 +45,7 @@ def greatest(one: Vector, other: Vector) -> Vector:
 
 
 def is_within(one: Vector, other: Vector) -> bool:
-    return all(number <= bound for number, bound in zip(one, other, strict=True))
+    return all(map(le, one, other))
 
 
 class KeyLabels:
@@ -60,7 +62,9 @@ class KeyLabels:
     def touch(self, keys: UInt64s, vector: Vector, held: int) -> Vector:
         """Raise the labels of keys (their hashes); returns the greatest of what they were."""
         self._make_room(held)
-        return tuple(_touched(self.table, keys, np.array(vector, np.int64)).tolist())
+        before = np.zeros(len(vector), np.int64)
+        _touch(self.table, keys, np.array(vector, np.int64), before)
+        return tuple(before.tolist())
 
     def touch_each(self, keys: UInt64s, labels: Int64s, held: int) -> None:
         """Raise the label of every key to one of its own."""
@@ -69,16 +73,17 @@ class KeyLabels:
 
     def of(self, keys: UInt64s) -> Vector:
         """The greatest label of some keys."""
-        return tuple(_of_keys(self.table, keys).tolist())
+        places = (keys & np.uint64(len(self.table) - 1)).view(np.int64)
+        return greatest_of(self.table, places, np.full(self.table.shape[1], INFINITY))
 
     def _make_room(self, held: int) -> None:
         while len(self.table) < 2 * held:  # the keys of one place are in two now, which both know
             self.table = np.concatenate([self.table, self.table])
 
 
-@njit(cache=True, nogil=True)
-def _touched(table: Int64s, keys: UInt64s, vector: Int64s) -> Int64s:
-    before, mask = np.zeros(len(vector), np.int64), np.uint64(len(table) - 1)
+@in_place
+def _touch(table: Int64s, keys: UInt64s, vector: Int64s, before: Int64s) -> None:
+    mask = np.uint64(len(table) - 1)
     for row in range(len(keys)):
         place = np.int64(keys[row] & mask)
         for source in range(len(vector)):
@@ -87,32 +92,33 @@ def _touched(table: Int64s, keys: UInt64s, vector: Int64s) -> Int64s:
         place = np.int64(keys[row] & mask)
         for source in range(len(vector)):
             table[place, source] = max(table[place, source], vector[source])
-    return before
 
 
-@njit(cache=True, nogil=True)
-def _of_keys(table: Int64s, keys: UInt64s) -> Int64s:
-    greatest, mask = np.zeros(table.shape[1], np.int64), np.uint64(len(table) - 1)
-    for row in range(len(keys)):
-        place = np.int64(keys[row] & mask)
-        for source in range(len(greatest)):
-            greatest[source] = max(greatest[source], table[place, source])
-    return greatest
+def greatest_of(labels: Int64s, places: Int64s, most: Int64s) -> Vector:
+    """The greatest label at some places; it is `most` at most, so that one that has come so far
+    needs no further look."""
+    found = np.zeros(labels.shape[1], np.int64)
+    _raise_to(labels, places, found, most)
+    return tuple(found.tolist())
 
 
-@njit(cache=True, nogil=True)
-def greatest_of(labels: Int64s, places: Int64s) -> Int64s:
-    """The greatest label at some places."""
-    greatest = np.zeros(labels.shape[1], np.int64)
+@in_place
+def _raise_to(labels: Int64s, places: Int64s, found: Int64s, most: Int64s) -> None:
     for row in range(len(places)):
-        for source in range(len(greatest)):
-            greatest[source] = max(greatest[source], labels[places[row], source])
-    return greatest
+        is_less = False
+        for source in range(len(found)):
+            found[source] = max(found[source], labels[places[row], source])
+            is_less |= found[source] < most[source]
+        if not is_less:
+            return
 
 
-@njit(cache=True, nogil=True)
-def raise_at(labels: Int64s, new: Int64s, places: Int64s, vector: Int64s) -> None:
-    """Raise the labels at some places, those of new ones from nothing."""
+@in_place
+def raise_at(labels: Int64s, new: Int64s, places: Int64s, vector: Int64s, most: Int64s) -> None:
+    """Raise the labels at some places, those of new ones from nothing; `most` is the greatest of
+    all."""
+    for source in range(len(vector)):
+        most[source] = max(most[source], vector[source])
     for place in new:
         labels[place] = 0
     for place in places:

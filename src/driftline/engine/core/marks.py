@@ -2,6 +2,11 @@
 
     token n    every event that its source let in before its n-th token stands before it
     now T      application time has come to T: what ends at or before T is over
+    sp T       speculative punctuation: no change before T is to come, if what came before it holds
+    ep T       external progress: no input of the loop changes anything before T
+
+The last two are alive only inside a loop that runs free (see `engine.loop.free`). Definite
+punctuation is a cti, which is a field of batches.
 
 A mark says something of the stream that it travels in; an operator that has several ports says it
 of its output when it holds for all of them:
@@ -15,10 +20,16 @@ exactly the events before that token, and a token at an output says the same of 
 A now-mark promises nothing, and it need not travel alone: a batch has a field for it (`Batch.now`),
 and a batch that says nothing else is the mark itself. So it is labelled, stored and queued as any
 batch is, and can be put together with one (see `queues`).
+
+A speculative punctuation goes round once at a time, so an operator hands it on when it has come at
+every port that the loop leads to (`Speculation`), with the least of these times. Its other ports
+bound it by their ctis, and what the operator holds back by the earliest change in it. With lodging
+it waits instead until both have come so far, and goes on as it was.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -33,12 +44,14 @@ class Kind(IntEnum):
 
     TOKEN = 1
     NOW = 2
+    SPECULATIVE = 3
+    EXTERNAL = 4
 
 
 BLOCKING = frozenset({Kind.TOKEN})
 
 NONE_YET = {Kind.TOKEN: 0, Kind.NOW: BEGINNING}
-"""The number before the first mark of a kind."""
+"""The number before the first mark of a kind, of those that every graph has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +68,18 @@ class Merge:
     """How far the marks of every port have come, and what has been handed on."""
 
     def __init__(self, ports: int) -> None:
-        self.latest = {kind: np.full(ports, NONE_YET[kind], np.int64) for kind in Kind}
+        self.latest = {kind: [none] * ports for kind, none in NONE_YET.items()}
         self.handed_on = dict(NONE_YET)
 
     def arrive(self, port: int, mark: Mark) -> Mark | None:
         """Take a mark in at a port; returns the one that is handed on, if there is one."""
         latest = self.latest[mark.kind]
         latest[port] = max(latest[port], mark.number)
-        merged = int(latest.min())
+        merged = min(latest)
         if merged <= self.handed_on[mark.kind]:
             return None
         self.handed_on[mark.kind] = merged
-        return Mark(mark.kind, merged)
+        return mark if merged == mark.number else Mark(mark.kind, merged)
 
     def blocks(self, port: int) -> bool:
         """Whether a port has to wait for the others."""
@@ -75,13 +88,57 @@ class Merge:
     @property
     def has_begun(self) -> bool:
         """Whether a mark has come at all."""
-        return any((latest > NONE_YET[kind]).any() for kind, latest in self.latest.items())
+        return any(max(latest) > NONE_YET[kind] for kind, latest in self.latest.items())
 
     def snapshot(self) -> NDArray[np.int64]:
         """One row for each kind: what was handed on, then the latest of every port."""
-        rows = [np.append(self.handed_on[kind], self.latest[kind]) for kind in Kind]
-        return np.stack(rows).astype(np.int64)
+        rows = [[self.handed_on[kind], *self.latest[kind]] for kind in NONE_YET]
+        return np.array(rows, np.int64)
 
     def restore(self, rows: NDArray[np.generic]) -> None:
-        for kind, row in zip(Kind, rows.astype(np.int64), strict=True):
-            self.handed_on[kind], self.latest[kind] = int(row[0]), row[1:].copy()
+        for kind, row in zip(NONE_YET, rows.astype(np.int64).tolist(), strict=True):
+            self.handed_on[kind], *self.latest[kind] = row
+
+
+class Speculation:
+    """How far progress has come at an operator inside a loop. `inside`: the ports that the loop
+    leads to; `external`: by port, the external progress, which is a cti at the others; `came`: the
+    times of the speculative punctuation that is on its way, by port; `missing`: the ports at which
+    it has not come."""
+
+    def __init__(self, inside: Sequence[bool], external: Sequence[int]) -> None:
+        self.inside = np.array(inside, np.bool_)
+        self.external = np.array(external, np.int64)
+        self.came = np.full(len(self.inside), INFINITY, np.int64)
+        self.missing = self.inside.copy()
+
+    def progress(self, port: int, time: int) -> int | None:
+        """External progress has come so far at a port; returns how far it has come at all of them,
+        if that is news."""
+        before = int(self.external.min())
+        self.external[port] = max(int(self.external[port]), time)
+        now = int(self.external.min())
+        return now if now > before else None
+
+    def speculate(self, port: int, time: int) -> None:
+        """A speculative punctuation has come at a port."""
+        self.came[port], self.missing[port] = time, False
+
+    def released(self, held: int, *, lodges: bool) -> int | None:
+        """The time of the speculative punctuation that is handed on now, if one is; `held`: the
+        earliest change that the operator holds back."""
+        if self.missing.any():
+            return None
+        time = int(self.came.min())
+        known = min(int(self.external[~self.inside].min(initial=INFINITY)), held)
+        if lodges and time > known:
+            return None
+        self.came[:], self.missing = INFINITY, self.inside.copy()
+        return min(time, known)
+
+    def snapshot(self) -> NDArray[np.int64]:
+        return np.stack([self.external, self.came, self.missing.astype(np.int64)])
+
+    def restore(self, rows: NDArray[np.generic]) -> None:
+        self.external, self.came, missing = (row.copy() for row in rows.astype(np.int64))
+        self.missing = missing.astype(np.bool_)

@@ -94,6 +94,8 @@ class Component:
 
     goes_by_ctis = False  # whether more than what it evicts depends on ctis
 
+    reports_state = True  # whether its counters say what it holds; inside a loop, the loop's do
+
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.label: Vector | None = None  # of the batch that is worked on, if outputs are heeded
@@ -110,17 +112,18 @@ class Component:
         counters.inserts_out += max(0, added - removed)
         counters.retracts_out += removed
         counters.ctis_out += output.cti != BEGINNING
-        counters.state_rows, counters.state_bytes = self.state_size()
+        if self.reports_state:
+            counters.state_rows, counters.state_bytes = self.state_size()
         if not self.keeps_watermark:
             counters.watermark = max(counters.watermark, output.high, output.cti)
         return output
 
     def heed(self, label: Vector) -> None:
         """Note what takes part in the next batch, which has a label: after it `participants` are
-        the greatest labels of the stored rows that did; None: anything received may have."""
+        the greatest of that and the labels of the stored rows that did; None: anything received may
+        have."""
         self.label = label
-        knows = self.keeps_labels or not self.uses_state
-        self.participants = (0,) * len(label) if knows else None
+        self.participants = label if self.keeps_labels or not self.uses_state else None
 
     def share(self, keys: UInt64s, held: int) -> None:
         """What has touched some of the keys held (their hashes) takes part in the batch, and the
@@ -161,6 +164,8 @@ class Operator(Component, ABC):
     knows_ends = False  # whether it keeps when what it has put out ends (see `pass_on`)
     expands = False  # whether it refuses what would become too large before it changes its state
 
+    runs_free = False  # whether it may have work left when it has returned (see `work`)
+
     def receive(self, port: int, batch: Batch) -> Batch:
         """Take a batch in at a port, and return what the output changes by."""
         output = self.process(port, batch)
@@ -170,6 +175,21 @@ class Operator(Component, ABC):
     def process(self, port: int, batch: Batch) -> Batch:
         """What `receive` does, without the counting. `batch.now` is how far time has come at all
         ports, after this batch."""
+
+    def has_work(self) -> bool:
+        """Whether there is work left, of an operator that runs free."""
+        return False
+
+    def work(self) -> Batch:
+        """Do some of the work that is left; returns what the output changes by."""
+        return empty(self.schema)
+
+    def finish(self) -> Batch:
+        """Do all of it."""
+        return empty(self.schema)
+
+    def build_only(self, names: frozenset[str]) -> None:
+        """No other columns of the output are read: others need not be built."""
 
     def receive_now(self, time: int) -> Batch:
         """Time has come so far at all ports, and no batch came with it."""

@@ -24,7 +24,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.marks import Kind, Mark, Merge
 from driftline.engine.core.operator import Arrays
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 
 Item = Batch | Mark
 
@@ -100,7 +100,7 @@ class Queue:
     def mark(self, port: int, mark: Mark) -> Mark | None:
         """A mark has been read; returns the one to hand on, if the other ports are as far."""
         merged = self.merge.arrive(port, mark)
-        if merged is not None:
+        if merged is not None and self.passed_over:
             self.items.extendleft(reversed(self.passed_over))
             self.passed_over.clear()
         return merged
@@ -117,8 +117,11 @@ class Queue:
         of another port does for it."""
         if self.last[port] is not None:
             return self._waiting_at(port) is not None
-        others = np.delete(self.merge.latest[Kind.NOW], port)
-        return self.due <= self.merge.handed_on[Kind.NOW] or bool((others < self.due).any())
+        latest = self.merge.latest[Kind.NOW]
+        others = (time for each, time in enumerate(latest) if each != port)
+        return (
+            self.due <= self.merge.handed_on[Kind.NOW] or min(others, default=INFINITY) < self.due
+        )
 
     def hear(self, port: int, time: int) -> None:
         """Time has come so far at a port, and nothing ends then."""
@@ -185,7 +188,7 @@ class Queue:
     def after(self, mark: Mark) -> Arrays:
         """The snapshot of the queue right after a token has been handed on: nothing is in it."""
         queue = Queue(len(self.last))
-        for port, time in enumerate(self.merge.latest[Kind.NOW].tolist()):
+        for port, time in enumerate(self.merge.latest[Kind.NOW]):
             queue.merge.arrive(port, mark)
             queue.now(port, time)
         queue.told, queue.due = self.told, self.due

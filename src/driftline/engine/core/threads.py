@@ -1,7 +1,7 @@
 """The scheduler `threads`: every operator of a graph works in a thread of its own.
 
 Kernels release the interpreter's lock, so that operators work at the same time. Every port has
-room for a few items; whoever has more for it waits (back-pressure), down to the source. That
+room for a few items; a producer that has more waits (back-pressure), down to the source. That
 cannot come to a standstill: a graph has no way back, and a port that a token blocks waits only for
 tokens that were put into every queue before anything behind them.
 """
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Condition, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.queues import Item, Queue
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 ROOM = 4
 """So many batches and marks wait at a port before their producer has to."""
+
+
+GOES_ON: Literal["goes on"] = "goes on"
 
 
 class Threads:
@@ -92,13 +95,17 @@ class Threads:
                 self.changed.wait()
 
     def _has_work(self) -> bool:
-        return any(len(step.queue) for step in self.graph.steps)
+        """Whether something waits in a queue, or inside an operator; while none is at work."""
+        return any(len(step.queue) or step.operator.has_work() for step in self.graph.steps)
 
     def _run(self, step: Step) -> None:
         with limited(self.graph.max_expansion):
             while (taken := self._taken(step, step.queue)) is not None:
                 try:
-                    self.graph.work_on(step, *taken)
+                    if taken != GOES_ON:
+                        self.graph.work_on(step, *taken)
+                    if step.operator.runs_free:
+                        self.graph.work(step)
                 except BaseException as failure:
                     with self.changed:
                         self.failure, self.is_stopped = failure, True
@@ -107,8 +114,9 @@ class Threads:
                         self.working -= 1
                         self.changed.notify_all()
 
-    def _taken(self, step: Step, queue: Queue) -> tuple[int, Item] | None:
-        """The next item of a step, or nothing more if it is to stop."""
+    def _taken(self, step: Step, queue: Queue) -> tuple[int, Item] | Literal["goes on"] | None:
+        """The next item of a step; or that it goes on with the work it has left; or nothing more
+        if it is to stop."""
         with self.changed:
             while True:
                 if self.is_stopped:
@@ -117,9 +125,10 @@ class Threads:
                 taken = None if self.is_paused else queue.take()
                 if taken is not None:
                     self.waiting[id(step), taken[0]] -= 1
+                if taken is not None or (not self.is_paused and step.operator.has_work()):
                     self.working += 1
                     self.changed.notify_all()
-                    return taken
+                    return taken or GOES_ON
                 if had_work and not self.is_paused:
                     self.changed.notify_all()  # all of it is blocked: that is no work
                 self.changed.wait()

@@ -4,7 +4,7 @@ One module for each family of functions; importing this package makes all of the
 
     evaluator          an expression over a batch;  registry: which function evaluates what
     arithmetic, mathematics, decimals, comparison, conditionals
-    strings            with characters and patterns (LIKE, regular expressions)
+    strings            with characters and patterns (LIKE, regular expressions; java_patterns)
     encodings          texts as bytes, codes and JSON;  formats: texts put together and taken apart
     datetimes          with datetime_fields, datetime_patterns and timezones
     collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON
@@ -23,8 +23,9 @@ evaluate one that is not needed; this does neither. Known differences:
   they are read, and so are zones by their old three-letter names (PST);
 - an INTERVAL does not remember its fields: all are DAY TO SECOND, and they have no text;
 - intervals of months are constants that can be added to dates and times, and nothing else;
-- regular expressions are RE2's or Python's: `&&` and classes inside classes are refused, and so
-  are named classes other than \p{Alpha} and its like and the categories of Unicode (\p{L}, \pN);
+- of regular expressions \G, \X, (?U) and named classes other than \p{Alpha} and its like and the
+  categories of Unicode (\p{L}, \pN) are refused, and nothing matches inside of one character, as it
+  does for Spark between the halves of one beyond U+FFFF;
 - format_string writes DECIMALs by %f and %e, too, which Spark refuses; it has no # for them;
 - rows of several values are IN a list whose rows have other, comparable types (an untyped NULL,
   another integer), which Spark refuses;

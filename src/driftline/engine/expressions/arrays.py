@@ -133,3 +133,24 @@ def per_distinct(function: Callable[..., Any], arrays: list[Array], kind: Any) -
             sizes = numbers(pc.binary_length(made))[inverse].sum(dtype=np.float64) / length
         check_texts(f"a function of {length:,} rows", sizes * length)
     return made.take(pa.array(inverse))
+
+
+def counted(kind: Any) -> Any:
+    """The type with numbers for dates and times: Python's have years up to 9999 only."""
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    if pa.types.is_timestamp(kind):
+        return pa.int64()
+    if pa.types.is_map(kind):
+        return pa.map_(counted(kind.key_type), counted(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(counted(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(counted(field.type)) for field in kind])
+    return kind
+
+
+def plain_values(array: Array) -> list[Any]:
+    """The values as Python objects, dates and times as numbers."""
+    found: list[Any] = array.cast(counted(array.type)).to_pylist()
+    return found

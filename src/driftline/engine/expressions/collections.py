@@ -117,7 +117,7 @@ def _get_item(call: Call, args: Sequence[Value]) -> Array:
 
 @kernel("element_at try_element_at", total=lambda call: call.function.startswith("try_"))
 def _element_at(call: Call, args: Sequence[Value]) -> Array:
-    lists, index = args[0], numbers(args[1])
+    lists, index = args[0], numbers(args[1]).astype(np.int64)
     lengths = lengths_of(lists)
     valid = valid_mask(lists) & valid_mask(args[1])
     if ((index == 0) & valid).any():

@@ -7,14 +7,13 @@ import codecs
 import re
 import zlib
 from collections.abc import Sequence
-from datetime import date
 from decimal import Decimal
 from typing import Any
 from urllib.parse import quote_plus, unquote_to_bytes
 
 import pyarrow as pa
 
-from driftline.engine.expressions.arrays import Array, Value, per_distinct
+from driftline.engine.expressions.arrays import Array, Value, counted, per_distinct, plain_values
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.json_texts import parsed_keys, parsed_length, quoted
 from driftline.engine.expressions.registry import kernel
@@ -24,6 +23,7 @@ from driftline.plan.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
+    DATE,
     FLOAT,
     INT,
     STRING,
@@ -106,9 +106,12 @@ def _base64(call: Call, args: Sequence[Value]) -> Array:
 @kernel("unbase64")
 def _unbase64(call: Call, args: Sequence[Value]) -> Array:
     def read(text: str) -> bytes:
-        before, *padding = text.split("=", 1)
+        before, equals, after = text.partition("=")
         plain = _NO_BASE64.sub("", before)
-        if len(plain) % 4 == 1 or (padding and _NO_BASE64.sub("", padding[0])):
+        over = len(plain) % 4
+        # What comes after two letters is two =, one right after the other.
+        torn = equals and (not over or (over == 2 and not after.startswith("=")))  # noqa: PLR2004
+        if over == 1 or torn or _NO_BASE64.sub("", after):
             raise EvaluationError("CONVERSION_INVALID_INPUT", f"unbase64: {text!r} is not base64")
         return base64.b64decode(plain + "=" * (-len(plain) % 4))
 
@@ -157,10 +160,11 @@ def _conv(call: Call, args: Sequence[Value]) -> Array:
             value = value * source + digit
         if value >= _WORD:
             raise EvaluationError("ARITHMETIC_OVERFLOW", f"conv: {text!r} is too large")
-        value = -value % _WORD if negative else value
-        if target < 0 and value >= _WORD >> 1:
-            return "-" + _in_base(_WORD - value, -target)
-        return _in_base(value, abs(target))
+        signed = value - _WORD if value >= _WORD >> 1 else value
+        if target > 0:
+            shown = (-1 if signed < 0 else -signed) if negative else signed
+            return _in_base(shown % _WORD, target)
+        return ("-" if negative or signed < 0 else "") + _in_base(abs(signed), -target)
 
     return per_distinct(convert, list(args), STRING)
 
@@ -225,10 +229,8 @@ def _json_object_keys(call: Call, args: Sequence[Value]) -> Array:
 
 @kernel("to_json", total=True)
 def _to_json(call: Call, args: Sequence[Value]) -> Array:
-    kind = args[0].type
-    return pa.array(
-        [None if value is None else _json(value, kind) for value in args[0].to_pylist()], STRING
-    )
+    kind, values = args[0].type, plain_values(args[0])
+    return pa.array([None if value is None else _json(value, kind) for value in values], STRING)
 
 
 def _json(value: Any, kind: Any) -> str:
@@ -254,24 +256,26 @@ def _json(value: Any, kind: Any) -> str:
     if isinstance(value, float):
         text = java_float(value, kind == FLOAT)
         return text if value - value == 0 else quoted(text)
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if isinstance(value, int):
-        return str(value)
+    if is_timestamp(kind):
+        day, time = _text(value, kind).split(" ")
+        second, _, digits = time.partition(".")
+        zone = "" if kind.tz is None else "Z"
+        return quoted(f"{day}T{second}.{digits[:3]:0<3}{zone}")
+    if kind == DATE:
+        return quoted(_text(value, kind))
+    if isinstance(value, (Decimal, int)):
+        return str(value)  # a decimal as Java writes it: 1E-10
     if isinstance(value, bytes):
         return quoted(base64.b64encode(value).decode())
-    if is_timestamp(kind):
-        zone = "" if kind.tz is None else "Z"
-        return quoted(value.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + _millis(value) + zone)
-    if isinstance(value, date):
-        return quoted(value.isoformat())
     return quoted(value)
 
 
-def _millis(value: Any) -> str:
-    return f"{value.microsecond // 1000:03d}"
-
-
 def _key(value: Any, kind: Any) -> str:
-    array = pa.array([value], kind)
+    """The name of a field for a key of a map: Spark writes the numbers of dates and times."""
+    is_number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+    return str(value) if is_number else _text(value, kind)
+
+
+def _text(value: Any, kind: Any) -> str:
+    array = pa.array([value], counted(kind)).cast(kind)
     return str(to_text(array, lambda part: part)[0].as_py())

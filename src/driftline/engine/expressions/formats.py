@@ -13,7 +13,7 @@ import pyarrow as pa
 from driftline.engine.expressions.arrays import Array, Value, per_distinct
 from driftline.engine.expressions.casts import cast
 from driftline.engine.expressions.errors import EvaluationError
-from driftline.engine.expressions.patterns import java_regex
+from driftline.engine.expressions.java_patterns import finds, java_regex
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
 from driftline.plan.types import INT, STRING, is_decimal, is_integer
@@ -107,7 +107,7 @@ def _masked(text: str, upper: Any, lower: Any, digit: Any, other: Any) -> str:
 @kernel("regexp_count")
 def _regexp_count(call: Call, args: Sequence[Value]) -> Array:
     def count(text: str, pattern: str) -> int:
-        return sum(1 for _ in java_regex(pattern, "regexp_count").finditer(text))
+        return sum(1 for _ in finds(java_regex(pattern, "regexp_count"), text))
 
     return per_distinct(count, list(args), INT)
 
@@ -134,7 +134,7 @@ def _regexp_instr(call: Call, args: Sequence[Value]) -> Array:
 def _regexp_extract_all(call: Call, args: Sequence[Value]) -> Array:
     def find(text: str, pattern: str, group: int) -> list[str]:
         regex = java_regex(pattern, "regexp_extract_all")
-        matches = list(regex.finditer(text))
+        matches = list(finds(regex, text))
         if matches and not 0 <= group <= regex.groups:
             raise EvaluationError(
                 "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
@@ -204,8 +204,15 @@ def _wrong(what: str) -> EvaluationError:
 
 
 def _padded(text: str, flags: str, width: str | None) -> str:
-    size = int(width or 0)
+    """Java counts a character beyond U+FFFF as two."""
+    size = int(width or 0) - sum(character > "\uffff" for character in text)
     return text.ljust(size) if "-" in flags else text.rjust(size)
+
+
+def _cut(text: str, size: int) -> str:
+    """The first characters as Java counts them; half a character becomes a question mark."""
+    kept = text.encode("utf-16-le")[: 2 * size].decode("utf-16-le", "surrogatepass")
+    return kept.encode("utf-8", "replace").decode()
 
 
 def _specified(letter: str, flags: str, width: str | None, digits: str | None, given: Given) -> str:
@@ -223,7 +230,7 @@ def _specified(letter: str, flags: str, width: str | None, digits: str | None, g
     else:
         shown = _signed(plain, flags, width, digits, given)
         digits = None
-    shown = shown if digits is None else shown[: int(digits)]
+    shown = shown if digits is None else _cut(shown, int(digits))
     return _padded(shown.upper() if letter.isupper() else shown, flags, width)
 
 

@@ -51,10 +51,20 @@ def json_object(text: str, path: str) -> str | None:
 def _parsed(text: str) -> Any:
     """The first value of a text; strings may be in single quotes. None if there is none."""
     try:
-        return _DECODER.raw_decode(text)[0]
+        value, end = _DECODER.raw_decode(text)
+        return value if _ends(value, text[end : end + 1]) else None
     except (ValueError, RecursionError):
         again = _STRINGS.sub(_in_double_quotes, text)
         return None if again == text else _parsed(again)
+
+
+def _ends(value: Any, following: str) -> bool:
+    """Whether a value can end before a character: 12abc is no number, nullable no null."""
+    if isinstance(value, (str, list)) or not following:
+        return True
+    if isinstance(value, bool) or value is None:
+        return not (following.isalnum() or following in "_$")
+    return following in _SPACES
 
 
 def _in_double_quotes(string: re.Match[str]) -> str:

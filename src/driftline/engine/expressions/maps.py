@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +14,10 @@ from driftline.engine.expressions.arrays import (
     Array,
     Value,
     both_valid,
+    counted,
     numbers,
     per_distinct,
+    plain_values,
     valid_mask,
 )
 from driftline.engine.expressions.collections import equal_items, map_lists, sort_nested
@@ -32,7 +33,7 @@ from driftline.engine.expressions.lists import (
     rows_of_items,
     sorted_items,
 )
-from driftline.engine.expressions.patterns import java_regex
+from driftline.engine.expressions.patterns import split_text
 from driftline.engine.expressions.registry import kernel
 from driftline.engine.expressions.sets import distinct_lists
 from driftline.plan.expressions import Call
@@ -105,22 +106,16 @@ def _map_entries(call: Call, args: Sequence[Value]) -> Array:
 def _str_to_map(call: Call, args: Sequence[Value]) -> Array:
     def split(text: str, pairs: str, sides: str) -> list[tuple[str, str | None]]:
         found: dict[str, str | None] = {}
-        for part in _split(text, pairs):
-            key, *rest = _split(part, sides, 1)
+        if not pairs or not sides:
+            raise EvaluationError("INVALID_PARAMETER_VALUE", "str_to_map: a separator is empty")
+        for part in split_text(text, pairs, -1):
+            key, *rest = split_text(part, sides, 2)
             if key in found:
                 raise EvaluationError("DUPLICATED_MAP_KEY", f"str_to_map: {key!r} is there twice")
             found[key] = rest[0] if rest else None
         return list(found.items())
 
     return per_distinct(split, list(args), call.kind)
-
-
-def _split(text: str, by: str, most: int = 0) -> list[str]:
-    if not by:
-        raise EvaluationError("INVALID_PARAMETER_VALUE", "str_to_map: a separator is empty")
-    plain = re.escape(by) if len(by) == 1 and by not in "\\.[]{}()*+?^$|" else None
-    regex = re.compile(plain) if plain else java_regex(by, "str_to_map")
-    return regex.split(text, most)
 
 
 @kernel("array_append array_prepend", strict=False)
@@ -133,8 +128,9 @@ def _array_append(call: Call, args: Sequence[Value]) -> Array:
 
 @kernel("array_insert", strict=False)
 def _array_insert(call: Call, args: Sequence[Value]) -> Array:
-    rows = zip(*(arg.to_pylist() for arg in args), strict=True)
-    return pa.array([_inserted(items, place, value) for items, place, value in rows], call.kind)
+    rows = zip(*map(plain_values, args), strict=True)
+    made = [_inserted(items, place, value) for items, place, value in rows]
+    return pa.array(made, counted(call.kind)).cast(call.kind)
 
 
 def _inserted(items: list[Any] | None, place: int | None, value: Any) -> list[Any] | None:

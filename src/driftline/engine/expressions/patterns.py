@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from unicodedata import category
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,44 +18,14 @@ import pyarrow.compute as pc
 from driftline.engine.expressions.arrays import Array, Value, as_array, is_scalar, per_distinct
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.expansion import LONGEST_COLUMN, check_texts
+from driftline.engine.expressions.java_patterns import finds, java_regex, re2_pattern
 from driftline.engine.expressions.registry import kernel
 from driftline.engine.expressions.strings import lower
 from driftline.plan.expressions import Call, Literal
 from driftline.plan.types import BOOLEAN, STRING
 
 _ANY, _ONE = object(), object()
-_LINE_END = r"(?=(?:\r\n|[\n\r\u0085\u2028\u2029])?\Z)"
-_NOT_LINE_END = r"[^\n\r\u0085\u2028\u2029]"
-_NOT_IN_RE2 = re.compile(
-    r"\(\?[=!<>]|\\[1-9]|[*+?}]\+|\$|\\[pPGXRhHvVNkbBZ]|\[.*(&&|\[)", re.DOTALL
-)
 _PLAIN = re.compile(r"[^\\.\[\]{}()*+?^$|]+")
-_POSIX = {
-    "Alpha": "a-zA-Z",
-    "Digit": "0-9",
-    "Alnum": "a-zA-Z0-9",
-    "Upper": "A-Z",
-    "Lower": "a-z",
-    "Punct": r"!-/:-@\[-`{-~",
-    "Space": r" \t\n\x0b\f\r",
-    "Graph": "!-~",
-    "Print": " -~",
-    "Blank": r" \t",
-    "Cntrl": r"\x00-\x1f\x7f",
-    "XDigit": "0-9a-fA-F",
-    "ASCII": r"\x00-\x7f",
-}
-"""Java's classes of ASCII characters."""
-_CATEGORIES = {
-    "LETTER": "L",
-    "DIGIT": "Nd",
-    "PUNCTUATION": "P",
-    "CONTROL": "Cc",
-    "TITLECASE": "Lt",
-}
-"""Java's names (after Is) that are a category of Unicode."""
-_CATEGORY = re.compile(r"C[cfson]?|L[ultmo]?|M[nec]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|L[CD]")
-_LAST_CHARACTER = 0x10FFFF
 
 
 # LIKE
@@ -153,111 +123,6 @@ def _like_regex(parts: tuple[object, ...]) -> re.Pattern[str]:
 # Regular expressions
 
 
-@lru_cache(maxsize=1024)
-def java_regex(pattern: str, function: str) -> re.Pattern[str]:
-    """A pattern of Java's, for Python."""
-    try:
-        return re.compile(_translated(pattern), re.ASCII)
-    except re.error as error:
-        raise EvaluationError(
-            "INVALID_PARAMETER_VALUE.PATTERN", f"{function}: {pattern!r} is not a pattern: {error}"
-        ) from None
-
-
-def _translated(pattern: str) -> str:
-    """Java's syntax in Python's: `.`, `$`, `\\z`, `\\Z`, `\\Q…\\E` and POSIX classes differ."""
-    out: list[str] = []
-    position, in_class = 0, False
-    while position < len(pattern):
-        two = pattern[position : position + 2]
-        if two == r"\Q":
-            end = pattern.find(r"\E", position)
-            end = len(pattern) if end < 0 else end
-            out.append(re.escape(pattern[position + 2 : end]))
-            position = end + 2
-            continue
-        if two in (r"\p", r"\P"):
-            name = pattern[position + 2 :]
-            name = name[1 : name.index("}")] if name.startswith("{") else name[:1]
-            known = _class(name, negated=two[1] == "P")
-            out.append(known if in_class else f"[{known}]")
-            position += 2 + (len(name) + 2 if pattern[position + 2 : position + 3] == "{" else 1)
-            continue
-        if two.startswith("\\") and len(two) > 1:
-            out.append(
-                {
-                    r"\z": r"\Z",
-                    r"\Z": _LINE_END,
-                    r"\h": r"[ \t]",
-                    r"\R": r"(?:\r\n|[\n\r])",
-                    r"\b": r"(?u:\b)",
-                    r"\B": r"(?u:\B)",
-                }.get(two, two)
-            )
-            position += 2
-            continue
-        character = pattern[position]
-        if in_class and (character == "[" or pattern.startswith("&&", position)):
-            raise re.error("a class inside a class, and &&, are not supported: write (?=…) or |")
-        if character == "[":
-            out.append("[")
-            in_class = True
-        elif character == "]" and in_class:
-            out.append("]")
-            in_class = False
-        elif character == "." and not in_class:
-            out.append(_NOT_LINE_END if "(?s" not in pattern else ".")
-        elif character == "$" and not in_class:
-            out.append(_LINE_END if "(?m" not in pattern else "$")
-        else:
-            out.append(character)
-        position += 1
-    return "".join(out)
-
-
-@lru_cache(maxsize=256)
-def _class(name: str, negated: bool) -> str:
-    """The characters of a named class, as they are written in brackets."""
-    if name in _POSIX:
-        if not negated:
-            return _POSIX[name]
-        matches = re.compile(f"[{_POSIX[name]}]").match
-        return _ranges(lambda character: matches(character) is None)
-    plain = re.sub(r"^(Is|general_category=|gc=)", "", name)
-    plain = _CATEGORIES.get(plain.upper(), plain) if name.startswith("Is") else plain
-    if plain == "LC":
-        return _ranges(lambda each: (category(each) in ("Lu", "Ll", "Lt")) != negated)
-    if _CATEGORY.fullmatch(plain) is None:
-        raise re.error(
-            f"the class {name} is not supported: there are categories such as L, Lu, N and P, and "
-            f"{', '.join(_POSIX)}"
-        )
-    return _ranges(lambda each: category(each).startswith(plain) != negated)
-
-
-def _ranges(belongs: Callable[[str], bool]) -> str:
-    """The characters for which something is true."""
-    found: list[str] = []
-    start = -1
-    for code in range(_LAST_CHARACTER + 2):
-        inside = code <= _LAST_CHARACTER and belongs(chr(code))
-        if inside and start < 0:
-            start = code
-        elif not inside and start >= 0:
-            found.append(f"\\U{start:08x}-\\U{code - 1:08x}")
-            start = -1
-    return "".join(found)
-
-
-def re2_pattern(pattern: str) -> str | None:
-    """The pattern for RE2, or None if RE2 would not mean the same."""
-    if _NOT_IN_RE2.search(pattern) or "\\Q" in pattern:
-        return None
-    if "." in pattern:
-        return _translated(pattern).replace(r"\Z", r"\z")
-    return pattern
-
-
 def constant_text(value: Value) -> str | None:
     """The text of a constant; None for a column or null."""
     return str(value.as_py()) if is_scalar(value) and value.is_valid else None
@@ -286,10 +151,8 @@ def _rlike(call: Call, args: Sequence[Value]) -> Array:
         java_regex(pattern, "rlike")
         quick = re2_pattern(pattern)
         if quick is not None:
-            try:
+            with suppress(pa.ArrowInvalid):  # RE2 has limits of its own
                 return pc.match_substring_regex(args[0], quick)
-            except pa.ArrowInvalid:
-                pass
 
     def matches(text: str, written: str) -> bool:
         return java_regex(written, "rlike").search(text) is not None
@@ -318,15 +181,15 @@ def _regexp_replace(call: Call, args: Sequence[Value]) -> Array:
     plain = replacement is not None and not set(replacement) & set("\\$")
     at_start = is_scalar(position) and position.as_py() == 1
     if pattern is not None and plain and at_start and not is_scalar(args[0]):
-        java_regex(pattern, "regexp_replace")
-        quick = re2_pattern(pattern)
         empty = java_regex(pattern, "regexp_replace").search("") is not None
-        if quick is not None and not empty:
+        quick = None if empty else re2_pattern(pattern)
+        if quick is not None:
             if args[0].nbytes * (len(replacement or "") + 1) > LONGEST_COLUMN:
                 found = float(pc.sum(pc.count_substring_regex(args[0], quick)).as_py() or 0)
                 size = args[0].nbytes + found * len((replacement or "").encode())
                 check_texts(call.brief(), size)
-            return pc.replace_substring_regex(args[0], quick, replacement)
+            with suppress(pa.ArrowInvalid):  # RE2 has limits of its own
+                return pc.replace_substring_regex(args[0], quick, replacement)
     return per_distinct(_replaced, _rows(args), STRING)
 
 
@@ -340,7 +203,12 @@ def _replaced(text: str, pattern: str, replacement: str, position: int) -> str:
     if start and start >= len(text):
         return text
     build = _replacement(replacement, regex)
-    return text[:start] + regex.sub(build, text[start:])
+    parts = [text[:start]]
+    rest, place = text[start:], 0
+    for match in finds(regex, rest):
+        parts += [rest[place : match.start()], build(match)]
+        place = match.end()
+    return "".join([*parts, rest[place:]])
 
 
 def _replacement(written: str, regex: re.Pattern[str]) -> Callable[[re.Match[str]], str]:
@@ -383,16 +251,17 @@ def _split(call: Call, args: Sequence[Value]) -> Array:
     unlimited = is_scalar(limit) and limit.is_valid and limit.as_py() <= 0
     if pattern is not None and unlimited and _PLAIN.fullmatch(pattern):
         return pc.split_pattern(args[0], pattern)
-    return per_distinct(_split_one, _rows(args), call.kind)
+    return per_distinct(split_text, _rows(args), call.kind)
 
 
-def _split_one(text: str, pattern: str, limit: int) -> list[str]:
+def split_text(text: str, pattern: str, limit: int) -> list[str]:
+    """The parts of a text between the matches, at most as many as the limit if that is positive."""
     if text and not pattern:
         count = len(text) if limit <= 0 or limit > len(text) else limit
         return [*text[: count - 1], text[count - 1 :]]
     parts: list[str] = []
     index = 0
-    for match in java_regex(pattern, "split").finditer(text):
+    for match in finds(java_regex(pattern, "split"), text):
         if 0 < limit <= len(parts) + 1:
             break
         if match.end() == 0:  # nothing before an empty match at the start

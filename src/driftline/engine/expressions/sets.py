@@ -20,6 +20,7 @@ from driftline.engine.expressions.arrays import (
     both_valid,
     from_numbers,
     numbers,
+    plain_values,
     valid_mask,
 )
 from driftline.engine.expressions.comparison import lengths_of
@@ -50,7 +51,7 @@ def _normal(lists: Array) -> Array:
 def _codes(items: Array) -> Codes:
     """A number for each item, the same for equal ones."""
     if is_nested(items.type):
-        items = pa.array([_text(item) for item in items.to_pylist()], STRING)
+        items = pa.array([_text(item) for item in plain_values(items)], STRING)
     codes = numbers(items.dictionary_encode().indices).astype(np.int64)
     return np.where(valid_mask(items), codes, _MISSING)
 

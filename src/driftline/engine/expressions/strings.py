@@ -212,17 +212,18 @@ def _trim(call: Call, args: Sequence[Value]) -> Array:
 @kernel("lpad rpad")
 def _pad(call: Call, args: Sequence[Value]) -> Array:
     left = call.function == "lpad"
-    width = 1 if is_ascii(args[0]) and is_ascii(args[2]) else _WIDEST
+    narrow = call.kind == BINARY or (is_ascii(args[0]) and is_ascii(args[2]))
+    width = 1 if narrow else _WIDEST
     _check(call, args, numbers(args[1]) * float(width))
 
-    def pad(text: str, length: int, filling: str) -> str:
+    def pad(text: Any, length: int, filling: Any) -> Any:
         if length <= len(text) or not filling:
             return text[: max(length, 0)]
         missing = length - len(text)
         added = (filling * (missing // len(filling) + 1))[:missing]
         return added + text if left else text + added
 
-    return per_distinct(pad, list(args), STRING)
+    return per_distinct(pad, list(args), call.kind)
 
 
 @kernel("replace", scalars=True, total=True)
@@ -292,6 +293,8 @@ def _split_part(call: Call, args: Sequence[Value]) -> Array:
 
 @kernel("reverse", total=True)
 def _reverse(call: Call, args: Sequence[Value]) -> Array:
+    if call.kind == BINARY:
+        return pc.binary_reverse(args[0])
     return reverse_lists(args[0]) if is_array(call.kind) else pc.utf8_reverse(args[0])
 
 

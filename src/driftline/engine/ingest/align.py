@@ -12,7 +12,7 @@ What comes in one batch comes at one moment of the clock:
     - Application time. The clock shows the greatest vs of the inserts (with those of this batch)
       and the greatest cti so far. A change waits from min(its sync time, the clock before the
       batch's cti) on.
-    - System time. The clock shows what `advance` was told last, and a change waits from then on.
+    - System time. The clock shows the time of the last `advance`, and a change waits from then on.
 
 First the batch's changes are merged with what waits; then what is before the batch's cti goes out,
 and what has waited for `block` by the clock after that cti; then the cti. For a batch of one event
@@ -20,8 +20,8 @@ that is the reference, event by event. In a larger batch the clock may be later 
 event that came early in it: nothing goes out before it is due in the reference, nothing waits
 for more than `block` from the moment of its batch on, and what is final is never held back.
 
-State: the changes that wait, with their rows. A cti lets go all that is before it; block = 0
-holds nothing, and what is let through in the batch it came with never gets into the state.
+State: the changes that wait, with their rows. A cti releases all that is before it; block = 0
+holds nothing, and what is released in the batch it came with never gets into the state.
 """
 
 from __future__ import annotations

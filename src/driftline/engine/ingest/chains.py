@@ -7,12 +7,12 @@ part of Finalize that knows rows.
     a lifetime given      is at once taken by the first retract that waits for it, and so on
 
 State: the fingerprint and ve of every lifetime that can still be retracted, 24 bytes each, and the
-retracts that wait, with their rows. A cti lets go of the lifetimes that end at or before it (a
-retract of them would come too late) and of the retracts before it, which are then dead.
+retracts that wait, with their rows. A cti evicts the lifetimes that end at or before it (a
+retract of them would come too late) and the retracts before it, which are then dead.
 
 Lifetimes are first only written down one after the other. They are put into an index when a
 retract comes: a stream that takes nothing back never pays for that, and no lifetime is put there
-more than once. What a cti lets go is cleared away when the state has doubled.
+more than once. What a cti evicts is cleared away when the state has doubled.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Chains:
     use; `slots`: the index; `lifetimes`: for each slot how many copies there are, its ve, the first
     and last retract that waits for it, and how many retracts wait that would give it; `broken`:
     the retracts that wait, and `rows` their payload; `least_vn`: no retract waits with a vn before
-    it; `clear_at`: so many lifetimes may be held before those that a cti let go are cleared away.
+    it; `clear_at`: so many lifetimes may be held before those that a cti evicts are cleared away.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -85,7 +85,7 @@ class Chains:
     def nbytes(self) -> int:
         return (
             self.written.nbytes
-            + self.slots.low.nbytes * 3
+            + self.slots.table.nbytes
             + self.lifetimes.nbytes
             + self.broken.nbytes
             + self.rows.nbytes

@@ -217,9 +217,8 @@ class SourceTime:
 
 
 def is_watched(timing: Timing, block: int, *, report_estimates: bool = False) -> bool:
-    """Whether somebody has to watch when events come: there are bounds that are more than a
-    disorder, a guess ends somebody's waiting (but not that for what is final), or somebody wants to
-    know what the guess is."""
+    """Whether arrivals have to be observed: there are bounds beside a disorder, an estimate ends a
+    finite `block`, or estimates are reported."""
     waits = 0 < block < INFINITY
     return timing.by_source or (timing.heartbeats == "estimate" and (waits or report_estimates))
 

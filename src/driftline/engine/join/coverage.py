@@ -4,7 +4,7 @@
     runs(l)        =  the longest [a, b) ⊆ [l.vs, l.ve) in which matched(l, ·) does not change
 
 A semi join keeps the matched runs of the left, an anti join the others, and these are what an
-outer join pads with nulls. Of a past that was let go a lifetime remembers its last run only, see
+outer join pads with nulls. Of a past that was evicted a lifetime remembers its last run only, see
 `Past`: the earlier ones are final.
 """
 

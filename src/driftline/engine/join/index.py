@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftline.engine.state.slots import AHEAD
 from driftline.model.arrays import Int64s, UInt64s
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
@@ -109,7 +110,7 @@ class Index:
         )
 
     def _make(self, low: UInt64s, vs: Int64s, ends: Int64s, places: Int64s) -> None:
-        order, first = _in_order(low, vs)
+        order, first = in_order(low, vs)
         place = places[order]
         self._make_room(int(place.max()) + 1)
         self.run_of[place] = self.made
@@ -161,7 +162,8 @@ class Index:
         return [
             number
             for number, run in self.runs.items()
-            if run.reach[-1] <= bound or run.share_ended(bound) >= _WORN
+            if (run.removed or bound >= run.sample[0])
+            and (run.reach[-1] <= bound or run.share_ended(bound) >= _WORN)
         ]
 
     def ended(self, numbers: list[int], bound: int) -> Int64s:
@@ -207,7 +209,7 @@ def _concatenated(parts: list[Int64s]) -> Int64s:
 
 
 @njit(cache=True, nogil=True)
-def _in_order(low: UInt64s, vs: Int64s) -> tuple[Int64s, Int64s]:
+def in_order(low: UInt64s, vs: Int64s) -> tuple[Int64s, Int64s]:
     """The order by (low, vs), and the directory: where the entries of each start of `low` begin."""
     bits = 1
     while (1 << bits) < len(low):
@@ -313,7 +315,18 @@ def _overlapping(
     room, found = max(64, len(key_low)), 0
     rows, places = np.empty(room, np.int64), np.empty(room, np.int64)
     greatest = reach[-1]
+    ahead, touched, last = np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int64), len(low) - 1
     for row in range(len(key_low)):
+        if row % AHEAD == 0:
+            some = key_low[row : row + AHEAD]
+            for number in range(len(some)):
+                ahead[number] = min(first[np.int64(some[number] >> shift)], last)
+            for number in range(len(some)):
+                entry = ahead[number]
+                touched[number] = np.int64(low[entry]) ^ vs[entry] ^ reach[entry]
+                ahead[number] = place[entry]
+            for number in range(len(some)):
+                touched[number] = np.int64(high_at[ahead[number]])
         if found > most:
             break
         if key_vs[row] >= greatest:

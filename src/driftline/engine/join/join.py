@@ -43,7 +43,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.core.batch import Batch, empty, has_removals, latest_start
-from driftline.engine.core.labels import Vector, greatest, greatest_of
+from driftline.engine.core.labels import greatest, greatest_of
 from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.engine.expressions import expansion
 from driftline.engine.join.coverage import Matches
@@ -52,6 +52,7 @@ from driftline.engine.join.preserved import Preserved
 from driftline.engine.join.side import Keyed, Side
 from driftline.engine.state.end_times import EndTimes
 from driftline.model.arrays import Int64s
+from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.bands import Spans
 
@@ -122,6 +123,7 @@ class Join(Operator):
         preserved = _PRESERVED[how]
         self.both = pa.schema([*left, *right])  # what a residual condition sees
         super().__init__(_output_schema(left, right, how))
+        self.wanted = list(range(len(self.both)))  # the columns of pairs that are put out
         self.consolidates = True  # not needed before an operator that adds up what it gets
         self.pairs_come_out = how not in ("semi", "anti")
         self.residual = residual
@@ -133,7 +135,7 @@ class Join(Operator):
             )
         )
         self.latest_cti = BEGINNING  # the output's
-        self.ends: EndTimes | None = None  # of what has been put out, where somebody asks for it
+        self.ends: EndTimes | None = None  # of what has been emitted, if expiry goes by it
         self.preserved = tuple(
             Preserved(self.sides[port], self.sides[1 - port], partial(self._matches_within, port))
             if kept
@@ -183,21 +185,17 @@ class Join(Operator):
         pairs.one = rows[pairs.one]
         if self.label is not None:
             self._share(other, keyed, pairs.place)
-        matches = Matches(
-            pairs.one,
-            np.maximum(batch.vs[pairs.one], other.vs[pairs.place]),
-            np.minimum(batch.ve[pairs.one], other.ve[pairs.place]),
-            other.weight[pairs.place],
-        )
+        start, end, weight = _times(
+            pairs.one, pairs.place, batch.vs, batch.ve, batch.weight,
+            other.vs, other.ve, other.weight,
+        )  # fmt: skip
         parts: list[_Part] = []
         if self.pairs_come_out and len(pairs.one):
-            joined = pairs.joined
-            if joined is None:
-                joined = self._joined(
-                    port, _taken(batch.payload, pairs.one), other.rows.take(pairs.place)
-                )
-            weight = batch.weight[pairs.one] * matches.weight
-            parts.append(_Part(matches.start, matches.end, weight, _as(self.schema, joined)))
+            parts.append(_Part(start, end, weight, self._paired(port, batch.payload, pairs)))
+        if not any(self.preserved):
+            self._hold(port, batch, rows, keyed)
+            return parts
+        matches = Matches(pairs.one, start, end, other.weight[pairs.place])
         preserved = self.preserved[1 - port]
         if preserved is not None and len(pairs.one):
             changed = replace(matches, weight=batch.weight[pairs.one])
@@ -220,12 +218,13 @@ class Join(Operator):
         that were taken back and would be; where a side is preserved, whatever has their keys."""
         if any(self.preserved):
             self.share(keyed.low, sum(len(side.index) for side in self.sides))
-        elif other.labels is not None:
-            assert self.participants is not None
-            found: Vector = tuple(greatest_of(other.labels, partners).tolist())
-            if other.removed is not None:
-                found = greatest(found, other.removed.of(keyed.low))
+            return
+        assert self.participants is not None
+        if other.labels is not None and len(partners):
+            found = greatest_of(other.labels, partners, other.most)
             self.participants = greatest(self.participants, found)
+        if other.removed is not None:
+            self.participants = greatest(self.participants, other.removed.of(keyed.low))
 
     def _hold(self, port: int, batch: Batch, rows: Int64s, keyed: Keyed) -> tuple[Int64s, Int64s]:
         """Add changes to the state, but for those that are not needed there; opposite a preserved
@@ -322,6 +321,28 @@ class Join(Operator):
         self.latest_cti = self.frontier
         return self.latest_cti
 
+    def _paired(self, port: int, own: pa.RecordBatch, pairs: _Pairs) -> pa.RecordBatch:
+        """The rows of pairs, with the columns that somebody reads."""
+        if pairs.joined is not None:
+            columns = [pairs.joined.column(place) for place in self.wanted]
+        else:
+            width = len(self.sides[_LEFT].schema)
+            left = [place for place in self.wanted if place < width]
+            right = [place - width for place in self.wanted if place >= width]
+            mine, theirs = (left, right) if port == _LEFT else (right, left)
+            other = self.sides[1 - port]
+            names = [other.schema.field(place).name for place in theirs]
+            taken = _taken(own.select(mine), pairs.one).columns if mine else []
+            found = other.rows.take_some(pairs.place, names).columns if names else []
+            columns = [*taken, *found] if port == _LEFT else [*found, *taken]
+        return _rows(columns, self.schema, len(pairs.one))
+
+    def build_only(self, names: frozenset[str]) -> None:
+        if not self.pairs_come_out or any(self.preserved):
+            return
+        self.wanted = [place for place in self.wanted if self.both.field(place).name in names]
+        self.schema = pa.schema([self.both.field(place) for place in self.wanted])
+
     def _joined(self, port: int, own: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
         """Rows of one side next to rows of the other: left columns, then right columns."""
         left, right = (own, other) if port == _LEFT else (other, own)
@@ -356,6 +377,28 @@ class Join(Operator):
             self.ends.restore(_parts(arrays, "ends"))
         for name, side in zip(_SIDES, self.sides, strict=True):
             side.restore(_parts(arrays, name))
+
+
+@njit(cache=True, nogil=True)
+def _times(
+    one: Int64s,
+    place: Int64s,
+    vs: Int64s,
+    ve: Int64s,
+    weight: Int64s,
+    other_vs: Int64s,
+    other_ve: Int64s,
+    other_weight: Int64s,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """When both lifetimes of each pair are alive, and the product of their weights."""
+    start, end = np.empty(len(one), np.int64), np.empty(len(one), np.int64)
+    product = np.empty(len(one), np.int64)
+    for pair in range(len(one)):
+        mine, theirs = one[pair], place[pair]
+        start[pair] = max(vs[mine], other_vs[theirs])
+        end[pair] = min(ve[mine], other_ve[theirs])
+        product[pair] = weight[mine] * other_weight[theirs]
+    return start, end, product
 
 
 def _parts(arrays: Arrays, name: str) -> Arrays:

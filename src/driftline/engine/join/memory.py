@@ -7,7 +7,7 @@ sides' ctis, and the output's.
 - The past. Lifetimes of the other side that end by F are final and may go. Those they match
   remember, up to F, the run then under way. Earlier runs are final: nothing can change them.
 - The seam. A run that comes out, [a, b) with a < F ≤ b, may still become longer: its end may be
-  taken back, or a match may join on to it. To say [a, b) anew would be to take back what is final,
+  taken back, or a match may join on to it. To emit [a, b) anew would be to take back what is final,
   so what is new is emitted by itself, from the seam b on. Everything before F is final, so of a run
   no more has to be known than where its last two pieces start: `base` and `seam`.
 """

@@ -6,7 +6,7 @@ When the side itself changes, the changes are cut. When the other side changes, 
 what changes is looked at: matches outside it are the same before and after. Where a run that
 differs sticks out of the window, its end is looked for, in steps that grow.
 
-State: the memory of its lifetimes; `memory` says why, and when a cti lets it go.
+State: the memory of its lifetimes; see `memory` for why, and for when a cti evicts it.
 """
 
 from __future__ import annotations

@@ -21,14 +21,14 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.labels import KeyLabels, Vector, raise_at
 from driftline.engine.core.operator import Arrays
-from driftline.engine.join.index import Index, at_most
+from driftline.engine.join.index import Index, at_most, in_order
 from driftline.engine.join.memory import Memory
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.growing import grown
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
-from driftline.model.arrays import Int64s, UInt64s
+from driftline.model.arrays import Int64s, UInt64s, to_arrow
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -52,8 +52,8 @@ class Side:
     at most, so that the index has it end then; `lasting`: how long after it anything can change.
     `vs`, `ve`, `weight`, `low`, `high`: by place, weight 0 where nothing is. `slot_of`: a place's
     slot in `identities`, whose place is in `place_at`. `labels`: by place, what a lifetime comes
-    from, and `removed`: by key, what those come from of which some was taken back, if outputs are
-    heeded."""
+    from, `most`: the greatest of these, and `removed`: by key, what those come from of which some
+    was taken back, if outputs are heeded."""
 
     def __init__(
         self,
@@ -76,6 +76,7 @@ class Side:
         self.low, self.high = (np.zeros(_SMALLEST, np.uint64) for _ in range(2))
         self.slot_of = np.full(_SMALLEST, NO_SLOT, np.int64)
         self.labels: Int64s | None = None
+        self.most = np.zeros(0, np.int64)
         self.free = np.arange(_SMALLEST)
         self.rows = RowStore(self.schema)
         self.index = Index(self.lasting)
@@ -115,21 +116,24 @@ class Side:
     def add(
         self, keyed: Keyed, weight: Int64s, rows: pa.RecordBatch, label: Vector | None = None
     ) -> tuple[Int64s, Int64s]:
-        """Add changes up. Returns those that were not there yet, and the places they got."""
+        """Add changes up. Returns those that were not there yet, and the places they got. What is
+        found together lies together: places are given out in the order of the index."""
         if len(weight) == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if self.identities is None and weight.min() < 0:
             self._identify()
         if self.identities is None:
-            new = np.arange(len(weight))
+            new, _ = in_order(keyed.low, keyed.vs)
             places = new_places = self._allot(len(new))
         else:
             prints = fingerprints(rows.columns, len(weight)).with_numbers(keyed.vs, keyed.ve)
             slots, new = self.identities.find_or_add(prints)
+            if len(new):
+                new = new[in_order(keyed.low[new], keyed.vs[new])[0]]
             new_places = self._allot(len(new))
             self._assign(slots[new], new_places)
             places = self.place_at[slots]
-            rows = rows.take(pa.array(new))
+        rows = rows.take(to_arrow(new))
         self.low[new_places], self.high[new_places] = keyed.low[new], keyed.high[new]
         self.vs[new_places], self.ve[new_places] = keyed.vs[new], keyed.ve[new]
         self.rows.put(new_places, rows)
@@ -140,7 +144,7 @@ class Side:
             if self.identities is not None:
                 self._label_removed(keyed.low, places, weight)
         if self.identities is None:
-            self.weight[places] = weight
+            self.weight[places] = weight[new]
         else:
             self._show(_add_weights(self.weight, new_places, places, weight))
         return new, new_places
@@ -149,8 +153,9 @@ class Side:
         """Note what took part in lifetimes, new ones among them."""
         if self.labels is None:
             self.labels = np.zeros((len(self.vs), len(vector)), np.int64)
+            self.most = np.zeros(len(vector), np.int64)
         self.labels = grown(self.labels, len(self.vs))
-        raise_at(self.labels, new, places, np.array(vector, np.int64))
+        raise_at(self.labels, new, places, np.array(vector, np.int64), self.most)
 
     def _label_removed(self, keys: UInt64s, places: Int64s, weight: Int64s) -> None:
         """Note by key what took part in lifetimes of which something is taken back."""
@@ -179,7 +184,7 @@ class Side:
         return numbers, self.index.ended(numbers, bound)
 
     def drop(self, numbers: list[int], bound: int) -> None:
-        """Let go what `worn` names."""
+        """Drop what `worn` names."""
         most = len(self.index)
         gone = self.index.ended(numbers, bound)
         self.index.drop(numbers, bound)
@@ -284,6 +289,7 @@ class Side:
             self._label(places, places, (0,) * labels.shape[1])
             assert self.labels is not None
             self.labels[places] = labels[new]
+            self.most = labels.max(axis=0, initial=0)
 
 
 @njit(cache=True, nogil=True)

@@ -84,7 +84,7 @@ class Coalesce(Operator):
         self.runs.clear(gone)
 
     def state_size(self) -> tuple[int, int]:
-        return self.runs.entries(), self.runs.nbytes + 3 * self.slots.low.nbytes
+        return self.runs.entries(), self.runs.nbytes + self.slots.table.nbytes
 
     def state_span(self) -> Span:
         return span_of(self.runs.ends())

@@ -87,7 +87,7 @@ class Edges(Operator):
         self.times.set(slots, np.full(len(slots), INFINITY))
 
     def state_size(self) -> tuple[int, int]:
-        held = self.delta.nbytes + self.times.times.nbytes + self.slots.low.nbytes * 3
+        held = self.delta.nbytes + self.times.times.nbytes + self.slots.table.nbytes
         return self.slots.live, held
 
     def state_span(self) -> Span:

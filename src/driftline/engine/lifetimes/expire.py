@@ -13,6 +13,9 @@ operator farther up has other ports to wait for, or another expire (`every`).
     time-message    `Expire`: the now-mark travels by itself
     piggyback       `Expire`: queues put now-marks together with what else they hold (see `queues`)
 
+`Ordered` does the same for an answer at the level `ordered`, if it is right as it comes but for the
+ends: there time also moves with the rows.
+
 State: the times at which something ends; with negative tuples, the lifetimes that have not ended.
 Time evicts what has ended, a cti of negative tuples as well: their ends are final.
 """
@@ -142,7 +145,7 @@ class NegativeTuples(Operator):
         self.ve.set(slots, np.full(len(slots), INFINITY))
 
     def state_size(self) -> tuple[int, int]:
-        held = 2 * self.copies.nbytes + self.ve.times.nbytes + 3 * self.slots.low.nbytes
+        held = 2 * self.copies.nbytes + self.ve.times.nbytes + self.slots.table.nbytes
         return self.slots.live, held + self.rows.nbytes
 
     def state_span(self) -> Span:
@@ -162,3 +165,17 @@ class NegativeTuples(Operator):
         self.ends.restore({part: arrays[f"ends.{part}"] for part in self.ends.snapshot()})
         vs, ve, copies = arrays["lifetimes"].astype(np.int64)
         self._store(Batch(vs, ve, copies, rows_from_bytes(arrays["rows"])))
+
+
+class Ordered(NegativeTuples):
+    """Time is the output watermark: every insert moves it to its start."""
+
+    goes_by_ctis = True
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self.every = True
+
+    def process(self, port: int, batch: Batch) -> Batch:
+        self.time = max(self.time, batch.high)
+        return super().process(port, batch)

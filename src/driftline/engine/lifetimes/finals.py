@@ -131,7 +131,7 @@ class Finals(Operator):
             self.copies = grown
 
     def state_size(self) -> tuple[int, int]:
-        held = self.copies.nbytes + 2 * self.ve.times.nbytes + 3 * self.slots.low.nbytes
+        held = self.copies.nbytes + 2 * self.ve.times.nbytes + self.slots.table.nbytes
         return self.slots.live, held + self.rows.nbytes
 
     def state_span(self) -> Span:

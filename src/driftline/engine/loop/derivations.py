@@ -2,7 +2,7 @@
 
     s = base + step(s):  the level of a derivation is one more than the greatest that it is made of
 
-State: none between two batches; within one, the changes whose level has not come.
+State: the changes whose level has not come; none, when the loop has come to its fixed point.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, joined
+from driftline.engine.core.operator import Arrays
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.loop.levelled import NEVER, Levelled
+from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s
 
 MOST = 1 << 31
@@ -23,6 +25,7 @@ class Derivations(Levelled):
     """`waiting`: by level, the changes that wait for it."""
 
     uses_state = False
+    looks_again = False
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
@@ -51,4 +54,19 @@ class Derivations(Levelled):
         return output if len(output) else None
 
     def evict(self, cti: int) -> None:
-        assert not self.waiting
+        """What waits is not before the cti."""
+
+    def snapshot(self) -> Arrays:
+        if not self.waiting:
+            return {}
+        left = joined([each for some in self.waiting.values() for each in some])
+        return {
+            "times": np.stack([left.vs, left.ve, left.weight]),
+            "rows": rows_to_bytes(left.payload),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        self.waiting = {}
+        if arrays:
+            vs, ve, weight = arrays["times"].astype(np.int64)
+            self.process(0, Batch(vs, ve, weight, rows_from_bytes(arrays["rows"])))

@@ -12,8 +12,12 @@ they differ, and the lower of the two is the level of the turn, that turn puts i
 are higher, a later turn does. If the least level rises, what was emitted is taken back at once, and
 the higher level emitted not before its turn has come: until then that derivation may go, too.
 
-State: of every row its derivations with their levels and lifetimes, and what was emitted. A cti
-evicts what ends before it.
+What goes out is no level, but when a row is there: after some turns, what they have changed of that
+(`show`). A row that is derived at another level than before has not changed.
+
+State: of every row its derivations with their levels and lifetimes, what was sent round, and what
+has gone out. A cti evicts what ends before it. While the loop runs free, also which rows wait for
+which level.
 """
 
 from __future__ import annotations
@@ -21,111 +25,148 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.core.batch import Batch
+from driftline.engine.core.batch import Batch, joined
 from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
 from driftline.engine.loop import least_level_kernel as kernel
+from driftline.engine.loop import least_level_shown as outside
+from driftline.engine.loop import least_level_state as state
 from driftline.engine.loop.levelled import NEVER, Levelled
-from driftline.engine.state.due_times import Due
+from driftline.engine.state.due_times import BLOCK, Due
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.row_store import RowStore
-from driftline.engine.state.runs import Runs
-from driftline.engine.state.slot_lists import by_slot
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
 
 
 class LeastLevel(Levelled):
-    """`waiting`: by level, the slots that have to be looked at; `ends`: the least end of what is
-    held of each slot; `emptied`: slots that may have nothing left."""
+    """`held`: what is known of each slot; `waiting`: by level, slots that may have to be looked at;
+    `ends`: the least end of what is held of each; `touched`: those of which something has changed
+    that was not shown; `shown`: what was, and has not gone out; `emptied`: those that may have
+    nothing left."""
+
+    shows = True
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
         self.cti = BEGINNING
+        self.shown: list[Batch] = []
         self._start_empty()
 
     def _start_empty(self) -> None:
         self.slots, self.store, self.ends = Slots(), RowStore(self.rows), Due()
-        self.derived, self.emitted = Runs(kernel.DERIVED, 0), Runs(kernel.EMITTED, 0)
+        self.held = state.nothing()
         self.waiting: dict[int, list[Int64s]] = {}
+        self.touched: list[Int64s] = []
         self.emptied: list[Int64s] = []
 
     def take_in(self, batch: Batch, columns: list[pa.Array], levels: Int64s) -> None:
         slots, new = self.slots.find_or_add(fingerprints(columns, len(batch)))
         if len(new):
-            rows = [column.take(pa.array(new)) for column in columns]
+            which = to_arrow(new)
+            rows = [column.take(which) for column in columns]
             self.store.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.rows))
-        touched, counts, order = by_slot(slots, self.slots.used)
-        self.derived.reserve(touched, self.derived.sizes(touched) + counts)
-        self.emitted.make_slots(self.slots.used)
-        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        lowest, ends = np.empty(len(touched), np.int64), self.ends.of(touched)
-        kernel.take_in(
-            touched, bounds, order, levels, batch.vs, batch.ve, batch.weight,
-            self.derived.arrays, lowest, ends,
-        )  # fmt: skip
-        self.ends.set(touched, ends)
-        self._wait(touched, lowest)
+            self.held = state.with_slots(self.held, self.slots.used)
+            self.ends.make_room(self.slots.used)
+        given = kernel.Derived(slots, levels, batch.vs, batch.ve, batch.weight)
+        taken = kernel.take_in(given, self.cti, self.held, self.ends.times, self.ends.least, BLOCK)
+        self.held = self.held._replace(pool=taken.pool)
+        if len(taken.left):
+            some = kernel.Derived(*(column[taken.left] for column in given))
+            order = np.lexsort((some.ve, some.vs, some.level, some.slot))
+            self.held = self.held._replace(pool=kernel.merge(order, some, self.held))
+        self._wait(taken.slots, taken.levels)
 
     def _wait(self, slots: Int64s, levels: Int64s) -> None:
-        for level in np.unique(levels[levels < NEVER]).tolist():
+        if len(slots) == 0:
+            return
+        lowest = int(levels[0])
+        if (levels == lowest).all():
+            self.waiting.setdefault(lowest, []).append(slots)
+            return
+        for level in np.unique(levels).tolist():
             self.waiting.setdefault(level, []).append(slots[levels == level])
 
     def due(self) -> int:
         return min(self.waiting, default=NEVER)
 
     def turn(self, level: int) -> Batch | None:
-        ready = [each for at, some in self.waiting.items() if at <= level for each in some]
-        self.waiting = {at: some for at, some in self.waiting.items() if at > level}
+        ready = [
+            each for at in sorted(self.waiting) if at <= level for each in self.waiting.pop(at)
+        ]
         if not ready:
             return None
-        slots = ready[0] if len(ready) == 1 else np.unique(np.concatenate(ready))
-        made = kernel.turn(slots, level, self.cti, self.derived.arrays, self.emitted.arrays)
-        self.emitted.reserve(slots, made.counts)
-        kernel.put(slots, made.kept, made.counts, self.emitted.arrays)
-        self._wait(slots, made.due)
-        self.emptied.append(slots[self.derived.sizes(slots) == 0])
-        if len(made.changes) == 0:
+        slots = ready[0] if len(ready) == 1 else np.concatenate(ready)
+        made = kernel.turn(slots, level, self.cti, self.held)
+        self.held = self.held._replace(pool=made.pool)
+        self._wait(made.slots, made.levels)
+        if len(made.touched):
+            self.touched.append(made.touched)
+        if len(made.emptied):
+            self.emptied.append(made.emptied)
+        which, levels, vs, ve, weight = made.changes
+        if len(which) == 0:
             return None
-        number, levels, vs, ve, weight = np.ascontiguousarray(made.changes.T)
-        rows = self.store.take(slots[number])
-        return self.with_levels(vs, ve, weight, rows.columns, levels)
+        return self.with_levels(vs, ve, weight, self.store.take(which).columns, levels)
+
+    def show(self) -> Batch | None:
+        self._show()
+        shown, self.shown = self.shown, []
+        return joined(shown) if shown else None
+
+    def _show(self) -> None:
+        """Find what has changed of when rows are there, before a cti cuts it off."""
+        if not self.touched:
+            return
+        pool, changes = outside.show(np.concatenate(self.touched), self.cti, self.held)
+        self.held = self.held._replace(pool=pool)
+        self.touched = []
+        which, _, vs, ve, weight = changes
+        if len(which):
+            self.shown.append(Batch(vs, ve, weight, self.store.take(which)))
 
     def evict(self, cti: int) -> None:
+        self._show()
         if cti == INFINITY:
             self._start_empty()
             self.cti = cti
             return
         self.cti = max(self.cti, cti)
         ended = self.ends.up_to(self.cti)
-        ends = kernel.evict(ended, self.cti, self.derived.arrays, self.emitted.arrays)
-        self.ends.set(ended, ends)
+        if len(ended):
+            pool, ends = outside.evict(ended, self.cti, self.held)
+            self.held = self.held._replace(pool=pool)
+            self.ends.set(ended, ends)
+        if len(ended) == 0 and not self.emptied:
+            return
         slots = np.unique(np.concatenate([ended, *self.emptied]))
         self.emptied = []
-        gone = slots[(self.derived.sizes(slots) == 0) & (self.slots.place_of[slots] != NO_SLOT)]
+        records = self.held.records[slots]
+        is_empty = (records[:, state.SIZE] == 0) & (records[:, state.EMITTED] == 0)
+        gone = slots[is_empty & (self.slots.place_of[slots] != NO_SLOT)]
+        state.clear(gone, self.held)
         self.slots.remove(gone)
         self.store.forget(gone)
         self.ends.set(gone, np.full(len(gone), INFINITY))
-        self.derived.clear(gone)
-        self.emitted.clear(gone)
 
     def state_size(self) -> tuple[int, int]:
-        held = self.derived.nbytes + self.emitted.nbytes + self.store.nbytes
-        return self.derived.entries() + self.emitted.entries(), held
+        _, derivations, segments = self.held.totals.tolist()
+        own = state.nbytes(self.held) + self.ends.times.nbytes + self.slots.nbytes
+        return derivations + segments, own + self.store.nbytes
 
     def state_span(self) -> Span:
-        live = self.slots.live_slots()
-        derived = self.derived.snapshot(live, "")[".ints"].astype(np.int64)
-        times = [derived[:, kernel.VS], derived[:, kernel.VE]]
-        return joined_span(*(span_of(each) for each in times))
+        derived = state.snapshot(self.held, self.slots.live_slots())["derived.ints"]
+        times = [derived[:, state.VS], derived[:, state.VE]]
+        return joined_span(*(span_of(each.astype(np.int64)) for each in times))
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
+        due = {"due": np.array([self.due()])} if self.waiting else {}
         return {
+            **due,
             **self.slots.snapshot(),
-            **self.derived.snapshot(live, "derived"),
-            **self.emitted.snapshot(live, "emitted"),
+            **state.snapshot(self.held, live),
             "rows": rows_to_bytes(self.store.take(live)),
             "ends": self.ends.of(live),
             "cti": np.array([self.cti]),
@@ -136,8 +177,11 @@ class LeastLevel(Levelled):
         self.slots.restore(arrays)
         live = self.slots.live_slots()
         self.store.put(live, rows_from_bytes(arrays["rows"]))
-        self.derived.restore(live, arrays, "derived")
-        self.emitted.make_slots(self.slots.used)
-        self.emitted.restore(live, arrays, "emitted")
+        self.held = state.restored(live, arrays)
         self.ends.set(live, arrays["ends"].astype(np.int64))
         self.cti = int(arrays["cti"][0])
+        if "due" in arrays:  # a turn finds out which of the rows wait, and for which level
+            due = int(arrays["due"][0])
+            self.waiting = {due: [live]}
+            self.held.records[live, state.WAITS] = due + 1
+            self.emptied = [live[self.held.records[live, state.SIZE] == 0]]

@@ -1,7 +1,7 @@
-"""The kernels of `least_level`.
+"""The kernels of `least_level`: they work on what `least_level_state` describes.
 
-A slot is a row. One run holds its derivations: level, vs, ve and how many there are, in this order.
-Another holds what was emitted of it: vs, ve and level, in order of time, without overlap.
+Most rows are derived over one lifetime, and all their derivations differ by their levels alone.
+For these a turn compares two segments; for all others it goes by `least_level_segments`.
 """
 
 from __future__ import annotations
@@ -10,338 +10,308 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.state.runs import RunArrays
+from driftline.engine.loop.least_level_segments import (
+    NEVER,
+    adjusted,
+    compared,
+    differences,
+    least,
+    wider,
+)
+from driftline.engine.loop.least_level_state import (
+    AT,
+    DERIVATIONS,
+    EMITTED,
+    END,
+    ENTRY,
+    FIRST,
+    LEVEL,
+    ONE,
+    ROOM,
+    SEGMENT,
+    SEGMENTS,
+    SIZE,
+    START,
+    TOUCHED,
+    VE,
+    VS,
+    WAITS,
+    WEIGHT,
+    Held,
+    allot,
+    give_back,
+    larger,
+    read_segments,
+    write_segments,
+)
+from driftline.engine.state.slots import AHEAD
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
-LEVEL, VS, VE, WEIGHT = range(4)
-DERIVED = 4
-START, END, AT = range(3)
-EMITTED = 3
-NEVER = INFINITY
+LONG = 16
+"""Into more derivations than this a batch is merged, and not inserted one by one."""
+
+
+class Derived(NamedTuple):
+    """Changes of derivations, each with the slot of its row."""
+
+    slot: Int64s
+    level: Int64s
+    vs: Int64s
+    ve: Int64s
+    weight: Int64s
+
+
+class TakenIn(NamedTuple):
+    """The pool; the slots that have to wait now, with the levels they wait for; and the changes of
+    long rows, which are not part of the state yet."""
+
+    pool: Int64s
+    slots: Int64s
+    levels: Int64s
+    left: Int64s
 
 
 class Turn(NamedTuple):
-    """What a turn changes: `changes` with the number of the slot in the call, level, vs, ve and
-    weight; `kept`: the segments that are now emitted, of each slot `counts` of them; `due`: at
-    which level each slot has to be looked at next."""
+    """The pool; what changes: slot, level, vs, ve and weight; the slots that wait for a later turn,
+    with its level; those whose segments have changed since they were shown; those that have no
+    derivation left."""
 
+    pool: Int64s
     changes: Int64s
-    kept: Int64s
-    counts: Int64s
-    due: Int64s
+    slots: Int64s
+    levels: Int64s
+    touched: Int64s
+    emptied: Int64s
 
 
 @njit(cache=True, nogil=True)
 def take_in(
-    slots: Int64s,
-    bounds: Int64s,
-    order: Int64s,
-    levels: Int64s,
-    vs: Int64s,
-    ve: Int64s,
-    weight: Int64s,
-    derived: RunArrays,
-    lowest: Int64s,
-    ends: Int64s,
-) -> None:
-    """Merge derivations into the runs; those of the n-th slot are bounds[n] … bounds[n + 1] - 1 of
-    `order`. Writes the lowest level that changes, and the least end of each slot."""
-    ints = derived.ints
-    merged = np.empty((64, DERIVED), np.int64)
-    for number in range(len(slots)):
-        slot, start, count = slots[number], bounds[number], bounds[number + 1] - bounds[number]
-        _sort(order[start : start + count], levels, vs, ve)
-        first, size = derived.first[slot], derived.size[slot]
-        if size + count > len(merged):
-            merged = np.empty((2 * (size + count), DERIVED), np.int64)
-        low, made, old, new = NEVER, 0, 0, 0
-        while old < size or new < count:
-            item = order[start + new] if new < count else -1
+    given: Derived, cti: int, held: Held, ends: Int64s, blocks: Int64s, block: int
+) -> TakenIn:
+    """Add derivations up. `ends`, `blocks`: see `state.due_times`."""
+    records, _, pool, free, totals = held
+    slots, levels, vs, ve, weight = given
+    waiting, wait_for = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
+    left, waits, longs = np.empty(len(slots), np.int64), 0, 0
+    ahead = np.empty(AHEAD, np.int64)
+    for row in range(len(slots)):
+        if row % AHEAD == 0:
+            some = slots[row : row + AHEAD]
+            for number in range(len(some)):
+                ahead[number] = records[some[number], FIRST]
+            for number in range(len(some)):
+                ahead[number] = pool[ahead[number], LEVEL]
+        slot, level, start, end, more = slots[row], levels[row], vs[row], ve[row], weight[row]
+        # Within the only segment that was emitted, at its level or a lower one, it is no news.
+        is_known = (
+            records[slot, EMITTED] == 1
+            and records[slot, EMITTED + ONE + AT] <= level - (more < 0)
+            and records[slot, EMITTED + ONE + START] <= max(start, cti)
+            and records[slot, EMITTED + ONE + END] >= end
+        )
+        if (
+            not is_known
+            and end > cti
+            and (records[slot, WAITS] == 0 or records[slot, WAITS] > level + 1)
+        ):
+            records[slot, WAITS] = level + 1
+            waiting[waits], wait_for[waits] = slot, level
+            waits += 1
+        if end < INFINITY and end < ends[slot]:
+            ends[slot] = end
+            blocks[slot // block] = min(blocks[slot // block], end)
+        size = records[slot, SIZE]
+        if size >= LONG:
+            left[longs] = row
+            longs += 1
+            continue
+        first = records[slot, FIRST]
+        stop, place, is_there = first + size, first, False
+        while place < stop:
+            if pool[place, LEVEL] >= level:
+                side = compared(
+                    pool[place, LEVEL], pool[place, VS], pool[place, VE], level, start, end
+                )
+                if side >= 0:
+                    is_there = side == 0
+                    break
+            place += 1
+        if is_there:
+            pool[place, WEIGHT] += more
+            if pool[place, WEIGHT] == 0:
+                for later in range(place + 1, stop):
+                    for column in range(ENTRY):
+                        pool[later - 1, column] = pool[later, column]
+                records[slot, SIZE] = size - 1
+                totals[DERIVATIONS] -= 1
+            continue
+        if size == records[slot, ROOM]:
+            room = max(2, 2 * size)
+            moved, pool = allot(pool, free, totals, room)
+            for number in range(size):
+                for column in range(ENTRY):
+                    pool[moved + number, column] = pool[first + number, column]
+            if size:
+                give_back(pool, free, first, size)
+            records[slot, FIRST], records[slot, ROOM] = moved, room
+            place += moved - first
+            stop = moved + size
+        for later in range(stop, place, -1):
+            for column in range(ENTRY):
+                pool[later, column] = pool[later - 1, column]
+        pool[place, LEVEL], pool[place, VS], pool[place, VE] = level, start, end
+        pool[place, WEIGHT] = more
+        records[slot, SIZE] = size + 1
+        totals[DERIVATIONS] += 1
+    return TakenIn(pool, waiting[:waits], wait_for[:waits], left[:longs])
+
+
+@njit(cache=True, nogil=True)
+def merge(order: Int64s, given: Derived, held: Held) -> Int64s:
+    """Add derivations of long rows up; `order`: by slot, level, vs and ve. Returns the pool."""
+    records, _, pool, free, totals = held
+    slots, levels, vs, ve, weight = given
+    merged = np.empty((64, ENTRY), np.int64)
+    begin = 0
+    while begin < len(order):
+        slot, stop = slots[order[begin]], begin
+        while stop < len(order) and slots[order[stop]] == slot:
+            stop += 1
+        first, size = records[slot, FIRST], records[slot, SIZE]
+        if size + stop - begin > len(merged):
+            merged = larger(merged, size + stop - begin)
+        made, old, new = 0, 0, begin
+        while old < size or new < stop:
+            item = order[new] if new < stop else -1
+            side = -1
             if old >= size:
                 side = 1
-            elif new >= count:
-                side = -1
-            else:
+            elif new < stop:
                 place = first + old
-                side = _compared(
-                    ints[place, LEVEL], ints[place, VS], ints[place, VE],
+                side = compared(
+                    pool[place, LEVEL], pool[place, VS], pool[place, VE],
                     levels[item], vs[item], ve[item],
                 )  # fmt: skip
             if side <= 0:
-                place = first + old
-                merged[made, LEVEL], merged[made, VS] = ints[place, LEVEL], ints[place, VS]
-                merged[made, VE], merged[made, WEIGHT] = ints[place, VE], ints[place, WEIGHT]
+                for column in range(ENTRY):
+                    merged[made, column] = pool[first + old, column]
                 old += 1
             else:
                 merged[made, LEVEL], merged[made, VS] = levels[item], vs[item]
                 merged[made, VE], merged[made, WEIGHT] = ve[item], 0
             if side >= 0:
-                low = min(low, levels[item])
-                while new < count:
-                    same = order[start + new]
+                while new < stop:
+                    same = order[new]
                     if levels[same] != levels[item] or vs[same] != vs[item] or ve[same] != ve[item]:
                         break
                     merged[made, WEIGHT] += weight[same]
                     new += 1
             made += merged[made, WEIGHT] != 0
-        least = INFINITY
-        for place in range(made):
-            for column in range(DERIVED):
-                ints[first + place, column] = merged[place, column]
-            least = min(least, merged[place, VE])
-        derived.size[slot] = made
-        lowest[number], ends[number] = low, min(ends[number], least)
+        if made > records[slot, ROOM]:
+            room = records[slot, ROOM]
+            give_back(pool, free, first, room)
+            while room < made:
+                room *= 2
+            first, pool = allot(pool, free, totals, room)
+            records[slot, FIRST], records[slot, ROOM] = first, room
+        for number in range(made):
+            for column in range(ENTRY):
+                pool[first + number, column] = merged[number, column]
+        records[slot, SIZE] = made
+        totals[DERIVATIONS] += made - size
+        begin = stop
+    return pool
 
 
 @njit(cache=True, nogil=True)
-def _sort(order: Int64s, levels: Int64s, vs: Int64s, ve: Int64s) -> None:
-    """Sort some changes by level, vs and ve."""
-    few = 24
-    if len(order) > few:
-        order[:] = order[np.argsort(ve[order], kind="mergesort")]
-        order[:] = order[np.argsort(vs[order], kind="mergesort")]
-        order[:] = order[np.argsort(levels[order], kind="mergesort")]
-        return
-    for place in range(1, len(order)):
-        item, to = order[place], place
-        while to > 0:
-            before = order[to - 1]
-            side = _compared(
-                levels[before], vs[before], ve[before], levels[item], vs[item], ve[item]
-            )
-            if side <= 0:
-                break
-            order[to] = before
-            to -= 1
-        order[to] = item
-
-
-@njit(inline="always")
-def _compared(level: int, vs: int, ve: int, level_2: int, vs_2: int, ve_2: int) -> int:
-    if level != level_2:
-        return -1 if level < level_2 else 1
-    if vs != vs_2:
-        return -1 if vs < vs_2 else 1
-    if ve != ve_2:
-        return -1 if ve < ve_2 else 1
-    return 0
-
-
-@njit(cache=True, nogil=True)
-def turn(slots: Int64s, level: int, cti: int, derived: RunArrays, emitted: RunArrays) -> Turn:
+def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
     """Compare, from the cti on, the least level of each row over time with what was emitted, and
     bring it into line where either of the two is not above the level of this turn."""
-    room = 2 * len(slots) + 16
-    changes, made = np.empty((room, 5), np.int64), 0
-    kept, held = np.empty((room, EMITTED), np.int64), 0
-    counts, due = np.zeros(len(slots), np.int64), np.full(len(slots), NEVER)
-    least, spare = np.empty((64, EMITTED), np.int64), np.empty((64, EMITTED), np.int64)
-    for number in range(len(slots)):
-        slot = slots[number]
-        first, size = emitted.first[slot], emitted.size[slot]
-        if 2 * derived.size[slot] + 2 > len(least):
-            least = np.empty((4 * derived.size[slot], EMITTED), np.int64)
-            spare = np.empty((4 * derived.size[slot], EMITTED), np.int64)
-        found, least, spare = _least(derived, slot, cti, least, spare)
-        most = 2 * (found + size) + 2
-        if held + most > len(kept):
-            kept = _grown(kept, held + most)
-        if made + most + size > len(changes):
-            changes = _grown(changes, made + most + size)
-        count, cut, next_level = _adjusted(
-            emitted.ints[first : first + size], least[:found], level, cti, kept[held:]
-        )
-        due[number] = next_level
-        if cut >= 0:  # what is over of a segment that reaches up to the cti stays
-            place = first + cut
-            changes[made, 0], changes[made, 1] = number, emitted.ints[place, AT]
-            changes[made, 2], changes[made, 3] = emitted.ints[place, START], cti
-            changes[made, 4] = 1
-            made += 1
-        old, new = 0, 0
-        while old < size or new < count:
-            place = first + old
-            side = -1
-            if old >= size:
-                side = 1
-            elif new < count:
-                side = _compared(
-                    emitted.ints[place, START], emitted.ints[place, END], emitted.ints[place, AT],
-                    kept[held + new, START], kept[held + new, END], kept[held + new, AT],
-                )  # fmt: skip
-            if side < 0 and emitted.ints[place, END] > cti:
-                changes[made, 0], changes[made, 1] = number, emitted.ints[place, AT]
-                changes[made, 2], changes[made, 3] = (
-                    emitted.ints[place, START],
-                    emitted.ints[place, END],
-                )
-                changes[made, 4] = -1
-                made += 1
-            elif side > 0:
-                changes[made, 0], changes[made, 1] = number, kept[held + new, AT]
-                changes[made, 2], changes[made, 3] = kept[held + new, START], kept[held + new, END]
-                changes[made, 4] = 1
-                made += 1
-            old += side <= 0
-            new += side >= 0
-        counts[number] = count
-        held += count
-    return Turn(changes[:made], kept[:held], counts, due)
-
-
-@njit(cache=True, nogil=True)
-def _least(
-    derived: RunArrays, slot: int, cti: int, least: Int64s, spare: Int64s
-) -> tuple[int, Int64s, Int64s]:
-    """The least level of a row from the cti on: segments in order of time. Level by level, lowest
-    first, a derivation fills the time that is still free."""
-    ints, place = derived.ints, derived.first[slot]
-    stop, found = place + derived.size[slot], 0
-    while place < stop:
-        level = ints[place, LEVEL]
-        made, before, taken = 0, 0, cti  # everything before `taken` is in `spare`
-        while place < stop and ints[place, LEVEL] == level:
-            start, end = max(ints[place, VS], taken), ints[place, VE]
-            if ints[place, WEIGHT] <= 0 or end <= start:
-                place += 1
-                continue
-            place += 1
-            while before < found and least[before, END] <= start:
-                _copy(spare, made, least, before)
-                made, before = made + 1, before + 1
-            while before < found and least[before, START] < end:
-                if least[before, START] > start:
-                    made = _filled(spare, made, start, least[before, START], level)
-                _copy(spare, made, least, before)
-                start = max(start, least[before, END])
-                made, before = made + 1, before + 1
-            if start < end:
-                made = _filled(spare, made, start, end, level)
-            taken = max(start, end)
-        while before < found:
-            _copy(spare, made, least, before)
-            made, before = made + 1, before + 1
-        least, spare, found = spare, least, made
-    return found, least, spare
-
-
-@njit(inline="always")
-def _copy(to: Int64s, place: int, of: Int64s, other: int) -> None:
-    to[place, START], to[place, END], to[place, AT] = (
-        of[other, START],
-        of[other, END],
-        of[other, AT],
-    )
-
-
-@njit(cache=True, nogil=True)
-def _filled(segments: Int64s, made: int, start: int, end: int, level: int) -> int:
-    """Add a segment, as part of the one before it if that is possible."""
-    if made and segments[made - 1, END] == start and segments[made - 1, AT] == level:
-        segments[made - 1, END] = end
-        return made
-    segments[made, START], segments[made, END], segments[made, AT] = start, end, level
-    return made + 1
-
-
-@njit(cache=True, nogil=True)
-def _adjusted(
-    was: Int64s, least: Int64s, level: int, cti: int, kept: Int64s
-) -> tuple[int, int, int]:
-    """Writes the segments that are to be emitted after a turn. Returns how many these are, which of
-    the old ones is cut off at the cti (-1: none), and the level of the next turn.
-
-    A segment that started before the cti can become shorter, but not longer: that would be a
-    change before the cti. What goes on after it is a segment of its own."""
-    made, cut, next_level = 0, -1, NEVER
-    one, other, time, bound = 0, 0, cti, INFINITY
-    while one < len(was) and was[one, END] <= cti:
-        one += 1
-    while one < len(was) or other < len(least):
-        begin_1 = was[one, START] if one < len(was) else INFINITY
-        begin_2 = least[other, START] if other < len(least) else INFINITY
-        time = max(time, min(begin_1, begin_2))
-        had, has = NEVER, NEVER
-        until = INFINITY
-        if one < len(was):
-            if begin_1 <= time:
-                had, until = was[one, AT], was[one, END]
-            else:
-                until = begin_1
-        if other < len(least):
-            if begin_2 <= time:
-                has, until = least[other, AT], min(until, least[other, END])
-            else:
-                until = min(until, begin_2)
-        now = had
-        if had != has:
+    records, outside, pool, free, totals = held
+    changes, made = np.empty((5, 2 * len(slots) + 16), np.int64), 0
+    waiting, wait_for = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
+    touched, emptied = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
+    waits, touches, empties = 0, 0, 0
+    found, spare = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
+    was, kept = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
+    for slot in slots:
+        if records[slot, WAITS] == 0 or records[slot, WAITS] > level + 1:
+            continue  # it has had its turn
+        records[slot, WAITS] = 0
+        size, count = records[slot, SIZE], records[slot, EMITTED]
+        had, had_start, had_end = NEVER, 0, 0
+        if count == 1:
+            had = records[slot, EMITTED + ONE + AT]
+            had_start, had_end = (
+                records[slot, EMITTED + ONE + START],
+                records[slot, EMITTED + ONE + END],
+            )
+        has, start, end, is_plain = NEVER, 0, 0, count == 0 or (count == 1 and had_start >= cti)
+        if size == 0:
+            emptied[empties] = slot
+            empties += 1
+        elif is_plain:
+            first = records[slot, FIRST]
+            has, start, end = pool[first, LEVEL], pool[first, VS], pool[first, VE]
+            is_plain = pool[first, WEIGHT] > 0
+            for place in range(first + 1, first + size):
+                is_plain &= pool[place, VS] >= start and pool[place, VE] <= end
+            start = max(start, cti)
+            is_plain &= start < end and (count == 0 or (start == had_start and end == had_end))
+        next_level, before = NEVER, made
+        if is_plain:
+            if made + 2 > changes.shape[1]:
+                changes = wider(changes, made + 2)
             lower = min(had, has)
+            if had == has:
+                continue
             if lower > level:
-                next_level = min(next_level, lower)
-            elif has <= level:
-                now = has
+                next_level = lower
             else:
-                now = NEVER
-                next_level = min(next_level, has)
-        started_before = had != NEVER and begin_1 < cti and time == cti
-        if now != NEVER:
-            start = begin_1 if started_before and now == had else time
-            joins = made and kept[made - 1, END] == start and kept[made - 1, AT] == now
-            if joins and start < bound:
-                kept[made - 1, END] = until
-            else:
-                kept[made, START], kept[made, END], kept[made, AT] = start, until, now
-                made += 1
-                bound = was[one, END] if start < cti else INFINITY
-        if started_before and now != had:
-            cut = one
-        time = until
-        if one < len(was) and was[one, END] <= time:
-            one += 1
-        if other < len(least) and least[other, END] <= time:
-            other += 1
-    return made, cut, next_level
-
-
-@njit(cache=True, nogil=True)
-def put(slots: Int64s, kept: Int64s, counts: Int64s, emitted: RunArrays) -> None:
-    """Write the segments that are now emitted; the runs have the room."""
-    place = 0
-    for number in range(len(slots)):
-        first = emitted.first[slots[number]]
-        for segment in range(counts[number]):
-            _copy(emitted.ints, first + segment, kept, place)
-            place += 1
-        emitted.size[slots[number]] = counts[number]
-
-
-@njit(cache=True, nogil=True)
-def evict(slots: Int64s, cti: int, derived: RunArrays, emitted: RunArrays) -> Int64s:
-    """Drop what ends at or before the cti. Returns the least end that is left of each slot."""
-    ends = np.full(len(slots), INFINITY)
-    for number in range(len(slots)):
-        slot = slots[number]
-        first, left = derived.first[slot], 0
-        for place in range(first, first + derived.size[slot]):
-            if derived.ints[place, VE] > cti:
-                for column in range(DERIVED):
-                    derived.ints[first + left, column] = derived.ints[place, column]
-                ends[number] = min(ends[number], derived.ints[place, VE])
-                left += 1
-        derived.size[slot] = left
-        first, left = emitted.first[slot], 0
-        for place in range(first, first + emitted.size[slot]):
-            if emitted.ints[place, END] > cti:
-                _copy(emitted.ints, first + left, emitted.ints, place)
-                left += 1
-        emitted.size[slot] = left
-    return ends
-
-
-@njit(cache=True, nogil=True)
-def _grown(array: Int64s, room: int) -> Int64s:
-    larger = np.empty((2 * room, array.shape[1]), np.int64)
-    larger[: len(array)] = array
-    return larger
+                if had != NEVER:
+                    changes[0, made], changes[1, made], changes[4, made] = slot, had, -1
+                    changes[2, made], changes[3, made] = had_start, had_end
+                    made += 1
+                    totals[SEGMENTS] -= 1
+                    records[slot, EMITTED] = 0
+                if has <= level:
+                    changes[0, made], changes[1, made], changes[4, made] = slot, has, 1
+                    changes[2, made], changes[3, made] = start, end
+                    made += 1
+                    totals[SEGMENTS] += 1
+                    records[slot, EMITTED], records[slot, EMITTED + ONE + AT] = 1, has
+                    records[slot, EMITTED + ONE + START] = start
+                    records[slot, EMITTED + ONE + END] = end
+                else:
+                    next_level = has
+        else:
+            most = 2 * (size + count) + 4
+            if most > len(found):
+                found, spare = (
+                    np.empty((2 * most, SEGMENT), np.int64),
+                    np.empty((2 * most, SEGMENT), np.int64),
+                )
+                was = np.empty((2 * most, SEGMENT), np.int64)
+            if 2 * most > len(kept):
+                kept = np.empty((4 * most, SEGMENT), np.int64)
+            if made + 3 * most > changes.shape[1]:
+                changes = wider(changes, made + 3 * most)
+            has_count, found, spare = least(records, pool, slot, cti, found, spare)
+            read_segments(records, pool, slot, EMITTED, was)
+            now_count, cut, next_level = adjusted(was, count, found, has_count, level, cti, kept)
+            made = differences(slot, was, count, kept, now_count, cut, cti, changes, made)
+            pool = write_segments(records, pool, free, totals, slot, EMITTED, kept, 0, now_count)
+        if next_level != NEVER:
+            records[slot, WAITS] = next_level + 1
+            waiting[waits], wait_for[waits] = slot, next_level
+            waits += 1
+        if made > before and outside[slot, TOUCHED] == 0:
+            outside[slot, TOUCHED] = 1
+            touched[touches] = slot
+            touches += 1
+    return Turn(
+        pool, changes[:, :made], waiting[:waits], wait_for[:waits], touched[:touches],
+        emptied[:empties],
+    )  # fmt: skip

@@ -1,6 +1,7 @@
 """Operators that work level by level.
 
-What such an operator receives it only takes in. When all lower levels are done the loop asks it for
+What such an operator receives it only takes in. A cti goes on at once: inside a loop it is about a
+time before which nothing waits. When all lower levels are done the loop asks it for
 one level: what it then emits has this level, or takes back what it had emitted at a later one. The
 last column of its rows is the level.
 """
@@ -22,9 +23,12 @@ NEVER = INFINITY
 
 
 class Levelled(Operator):
-    """`schema` has the level as its last column; `rows` is the schema without it."""
+    """`schema` has the level as its last column; `rows` is the schema without it. `shows`: what
+    goes out of the loop is not what a turn emits, but what `show` returns."""
 
     adds_up = True
+    looks_again = True  # whether what a turn has looked at may wait for a higher level
+    shows = False
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
@@ -34,7 +38,7 @@ class Levelled(Operator):
         if len(batch):
             *columns, levels = batch.payload.columns
             self.take_in(batch, columns, to_numpy(levels).astype(np.int64))
-        return empty(self.schema)
+        return empty(self.schema, batch.cti)
 
     def with_levels(
         self, vs: Int64s, ve: Int64s, weight: Int64s, columns: list[pa.Array], levels: Int64s
@@ -54,6 +58,10 @@ class Levelled(Operator):
     def turn(self, level: int) -> Batch | None:
         """What is to be emitted at a level, when all lower ones are done."""
 
+    def show(self) -> Batch | None:
+        """What goes out after some turns, without levels."""
+        raise NotImplementedError
+
     @abstractmethod
     def evict(self, cti: int) -> None:
-        """No level has anything left to do: drop what a cti lets go."""
+        """Drop what a cti lets go; no level has anything left to do before it."""

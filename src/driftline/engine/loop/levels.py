@@ -3,6 +3,7 @@
     back from a rule     the level its rows are sent round with
     an input             0
     a join               the greater of both sides
+    an aggregate         that of the round, as one more aggregate
     all else             that of the row it is computed from
 
 An edge back becomes a leaf of its own for every use, with a level column of its own name, so that
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from driftline.plan import nodes
 from driftline.plan.errors import PlanError
-from driftline.plan.expressions import Call, Column, Expression, Literal
+from driftline.plan.expressions import AggregateCall, Call, Column, Expression, Literal
 from driftline.plan.types import BIGINT, Field, Schema
 
 LEVEL = "$level"
@@ -61,6 +62,12 @@ class Levels:
         if isinstance(node, nodes.Distinct):
             below = self.of(node.input)
             return nodes.Distinct(below), Column(below.schema.names[-1], BIGINT)
+        if isinstance(node, nodes.Aggregate):
+            below, level = self._with_level(node.input)
+            name = self._name()
+            least = nodes.Named(name, AggregateCall("min", (level,), BIGINT))
+            aggregates = (*node.aggregates, least)
+            return replace(node, input=below, aggregates=aggregates), Column(name, BIGINT)
         raise PlanError(f"{node.label()} cannot be inside a loop")
 
     def _back(self, node: nodes.Back) -> tuple[nodes.Node, Expression]:

@@ -29,6 +29,9 @@ from driftline.engine.loop.levelled import NEVER, Levelled
 from driftline.model.arrays import to_arrow, to_numpy
 from driftline.model.time import BEGINNING
 
+RESTATED = "restated"
+"""The name under which a snapshot has what is restated; names of steps begin with a number."""
+
 
 @dataclass(frozen=True)
 class Head:
@@ -42,29 +45,52 @@ class Head:
     number: int = 0
     before: int = 0
 
+    @property
+    def operator(self) -> Levelled:
+        assert isinstance(self.step.operator, Levelled)
+        return self.step.operator
+
 
 class Loop(Operator):
     """`graph`: the bodies, with a source `input n` for each port; `ctis`: those of the ports;
-    `limit`: the deepest level at which a row may be derived."""
+    `limit`: the deepest level at which a row may be derived; `restated`: what adds up the rounds,
+    if a row may go again in a later one."""
 
     sets_ends = True
 
     def __init__(
-        self, schema: pa.Schema, ports: int, graph: Graph, heads: Sequence[Head], limit: int
+        self,
+        schema: pa.Schema,
+        ports: int,
+        graph: Graph,
+        heads: Sequence[Head],
+        limit: int,
+        restated: Operator | None = None,
     ) -> None:
         super().__init__(schema)
+        self.restated = restated
         self.ports, self.graph, self.heads, self.limit = ports, graph, heads, limit
         self.by_level = [
             (step, step.operator) for step in graph.steps if isinstance(step.operator, Levelled)
         ]
+        self.head_at = {head.step.name: head for head in heads}
         self.ctis = np.full(ports, BEGINNING, np.int64)
         self.cti = BEGINNING
+        for step in graph.steps:
+            step.operator.reports_state = False
 
     def process(self, port: int, batch: Batch) -> Batch:
         self.graph.admit(f"input {port}", replace(batch, label=None, now=BEGINNING))
-        found = self._fixed_point()
+        found = self._fixed_point() + self._shown()
         self.ctis[port] = max(int(self.ctis[port]), batch.cti)
         cti = self._advance()
+        return self._output(found, cti)
+
+    def _output(self, found: list[Batch], cti: int) -> Batch:
+        """What the heads have emitted, and how far that is final."""
+        if self.restated is not None:
+            output = joined(found) if found else empty(self.schema)
+            return self.restated.process(0, replace(output, cti=cti))
         if not found:
             return empty(self.schema, cti)
         output = joined(found).consolidated()
@@ -83,7 +109,6 @@ class Loop(Operator):
 
     def _turn(self, level: int) -> list[Batch]:
         """Let every operator work, in the order of the graph, those by level up to this one."""
-        heads = {id(head.step): head for head in self.heads}
         found: list[Batch] = []
         for step in self.graph.steps:
             while (taken := step.queue.take()) is not None:
@@ -93,32 +118,43 @@ class Loop(Operator):
             output = step.operator.turn(level)
             if output is None:
                 continue
-            if id(step) in heads:
-                found.append(self._round(heads[id(step)], output, level))
+            if step.name in self.head_at:
+                found += self._round(self.head_at[step.name], output, level)
             else:
                 self.graph.hand_on(step, output)
         return found
 
-    def _round(self, head: Head, output: Batch, level: int) -> Batch:
-        """Send what a head emits round, one level higher; returns it as it goes out."""
+    def _shown(self) -> list[Batch]:
+        """What the heads show of what they have emitted."""
+        found: list[Batch] = []
+        for head in self.heads:
+            shown = head.operator.show() if head.operator.shows else None
+            if shown is not None:
+                found.append(self._outside(head, shown, shown.payload.columns))
+        return found
+
+    def _round(self, head: Head, output: Batch, level: int) -> list[Batch]:
+        """Send what a head emits round, one level higher; returns what goes out at once."""
         if level > self.limit:
             raise EvaluationError(
                 "RECURSION_LEVEL_LIMIT_EXCEEDED",
                 f"the recursion of {head.name} goes on after level {self.limit}: rows may lead "
                 "back to themselves (UNION drops such repetitions, UNION ALL counts them for ever)"
-                "; a deeper one needs MAX RECURSION LEVEL",
+                + (", or values get better for ever" if self.restated is not None else "")
+                + "; a deeper one needs MAX RECURSION LEVEL",
             )
         *columns, levels = output.payload.columns
-        further = to_arrow(to_numpy(levels).astype(np.int64) + 1)
+        further = to_arrow(to_numpy(levels) + 1)
         for name, schema in head.uses:
             payload = pa.RecordBatch.from_arrays([*columns, further], schema=schema)
-            self.graph.admit(name, replace(output, payload=payload))
-        return replace(output, payload=self._outside(head, columns, len(output)))
+            self.graph.admit(name, output.with_payload(payload))
+        return [] if head.operator.shows else [self._outside(head, output, columns)]
 
-    def _outside(self, head: Head, columns: list[pa.Array], length: int) -> pa.RecordBatch:
-        """The rows of a rule among those of the others."""
+    def _outside(self, head: Head, output: Batch, columns: list[pa.Array]) -> Batch:
+        """What goes out of a rule, its rows among those of the others."""
+        length = len(output)
         if len(self.heads) == 1:
-            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+            return replace(output, payload=pa.RecordBatch.from_arrays(columns, schema=self.schema))
         numbers = to_arrow(np.full(length, head.number, np.int32))
         places = range(1 + head.before, 1 + head.before + len(columns))
         filled = dict(zip(places, columns, strict=True))
@@ -126,7 +162,8 @@ class Loop(Operator):
             filled[place] if place in filled else pa.nulls(length, self.schema.field(place).type)
             for place in range(1, len(self.schema))
         )
-        return pa.RecordBatch.from_arrays([numbers, *values], schema=self.schema)
+        payload = pa.RecordBatch.from_arrays([numbers, *values], schema=self.schema)
+        return replace(output, payload=payload)
 
     def _advance(self) -> int:
         """Let the least cti of the inputs go round, if it has advanced; it is the output's."""
@@ -145,11 +182,16 @@ class Loop(Operator):
         return cti
 
     def state_size(self) -> tuple[int, int]:
-        sizes = [step.operator.state_size() for step in self.graph.steps]
+        sizes = [each.state_size() for each in self.inside()]
         return sum(rows for rows, _ in sizes), sum(nbytes for _, nbytes in sizes)
 
     def state_span(self) -> Span:
-        return joined_span(*(step.operator.state_span() for step in self.graph.steps))
+        return joined_span(*(each.state_span() for each in self.inside()))
+
+    def inside(self) -> list[Operator]:
+        """The operators that the loop is made of."""
+        restated = [] if self.restated is None else [self.restated]
+        return [*(step.operator for step in self.graph.steps), *restated]
 
     def snapshot(self) -> Arrays:
         inside = {
@@ -157,14 +199,21 @@ class Loop(Operator):
             for name, arrays in self.graph.snapshot().items()
             for array, value in arrays.items()
         }
+        if self.restated is not None:
+            for name, value in self.restated.snapshot().items():
+                inside[f"{RESTATED}: {name}"] = value
         return {"ctis": self.ctis.copy(), "cti": np.array([self.cti]), **inside}
 
     def restore(self, arrays: Arrays) -> None:
         self.ctis = arrays["ctis"].astype(np.int64)
         self.cti = int(arrays["cti"][0])
         inside: dict[str, Arrays] = {step.name: {} for step in self.graph.steps}
+        inside[RESTATED] = {}
         for name, value in arrays.items():
             step, found, array = name.partition(": ")
             if found:
-                inside[step][array] = value
+                inside.setdefault(step, {})[array] = value
+        restated = inside.pop(RESTATED)
+        if self.restated is not None:
+            self.restated.restore(restated)
         self.graph.restore(inside)

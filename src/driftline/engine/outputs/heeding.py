@@ -43,11 +43,17 @@ class Multiset:
         self.first = [1] * sources
 
     def admit(self, label: Label) -> None:
-        self.enter(label)
+        self.enter(label, 1)
 
-    def enter(self, label: Label) -> None:
+    def enter(self, label: Label, times: int) -> None:
         counts = self.counts[label.source]
-        counts[label.number] = counts.get(label.number, 0) + 1
+        counts[label.number] = counts.get(label.number, 0) + times
+
+    def passes_on(self, label: Label, times: int) -> bool:
+        """One of those that come of a batch counts instead of it."""
+        if times > 1:
+            self.enter(label, times - 1)
+        return times == 0
 
     def leave(self, label: Label) -> bool:
         """One less: whether the first of its source is another now."""
@@ -79,8 +85,12 @@ class Scan:
     def admit(self, label: Label) -> None:
         self.admitting.add((label.source, label.number))
 
-    def enter(self, label: Label) -> None:
-        """It is in its queue."""
+    def enter(self, label: Label, times: int) -> None:
+        """It is in its queues."""
+
+    def passes_on(self, label: Label, times: int) -> bool:
+        """It is seen in use until its work is done."""
+        return True
 
     def leave(self, label: Label) -> bool:
         self.admitting.discard((label.source, label.number))
@@ -101,6 +111,8 @@ class Scan:
 class Heeding:
     """`admitted`: how much every source has let in; `received`: by operator, the labels of all that
     it was given; `merges`: the operators that merge ctis for others that go by them, or now-marks;
+    `raising`: those whose output may have a greater label than what they work on; `scans`: whether
+    queues are looked through;
     `emitted`: by output, the labels of all that came out; `consistent`: called with an output and
     a prefix when what the output has emitted is the answer for that."""
 
@@ -115,6 +127,7 @@ class Heeding:
         self.emitted: dict[int, Vector] = {id(step): nothing for step, _ in graph.sinks}
         self.came_to_nothing: list[Label] = []
         self.active = Multiset(len(nothing)) if how == "multiset" else Scan(graph)
+        self.scans = how == "naive"
         self.prefix = nothing
         self.lock = RLock()
         going = [step for step in graph.steps if step.operator.goes_by_ctis]
@@ -125,6 +138,7 @@ class Heeding:
             if self.hears_time
             or (step.operator.ports > 1 and any(step.leads_to(other) for other in going))
         }
+        self.raising = self.merges | {id(step) for step in graph.steps if step.operator.uses_state}
         graph.heeding = self
 
     def admit(self, source: str) -> Label:
@@ -134,38 +148,43 @@ class Heeding:
         with self.lock:
             self.admitted[number] += 1
             own = self.admitted[number]
-            vector = tuple(own if each == number else 0 for each in range(len(self.admitted)))
+            before, after = (0,) * number, (0,) * (len(self.admitted) - number - 1)
+            vector = (*before, own, *after)
             label = Label(vector, number, own)
             self.active.admit(label)
         return label
 
-    def entered(self, label: Label) -> None:
-        """A batch has been put into a queue; it is active until its work is done."""
+    def entered(self, label: Label, times: int) -> None:
+        """A batch is put into so many queues; it is active until its work is done there."""
         with self.lock:
-            self.active.enter(label)
+            self.active.enter(label, times)
+
+    def passes_on(self, label: Label, times: int) -> bool:
+        """What comes of a batch is put into so many queues, with the same active label. Returns
+        whether `release` has to be called for the batch itself when that is done. (Of one queue,
+        unless these are scanned, nothing has to be said.)"""
+        with self.lock:
+            return self.active.passes_on(label, times)
 
     def labelled(self, step: Step, batch: Batch, label: Label) -> Label:
         """The label of what comes out when a step has worked on a batch, or of its coming to
         nothing."""
         own, merges, took_part = label.vector, id(step) in self.merges, step.operator.participants
-        if not (merges or step.operator.uses_state):
-            return label
         if merges or took_part is None:
             received = greatest(self.received[id(step)], own)  # a step works on a batch at a time
             self.received[id(step)] = received
             if took_part is None or batch.cti > BEGINNING or self.hears_time:
                 took_part = received
-        vector = greatest(took_part, own)
-        return label if vector == own else Label(vector, label.source, label.number)
+        return label if took_part == own else Label(took_part, label.source, label.number)
 
     def emit(self, step: Step, label: Label) -> None:
         """A batch comes out of the graph; whoever calls this holds the lock until it is out."""
         self.emitted[id(step)] = greatest(self.emitted[id(step)], label.vector)
 
-    def done(self, label: Label, nothing: Label | None) -> None:
-        """The work on a batch is done, and what came out is in its queues; or nothing came out."""
+    def done(self, label: Label, nothing: Label) -> None:
+        """The work on a batch is done, and has come to nothing, which has a label, too."""
         with self.lock:
-            if nothing is not None and not is_within(nothing.vector, self.prefix):
+            if not is_within(nothing.vector, self.prefix):
                 self.came_to_nothing.append(nothing)
             if self.active.leave(label):
                 self.detect()
@@ -191,6 +210,8 @@ class Heeding:
 
     def _greatest_prefix(self, frontier: Vector) -> Vector:
         """The greatest within the frontier whose works that came to nothing used nothing else."""
+        if not self.came_to_nothing:
+            return frontier
         prefix = list(frontier)
         is_less = True
         while is_less:

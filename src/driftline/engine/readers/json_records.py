@@ -6,9 +6,9 @@ digits. So columns are read as text where the type of the stream wants more than
 Spark's casts decide what they mean, as for CSV. As in Spark, "NaN", "Infinity" and "-Infinity" are
 numbers, and BINARY is in base64.
 
-Arrow's reader takes a block of lines at once, told by the first one what to expect. Where it
-stumbles, the block is halved, and at last its lines are read one by one, which also tells what is
-wrong with them.
+Arrow's reader takes a block of lines at once, with the types that follow from the first one. Where
+it stumbles, the block is halved, and at last its lines are read one by one, which also tells what
+is wrong with them.
 """
 
 from __future__ import annotations
@@ -131,12 +131,12 @@ class _Block:
     def records(self) -> Iterator[Records]:
         """The records, and the lines that are none. Where Arrow does not read them all, the block
         is halved until the few in question can be read one by one."""
-        told = self._told()
-        table = None if told is None else self._together(told)
+        expected = self._expected_types()
+        table = None if expected is None else self._together(expected)
         if table is not None:
             yield self._records(table)
             return
-        if (told is None and self.all_open) or len(self.places) <= ONE_BY_ONE:
+        if (expected is None and self.all_open) or len(self.places) <= ONE_BY_ONE:
             rows, misfits = self._one_by_one()
             if not self._is_mixed(rows):
                 table, found = self._table(rows)
@@ -156,16 +156,16 @@ class _Block:
     def _line(self, place: int) -> bytes:
         return self.block[self.starts[place] : self.ends[place]].strip()
 
-    def _together(self, told: dict[str, pa.DataType]) -> pa.Table | None:
+    def _together(self, expected: dict[str, pa.DataType]) -> pa.Table | None:
         """The records, if Arrow reads them all as they are."""
-        table = self._parsed(told)
+        table = self._parsed(expected)
         if table is None or table.num_rows != len(self.places):
             return None
         by_name: dict[str, str] = {}
-        if any(told[name] != table.column(name).type for name in told):
+        if any(expected[name] != table.column(name).type for name in expected):
             return None  # there are fields in another spelling
         for name in table.column_names:
-            if name.lower() in by_name or (name not in told and name.lower() in self._wanted):
+            if name.lower() in by_name or (name not in expected and name.lower() in self._wanted):
                 return None  # in two spellings, or in one that the first record does not have
             by_name[name.lower()] = name
         self.seen = {
@@ -192,7 +192,7 @@ class _Block:
     def _wanted(self) -> dict[str, pa.DataType]:
         return {each.name.lower(): each.type for each in self.schema}
 
-    def _told(self) -> dict[str, pa.DataType] | None:
+    def _expected_types(self) -> dict[str, pa.DataType] | None:
         """The types to read the columns with, in the first record's spelling, by what it has."""
         if not self.all_open:
             return None
@@ -201,29 +201,30 @@ class _Block:
         except orjson.JSONDecodeError:
             return None
         spelling = {name.lower(): name for name in first}
-        told = {}
+        expected = {}
         for name, kind in ((each.name, each.type) for each in self.schema):
             spelled = spelling.get(name.lower(), name)
             raw = _raw_type(kind, first.get(spelled))
             if raw is None:
                 return None
-            told[spelled] = raw
-        return told
+            expected[spelled] = raw
+        return expected
 
-    def _parsed(self, told: dict[str, pa.DataType]) -> pa.Table | None:
+    def _parsed(self, expected: dict[str, pa.DataType]) -> pa.Table | None:
         longest = int((self.ends - self.starts).max(initial=0)) + 2
         text, words = np.frombuffer(self.block, np.uint8), None
         if may_hold_words(text):
             text = text.copy()
             offsets = np.append(self.starts[self.places], len(text))
-            floats = [name for name, kind in told.items() if kind == DOUBLE]
+            floats = [name for name, kind in expected.items() if kind == DOUBLE]
             words = take_words_out(text, offsets, floats)
         try:
             table = pyarrow.json.read_json(
                 pa.BufferReader(pa.py_buffer(text)),
                 read_options=pyarrow.json.ReadOptions(block_size=max(_ARROW_BLOCK, longest)),
                 parse_options=pyarrow.json.ParseOptions(
-                    explicit_schema=pa.schema(list(told.items())), unexpected_field_behavior="infer"
+                    explicit_schema=pa.schema(list(expected.items())),
+                    unexpected_field_behavior="infer",
                 ),
             )
         except pa.ArrowInvalid:

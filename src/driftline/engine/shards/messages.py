@@ -1,8 +1,8 @@
 """Shuffle messages: what a task or shard sends to a shard, packed, as a shuffle moves few, large
 values best.
 
-    pack     the rows of a batch, partitioned by their keys: one message for every shard, also when
-             it gets no rows, because progress travels with messages
+    pack     the rows of a batch, partitioned by their keys or copied: one message for every shard,
+             also when it gets no rows, because progress travels with messages
     unpack   the same rows again
 
 A message of rows carries changes (signed lifetimes) between fragments, or raw events from a source.
@@ -11,9 +11,10 @@ Rows are Arrow IPC: no code is in them, and none is run when they are opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.stored_rows import ipc_buffer, rows_of_ipc
 from driftline.model.arrays import to_arrow
 from driftline.model.time import BEGINNING
-from driftline.plan.expressions import Expression
+from driftline.plan.nodes import EVERY_SHARD, Keys
 
 
 class Kind(IntEnum):
@@ -86,16 +87,16 @@ MESSAGES = pa.schema(
 
 @dataclass(frozen=True)
 class Target:
-    """Where rows go: to a port of a level, partitioned by keys, with the columns at some places
-    (None: all)."""
+    """Where rows go: to a port of a level, partitioned by keys (or copied: `EVERY_SHARD`), with the
+    columns at some places (None: all)."""
 
     level: int
     port: str
-    keys: tuple[Expression, ...] = ()
+    keys: Keys = ()
     columns: tuple[int, ...] | None = None
 
 
-def shard_of(rows: pa.RecordBatch, keys: Sequence[Expression], shards: int) -> NDArray[np.uint16]:
+def shard_of(rows: pa.RecordBatch, keys: Keys, shards: int) -> NDArray[np.uint16]:
     """The shard of every row, by the values of its keys; without keys all are in the first."""
     if not keys or shards == 1:
         return np.zeros(rows.num_rows, np.uint16)
@@ -119,6 +120,24 @@ def partitioned(
     for count in counts.tolist():
         yield sorted_rows.slice(start, count)
         start += count
+
+
+def packed_by_shard(
+    rows: pa.RecordBatch,
+    payload: pa.RecordBatch,
+    keys: Keys,
+    shards: int,
+    keyless: NDArray[np.bool_] | None = None,
+) -> Iterator[bytes]:
+    """What each shard in turn gets of rows, by the keys in their payload; those that are marked as
+    keyless go to the first."""
+    if keys == EVERY_SHARD:
+        yield from repeat(pack(rows), shards)
+        return
+    of = shard_of(payload, keys, shards)
+    if keyless is not None:
+        of[keyless] = 0
+    yield from map(pack, partitioned(rows, of, shards))
 
 
 def pack(rows: pa.RecordBatch) -> bytes:
@@ -175,13 +194,12 @@ def packed_batch(batch: Batch, target: Target, shards: int, origin: int) -> Iter
         return
     times = {"vs": batch.vs, "ve": batch.ve, "weight": batch.weight}
     rows = with_times(batch.payload, target.columns, **times)
-    parts = partitioned(rows, shard_of(batch.payload, target.keys, shards), shards)
-    for shard, part in enumerate(parts):
-        yield Message(level, Kind.ROWS, port, shard, origin, batch.cti, batch.high, pack(part))
+    for shard, part in enumerate(packed_by_shard(rows, batch.payload, target.keys, shards)):
+        yield Message(level, Kind.ROWS, port, shard, origin, batch.cti, batch.high, part)
 
 
 def unpacked_batch(data: bytes, schema: pa.Schema) -> Batch:
-    """The changes in a message; what is promised is not for one origin to say."""
+    """The changes in a message; one origin alone promises nothing."""
     rows = unpack(data)
     return Batch(
         times_of(rows, "vs"),

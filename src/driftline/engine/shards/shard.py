@@ -1,7 +1,7 @@
 """A shard: all fragments of one level of a plan, for the rows whose keys fall into it.
 
-    What the shards of a level say after a micro-batch is, added up, what the fragments say for all
-    rows that the micro-batch has brought: rows that belong together are in one shard, and all
+    What the shards of a level emit after a micro-batch is, added up, what the fragments emit for
+    all rows that the micro-batch has brought: rows that belong together are in one shard, and all
     shards get the same promises.
 
 A shard receives messages and returns messages; it knows nothing of how they travel. What it unpacks
@@ -77,6 +77,7 @@ class SourcePort:
     timing: Timing
     time_place: int | None = None  # of the column that has the values of vs, and is not sent
     primary: bool = True  # the port that reports dead letters
+    is_copied: bool = False  # whether every shard gets all rows
 
     def key(self, operator: str) -> OperatorKey:
         """One of the operators at this port."""
@@ -150,7 +151,7 @@ class Shard:
             port = self.ports[name]
             rows, times = (by_port.get((kind, name), []) for kind in (Kind.ROWS, Kind.TIMES))
             received[name], letters = source.receive(_arrivals(port, rows, times))
-            if len(letters) and port.primary:
+            if len(letters) and port.primary and not (port.is_copied and self.number):
                 sent.append(letters_message(port.source, letters, self.number))
         clock = max((message.high for message in by_port.get(CLOCK, [])), default=NO_CLOCK)
         for name, batch in emitted(self.sources, received, self._limits, clock).items():
@@ -204,7 +205,10 @@ class Shard:
         spans = self._spans()
         for name, source in self.sources.items():
             port = self.ports[name]
-            found |= {port.key(part): counted for part, counted in source.counters().items()}
+            copied = {"copied": 1} if port.is_copied else {}
+            found |= {
+                port.key(part): counted | copied for part, counted in source.counters().items()
+            }
         for fragment, graph in self.graphs.items():
             for step, counters in graph.counters().items():
                 found[OperatorKey(step, fragment)] = counters

@@ -1,11 +1,11 @@
 """What a task that reads a part of a source has for the shards.
 
-    rows    every shard gets the raw events whose keys fall into it
+    rows    every shard gets the raw events whose keys fall into it, or all, if they are copied
     times   and of a source that has an order of arrival, the times of all events of the task; of
             one whose records come at one moment, the greatest
 
-An event without a row (a cti) goes with the times, and with the rows of the first shard, which is
-who says that it is dead if it is.
+An event without a row (a cti) goes with the times, and with the rows of the first shard, which
+emits the dead letter if there is to be one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from driftline.engine.shards.messages import (
     Message,
     Target,
     pack,
-    partitioned,
-    shard_of,
+    packed_by_shard,
     times_of,
     with_times,
 )
@@ -118,10 +117,9 @@ def _at_one_moment(
     high = int(vs.max(initial=BEGINNING, where=vs < INFINITY))  # what is never there moves nothing
     for target in targets:
         rows = with_times(payload, target.columns, vs=vs)
-        of = shard_of(payload, target.keys, shards)
-        for shard, part in enumerate(partitioned(rows, of, shards)):
+        for shard, part in enumerate(packed_by_shard(rows, payload, target.keys, shards)):
             to = target.port, shard, origin
-            yield Message(target.level, Kind.ROWS, *to, cti, high, pack(part))
+            yield Message(target.level, Kind.ROWS, *to, cti, high, part)
             if watch is not None:
                 yield Message(target.level, Kind.TIMES, *to, data=summary)
 
@@ -185,9 +183,8 @@ def _ordered(
     packed_times = pack(times)
     for target in targets:
         rows = with_times(payload, target.columns, place=np.arange(count))
-        of = shard_of(payload, target.keys, shards)
-        of[kind > RETRACT] = 0
-        for shard, part in enumerate(partitioned(rows, of, shards)):
+        parts = packed_by_shard(rows, payload, target.keys, shards, kind > RETRACT)
+        for shard, part in enumerate(parts):
             to = target.port, shard, origin
-            yield Message(target.level, Kind.ROWS, *to, data=pack(part))
+            yield Message(target.level, Kind.ROWS, *to, data=part)
             yield Message(target.level, Kind.TIMES, *to, data=packed_times)

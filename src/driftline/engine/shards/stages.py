@@ -16,7 +16,7 @@ from driftline.plan.facts import Delays
 from driftline.plan.fragments import Fragment, Input, Prefix
 from driftline.plan.native import has_dead_letters, is_read_natively
 from driftline.plan.needed import needed
-from driftline.plan.nodes import Source
+from driftline.plan.nodes import EVERY_SHARD, Source
 from driftline.plan.timing import remembered
 
 
@@ -109,6 +109,7 @@ def stages(
                     source.timing,
                     time,
                     primary=not of_source,
+                    is_copied=each.keys == EVERY_SHARD,
                 ),
             )
             sent = tuple(column for column in columns if column != time)

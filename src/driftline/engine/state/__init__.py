@@ -5,6 +5,7 @@
     row_store      payload rows in numbered places; `free_places` hands these out
     stored_rows    rows as bytes, the form in which a snapshot holds them
     runs           for every slot a sorted run of entries, in pooled arrays
+    blocks         runs in blocks that are used again, for runs that grow and shrink for ever
     order_keys     64-bit numbers in the order of the values they stand for
     exact_floats   sums of floats that do not drift
     due_times      for every slot the next time at which it has work

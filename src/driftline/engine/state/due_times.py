@@ -10,25 +10,33 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.model.arrays import Int64s
+from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
-_BLOCK = 1024
+BLOCK = 1024
+
+
+@njit(cache=True, nogil=True)
+def _set(slots: Int64s, new: Int64s, times: Int64s, least: Int64s) -> None:
+    for number in range(len(slots)):
+        slot = slots[number]
+        times[slot] = new[number]
+        least[slot // BLOCK] = min(least[slot // BLOCK], new[number])
 
 
 class Due:
     """`times`: when each slot is due (INFINITY: never); `least`: a lower bound for each block."""
 
     def __init__(self) -> None:
-        self.times = np.full(_BLOCK, INFINITY, np.int64)
+        self.times = np.full(BLOCK, INFINITY, np.int64)
         self.least = np.full(1, INFINITY, np.int64)
 
     def set(self, slots: Int64s, times: Int64s) -> None:
         """Set when slots are due, in place of when they were before."""
         if len(slots) == 0:
             return
-        self._make_room(int(slots.max()) + 1)
-        self.times[slots] = times
-        np.minimum.at(self.least, slots // _BLOCK, times)
+        self.make_room(int(slots.max()) + 1)
+        _set(slots, times, self.times, self.least)
 
     def of(self, slots: Int64s) -> Int64s:
         """When each of some slots is due."""
@@ -41,15 +49,16 @@ class Due:
         """The slots that are due at or before the limit; they stay due."""
         found = []
         for block in np.flatnonzero(self.least <= limit):
-            times = self.times[block * _BLOCK : (block + 1) * _BLOCK]
+            times = self.times[block * BLOCK : (block + 1) * BLOCK]
             self.least[block] = times.min()
-            found.append(block * _BLOCK + np.flatnonzero(times <= limit))
+            found.append(block * BLOCK + np.flatnonzero(times <= limit))
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
-    def _make_room(self, needed: int) -> None:
+    def make_room(self, needed: int) -> None:
+        """See to it that so many slots have times."""
         if needed <= len(self.times):
             return
-        blocks = max(-(-needed // _BLOCK), 2 * len(self.least))
+        blocks = max(-(-needed // BLOCK), 2 * len(self.least))
         more = blocks - len(self.least)
-        self.times = np.concatenate([self.times, np.full(more * _BLOCK, INFINITY, np.int64)])
+        self.times = np.concatenate([self.times, np.full(more * BLOCK, INFINITY, np.int64)])
         self.least = np.concatenate([self.least, np.full(more, INFINITY, np.int64)])

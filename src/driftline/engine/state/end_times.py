@@ -22,7 +22,7 @@ from driftline.model.time import BEGINNING, INFINITY
 
 class EndTimes:
     """`slots`: one for every time; `copies`: how many lifetimes end then; `told`: the latest time
-    that was asked for when something had ended: nobody waits for what ends before it."""
+    that was asked for when something had ended: ends before it are of no interest."""
 
     def __init__(self) -> None:
         self.slots, self.due = Slots(), Due()
@@ -57,7 +57,7 @@ class EndTimes:
 
     @property
     def nbytes(self) -> int:
-        return int(self.copies.nbytes + self.due.times.nbytes + 3 * self.slots.low.nbytes)
+        return int(self.copies.nbytes + self.due.times.nbytes + self.slots.table.nbytes)
 
     def __len__(self) -> int:
         return self.slots.live

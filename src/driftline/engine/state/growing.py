@@ -23,6 +23,10 @@ def grown(array: NDArray[_T], needed: int, fill: object = 0) -> NDArray[_T]:
     if needed <= len(array):
         return array
     size = max(needed, 2 * len(array), SMALLEST)
-    bigger = np.full((size, *array.shape[1:]), fill, array.dtype)
+    shape = (size, *array.shape[1:])
+    # Of zeros, pages that are not used yet cost nothing.
+    bigger = np.zeros(shape, array.dtype) if fill == 0 else np.empty(shape, array.dtype)
     bigger[: len(array)] = array
+    if fill != 0:
+        bigger[len(array) :] = fill
     return bigger

@@ -6,6 +6,7 @@ again when more than half of it is garbage; nested values as Python objects, whi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -51,6 +52,13 @@ class RowStore:
         return pa.RecordBatch.from_arrays(
             [column.take(places) for column in self.columns], schema=self.schema
         )
+
+    def take_some(self, places: Int64s, names: Sequence[str]) -> pa.RecordBatch:
+        """Some columns of the rows at some places."""
+        if not names:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(places), pa.struct([])))
+        columns = [self.columns[self.schema.get_field_index(name)].take(places) for name in names]
+        return pa.RecordBatch.from_arrays(columns, names=list(names))
 
     def forget(self, places: Int64s) -> None:
         """Note that the rows at some places are no longer needed."""

@@ -76,10 +76,15 @@ class Runs:
             origin=grown(arrays.origin, count),
         )
 
-    def _pack(self, rooms: Int64s) -> None:
-        """Move all runs to a new pool, each with some room."""
+    def make_room(self, more: int) -> None:
+        """See to it that the pool has room for so many entries after those it is used up to."""
+        if self.top + more > len(self.arrays.ints):
+            self._pack(self.arrays.size.copy(), more)
+
+    def _pack(self, rooms: Int64s, more: int = 0) -> None:
+        """Move all runs to a new pool, each with some room, and with room for more."""
         arrays = self.arrays
-        entries = max(_SMALLEST, int((1 + _SPARE) * int(rooms.sum())))
+        entries = max(_SMALLEST, int((1 + _SPARE) * (int(rooms.sum()) + more)))
         ints = np.empty((entries, arrays.ints.shape[1]), np.int64)
         floats = np.empty((entries, arrays.floats.shape[1]), np.float64)
         self.top = _packed(arrays, rooms, ints, floats)

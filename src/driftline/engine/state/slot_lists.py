@@ -7,12 +7,21 @@ import numpy as np
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 
+NOWHERE = -1
+"""The number of a slot that has none."""
+
 
 @njit(cache=True, nogil=True)
 def by_slot(slots: Int64s, used: int) -> tuple[Int64s, Int64s, Int64s]:
     """The distinct slots in order of appearance, how often each is there, and the places of each
     one after the other, in their order."""
-    number_of = np.full(used, -1, np.int64)
+    return by_slot_in(slots, np.full(used, NOWHERE, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def by_slot_in(slots: Int64s, number_of: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """The same, with an array that has NOWHERE for every slot, and has it again afterwards: it need
+    not be made for a few slots of many."""
     touched, counts = np.empty(len(slots), np.int64), np.zeros(len(slots), np.int64)
     distinct = 0
     for place in range(len(slots)):
@@ -30,7 +39,23 @@ def by_slot(slots: Int64s, used: int) -> tuple[Int64s, Int64s, Int64s]:
         number = number_of[slots[place]]
         order[following[number]] = place
         following[number] += 1
+    for number in range(distinct):
+        number_of[touched[number]] = NOWHERE
     return touched[:distinct], counts[:distinct], order
+
+
+@njit(cache=True, nogil=True)
+def each_once_in(slots: Int64s, number_of: Int64s) -> Int64s:
+    """The distinct slots in order of appearance; `number_of`: see `by_slot_in`."""
+    found, distinct = np.empty(len(slots), np.int64), 0
+    for slot in slots:
+        if number_of[slot] == NOWHERE:
+            number_of[slot] = distinct
+            found[distinct] = slot
+            distinct += 1
+    for number in range(distinct):
+        number_of[found[number]] = NOWHERE
+    return found[:distinct]
 
 
 @njit(cache=True, nogil=True)

@@ -14,15 +14,23 @@ from driftline.model.arrays import Int64s, UInt64s
 from driftline.model.compiled import njit
 
 NO_SLOT = -1
-_TOMBSTONE = -2
+_LOW, _HIGH, _SLOT = range(3)
+"""Of a place in the table: the fingerprint, and one more than the slot."""
+_NOTHING, _TOMBSTONE = 0, -1
+"""In the place of a slot: nothing is there; something was."""
+_HALVES = ("low", "high")
 _SMALLEST_TABLE = 1024
+AHEAD = 256
+"""So many places are touched before they are worked on: the accesses to memory then do not wait for
+each other."""
+_AT_ONCE = 65_536
+"""So many keys are looked up at once, or as many as there are."""
 
 
 class Slots:
     """An open-addressing table from fingerprints to slots.
 
-    `low`, `high`: the fingerprint in each place of the table; `slot_at`: its slot, NO_SLOT where
-    nothing is, _TOMBSTONE where something was. `place_of`: the place of each slot in the table.
+    `table`: by place. `place_of`: the place of each slot in the table.
     """
 
     def __init__(self) -> None:
@@ -33,44 +41,52 @@ class Slots:
         self.live = 0
 
     def _clear(self, size: int) -> None:
-        self.low = np.zeros(size, np.uint64)
-        self.high = np.zeros(size, np.uint64)
-        self.slot_at = np.full(size, NO_SLOT, np.int64)
+        self.table = np.zeros((size, 3), np.int64)
         self.occupied = 0  # places with a slot or a tombstone
+
+    @property
+    def low(self) -> UInt64s:
+        """The first half of the fingerprint in each place."""
+        return self.table[:, _LOW].view(np.uint64)
+
+    @property
+    def high(self) -> UInt64s:
+        """The second half."""
+        return self.table[:, _HIGH].view(np.uint64)
 
     def find_or_add(self, keys: Fingerprints) -> tuple[Int64s, Int64s]:
         """The slot of every key, and the row of `keys` that brought each new slot (in the order in
         which the new slots were given out; `slots[rows]` are these slots)."""
-        self._make_room(len(keys))
-        slots = np.empty(len(keys), np.int64)
-        new_rows = np.empty(len(keys), np.int64)
-        used, taken, added = _find_or_add(
-            keys.low,
-            keys.high,
-            self.low,
-            self.high,
-            self.slot_at,
-            self.place_of,
-            self.free,
-            self.used,
-            slots,
-            new_rows,
-        )
-        self.used = used
-        self.free = self.free[: len(self.free) - taken]
-        self.live += added
-        self.occupied += added
-        return slots, new_rows[:added].copy()
+        slots, new_rows = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+        done, new = 0, 0
+        while True:
+            # Most keys may be known: the table grows with those that are new.
+            some = slice(done, done + max(_AT_ONCE, self.live))
+            low, high = keys.low[some].view(np.int64), keys.high[some].view(np.int64)
+            self._make_room(len(low))
+            used, taken, added = _find_or_add(
+                low, high, self.table, self.place_of, self.free, self.used, slots[some],
+                new_rows[new:],
+            )  # fmt: skip
+            new_rows[new : new + added] += done
+            self.used = used
+            self.free = self.free[: len(self.free) - taken]
+            self.live += added
+            self.occupied += added
+            new += added
+            done += len(low)
+            if done == len(keys):
+                return slots, new_rows[:new].copy()
 
     def find(self, keys: Fingerprints) -> Int64s:
         """The slot of every key, NO_SLOT where it has none."""
-        return _find(keys.low, keys.high, self.low, self.high, self.slot_at)
+        return _find(keys.low.view(np.int64), keys.high.view(np.int64), self.table)
 
     def remove(self, slots: Int64s) -> None:
         """Take slots back; each must be live."""
         if len(slots) == 0:
             return
-        self.slot_at[self.place_of[slots]] = _TOMBSTONE
+        self.table[self.place_of[slots], _SLOT] = _TOMBSTONE
         self.place_of[slots] = NO_SLOT
         self.free = np.concatenate([self.free, slots])
         self.live -= len(slots)
@@ -84,7 +100,7 @@ class Slots:
             grown = np.full(max(needed, 2 * len(self.place_of)), NO_SLOT, np.int64)
             grown[: self.used] = self.place_of[: self.used]
             self.place_of = grown
-        if 2 * (self.occupied + more) > len(self.slot_at):
+        if 2 * (self.occupied + more) > len(self.table):
             self._rebuild(more)
 
     def _rebuild(self, more: int) -> None:
@@ -93,10 +109,14 @@ class Slots:
             size *= 2
         live = self.live_slots()
         places = self.place_of[live]
-        low, high = self.low[places], self.high[places]
+        before = self.table
         self._clear(size)
-        _put(low, high, live, self.low, self.high, self.slot_at, self.place_of)
+        _put(before[places], live, self.table, self.place_of)
         self.occupied = len(live)
+
+    @property
+    def nbytes(self) -> int:
+        return self.table.nbytes + self.place_of.nbytes + self.free.nbytes
 
     def snapshot(self) -> dict[str, NDArray[np.generic]]:
         live = self.live_slots()
@@ -118,80 +138,77 @@ class Slots:
         while size < 4 * self.live:
             size *= 2
         self._clear(size)
-        low = arrays["slots.low"].astype(np.uint64)
-        high = arrays["slots.high"].astype(np.uint64)
-        _put(low, high, live, self.low, self.high, self.slot_at, self.place_of)
+        halves = (arrays[f"slots.{half}"].astype(np.uint64).view(np.int64) for half in _HALVES)
+        _put(np.stack([*halves, live], axis=1), live, self.table, self.place_of)
         self.occupied = self.live
 
 
 @njit(cache=True, nogil=True)
 def _find_or_add(
-    key_low: UInt64s,
-    key_high: UInt64s,
-    low: UInt64s,
-    high: UInt64s,
-    slot_at: Int64s,
+    low: Int64s,
+    high: Int64s,
+    table: Int64s,
     place_of: Int64s,
     free: Int64s,
     used: int,
     slots: Int64s,
     new_rows: Int64s,
 ) -> tuple[int, int, int]:
-    mask = len(slot_at) - 1
+    mask = len(table) - 1
     taken, added = 0, 0
-    for row in range(len(key_low)):
-        place = np.int64(key_low[row] & np.uint64(mask))
-        while slot_at[place] != NO_SLOT:
-            if slot_at[place] >= 0 and low[place] == key_low[row] and high[place] == key_high[row]:
+    ahead = np.empty(AHEAD, np.int64)
+    for row in range(len(low)):
+        if row % AHEAD == 0:
+            some = low[row : row + AHEAD]
+            for number in range(len(some)):
+                ahead[number] = table[some[number] & mask, _SLOT]
+        place = low[row] & mask
+        found = table[place, _SLOT]
+        while found != _NOTHING:
+            if table[place, _LOW] == low[row] and table[place, _HIGH] == high[row] and found > 0:
                 break
             place = (place + 1) & mask
-        if slot_at[place] == NO_SLOT:
+            found = table[place, _SLOT]
+        if found == _NOTHING:
             if taken < len(free):
                 taken += 1
                 slot = free[len(free) - taken]
             else:
                 slot = used
                 used += 1
-            low[place], high[place] = key_low[row], key_high[row]
-            slot_at[place] = slot
+            table[place, _LOW], table[place, _HIGH] = low[row], high[row]
+            found = slot + 1
+            table[place, _SLOT] = found
             place_of[slot] = place
             new_rows[added] = row
             added += 1
-        slots[row] = slot_at[place]
+        slots[row] = found - 1
     return used, taken, added
 
 
 @njit(cache=True, nogil=True)
-def _find(
-    key_low: UInt64s, key_high: UInt64s, low: UInt64s, high: UInt64s, slot_at: Int64s
-) -> Int64s:
-    mask = len(slot_at) - 1
-    slots = np.full(len(key_low), NO_SLOT, np.int64)
-    for row in range(len(key_low)):
-        place = np.int64(key_low[row] & np.uint64(mask))
-        while slot_at[place] != NO_SLOT:
-            if slot_at[place] >= 0 and low[place] == key_low[row] and high[place] == key_high[row]:
-                slots[row] = slot_at[place]
+def _find(low: Int64s, high: Int64s, table: Int64s) -> Int64s:
+    mask = len(table) - 1
+    slots = np.full(len(low), NO_SLOT, np.int64)
+    for row in range(len(low)):
+        place = low[row] & mask
+        while table[place, _SLOT] != _NOTHING:
+            found = table[place, _SLOT]
+            if table[place, _LOW] == low[row] and table[place, _HIGH] == high[row] and found > 0:
+                slots[row] = found - 1
                 break
             place = (place + 1) & mask
     return slots
 
 
 @njit(cache=True, nogil=True)
-def _put(
-    key_low: UInt64s,
-    key_high: UInt64s,
-    slots: Int64s,
-    low: UInt64s,
-    high: UInt64s,
-    slot_at: Int64s,
-    place_of: Int64s,
-) -> None:
-    mask = len(slot_at) - 1
-    for row in range(len(key_low)):
-        place = np.int64(key_low[row] & np.uint64(mask))
-        while slot_at[place] != NO_SLOT:
+def _put(keys: Int64s, slots: Int64s, table: Int64s, place_of: Int64s) -> None:
+    """Fill a table that has no tombstones; `keys` have fingerprints as the table has them."""
+    mask = len(table) - 1
+    for row in range(len(slots)):
+        place = keys[row, _LOW] & mask
+        while table[place, _SLOT] != _NOTHING:
             place = (place + 1) & mask
-        low[place], high[place] = key_low[row], key_high[row]
-        slot_at[place] = slots[row]
+        table[place, _LOW], table[place, _HIGH] = keys[row, _LOW], keys[row, _HIGH]
+        table[place, _SLOT] = slots[row] + 1
         place_of[slots[row]] = place

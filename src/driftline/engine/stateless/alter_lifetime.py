@@ -109,7 +109,7 @@ class AlterLifetime(Operator):
         return start, plus(start, self.duration(vs, ve))
 
     def _advanced(self, t: int) -> int:
-        """The cti to say after the input's cti t; BEGINNING if output time does not move."""
+        """The cti to emit after the input's cti t; BEGINNING if output time does not move."""
         if t == BEGINNING:
             return BEGINNING
         final = INFINITY if t == INFINITY else self.cti(t)

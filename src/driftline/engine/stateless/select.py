@@ -42,7 +42,7 @@ class Select(Operator):
 
 def with_own_high(batch: Batch) -> Batch:
     """The batch with the greatest vs of its additions as `high`: for operators that leave out
-    inserts. (An addition that shortens a lifetime has the vs of an insert that came before. Of an
-    insert that was consolidated away nobody knows whether it would have been left out, so it does
-    not count: the watermark may stay behind for a while, and is never ahead.)"""
+    inserts. (An addition that shortens a lifetime has the vs of an insert that came before. Whether
+    an insert that was consolidated away would have been left out is not known, so it does not
+    count: the watermark may stay behind for a while, and is never ahead.)"""
     return replace(batch, high=latest_start(batch.vs, batch.weight))

@@ -25,6 +25,7 @@ class Union(Operator):
     """
 
     uses_state = False
+    maps_rows = True
 
     def __init__(self, schema: pa.Schema, ports: int = 2) -> None:
         super().__init__(schema)
@@ -32,6 +33,8 @@ class Union(Operator):
         self.latest = np.full(ports, BEGINNING, np.int64)
 
     def process(self, port: int, batch: Batch) -> Batch:
+        if batch.cti == BEGINNING:
+            return batch
         before = int(self.latest.min())
         self.latest[port] = max(int(self.latest[port]), batch.cti)
         final = int(self.latest.min())

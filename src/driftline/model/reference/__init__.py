@@ -10,9 +10,11 @@ after every batch. If the two disagree, the definition at the top of each file d
     union, intersect, minus         set operators;  distinct
     group_by, aggregates            groups, and the functions over them
     rank, over                      ranks, top-k and window functions
+    match                           MATCH_RECOGNIZE: patterns of rows
     join                            inner, outer, semi and anti joins
     coalesce, finals                lifetimes from snapshots; what cannot change any more
     recursion                       the fixed point of each snapshot
+    automaton                       the runs of an automaton over a sequence
     align, finalize                 how long an event is held back, how long it can be corrected
     now_view                        the answer at a clock, as changes
     output_consistency              outputs that belong to a prefix: definitions and mechanisms
@@ -28,6 +30,7 @@ from driftline.model.reference.alter_lifetime import (
     sliding,
     unbounded,
 )
+from driftline.model.reference.automaton import automaton_runs
 from driftline.model.reference.coalesce import coalesce, ends, starts
 from driftline.model.reference.distinct import distinct
 from driftline.model.reference.explode import explode
@@ -49,6 +52,7 @@ from driftline.model.reference.latency import (
     merged_watermark,
     output_watermark,
 )
+from driftline.model.reference.match import aggregated, match, navigation
 from driftline.model.reference.minus import minus, minus_all
 from driftline.model.reference.now_view import NowChange, now_view
 from driftline.model.reference.over import Frame, nth, of_frame, over
@@ -68,10 +72,12 @@ __all__ = [
     "Now",
     "NowChange",
     "Order",
+    "aggregated",
     "align",
     "alter_lifetime",
     "anti_join",
     "at_level",
+    "automaton_runs",
     "coalesce",
     "distinct",
     "ends",
@@ -87,9 +93,11 @@ __all__ = [
     "intersect",
     "intersect_all",
     "left_join",
+    "match",
     "merged_watermark",
     "minus",
     "minus_all",
+    "navigation",
     "now",
     "now_view",
     "nth",

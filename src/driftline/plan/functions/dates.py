@@ -174,7 +174,7 @@ def _date_part(args: Arguments) -> Expression:
     field = args[0]
     if not isinstance(field, Literal) or field.kind != STRING:
         raise ExpressionError(f"the field of date_part must be a constant, not {field.sql()}")
-    return extract(field.value, args[1])
+    return Literal(None, DOUBLE) if field.value is None else extract(field.value, args[1])
 
 
 def _days(name: str) -> None:

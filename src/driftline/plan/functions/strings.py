@@ -75,9 +75,22 @@ def _with_defaults(
 
 
 _SPACE, _EMPTY = Literal(" ", STRING), Literal("", STRING)
+_ZERO = Literal(b"\0", BINARY)
 _ONE, _NO_LIMIT = Literal(1, INT), Literal(-1, INT)
-_with_defaults("lpad", [STRING, INT, STRING], [_SPACE], STRING)
-_with_defaults("rpad", [STRING, INT, STRING], [_SPACE], STRING)
+
+
+def _pad(name: str) -> None:
+    @register(name, 2, 3)
+    def build(args: Arguments) -> Expression:
+        of_bytes = all(arg.type == BINARY for arg in (args[0], *args[2:]))
+        kind = BINARY if of_bytes else STRING
+        filling = args[2] if len(args) > 2 else _ZERO if of_bytes else _SPACE  # noqa: PLR2004
+        kinds = enumerate(((args[0], kind), (args[1], INT), (filling, kind)), start=1)
+        return Call(name, tuple(argument(arg, of, name, place) for place, (arg, of) in kinds), kind)
+
+
+_pad("lpad")
+_pad("rpad")
 _with_defaults("replace", [STRING, STRING, STRING], [_EMPTY], STRING)
 _with_defaults("locate position", [STRING, STRING, INT], [_ONE], INT)
 _with_defaults("split", [STRING, STRING, INT], [_NO_LIMIT], pa.list_(STRING))
@@ -184,7 +197,8 @@ _end("right")
 
 @register("reverse", 1, 1)
 def _reverse(args: Arguments) -> Expression:
-    value = args[0] if is_array(args[0].type) else argument(args[0], STRING, "reverse", 1)
+    kept = is_array(args[0].type) or args[0].type == BINARY
+    value = args[0] if kept else argument(args[0], STRING, "reverse", 1)
     return Call("reverse", (value,), value.type)
 
 

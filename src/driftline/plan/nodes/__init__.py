@@ -32,8 +32,10 @@ A family answers what its members have in common, and leaves the rest to them:
     windows.py     Window, Coalesce, Final: the rows of the input with other lifetimes
     keyed.py       Keyed, a snapshot operator over groups: Distinct, Aggregate, Rank
     over.py        Over
+    match.py       Match: MATCH_RECOGNIZE
     two_inputs.py  Union, SetOperation
     join.py        Join
+    automaton.py   AutomatonRuns
     loop.py        Loop: the fixed point of rules; Back: an edge back
 
 A node that is used twice has two nodes above it: `walk` and `from_below` give it once. A cycle is
@@ -44,11 +46,23 @@ one over it for each of them.
 
 from __future__ import annotations
 
-from driftline.plan.nodes.base import DEEPEST, Keys, Named, Node, OrderItem, Part, Places, Remarks
+from driftline.plan.nodes.automaton import AutomatonRuns
+from driftline.plan.nodes.base import (
+    DEEPEST,
+    EVERY_SHARD,
+    Keys,
+    Named,
+    Node,
+    OrderItem,
+    Part,
+    Places,
+    Remarks,
+)
 from driftline.plan.nodes.explode import Explode
 from driftline.plan.nodes.join import Join, JoinKind
 from driftline.plan.nodes.keyed import Aggregate, Distinct, Keyed, Partitioned, Rank, RankMethod
-from driftline.plan.nodes.loop import RULE, Back, Loop, Rule
+from driftline.plan.nodes.loop import RULE, Back, Loop, Rule, leaf_name
+from driftline.plan.nodes.match import Match, RowsPerMatch
 from driftline.plan.nodes.over import Frame, Over, OverColumn, Unit
 from driftline.plan.nodes.rowwise import Alias, OneInput, Project, Rowwise, Select, WindowColumns
 from driftline.plan.nodes.sources import ROW, Beginning, Constant, Leaf, Source, constant
@@ -59,10 +73,12 @@ from driftline.plan.types import Schema
 
 __all__ = [
     "DEEPEST",
+    "EVERY_SHARD",
     "ROW",
     "RULE",
     "Aggregate",
     "Alias",
+    "AutomatonRuns",
     "Back",
     "Beginning",
     "Coalesce",
@@ -77,6 +93,7 @@ __all__ = [
     "Keys",
     "Leaf",
     "Loop",
+    "Match",
     "Named",
     "Node",
     "OneInput",
@@ -90,6 +107,7 @@ __all__ = [
     "Rank",
     "RankMethod",
     "Remarks",
+    "RowsPerMatch",
     "Rowwise",
     "Rule",
     "Schema",
@@ -103,5 +121,6 @@ __all__ = [
     "WindowColumns",
     "WindowForm",
     "constant",
+    "leaf_name",
     "parse_expression",
 ]

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from driftline.plan.depth import make_room
 from driftline.plan.errors import PlanError
@@ -24,12 +24,29 @@ DEEPEST = 1000
 _CALLS_A_LEVEL = 8
 """Python's calls, at most, for each of them."""
 
+SETTLED = "$settled"
+"""A column with the start of the last row that could change a row; null: it is not there yet."""
 Keys = tuple[Expression, ...]
-"""What rows are partitioned by, over the columns of a node; (): all are in one shard."""
+"""What rows are partitioned by, over the columns of a node; (): all are in one shard;
+`EVERY_SHARD`: each is in all of them."""
 Places = frozenset[int]
 """Columns, by place."""
 Part = Literal["stretches", "starts", "ends"]
 """What there is to know of the lifetimes of a row; see `Coalesce`."""
+
+
+@dataclass(frozen=True, eq=False)
+class EveryShard(Expression):
+    """The key of rows that are copied to every shard: it has no value."""
+
+    def own(self) -> tuple[Any, ...]:
+        return ()
+
+    def written(self, texts: list[str]) -> str:
+        return "every shard"
+
+
+EVERY_SHARD: Keys = (EveryShard(),)
 
 
 @dataclass(frozen=True)
@@ -171,6 +188,11 @@ class Node(ABC):
         """What times a column has (see `driftline.plan.finals`); None if none that bound when its
         rows start."""
 
+    def with_settled(self, facts: Facts) -> Node | None:
+        """The node with a column more, `SETTLED`, that says from when on rows change a row of it no
+        more; None if that is not known."""
+        return None
+
     # Partitions
 
     @property
@@ -195,6 +217,10 @@ class Node(ABC):
                 return None
             found.append(below)
         return tuple(found)
+
+    def partitioned_with_copies(self, keys: Keys) -> tuple[Keys, ...] | None:
+        """As `partitioned_by`, if an input may also be copied to every shard."""
+        return self.partitioned_by(keys)
 
     def reaches(self, key: Expression) -> bool:
         """Whether the output can be partitioned by a key without an exchange above it."""
@@ -294,15 +320,24 @@ class Node(ABC):
                 raise PlanError(f"the stream {node.name} is used with two definitions")
         return found
 
+    def inside(self) -> list[str]:
+        """What is drawn of it besides its inputs: of a loop its rules."""
+        return []
+
     def tree(self) -> str:
         """The plan, drawn."""
-        lines = [self.label()]
-        for number, child in enumerate(self.inputs):
-            last = number == len(self.inputs) - 1
-            for place, line in enumerate(child.tree().split("\n")):
+        return "\n".join(self.drawn([], [child.tree().split("\n") for child in self.inputs]))
+
+    def drawn(self, remarks: Sequence[str], inputs: Sequence[Sequence[str]]) -> list[str]:
+        """The node with remarks over its inputs, of which each is drawn already."""
+        bar = "│ " if inputs else "  "
+        lines = [self.label(), *(f"{bar}  {line}" for line in (*remarks, *self.inside()))]
+        for number, child in enumerate(inputs):
+            last = number == len(inputs) - 1
+            for place, line in enumerate(child):
                 edge = ("└─ " if last else "├─ ") if place == 0 else ("   " if last else "│  ")
                 lines.append(edge + line)
-        return "\n".join(lines)
+        return lines
 
     def __getstate__(self) -> dict[str, object]:
         kept = ("_depth", *(each.name for each in fields(self)))  # the rest is found again

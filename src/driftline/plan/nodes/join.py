@@ -12,7 +12,15 @@ from driftline.plan.conditions import conjuncts, equality
 from driftline.plan.durations import span
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.facts import Closes, Times, later
-from driftline.plan.nodes.base import Keys, Part, Places, Remarks, column_at, unqualified
+from driftline.plan.nodes.base import (
+    EVERY_SHARD,
+    Keys,
+    Part,
+    Places,
+    Remarks,
+    column_at,
+    unqualified,
+)
 from driftline.plan.nodes.two_inputs import TwoInputs
 
 if TYPE_CHECKING:
@@ -182,6 +190,16 @@ class Join(TwoInputs):
                 return None
             found.append(match)
         return self._of_sides(tuple(found))
+
+    def partitioned_with_copies(self, keys: Keys) -> tuple[Keys, ...] | None:
+        found = self.partitioned_by(keys)
+        if found is not None:
+            return found
+        for side in _KNOWN_BY.get(self.how, (0,)):
+            below = self._below(keys, side)
+            if below is not None:
+                return (below, EVERY_SHARD) if side == 0 else (EVERY_SHARD, below)
+        return None
 
     def _in_both(self, key: Expression) -> Expression:
         """A key over the result in the names of both sides together."""

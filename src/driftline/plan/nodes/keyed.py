@@ -95,7 +95,9 @@ class Keyed(OneInput):
 
 @dataclass(frozen=True)
 class Distinct(Keyed):
-    """At every time one copy of each row."""
+    """At every time one copy of each row. `of_a_set`: the input never has two."""
+
+    of_a_set: bool = False
 
     @property
     def schema(self) -> Schema:

@@ -13,6 +13,7 @@ from driftline.plan.expressions import Column, Expression
 from driftline.plan.facts import END, START, Closes, Times
 from driftline.plan.native import Native, is_tame
 from driftline.plan.nodes.base import (
+    SETTLED,
     Keys,
     Named,
     Node,
@@ -78,6 +79,10 @@ class Rowwise(OneInput):
 
     def times(self, place: int, facts: Facts) -> Times | None:
         return facts.value_times(self.input, self.origin(place))
+
+    def with_settled(self, facts: Facts) -> Node | None:
+        below = self.input.with_settled(facts)
+        return None if below is None else self.with_inputs([below])
 
     @property
     def required_keys(self) -> tuple[Keys, ...] | None:
@@ -200,6 +205,12 @@ class Project(Rowwise):
 
     def origin(self, place: int, side: int = 0) -> Expression | None:
         return self.columns[place].value
+
+    def with_settled(self, facts: Facts) -> Node | None:
+        below = self.input.with_settled(facts)
+        if below is None:
+            return None
+        return Project(below, (*self.columns, Named(SETTLED, Column(SETTLED, BIGINT))))
 
     @property
     def computes_with(self) -> Keys:

@@ -95,7 +95,7 @@ class Execution:
         return bag(self.put_out[name])
 
     def state(self, name: str, so_far: int | None = None) -> OutputState:
-        """An output state of this run; the present one if it is not said how much came out."""
+        """An output state of this run; the present one if no count is given."""
         return OutputState(self.trace, name, len(self.put_out[name]) if so_far is None else so_far)
 
     def ready(self) -> list[Channel]:
@@ -120,7 +120,7 @@ class Execution:
     ) -> None:
         """Go on until nothing can be taken, by the schedule and then by the first of all.
 
-        `sizes` says how many elements are taken at most, time by time; one if it does not say.
+        `sizes` says how many elements are taken at most, time by time; one if it has no more.
         """
         choices = chain(schedule, repeat(0))
         for choice, most in zip(choices, chain(sizes, repeat(1)), strict=False):

@@ -1,0 +1,316 @@
+"""The kernels of `operator`: how the runs of cells are found.
+
+A slot is a cell. One run of entries holds its rows: vs, ve, the symbols they have, and how many
+there are. Another holds the automaton's runs that end there: vs, ve, the number they begin at,
+their state, how many there are, and their registers; in order of all but how many.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from driftline.engine.automata.machine import Machine
+from driftline.engine.state.runs import RunArrays
+from driftline.model.arrays import Int64s, Mask
+from driftline.model.compiled import njit
+from driftline.model.time import INFINITY
+
+VS, VE = 0, 1
+SYMBOLS, COPIES = 2, 3
+ROW = 4
+"""How many numbers a row has."""
+BEGINS, STATE, WEIGHT, REGISTERS = 2, 3, 4, 5
+"""Where a run has its numbers; its registers come last."""
+START = 0
+"""The number of the start state."""
+NONE = -1
+
+
+class Cells(NamedTuple):
+    """Of every slot the slots of the cells before and after it, its number in the sequence, when
+    the first of what it holds ends, and whether it has to be looked at."""
+
+    before: Int64s
+    after: Int64s
+    number: Int64s
+    ends: Int64s
+    dirty: Mask
+
+
+class Progress(NamedTuple):
+    """How far `follow` has come: the place in its queue and the cell it is at; `top`: how far the
+    pool of runs is filled; `made`, `looked`: how many changes there are, and cells it has looked
+    at; `wanted`: how many entries the pool must have room for before it can go on, 0 at the end."""
+
+    place: int = 0
+    cell: int = NONE
+    top: int = 0
+    made: int = 0
+    looked: int = 0
+    wanted: int = 0
+
+
+@njit(cache=True, nogil=True)
+def take_in(
+    slots: Int64s, vs: Int64s, ve: Int64s, symbols: Int64s, weight: Int64s, rows: RunArrays
+) -> None:
+    """Add changes to the rows of cells, which have the room."""
+    ints, size = rows.ints, rows.size
+    for item in range(len(slots)):
+        slot = slots[item]
+        first, place = rows.first[slot], rows.first[slot]
+        while place < first + size[slot] and (
+            ints[place, VS] != vs[item]
+            or ints[place, VE] != ve[item]
+            or ints[place, SYMBOLS] != symbols[item]
+        ):
+            place += 1
+        if place == first + size[slot]:
+            ints[place, VS], ints[place, VE] = vs[item], ve[item]
+            ints[place, SYMBOLS], ints[place, COPIES] = symbols[item], 0
+            size[slot] += 1
+        ints[place, COPIES] += weight[item]
+        if ints[place, COPIES] == 0:
+            size[slot] -= 1
+            last = first + size[slot]
+            _copy(ints, place, ints, last)
+
+
+@njit(cache=True, nogil=True)
+def follow(
+    queue: Int64s,
+    cells: Cells,
+    rows: RunArrays,
+    runs: RunArrays,
+    machine: Machine,
+    progress: Progress,
+    changes: Int64s,
+    seen: Int64s,
+) -> tuple[Progress, Int64s, Int64s]:
+    """Find the runs of all cells that are dirty, and of those behind them for as long as something
+    changes. `queue`: dirty cells, in order of their numbers, so that each is looked at once.
+    Returns the changes (the cell, then as the runs of a cell) and the cells looked at, so far."""
+    place, cell, top, made, looked, _ = progress
+    found = np.empty((64, runs.ints.shape[1]), np.int64)
+    while True:
+        if cell == NONE:
+            while place < len(queue) and not cells.dirty[queue[place]]:
+                place += 1
+            if place == len(queue):
+                return Progress(place, cell, top, made, looked, 0), changes, seen
+            cell = queue[place]
+        found, count = _found(cell, cells, rows, runs, machine, found)
+        if top + count > len(runs.ints):
+            return Progress(place, cell, top, made, looked, top + count), changes, seen
+        cells.dirty[cell] = False
+        cells.ends[cell] = min(
+            _least_end(rows.ints, rows.first[cell], rows.size[cell]), _least_end(found, 0, count)
+        )
+        if looked == len(seen):
+            seen = _grown(seen, 2 * looked + 1)
+        seen[looked] = cell
+        looked += 1
+        if made + count + runs.size[cell] > len(changes):
+            changes = _grown(changes, 2 * (made + count + runs.size[cell]))
+        made = _compared(cell, runs, found, count, machine.wanted, changes, made)
+        if count == runs.size[cell] and not _differ(runs, cell, found):
+            cell = NONE
+            continue
+        if count > runs.room[cell]:
+            runs.first[cell] = runs.origin[cell] = top
+            runs.room[cell] = count
+            top += count
+        first = runs.first[cell]
+        for entry in range(count):
+            _copy(runs.ints, first + entry, found, entry)
+        runs.size[cell] = count
+        cell = cells.after[cell]
+        if cell != NONE:
+            cells.dirty[cell] = True
+
+
+@njit(cache=True, nogil=True)
+def _grown(array: Int64s, room: int) -> Int64s:
+    larger = np.empty((room, *array.shape[1:]), np.int64)
+    larger[: len(array)] = array
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def _found(
+    cell: int, cells: Cells, rows: RunArrays, runs: RunArrays, machine: Machine, found: Int64s
+) -> tuple[Int64s, int]:
+    """The runs that end at a cell, in order; returns where they are, and how many. What each is
+    made from stands in the last place."""
+    registers, count, before = found.shape[1] - REGISTERS, 0, cells.before[cell]
+    longer = 0 if before == NONE else runs.size[before]
+    first_row, row_count = rows.first[cell], rows.size[cell]
+    for source in range(longer + row_count):
+        last = len(found) - 1
+        if source < longer:
+            _copy(found, last, runs.ints, runs.first[before] + source)
+        else:  # the run over no row, which begins here
+            place = first_row + source - longer
+            found[last, VS], found[last, VE] = rows.ints[place, VS], rows.ints[place, VE]
+            found[last, BEGINS], found[last, STATE] = cells.number[cell], START
+            found[last, WEIGHT] = rows.ints[place, COPIES]
+            for register in range(registers):
+                found[last, REGISTERS + register] = machine.initial[register]
+        state = found[last, STATE]
+        for move in range(machine.first[state], machine.first[state + 1]):
+            if not _may(machine, move, found, last):
+                continue
+            for row in range(first_row, first_row + row_count):
+                vs = max(found[last, VS], rows.ints[row, VS])
+                ve = min(found[last, VE], rows.ints[row, VE])
+                if vs >= ve or not rows.ints[row, SYMBOLS] & machine.symbol[move]:
+                    continue
+                if count + 2 > last:
+                    found = _grown(found, 2 * len(found))
+                    _copy(found, len(found) - 1, found, last)
+                    last = len(found) - 1
+                found[count, VS], found[count, VE] = vs, ve
+                found[count, BEGINS] = found[last, BEGINS]
+                found[count, STATE] = machine.target[move]
+                found[count, WEIGHT] = found[last, WEIGHT] * rows.ints[row, COPIES]
+                for register in range(registers):
+                    value = found[last, REGISTERS + register] + machine.add[move, register]
+                    found[count, REGISTERS + register] = value
+                count += 1
+    return found, _in_order(found, count)
+
+
+@njit(cache=True, nogil=True)
+def _may(machine: Machine, move: int, runs: Int64s, place: int) -> bool:
+    """Whether the registers of a run are within the bounds of a transition."""
+    for register in range(machine.add.shape[1]):
+        value = runs[place, REGISTERS + register]
+        if value < machine.least[move, register] or value > machine.most[move, register]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _in_order(found: Int64s, count: int) -> int:
+    """Sort entries, which are nearly in order because those before were, and put equal ones
+    together; returns how many are left. The place after the entries is used."""
+    kept = 0
+    for place in range(1, count):
+        if _side(found, place - 1, found, place) <= 0:
+            continue
+        _copy(found, count, found, place)
+        to = place
+        while to > 0 and _side(found, to - 1, found, count) > 0:
+            _copy(found, to, found, to - 1)
+            to -= 1
+        _copy(found, to, found, count)
+    for place in range(1, count):
+        if _side(found, kept, found, place) == 0:
+            found[kept, WEIGHT] += found[place, WEIGHT]
+        else:
+            kept += 1
+            _copy(found, kept, found, place)
+    return min(kept + 1, count)
+
+
+@njit(inline="always")
+def _copy(to: Int64s, place: int, of: Int64s, other: int) -> None:
+    for column in range(of.shape[1]):
+        to[place, column] = of[other, column]
+
+
+@njit(cache=True, nogil=True)
+def _side(one: Int64s, place: int, other: Int64s, place_2: int) -> int:
+    """Which of two runs is first: -1, 1, or 0 if they are the same but for how many there are."""
+    for column in (BEGINS, STATE, VS, VE):
+        if one[place, column] != other[place_2, column]:
+            return -1 if one[place, column] < other[place_2, column] else 1
+    for column in range(REGISTERS, one.shape[1]):
+        if one[place, column] != other[place_2, column]:
+            return -1 if one[place, column] < other[place_2, column] else 1
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _differ(runs: RunArrays, cell: int, found: Int64s) -> bool:
+    """Whether the runs of a cell, as many as before, are others."""
+    first = runs.first[cell]
+    for entry in range(runs.size[cell]):
+        for column in range(found.shape[1]):
+            if runs.ints[first + entry, column] != found[entry, column]:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _compared(
+    cell: int,
+    runs: RunArrays,
+    found: Int64s,
+    count: int,
+    wanted: Mask,
+    changes: Int64s,
+    made: int,
+) -> int:
+    """Write what has come and gone of the runs of a cell, in states that are wanted."""
+    first, size, old, new = runs.first[cell], runs.size[cell], 0, 0
+    while old < size or new < count:
+        side = -1
+        if old == size:
+            side = 1
+        elif new < count:
+            side = _side(runs.ints, first + old, found, new)
+        weight = found[new, WEIGHT] if side >= 0 else 0
+        if side <= 0:
+            weight -= runs.ints[first + old, WEIGHT]
+        state = found[new, STATE] if side >= 0 else runs.ints[first + old, STATE]
+        if weight != 0 and wanted[state]:
+            changes[made, 0] = cell
+            for column in range(found.shape[1]):
+                changes[made, 1 + column] = (
+                    found[new, column] if side >= 0 else runs.ints[first + old, column]
+                )
+            changes[made, 1 + WEIGHT] = weight
+            made += 1
+        old += side <= 0
+        new += side >= 0
+    return made
+
+
+@njit(cache=True, nogil=True)
+def evict(slots: Int64s, cti: int, cells: Cells, rows: RunArrays, runs: RunArrays) -> None:
+    """Drop what ends at or before the cti."""
+    for slot in slots:
+        _drop_ended(rows, slot, cti)
+        _drop_ended(runs, slot, cti)
+    note_ends(slots, cells, rows, runs)
+
+
+@njit(cache=True, nogil=True)
+def _drop_ended(arrays: RunArrays, slot: int, cti: int) -> None:
+    first, left = arrays.first[slot], 0
+    for place in range(first, first + arrays.size[slot]):
+        if arrays.ints[place, VE] > cti:
+            _copy(arrays.ints, first + left, arrays.ints, place)
+            left += 1
+    arrays.size[slot] = left
+
+
+@njit(cache=True, nogil=True)
+def note_ends(slots: Int64s, cells: Cells, rows: RunArrays, runs: RunArrays) -> None:
+    """Write when the first of what slots hold ends."""
+    for slot in slots:
+        cells.ends[slot] = min(
+            _least_end(rows.ints, rows.first[slot], rows.size[slot]),
+            _least_end(runs.ints, runs.first[slot], runs.size[slot]),
+        )
+
+
+@njit(cache=True, nogil=True)
+def _least_end(entries: Int64s, first: int, count: int) -> int:
+    end = INFINITY
+    for place in range(first, first + count):
+        end = min(end, entries[place, VE])
+    return end

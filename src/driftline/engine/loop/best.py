@@ -1,0 +1,292 @@
+"""Groups in a loop: of every group the best values, round by round.
+
+    best(H), in round i, at every time:  one row (keys, min or max of each argument) for every group
+        of the derivations that are alive then and have a level of at most i
+
+A derivation may go in a later round than it came in: it then has a second one, with the later level
+and a negative weight. So what a round has is the sum over the levels up to it, and what is emitted
+is of the same kind: in round i the row of round i - 1 goes, and the row of round i comes, where the
+two differ. A set is a group by all columns without a value: a row is there in the rounds in which
+the weights of its derivations add up to more than nothing. (`least_level` does the same for rows
+that never go in a later round, and is quicker.)
+
+A turn compares the best rows of its level with what was emitted up to the level before, puts right
+what was emitted at its own level, and is followed by a turn at the next level at which the group
+has something: a derivation that can matter, or something that was emitted. As long as a group has
+not changed, a derivation that is worse than what was emitted cannot.
+
+State: of every group its derivations, the best first, with their levels and lifetimes, and what was
+emitted at which level. A cti evicts what ends before it. While the loop runs free, also which
+groups wait for which level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.core.batch import Batch
+from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
+from driftline.engine.loop import best_derivations as derivations
+from driftline.engine.loop import best_kernel as kernel
+from driftline.engine.loop.best_values import Numbered, Words
+from driftline.engine.loop.levelled import NEVER, Levelled
+from driftline.engine.state.blocks import Blocks
+from driftline.engine.state.due_times import Due
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.growing import grown
+from driftline.engine.state.order_keys import valid
+from driftline.engine.state.row_store import RowStore
+from driftline.engine.state.slot_lists import NOWHERE, by_slot_in, each_once_in
+from driftline.engine.state.slots import NO_SLOT, Slots
+from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.arrays import Int64s
+from driftline.model.time import BEGINNING, INFINITY
+
+_NONE = np.empty(0, np.int64)
+LEAST = np.iinfo(np.int64).min
+"""Better than every key."""
+
+
+def _writable(numbers: Int64s) -> Int64s:
+    """What came over a wire is read only, and kernels would be compiled anew for it."""
+    return numbers if numbers.flags.writeable else numbers.copy()
+
+
+class Best(Levelled):
+    """`given`, `schema`: the columns of input and output, which are the keys, then the arguments,
+    or the values, of the aggregates, which are min and max, then the level.
+
+    `starts`, `lasts`: bounds of the lifetimes of each slot's derivations; `number_of`: room to
+    number slots in, see `slot_lists`; `touched`, `touching`: see `Touched`, and the slots it is
+    about; `ends`: the least end of
+    what is held of each slot; `waiting`: by level, the slots that have to be looked at; `emptied`:
+    slots that may have nothing left."""
+
+    def __init__(
+        self, given: pa.Schema, schema: pa.Schema, aggregates: Sequence[Aggregate] = ()
+    ) -> None:
+        super().__init__(schema)
+        self.keys = pa.schema(list(schema)[: len(schema) - len(aggregates) - 1])
+        self.aggregates = [
+            (Words if each.is_fast(given) else Numbered)(each, given) for each in aggregates
+        ]
+        self.lists = max(len(aggregates), 1)
+        self.cti = BEGINNING
+        self._start_empty()
+
+    def _start_empty(self) -> None:
+        self.slots, self.store, self.ends = Slots(), RowStore(self.keys), Due()
+        self.derived = Blocks(derivations.DERIVED, 0)
+        self.emitted = Blocks(kernel.KEYS + 2 * len(self.aggregates), 0)
+        self.starts, self.lasts, self.number_of = _NONE, _NONE, _NONE
+        self.touched = kernel.Touched(_NONE, np.empty(0, np.bool_))
+        self.touching: list[Int64s] = []
+        self.waiting: dict[int, list[Int64s]] = {}
+        self.emptied: list[Int64s] = []
+
+    def take_in(self, batch: Batch, columns: list[pa.Array], levels: Int64s) -> None:
+        keys, arguments = columns[: len(self.keys)], columns[len(self.keys) :]
+        slots = self._slots_of(keys, len(batch))
+        touched, counts, order = by_slot_in(slots, self.number_of)
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        nothing = np.zeros(len(batch), np.bool_)
+        level, vs, ve, weight = map(_writable, (levels, batch.vs, batch.ve, batch.weight))
+        some = derivations.Derivations(
+            bounds, order, nothing, nothing.astype(np.int64), level, vs, ve, weight, _NONE
+        )
+        lowest, ends = np.full(len(touched), NEVER), self.ends.of(touched)
+        derivations.reaching(touched, some, self.starts, self.lasts, ends, lowest)
+        self.ends.set(touched, ends)
+        self._wait(touched, lowest)
+        self.touching.append(touched)
+        for number in range(self.lists):
+            runs = self.lists * touched + number
+            sizes = self.derived.sizes(runs)
+            if number < len(arguments):
+                argument, values = arguments[number], self.aggregates[number]
+                key = values.keys(argument)
+                null = nothing if argument.null_count == 0 else ~valid(argument)
+                ranks = values.compare(self._keys_of(runs, sizes, values))
+                some = some._replace(null=null, key=np.where(null, 0, key), ranks=ranks)
+                if len(ranks):  # keys that are only numbers
+                    self.touched.best[runs] = LEAST
+                else:
+                    derivations.touch(runs, some, self.touched.best)
+            self.derived.reserve(runs, sizes + counts)
+            derivations.take_in(runs, some, self.derived.arrays)
+
+    def _slots_of(self, keys: list[pa.Array], length: int) -> Int64s:
+        slots, new = self.slots.find_or_add(fingerprints(keys, length))
+        if len(new):
+            rows = [column.take(pa.array(new)) for column in keys]
+            if rows:
+                self.store.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.keys))
+            self.derived.make_slots(self.lists * self.slots.used)
+            self.emitted.make_slots(self.slots.used)
+            self._make_room()
+        return slots
+
+    def _make_room(self) -> None:
+        """See to it that all slots have bounds."""
+        self.starts = grown(self.starts, self.slots.used, INFINITY)
+        self.lasts = grown(self.lasts, self.slots.used, BEGINNING)
+        self.number_of = grown(self.number_of, self.slots.used, NOWHERE)
+        self.touched = kernel.Touched(
+            grown(self.touched.best, self.lists * self.slots.used, INFINITY),
+            grown(self.touched.changed, self.slots.used),
+        )
+
+    def _keys_of(self, runs: Int64s, sizes: Int64s, values: Words) -> Int64s:
+        """The keys in some runs, if their order has to be found."""
+        if not isinstance(values, Numbered) or not sizes.any():
+            return _NONE
+        ints = self.derived.snapshot(runs, "")[".ints"].astype(np.int64)
+        keys: Int64s = ints[ints[:, derivations.NULL] == 0, derivations.KEY]
+        return keys
+
+    def _wait(self, slots: Int64s, levels: Int64s) -> None:
+        for level in np.unique(levels[levels < NEVER]).tolist():
+            self.waiting.setdefault(level, []).append(slots[levels == level])
+
+    def due(self) -> int:
+        return min(self.waiting, default=NEVER)
+
+    def turn(self, level: int) -> Batch | None:
+        ready = [each for at, some in self.waiting.items() if at <= level for each in some]
+        self.waiting = {at: some for at, some in self.waiting.items() if at > level}
+        if not ready:
+            return None
+        slots = ready[0]
+        if len(ready) > 1:
+            slots = each_once_in(np.concatenate(ready), self.number_of)
+        slots = np.sort(slots)  # so that what lies together is read together
+        made = kernel.turn(
+            slots, level, self.cti, self.derived.arrays, self.emitted.arrays, self.starts,
+            self.lasts, self.touched, len(self.aggregates),
+        )  # fmt: skip
+        self._wait(slots, made.due)
+        if not self.waiting:
+            self._rest()
+        self.emptied.append(slots[self.derived.sizes(self.lists * slots) == 0])
+        if len(made.changes) == 0:
+            return None
+        changed = np.flatnonzero(made.counts >= 0)
+        some, counts, ends = slots[changed], made.counts[changed], self.ends.of(slots[changed])
+        sizes = kernel.sizes_after(some, level, counts, self.emitted.arrays)
+        self.emitted.reserve(some, sizes)
+        kernel.put(some, level, counts, made.kept, self.emitted.arrays, ends)
+        self.ends.set(some, ends)
+        number, vs, ve, weight, state, *keys = np.ascontiguousarray(made.changes.T)
+        columns = [*self.store.take(slots[number]).columns, *self._values(state, keys)]
+        return self.with_levels(vs, ve, weight, columns, np.full(len(vs), level))
+
+    def _rest(self) -> None:
+        """All turns are done: what was emitted is right at every level."""
+        for slots in self.touching:
+            self.touched.best[self._runs_of(slots)] = INFINITY
+            self.touched.changed[slots] = False
+        self.touching = []
+
+    def _values(self, state: Int64s, keys: list[Int64s]) -> list[pa.Array]:
+        nulls = state >> 1
+        columns = []
+        for number, values in enumerate(self.aggregates):
+            null: NDArray[np.bool_] | None = ((nulls >> number) & 1).astype(np.bool_)
+            columns.append(values.column(keys[number], null if nulls.any() else None))
+        return columns
+
+    def evict(self, cti: int) -> None:
+        if cti == INFINITY:
+            self._start_empty()
+            self.cti = cti
+            return
+        self.cti = max(self.cti, cti)
+        slots = np.unique(np.concatenate([self.ends.up_to(self.cti), *self.emptied]))
+        slots = slots[self.slots.place_of[slots] != NO_SLOT]
+        self.emptied = []
+        ends = kernel.evict(
+            slots, self.cti, self.derived.arrays, self.emitted.arrays, self.starts, self.lasts,
+            self.lists,
+        )  # fmt: skip
+        self.ends.set(slots, ends)
+        held = self.derived.sizes(self.lists * slots) + self.emitted.sizes(slots)
+        gone = slots[held == 0]
+        self.slots.remove(gone)
+        self.store.forget(gone)
+        self.emitted.clear(gone)
+        for number in range(self.lists):
+            self.derived.clear(self.lists * gone + number)
+        self.starts[gone], self.lasts[gone] = INFINITY, BEGINNING
+        for number, values in enumerate(self.aggregates):
+            if values.is_full():
+                values.drop(self._used(number))
+
+    def _used(self, number: int) -> Int64s:
+        """The keys that are in use of one of the aggregates."""
+        live = self.slots.live_slots()
+        derived = self.derived.snapshot(self.lists * live + number, "")[".ints"]
+        emitted = self.emitted.snapshot(live, "")[".ints"]
+        before = kernel.KEYS + number
+        keys = (derived[:, derivations.KEY], emitted[:, before], emitted[:, before + self.lists])
+        return np.unique(np.concatenate(keys)).astype(np.int64)
+
+    def _runs_of(self, slots: Int64s) -> Int64s:
+        runs: Int64s = (self.lists * slots[:, None] + np.arange(self.lists)).ravel()
+        return runs
+
+    def state_size(self) -> tuple[int, int]:
+        values = sum(each.nbytes for each in self.aggregates)
+        held = self.derived.nbytes + self.emitted.nbytes + self.store.nbytes + values
+        return self.derived.entries() + self.emitted.entries(), held
+
+    def state_span(self) -> Span:
+        runs = self._runs_of(self.slots.live_slots())
+        derived = self.derived.snapshot(runs, "")[".ints"].astype(np.int64)
+        return joined_span(
+            *(span_of(derived[:, each]) for each in (derivations.VS, derivations.VE))
+        )
+
+    def snapshot(self) -> Arrays:
+        live = self.slots.live_slots()
+        arrays = {
+            **self.slots.snapshot(),
+            **self.derived.snapshot(self._runs_of(live), "derived"),
+            **self.emitted.snapshot(live, "emitted"),
+            "rows": rows_to_bytes(self.store.take(live)),
+            "ends": self.ends.of(live),
+            "starts": self.starts[live],
+            "lasts": self.lasts[live],
+            "cti": np.array([self.cti]),
+        }
+        if self.waiting:
+            arrays["due"] = np.array([self.due()])
+        for number, values in enumerate(self.aggregates):
+            arrays |= values.snapshot(f"value {number}")
+        return arrays
+
+    def restore(self, arrays: Arrays) -> None:
+        self._start_empty()
+        self.slots.restore(arrays)
+        live, used = self.slots.live_slots(), self.slots.used
+        if len(self.keys):
+            self.store.put(live, rows_from_bytes(arrays["rows"]))
+        self.derived.make_slots(self.lists * used)
+        self.emitted.make_slots(used)
+        self.derived.restore(self._runs_of(live), arrays, "derived")
+        self.emitted.restore(live, arrays, "emitted")
+        self.ends.set(live, arrays["ends"].astype(np.int64))
+        self._make_room()
+        self.starts[live], self.lasts[live] = arrays["starts"], arrays["lasts"]
+        self.cti = int(arrays["cti"][0])
+        for number, values in enumerate(self.aggregates):
+            values.restore(arrays, f"value {number}")
+        if "due" in arrays:  # turns find out which of the groups wait, and for which levels
+            self.waiting = {int(arrays["due"][0]): [live]}
+            self.touched.changed[live] = True
+            self.touching = [live]
+            self.emptied = [live]

@@ -1,0 +1,15 @@
+"""MATCH_RECOGNIZE: the matches of a row pattern in every snapshot.
+
+    operator          `Match`: the rows of each partition, its matches, what a cti evicts
+    program           a pattern as instructions in order of preference
+    conditions        DEFINE as columns and as code for the kernel;  lowering: expressions as code
+    condition_kernel  that code, run for one row of an attempt
+    search_kernel     one attempt to match, from one row on
+    sweep_kernel      all attempts of a partition, from snapshot to snapshot
+    sequence          the rows of partitions in order, and the runs that go on from before a change
+    eviction          what a cti lets go of these
+    measures          what is put out of the matches, column by column
+
+A late row enters the members of its partition (`by_rows.operator`); the attempts that have looked
+at its place are made again, up to where they meet those that were made before.
+"""

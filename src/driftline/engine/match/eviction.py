@@ -1,0 +1,128 @@
+"""What a cti evicts of rows that go by time and are only added, and of their matches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.engine.by_rows.emit_kernel import SETTLED
+from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
+from driftline.engine.match.sequence import OPEN, back_to, first_from
+from driftline.engine.state.runs import RunArrays
+from driftline.model.arrays import Int64s
+from driftline.model.compiled import njit
+from driftline.model.time import INFINITY
+
+
+@njit(cache=True, nogil=True)
+def settle_rows(
+    slots: Int64s, final: int, back: int, keeps_last: bool, members: RunArrays, known: Int64s,
+    freed: Int64s,
+) -> int:  # fmt: skip
+    """Drop the members before the first attempt that was open when the last row that is final was
+    the last, but so many (`back`) that are looked at before it; their places go to `freed`.
+    `keeps_last`: the last row that is final stays."""
+    gone = 0
+    for slot in slots:
+        base, size = members.first[slot], members.size[slot]
+        count = first_from(members, base, size, final)
+        needed = _first_needed(members, base, count, back, keeps_last, known)
+        for place in range(base, base + needed):
+            freed[gone] = members.ints[place, PLACE]
+            gone += 1
+        members.first[slot] += needed
+        members.room[slot] -= needed
+        members.size[slot] -= needed
+    return gone
+
+
+@njit(cache=True, nogil=True)
+def next_rows(
+    slots: Int64s, final: int, back: int, keeps_last: bool, members: RunArrays, known: Int64s,
+    stale: Int64s,
+) -> None:  # fmt: skip
+    """Lower `stale` to when the next rows can be dropped: by bisection, as what is needed never
+    begins earlier than before."""
+    for number in range(len(slots)):
+        base, size = members.first[slots[number]], members.size[slots[number]]
+        low, high = first_from(members, base, size, final) + 1, size + 1
+        while low < high:
+            middle = (low + high) // 2
+            if _first_needed(members, base, middle, back, keeps_last, known) == 0:
+                low = middle + 1
+            else:
+                high = middle
+        if low <= size:
+            stale[number] = min(stale[number], members.ints[base + low - 1, START] + 1)
+
+
+@njit(cache=True, nogil=True)
+def _first_needed(
+    members: RunArrays, base: int, count: int, back: int, keeps_last: bool, known: Int64s
+) -> int:
+    """The first member that is still needed when so many of a run are final."""
+    if count == 0:
+        return 0
+    needed = known[members.ints[base + count - 1, PLACE], OPEN] + back
+    if keeps_last:
+        needed = max(needed, 1)
+    return back_to(members, base, base + count, needed)[0] - base
+
+
+@njit(cache=True, nogil=True)
+def settle_matches(slots: Int64s, final: int, segments: RunArrays, freed: Int64s) -> int:
+    """Drop the segments that were settled before what is final, or have ended by then."""
+    gone = 0
+    for slot in slots:
+        base, kept = segments.first[slot], 0
+        for place in range(base, base + segments.size[slot]):
+            if segments.ints[place, END] <= final or segments.ints[place, SETTLED] < final:
+                freed[gone] = segments.ints[place, PLACE]
+                gone += 1
+                continue
+            if base + kept < place:
+                segments.ints[base + kept] = segments.ints[place]
+            kept += 1
+        segments.size[slot] = kept
+    return gone
+
+
+@njit(cache=True, nogil=True)
+def next_matches(slots: Int64s, segments: RunArrays, stale: Int64s) -> None:
+    """Lower `stale` to when the next segments can be dropped."""
+    for number in range(len(slots)):
+        base = segments.first[slots[number]]
+        for place in range(base, base + segments.size[slots[number]]):
+            end, settled = segments.ints[place, END], segments.ints[place, SETTLED]
+            stale[number] = min(stale[number], end, settled if settled == INFINITY else settled + 1)
+
+
+@njit(cache=True, nogil=True)
+def overdue(
+    slots: Int64s, final: int, within: int, members: RunArrays, known: Int64s
+) -> tuple[Int64s, Int64s]:
+    """Of slots whose first open attempt can take no row that is still to come, because it would be
+    too far from its first: the start of the last row that is final, otherwise INFINITY; and when
+    the open attempts of the others come to that, or those that begin at their first row that is not
+    final."""
+    since = np.full(len(slots), INFINITY, np.int64)
+    due = np.full(len(slots), INFINITY, np.int64)
+    for number in range(len(slots)):
+        slot = slots[number]
+        base = members.first[slot]
+        count = first_from(members, base, members.size[slot], final)
+        if count < members.size[slot]:
+            due[number] = members.ints[base + count, START] + within
+        if count == 0:
+            continue
+        left = known[members.ints[base + count - 1, PLACE], OPEN]
+        place = count
+        while left > 0 and place > 0:
+            place -= 1
+            left -= members.ints[base + place, COPIES]
+        if place == count:
+            continue
+        if members.ints[base + place, START] + within <= final:
+            since[number] = members.ints[base + count - 1, START]
+        else:
+            due[number] = min(due[number], members.ints[base + place, START] + within)
+    return since, due

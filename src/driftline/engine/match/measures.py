@@ -1,0 +1,337 @@
+"""What is put out of matches: rows, and the measures at each, column by column.
+
+Where a row of a match is looked at, its place is found for all output rows at once by a kernel;
+aggregates are those of `general_aggregates` over the rows that each sees. What is left of a measure
+are operations on these columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.by_rows import general_aggregates
+from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, Pieces
+from driftline.engine.compile.aggregates import aggregate_of, argument_of, rows_of
+from driftline.engine.expressions import evaluate
+from driftline.engine.match.lowering import Apart, taken_apart
+from driftline.engine.match.sweep_kernel import UNMATCHED
+from driftline.model.arrays import Int64s, Mask, to_arrow
+from driftline.model.compiled import njit
+from driftline.plan.expressions import Column, Expression
+from driftline.plan.nodes import RowsPerMatch
+from driftline.plan.patterns.navigation import (
+    Classifier,
+    MatchAggregate,
+    MatchNumber,
+    Navigation,
+)
+from driftline.plan.types import BIGINT, STRING
+
+_CLASSIFIER, _NUMBER = "CLASSIFIER()", "MATCH_NUMBER()"
+_ONE, _ALL, _OMIT_EMPTY = range(3)
+
+Rows = Callable[[Int64s, Sequence[str]], pa.RecordBatch]
+"""Some columns of some entries."""
+
+
+class Versions(NamedTuple):
+    """What `sweep_kernel` finds: the columns of versions, and of their rows."""
+
+    slot: Int64s
+    kind: Int64s
+    since: Int64s
+    until: Int64s
+    settled: Int64s
+    number: Int64s
+    first: Int64s
+    size: Int64s
+    row: Int64s
+    symbol: Int64s
+
+    @staticmethod
+    def of(versions: Int64s, rows: Int64s) -> Versions:
+        return Versions(*np.ascontiguousarray(versions.T), *np.ascontiguousarray(rows.T))
+
+
+@dataclass(frozen=True)
+class OutputRows:
+    """Rows that are put out: the version of each, how many rows of the match are up to it, and its
+    entry."""
+
+    version: Int64s
+    current: Int64s
+    entry: Int64s
+
+    def take(self, which: Int64s) -> OutputRows:
+        """Some of them."""
+        return OutputRows(self.version[which], self.current[which], self.entry[which])
+
+
+class Measures:
+    """`measures`: by name; `variables`: of the pattern, in order; `before`: how many rows before a
+    match are among its rows (see `Versions`)."""
+
+    def __init__(
+        self, measures: Sequence[tuple[str, Expression]], variables: Sequence[str],
+        rows: RowsPerMatch, before: int,
+    ) -> None:  # fmt: skip
+        self.parts: list[tuple[str, pa.DataType, Apart]] = [
+            (name, value.type, taken_apart(value)) for name, value in measures
+        ]
+        leaves = dict.fromkeys(leaf for _, _, apart in self.parts for leaf in apart.leaves)
+        self.leaves = {
+            leaf: _Aggregated.of(leaf) if isinstance(leaf, MatchAggregate) else _of_row(leaf)
+            for leaf in leaves
+        }
+        self.variables, self.before = list(variables), before
+        self.mode = {"one": _ONE, "omit empty": _OMIT_EMPTY}.get(rows, _ALL)
+
+    def output(self, versions: Versions) -> OutputRows:
+        """The rows that versions put out."""
+        return OutputRows(*_listed(versions, self.mode, self.before))
+
+    def columns(self, versions: Versions, output: OutputRows, rows: Rows) -> dict[str, pa.Array]:
+        """The measures at every output row; those of a row without a match are null."""
+        unmatched = versions.kind[output.version] == UNMATCHED
+        number = to_arrow(versions.number[output.version])
+        if unmatched.any():
+            number = pc.if_else(to_arrow(unmatched), pa.nulls(len(number), BIGINT), number)
+        found: dict[Expression, pa.Array] = {}
+        for leaf, plan in self.leaves.items():
+            if isinstance(leaf, MatchNumber):
+                found[leaf] = number
+            elif isinstance(plan, Expression):
+                assert isinstance(leaf, Navigation)
+                found[leaf] = self._navigated(leaf, plan, versions, output, rows)
+            else:
+                found[leaf] = self._aggregated(plan, versions, output, rows)
+        columns: dict[str, pa.Array] = {}
+        for name, kind, apart in self.parts:
+            inputs = {f"${place}": found[leaf] for place, leaf in enumerate(apart.leaves)}
+            value = evaluate(apart.value, pa.table({"": pa.nulls(len(number)), **inputs}))
+            value = value if value.type == kind else value.cast(kind)
+            if unmatched.any():
+                value = pc.if_else(to_arrow(unmatched), pa.nulls(len(value), kind), value)
+            columns[name] = value
+        return columns
+
+    def _among(self, variables: frozenset[str] | None) -> Mask:
+        return np.array(
+            [variables is None or name in variables for name in self.variables], np.bool_
+        )
+
+    def _navigated(
+        self, leaf: Navigation, value: Expression, versions: Versions, output: OutputRows,
+        rows: Rows,
+    ) -> pa.Array:  # fmt: skip
+        """The value of the row that each output row looks at."""
+        place = _navigated(
+            versions, output.version, output.current, self._among(leaf.variables), leaf.last,
+            leaf.offset, leaf.physical, leaf.running, self.before,
+        )  # fmt: skip
+        there = place >= 0
+        seen = output.current if leaf.running else versions.size[output.version]
+        found = self._values(
+            value, versions, place[there], output.version[there], seen[there], rows
+        )
+        if there.all():
+            return found
+        index = np.where(there, np.cumsum(there) - 1, 0)
+        return found.take(pa.array(index, mask=~there))
+
+    def _values(
+        self, value: Expression, versions: Versions, place: Int64s, version: Int64s, seen: Int64s,
+        rows: Rows,
+    ) -> pa.Array:  # fmt: skip
+        """A value of rows of matches, at places of `versions.row`, with what they are there: their
+        variable, if they are among those that are seen, and the number of the match."""
+        names = value.columns()
+        table = rows(versions.row[place], sorted(names - {_CLASSIFIER, _NUMBER}))
+        columns = {"": pa.nulls(len(place)), **dict(zip(table.schema.names, table.columns, strict=True))}  # fmt: skip  # noqa: E501
+        if _CLASSIFIER in names:
+            inside = place - versions.first[version] - self.before
+            label = np.where((inside >= 0) & (inside < seen), versions.symbol[place] >> 1, -1)
+            texts = pa.array([*self.variables, None], STRING)
+            columns[_CLASSIFIER] = texts.take(pa.array(np.where(label < 0, len(texts) - 1, label)))
+        if _NUMBER in names:
+            columns[_NUMBER] = to_arrow(versions.number[version])
+        return evaluate(value, pa.table(columns))
+
+    def _aggregated(
+        self, plan: _Aggregated, versions: Versions, output: OutputRows, rows: Rows
+    ) -> pa.Array:
+        """An aggregate over the rows that each output row sees, some output rows at a time."""
+        among, running = self._among(plan.leaf.variables), plan.leaf.running
+        sizes = _counted(versions, output.version, output.current, among, running, self.before)
+        if plan.aggregate.argument is None:
+            return to_arrow(sizes).cast(plan.aggregate.type)
+        reached = np.cumsum(sizes)
+        parts = [pa.nulls(0, plan.aggregate.type)]
+        begin = 0
+        while begin < len(sizes):
+            done = int(reached[begin - 1]) if begin else 0
+            stop = max(begin + 1, int(np.searchsorted(reached, done + ROWS_AT_ONCE, "right")))
+            offsets = np.concatenate([[0], reached[begin:stop] - done])
+            place = _seen(
+                versions, output.version[begin:stop], output.current[begin:stop], among, running,
+                self.before, int(offsets[-1]),
+            )  # fmt: skip
+            # Each row of a version once, however many output rows see it.
+            used, members = np.unique(place, return_inverse=True)
+            version = np.asarray(np.searchsorted(versions.first, used, "right"), np.int64) - 1
+            values = {
+                name: self._values(value, versions, used, version, versions.size[version], rows)
+                for name, value in plan.values.items()
+            }
+            table = pa.RecordBatch.from_arrays(list(values.values()), names=list(values))
+            pieces = Pieces(offsets, members.astype(np.int64), table, used)
+            parts += general_aggregates.columns(pieces, [plan.aggregate])
+            begin = stop
+        return pa.concat_arrays(parts)
+
+
+@dataclass(frozen=True)
+class _Aggregated:
+    """An aggregate over rows of a match: how it is computed, and from which values of rows."""
+
+    leaf: MatchAggregate
+    aggregate: Aggregate
+    values: dict[str, Expression]
+
+    @staticmethod
+    def of(leaf: MatchAggregate) -> _Aggregated:
+        argument, only = argument_of(leaf.call), rows_of(leaf.call)
+        values: dict[str, Expression] = {}
+        if argument is not None:
+            values["argument"] = _over_columns(argument)
+        made = aggregate_of("", leaf.call, None if argument is None else "argument", {})
+        if only is not None:
+            values["only"] = _over_columns(only)
+            made = replace(made, only="only")
+        return _Aggregated(leaf, made, values)
+
+
+def _of_row(leaf: Expression) -> Expression:
+    return _over_columns(leaf.value) if isinstance(leaf, Navigation) else leaf
+
+
+def _over_columns(value: Expression) -> Expression:
+    """A value of a row, with columns for its variable and the number of its match."""
+
+    def changed(part: Expression) -> Expression:
+        if isinstance(part, Classifier):
+            return Column(_CLASSIFIER, STRING)
+        return Column(_NUMBER, BIGINT) if isinstance(part, MatchNumber) else part
+
+    return value.transform(changed)
+
+
+@njit(cache=True, nogil=True)
+def _listed(versions: Versions, mode: int, before: int) -> tuple[Int64s, Int64s, Int64s]:
+    room = 0
+    for version in range(len(versions.size)):
+        room += max(1, versions.size[version])
+    version_of, current_of = np.empty(room, np.int64), np.empty(room, np.int64)
+    entry_of, made = np.empty(room, np.int64), 0
+    for version in range(len(versions.size)):
+        first, size = versions.first[version], versions.size[version]
+        if size == 0 or mode == _ONE:
+            if mode == _OMIT_EMPTY:
+                continue
+            version_of[made], current_of[made] = version, size
+            entry_of[made] = versions.row[first + (before if size else 0)]
+            made += 1
+            continue
+        for place in range(size):
+            if versions.symbol[first + before + place] & 1:
+                continue  # excluded
+            version_of[made], current_of[made] = version, place + 1
+            entry_of[made] = versions.row[first + before + place]
+            made += 1
+    return version_of[:made], current_of[:made], entry_of[:made]
+
+
+@njit(cache=True, nogil=True)
+def _navigated(
+    versions: Versions,
+    version_of: Int64s,
+    current: Int64s,
+    among: Mask,
+    last: bool,
+    offset: int,
+    physical: int,
+    running: bool,
+    before: int,
+) -> Int64s:
+    """The place in `versions.row` of what each output row looks at; -1: there is no such row."""
+    found = np.full(len(version_of), -1, np.int64)
+    for number in range(len(version_of)):
+        version = version_of[number]
+        first = versions.first[version] + before
+        size = current[number] if running else versions.size[version]
+        left = offset
+        for step in range(size):
+            place = first + (size - 1 - step if last else step)
+            if not among[versions.symbol[place] >> 1]:
+                continue
+            if left == 0:
+                place += physical
+                if versions.row[place] >= 0:
+                    found[number] = place
+                break
+            left -= 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _counted(
+    versions: Versions,
+    version_of: Int64s,
+    current: Int64s,
+    among: Mask,
+    running: bool,
+    before: int,
+) -> Int64s:
+    """How many rows each output row sees."""
+    counts = np.zeros(len(version_of), np.int64)
+    every = among.all()
+    for number in range(len(version_of)):
+        version = version_of[number]
+        size = current[number] if running else versions.size[version]
+        if every:
+            counts[number] = size
+            continue
+        first = versions.first[version] + before
+        for place in range(first, first + size):
+            counts[number] += among[versions.symbol[place] >> 1]
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _seen(
+    versions: Versions,
+    version_of: Int64s,
+    current: Int64s,
+    among: Mask,
+    running: bool,
+    before: int,
+    count: int,
+) -> Int64s:
+    """The places in `versions.row` of the rows that each output row sees, one after the other."""
+    places, found = np.empty(count, np.int64), 0
+    for number in range(len(version_of)):
+        version = version_of[number]
+        first = versions.first[version] + before
+        size = current[number] if running else versions.size[version]
+        for place in range(first, first + size):
+            if among[versions.symbol[place] >> 1]:
+                places[found] = place
+                found += 1
+    return places

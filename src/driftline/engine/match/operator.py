@@ -1,0 +1,395 @@
+"""MATCH_RECOGNIZE.
+
+    match, at every time: the rows of each partition of the snapshot are put in order; ties are
+    broken by the whole row. From the first row on: the match that begins here is the first of all,
+    in the pattern's order of preference; the search goes on where `skip` says.
+
+State: see `by_rows.operator`; whole rows are kept, and what was emitted of matches. Where rows go
+by time and are only added, it is kept of each row where the attempts began that were open when it
+was the last. A cti then evicts all rows before the first attempt that was open at it (but those
+that conditions look back at), and every match that was settled before it: it holds for ever.
+Otherwise a cti evicts the rows and matches that end by then.
+
+A batch costs, in order of time, the rows from the first open attempt before its first change on, up
+to where open attempts begin as before; otherwise the rows of the partitions that it touches, and
+the attempts that look at what changes from one snapshot to the next.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.by_rows.operator import Answers, RowsOperator
+from driftline.engine.by_rows.over_kernels import entries as alive_entries
+from driftline.engine.by_rows.rank import OrderBy
+from driftline.engine.by_rows.snapshot_kernel import (
+    END,
+    HIGH,
+    LOW,
+    PLACE,
+    SEGMENT_COLUMNS,
+    START,
+)
+from driftline.engine.core.batch import Batch
+from driftline.engine.core.operator import Arrays
+from driftline.engine.core.snapshot_operator import PERFECT
+from driftline.engine.expressions import EvaluationError
+from driftline.engine.match import eviction, sequence, sweep_kernel
+from driftline.engine.match.conditions import (
+    Defines,
+    Memory,
+    check,
+    farthest_back,
+    machine,
+    navigations,
+    uses_number,
+)
+from driftline.engine.match.measures import Measures, OutputRows, Versions
+from driftline.engine.match.program import program_of
+from driftline.engine.match.search_kernel import (
+    BY_ATTEMPT,
+    BY_SNAPSHOT,
+    FORGET,
+    SKIP_FIRST,
+    SKIP_LAST,
+    SKIP_NEXT,
+    SKIP_PAST,
+)
+from driftline.engine.match.sequence import LOOK_AHEAD, Entries, arranged
+from driftline.engine.match.sweep_kernel import Rules, sweep
+from driftline.engine.match.sweep_kernel import Sequence as Sequences
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.growing import grown
+from driftline.model.arrays import Int64s, Mask, to_arrow
+from driftline.model.level import Level
+from driftline.model.patterns import Anchor, Pattern, Skip, SkipError
+from driftline.model.time import BEGINNING, INFINITY
+from driftline.plan.expressions import Expression
+from driftline.plan.nodes import RowsPerMatch
+
+STEP_LIMIT = 10_000_000
+"""Steps of one attempt, where conditions look at the match, so that ways are tried one by one."""
+STEP_LIMIT_SETTING = "DRIFTLINE_MATCH_STEPS"
+"""The variable of the environment that sets another limit."""
+_SKIPS = {"past last": SKIP_PAST, "next": SKIP_NEXT, "first": SKIP_FIRST, "last": SKIP_LAST}
+_NOTHING, _NOTHING_KNOWN = np.empty(0, np.int64), np.empty((0, 3), np.int64)
+
+
+class Match(RowsOperator):
+    """`answer`: the columns of the output, of which those that are no measures are columns of the
+    input. `whole`: the columns by which ties are broken (None: all). `in_order`: rows are only
+    added, never end, and the first item of the order goes with their start. `settled`: the column
+    of the output with the time when a match was settled."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        answer: pa.Schema,
+        partition: list[str],
+        order: list[OrderBy],
+        pattern: Pattern,
+        conditions: Sequence[tuple[str, Expression]],
+        measures: Sequence[tuple[str, Expression]],
+        rows: RowsPerMatch,
+        skip: Skip,
+        within: int | None,
+        level: Level,
+        whole: list[str] | None = None,
+        in_order: bool = False,
+        settled: str | None = None,
+        step_limit: int | None = None,
+    ) -> None:
+        super().__init__(schema, partition, schema.names, answer, level, with_keys=False)
+        self.order, self.skip, self.shows_rows = order, skip, rows != "one"
+        self.whole = schema.names if whole is None else whole
+        # At `perfect` an answer without end is emitted piece by piece, for which it has to be kept.
+        self.in_order = in_order and level is not Level.PERFECT
+        self.settled_column = settled
+        self.program = program_of(pattern)
+        variables = pattern.variables()
+        self.defines = Defines(variables, dict(conditions), self.in_order)
+        values = [value for _, value in measures]
+        before = farthest_back(values)
+        after = max([0, *(part.physical for value in values for part in navigations(value))])
+        self.measures = Measures(measures, variables, rows, before)
+        anchored = any(isinstance(part, Anchor) for part in pattern.walk())
+        looks_ahead = (
+            any(
+                part.physical > 0
+                for value in (*values, *(value for _, value in conditions))
+                for part in navigations(value)
+            )
+            or Anchor("end") in pattern.walk()
+        )
+        numbered = self.defines.uses_number or any(map(uses_number, values))
+        knows = FORGET
+        if self.defines.is_local:
+            knows = BY_SNAPSHOT if within is None else BY_ATTEMPT
+        self.rules = Rules(
+            skip=_SKIPS[skip.to],
+            skips_to=np.array([name in skip.variables for name in variables], np.int64),
+            knows=knows,
+            within=within or 0,
+            bound=0 if looks_ahead else within or 0,
+            limit=step_limit or int(os.environ.get(STEP_LIMIT_SETTING, STEP_LIMIT)),
+            numbered=numbered,
+            shows_unmatched=rows == "with unmatched",
+            before=before,
+            after=after,
+            back=max(before, self.defines.back, int(anchored)),
+            in_order=self.in_order,
+        )
+        if self.in_order:
+            self.segments = type(self.segments)(SEGMENT_COLUMNS + 1, 0)
+        self.known = _NOTHING_KNOWN  # by the place of a member: see `sequence`
+        self.changed = np.zeros(0, np.int64)  # by slot, the latest change of this batch
+        self.evicted = BEGINNING  # matches that were settled before are not there any more
+
+    def _note_changes(self, slots: Int64s, batch: Batch) -> None:
+        if self.in_order:
+            self.changed = grown(self.changed, self.slots.used)
+            self.changed[slots] = BEGINNING
+            np.maximum.at(self.changed, slots, batch.vs)
+
+    def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
+        if self.in_order and self.rules.bound and self.cti > BEGINNING:
+            since, _ = eviction.overdue(
+                slots, self.cti, self.rules.bound, self.members.arrays, self.known
+            )
+            earliest = np.minimum(earliest, since)
+        return super()._update(slots, earliest, before)
+
+    def _answers(self, slots: Int64s, earliest: Int64s, limit: int) -> Answers:
+        if not self.in_order:
+            number, member, begin, end = alive_entries(
+                slots, earliest, limit, self.level == PERFECT, self.members.arrays
+            )
+            entries = self._arranged(number, member, begin, end, len(slots))
+            open_end = limit if self.level == PERFECT else INFINITY
+            nothing = np.zeros(len(slots), np.int64)
+            found = Sequences(
+                entries.bounds, entries.begin, entries.end, nothing, nothing, nothing, nothing,
+                nothing == 0, _NOTHING_KNOWN,
+            )  # fmt: skip
+            versions, _, same_from, _ = self._swept(found, entries, earliest, open_end)
+            return self._answered(versions, entries, len(slots), same_from)
+        return self._answers_in_order(slots, np.where(earliest > limit, INFINITY, earliest))
+
+    def _answers_in_order(self, slots: Int64s, earliest: Int64s) -> Answers:
+        """The answers from the first open attempt before each slot's first change on. Slots that do
+        not come to be as they were before within the rows that are looked at get more of them."""
+        self.changed = grown(self.changed, self.slots.used)
+        changed = np.maximum(
+            self.changed[slots], np.where(earliest < INFINITY, earliest, BEGINNING)
+        )
+        ahead = np.full(len(slots), LOOK_AHEAD, np.int64)
+        while True:
+            number, member, start, numbers, covered, whole = sequence.from_open(
+                slots, earliest, changed, ahead, self.rules.back, self.members.arrays, self.known
+            )
+            begin = self.members.arrays.ints[member, START]
+            entries = self._arranged(number, member, begin, begin, len(slots))
+            places = self.members.arrays.ints[entries.member, PLACE]
+            # What was known of rows after the last change shows where all is as before.
+            later = bool((begin > changed[number]).any())
+            found = Sequences(
+                entries.bounds, entries.begin, entries.end, start, numbers, covered, changed, whole,
+                self.known[places] if later else _NOTHING_KNOWN,
+            )  # fmt: skip
+            versions, known, same_from, unfinished = self._swept(found, entries, earliest, INFINITY)
+            if not unfinished.any():
+                break
+            ahead[unfinished] = np.maximum(8 * ahead[unfinished], LOOK_AHEAD)
+        sequence.learn(self.known, places, known)
+        return self._answered(versions, entries, len(slots), same_from)
+
+    def _arranged(
+        self, number: Int64s, member: Int64s, begin: Int64s, end: Int64s, slots: int
+    ) -> Entries:
+        return arranged(
+            number, member, begin, end, slots, self.members.arrays, self.member_rows, self.order,
+            self.whole, self.in_order,
+        )  # fmt: skip
+
+    def _rows_of(self, entries: Entries, which: Int64s, names: Sequence[str]) -> pa.RecordBatch:
+        """Some columns of some entries."""
+        if not names:
+            return pa.RecordBatch.from_arrays([pa.nulls(len(which))], names=[""])
+        places = self.members.arrays.ints[entries.member[which], PLACE]
+        return self.member_rows.take_some(places, names)
+
+    def _swept(
+        self, found: Sequences, entries: Entries, earliest: Int64s, open_end: int
+    ) -> tuple[Versions, Int64s, Int64s, Mask]:
+        """The matches over time. What the kernel asks for is answered, until it asks no more."""
+        by = [self.order[0].column] if self.rules.within else []
+        names = sorted({*self.defines.columns(), *by})
+        rows = self._rows_of(entries, np.arange(len(entries.member)), names)
+        by_order = rows.column(by[0]) if by else None
+        conditions = self.defines.over(rows, entries.bounds, by_order)
+        memory = Memory(self.defines.operands)
+        while True:
+            lookups, room = memory.lookups(), machine()
+            versions, pool, known, same_from, unfinished, problem = sweep(
+                found, earliest, open_end, self.program, conditions, lookups, room, self.rules,
+                self.cti,
+            )  # fmt: skip
+            if not memory.learn(self.defines, lookups, rows):
+                break
+        check(room)
+        self._check(int(problem))
+        return Versions.of(versions, pool), known, same_from, unfinished
+
+    def _check(self, problem: int) -> None:
+        if problem == sweep_kernel.STEPS:
+            raise EvaluationError(
+                "PATTERN_TOO_COSTLY",
+                f"an attempt to match the pattern took more than {self.rules.limit:,} steps; make "
+                "its conditions exclude each other, bound it with WITHIN, or set "
+                f"{STEP_LIMIT_SETTING} in the environment to a greater number",
+            )
+        if problem != sweep_kernel.FINE:
+            raise SkipError(self.skip, present=problem == sweep_kernel.SKIPS_BACK)
+
+    def _answered(
+        self, versions: Versions, entries: Entries, slots: int, same_from: Int64s
+    ) -> Answers:
+        """The rows that versions put out."""
+        output = self.measures.output(versions)
+        if self.in_order:
+            # Of attempts that are made once more because a cti has passed.
+            output = output.take(np.flatnonzero(versions.settled[output.version] >= self.evicted))
+
+        def rows_of(which: Int64s, names: Sequence[str]) -> pa.RecordBatch:
+            return self._rows_of(entries, which, names)
+
+        columns = self.measures.columns(versions, output, rows_of)
+        own = [
+            name
+            for name in self.answer_schema.names
+            if name not in columns and name != self.settled_column
+        ]
+        taken = rows_of(output.entry, own)
+        columns |= {name: taken.column(name) for name in own}
+        since, until = versions.since[output.version], versions.until[output.version]
+        settled = versions.settled[output.version]
+        if self.settled_column is not None:
+            # A row does not say that it was settled before the time when it was.
+            later = (settled > since) & (settled < until)
+            parts = np.repeat(np.arange(len(since)), 1 + later)
+            again = np.zeros(len(parts), np.bool_)
+            again[1:] = parts[1:] == parts[:-1]
+            output = output.take(parts)
+            since, until = since[parts], until[parts]
+            settled, later = settled[parts], later[parts]
+            since = np.where(again, settled, since)
+            until = np.where(later & ~again, settled, until)
+            columns = {name: column.take(to_arrow(parts)) for name, column in columns.items()}
+            columns[self.settled_column] = pa.array(settled, mask=settled > since)
+        rows = pa.RecordBatch.from_arrays(
+            [columns[name] for name in self.answer_schema.names], schema=self.answer_schema
+        )
+        return Answers(
+            np.searchsorted(versions.slot[output.version], np.arange(slots + 1)),
+            self._lines(versions, output, since, entries, rows),
+            until,
+            rows,
+            settled if self.in_order else _NOTHING,
+            same_from if self.in_order else _NOTHING,
+        )
+
+    def _lines(
+        self,
+        versions: Versions,
+        output: OutputRows,
+        since: Int64s,
+        entries: Entries,
+        rows: pa.RecordBatch,
+    ) -> Int64s:
+        """The fingerprint and start of each output row. Equal rows of different matches are told
+        apart by the row that the match begins with."""
+        first = versions.row[versions.first + np.where(versions.size > 0, self.rules.before, 0)]
+        first = first[output.version]
+        ints = self.members.arrays.ints[entries.member[first]]
+        prints = fingerprints(rows.columns, len(rows)).with_numbers(
+            ints[:, LOW],
+            ints[:, HIGH],
+            ints[:, START],
+            ints[:, END],
+            entries.copy[first],
+            output.current if self.shows_rows else np.zeros(len(first), np.int64),
+        )
+        low, high = prints.low.view(np.int64), prints.high.view(np.int64)
+        return np.stack([low, high, since], axis=1)
+
+    def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
+        touched, earliest = super()._take_in(port, batch)
+        if self.in_order:
+            self.known = grown(self.known, self.member_places.used)
+        return touched, earliest
+
+    def _greatest_endpoint(self, slots: Int64s, limit: int) -> int:
+        return self.watermark if self.in_order else super()._greatest_endpoint(slots, limit)
+
+    def _settled(self) -> int:
+        return self.cti if self.in_order else super()._settled()
+
+    def _evict(self, slots: Int64s) -> None:
+        super()._evict(slots)
+        self.evicted = self.cti
+
+    def _drop_final(self, slots: Int64s) -> None:
+        if not self.in_order or self.cti == INFINITY:
+            super()._drop_final(slots)
+            return
+        freed = np.empty(int(self.members.sizes(slots).sum()), np.int64)
+        gone = eviction.settle_rows(
+            slots, self.cti, self.rules.back, self.rules.numbered, self.members.arrays, self.known,
+            freed,
+        )  # fmt: skip
+        self.member_places.give_back(freed[:gone])
+        self.member_rows.forget(freed[:gone])
+        freed = np.empty(int(self.segments.sizes(slots).sum()), np.int64)
+        gone = eviction.settle_matches(slots, self.cti, self.segments.arrays, freed)
+        self.answer_places.give_back(freed[:gone])
+        self.answer_rows.forget(freed[:gone])
+
+    def _look_again(self, slots: Int64s) -> None:
+        if not self.in_order:
+            super()._look_again(slots)
+            return
+        stale = np.full(len(slots), INFINITY)
+        eviction.next_rows(
+            slots, self.cti, self.rules.back, self.rules.numbered, self.members.arrays, self.known,
+            stale,
+        )  # fmt: skip
+        eviction.next_matches(slots, self.segments.arrays, stale)
+        if self.rules.bound:
+            since, due = eviction.overdue(
+                slots, self.cti, self.rules.bound, self.members.arrays, self.known
+            )
+            stale = np.minimum(np.minimum(stale, due), np.where(since < INFINITY, self.cti, due))
+        self.stale.set(slots, stale)
+
+    def state_size(self) -> tuple[int, int]:
+        rows, held = super().state_size()
+        return rows, held + self.known.nbytes
+
+    def snapshot(self) -> Arrays:
+        arrays = super().snapshot()
+        if self.in_order:
+            members = self.members.snapshot(self.slots.live_slots(), "members")["members.ints"]
+            arrays["open"] = self.known[members[:, PLACE].astype(np.int64)]
+        return arrays
+
+    def restore(self, arrays: Arrays) -> None:
+        super().restore(arrays)
+        self.evicted = self.cti
+        if self.in_order:
+            members = self.members.snapshot(self.slots.live_slots(), "members")["members.ints"]
+            self.known = grown(self.known, self.member_places.used)
+            self.known[members[:, PLACE].astype(np.int64)] = arrays["open"]

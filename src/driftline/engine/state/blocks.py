@@ -1,0 +1,86 @@
+"""Runs in blocks of 2, 4, 8, … entries: for runs that grow and shrink for ever.
+
+A run that outgrows its block moves to one twice as large, and its old one is used again by another
+run. So a run is moved only when it has doubled, and the others never are (`Runs` packs all of them
+when its pool is full); at most half of a block is empty.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.engine.state.runs import RunArrays, Runs, copy_entry
+from driftline.model.arrays import Int64s
+from driftline.model.compiled import njit
+
+_CLASSES = 48
+_SMALLEST = 2
+_GROWTH = 1.25
+
+
+class Blocks(Runs):
+    """`free`: by the logarithm of their size, the blocks to use again."""
+
+    def __init__(self, ints: int, floats: int) -> None:
+        super().__init__(ints, floats)
+        self.free = [np.empty(0, np.int64) for _ in range(_CLASSES)]
+
+    def reserve(self, slots: Int64s, needed: Int64s) -> None:
+        if len(slots) == 0:
+            return
+        self.make_slots(int(slots.max()) + 1)
+        outgrown = np.flatnonzero(needed > self.arrays.room[slots])
+        if len(outgrown) == 0:
+            return
+        slots = slots[outgrown]
+        wanted = np.maximum(needed[outgrown], _SMALLEST)
+        classes = np.ceil(np.log2(wanted)).astype(np.int64)
+        places = self._allotted(classes)
+        held = slots[self.arrays.room[slots] > 0]
+        before, rooms = self.arrays.first[held], self.arrays.room[held]
+        _relocate(self.arrays, slots, places, np.int64(1) << classes)
+        self._give_back(before, rooms)
+
+    def _allotted(self, classes: Int64s) -> Int64s:
+        """A block of each of some classes."""
+        places = np.empty(len(classes), np.int64)
+        for size in np.unique(classes).tolist():
+            where, free = np.flatnonzero(classes == size), self.free[size]
+            again = min(len(where), len(free))
+            places[where[:again]] = free[len(free) - again :]
+            self.free[size] = free[: len(free) - again]
+            more = len(where) - again
+            places[where[again:]] = self.top + (np.arange(more) << size)
+            self.top += more << size
+        self._make_room()
+        return places
+
+    def _make_room(self) -> None:
+        if self.top <= len(self.arrays.ints):
+            return
+        size = max(self.top, int(_GROWTH * len(self.arrays.ints)))
+        for part in (self.arrays.ints, self.arrays.floats):
+            part.resize((size, part.shape[1]), refcheck=False)  # large ones grow where they are
+
+    def _give_back(self, places: Int64s, rooms: Int64s) -> None:
+        for room in np.unique(rooms).tolist():
+            size = room.bit_length() - 1
+            self.free[size] = np.concatenate([self.free[size], places[rooms == room]])
+
+    def clear(self, slots: Int64s) -> None:
+        held = slots[slots < len(self.arrays.size)]
+        held = held[self.arrays.room[held] > 0]
+        self._give_back(self.arrays.first[held], self.arrays.room[held])
+        super().clear(slots)
+
+
+@njit(cache=True, nogil=True)
+def _relocate(arrays: RunArrays, slots: Int64s, places: Int64s, rooms: Int64s) -> None:
+    ints, floats = arrays.ints, arrays.floats
+    for number in range(len(slots)):
+        slot, to = slots[number], places[number]
+        old = arrays.first[slot]
+        for place in range(arrays.size[slot]):
+            copy_entry(ints, floats, to + place, ints, floats, old + place)
+        arrays.first[slot] = arrays.origin[slot] = to
+        arrays.room[slot] = rooms[number]

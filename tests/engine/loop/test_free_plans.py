@@ -1,0 +1,187 @@
+"""Plans with loops that run free: marks are true, and every scheduler comes to the same answer.
+
+At a token, and with labels after every batch, a loop is drained: an answer that is still inside it
+would be missing. Otherwise it works when it has its turn.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.engine.compile import compile_plan
+from driftline.engine.core.graph import Graph
+from driftline.engine.core.operator import Arrays
+from driftline.engine.core.plain import batch_of
+from driftline.model import reference as ref
+from driftline.model.event import CLOSE, Event
+from driftline.model.history import History
+from driftline.model.level import Level
+from driftline.model.row import Row
+from driftline.plan.choices import CHOICES, Loops, Scheduler
+from tests.engine.core import test_free_running as free_running
+from tests.engine.core.test_free_running import SCHEDULERS, cut
+from tests.engine.held_to_reference import KX
+from tests.engine.outputs.test_prefix import WAYS, held_to_its_marks
+from tests.engine.test_plans import ARRIVALS, LEAVES, ONE, TWO, Both, renamed
+
+METHODS = st.sampled_from(CHOICES["loop"])
+
+
+def next_number(one: Row, other: Row) -> bool | None:
+    if one["x"] is None or other["x2"] is None:
+        return True if other["x2"] == 0 else None
+    return other["x2"] in (one["x"] + 1, 0)
+
+
+def recursion(base: Both, further: Both) -> Both:
+    """From x to the rows of `further` with x + 1, and from all to those with 0: circles."""
+    query = dl.recursive(
+        "found",
+        {"k": "STRING", "x": "BIGINT"},
+        base.query,
+        lambda found: found.join(further.query.alias("r"), "r.x IN (found.x + 1, 0)").select(
+            "r.k", "r.x"
+        ),
+    )
+
+    def body(found: History, start: History, rows: History) -> History:
+        pairs = ref.inner_join(found, renamed(rows), next_number)
+        steps = ref.project(pairs, lambda row: {"k": row["k2"], "x": row["x2"]})
+        return ref.distinct(ref.union_all(start, steps))
+
+    return Both(query, lambda s, t: ref.recursive(body, base.meaning(s, t), further.meaning(s, t)))
+
+
+LOOPS = st.builds(recursion, LEAVES, LEAVES)
+PLANS = st.one_of(
+    LOOPS,
+    st.builds(lambda name, p: ONE[name](p), st.sampled_from(["sum", "distinct", "sliding"]), LOOPS),
+    st.builds(
+        lambda name, p, q: TWO[name](p, q),
+        st.sampled_from(["join", "left join", "union"]),
+        LOOPS,
+        st.one_of(LEAVES, LOOPS),
+    ),
+)
+
+
+class Run(free_running.Run):
+    """With loops that find progress by a method."""
+
+    method: Loops = "hybrid"
+
+    def made(self) -> Graph:
+        graph = compile_plan(
+            self.plan.query.plan, self._emitted, self.level, self.scheduler, loop=self.method
+        )
+        graph.mark_sinks = [(graph.sinks[0][0], self._token)]
+        return graph
+
+    def work_at_random(self, random: Random) -> None:
+        super().work_at_random(random)
+        for step in self.graph.steps:
+            if step.operator.runs_free and random.random() < 0.5:
+                self.graph.work(step)
+
+
+@settings(max_examples=15)
+@given(PLANS, ARRIVALS, st.sampled_from(WAYS), METHODS, st.sampled_from([1, 3]))
+def test_every_mark_of_a_plan_with_a_loop_is_true(
+    plan: Both,
+    arrivals: list[tuple[int, Event]],
+    free: dict[str, Any],
+    method: Loops,
+    batch: int,
+) -> None:
+    inputs: dict[str, list[Any]] = {
+        name: [event for which, event in arrivals if which == port]
+        for port, name in enumerate("st")
+        if name in plan.query.plan.sources()
+    }
+    held_to_its_marks(plan.query, inputs, free, emit="eager", batch=batch, loop=method)
+
+
+@settings(max_examples=15)
+@given(PLANS, ARRIVALS, st.randoms(use_true_random=False), METHODS, st.booleans())
+def test_a_token_marks_the_answer_for_a_prefix_with_work_inside_loops(
+    plan: Both, arrivals: list[tuple[int, Event]], random: Random, method: Loops, move: bool
+) -> None:
+    run = Run(plan)
+    run.method = method
+    run.graph = run.made()
+    for stretch in cut([*arrivals, (0, CLOSE), (1, CLOSE)], random):
+        for port, events in enumerate(stretch):
+            run.admit(port, events)
+        if random.random() < 0.3:
+            run.insert_tokens()
+        run.work_at_random(random)
+        if move and random.random() < 0.3:
+            states = run.graph.snapshot()
+            run.graph = run.made()
+            run.graph.restore(states)
+    run.finish()
+    assert len(run.whole) == len(run.prefixes)
+
+
+@settings(max_examples=15)
+@given(
+    PLANS,
+    ARRIVALS,
+    st.randoms(use_true_random=False),
+    st.sampled_from(SCHEDULERS),
+    st.sampled_from(Level),
+    METHODS,
+)
+def test_every_scheduler_and_method_gives_the_same_in_the_end(
+    plan: Both,
+    arrivals: list[tuple[int, Event]],
+    random: Random,
+    scheduler: Scheduler,
+    level: Level,
+    method: Loops,
+) -> None:
+    run = Run(plan, scheduler, level)
+    run.method = method
+    run.graph = run.made()
+    try:
+        for stretch in cut([*arrivals, (0, CLOSE), (1, CLOSE)], random):
+            for port, events in enumerate(stretch):
+                run.admit(port, events)
+            run.graph.turn()
+    finally:
+        run.graph.drain()
+        run.graph.close()
+    run.finish()
+
+
+@settings(max_examples=8)
+@given(PLANS, ARRIVALS, st.randoms(use_true_random=False))
+def test_a_snapshot_at_a_token_with_loops_needs_no_stop(
+    plan: Both, arrivals: list[tuple[int, Event]], random: Random
+) -> None:
+    run = Run(plan)
+    taken: list[dict[str, Arrays]] = []
+    stretches = cut([*arrivals, (0, CLOSE), (1, CLOSE)], random)
+    middle = len(stretches) // 2
+    for number, stretch in enumerate(stretches):
+        for port, events in enumerate(stretch):
+            run.admit(port, events)
+        if number == middle:
+            run.graph.snapshot_at(1, taken.append)
+            run.insert_tokens()
+        run.graph.turn()
+    run.finish()
+    (states,) = taken
+    again = Run(plan)
+    again.graph.restore(states)
+    again.came, again.out = [list(events) for events in run.came], run.whole[0]
+    for port, events in enumerate(run.came):
+        left = events[run.prefixes[0][port] :]
+        if "st"[port] in again.graph.sources and left:
+            again.graph.admit("st"[port], batch_of(left, KX))
+    again.finish()
