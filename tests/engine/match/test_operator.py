@@ -257,6 +257,13 @@ def test_a_row_that_is_unmatched_when_its_time_is_over_stays_so(level: Level) ->
     held(node, events, level, 1, in_order=True)
 
 
+@pytest.mark.parametrize("level", [Level.ORDERED, Level.EAGER])
+def test_a_match_that_was_emitted_in_two_parts_is_found_again_by_a_late_row(level: Level) -> None:
+    node = match_node(COLUMNS, "A", {"A": "NEXT(x) IS NULL"}, {"n": "count(*)"})
+    # The row at 1 matches during [1, 4), then, when that at 3 has come, from 4 on as well.
+    held(node, plain((1, None), (4, 0), (3, None), (1, None)), level, 1, in_order=True)
+
+
 def fall(first: int, last: int) -> Row:
     return Row(k="a", first=first, last=last)
 

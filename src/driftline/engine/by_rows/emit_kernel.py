@@ -183,16 +183,19 @@ def correct(
 @njit(cache=True, nogil=True)
 def _affected(segments: RunArrays, slot: int, earliest: int, same: int) -> tuple[Int64s, Int64s]:
     """Take the segments that reach beyond a time out of the run, unless they were settled before or
-    begin where all is the same again; returns them and their lines."""
+    begin where all is the same again; returns them and their lines. A row that was settled before
+    all is the same again holds for ever: all segments of it are taken, also those that begin
+    later."""
     base, size = segments.first[slot], segments.size[slot]
     old = np.empty((size, segments.ints.shape[1]), np.int64)
     kept = 0
     settles = segments.ints.shape[1] > SETTLED
     for place in range(size):
+        settled = segments.ints[base + place, SETTLED] if settles else INFINITY
         if (
             segments.ints[base + place, END] > earliest
-            and segments.ints[base + place, START] < same
-            and not (settles and segments.ints[base + place, SETTLED] < earliest)
+            and (segments.ints[base + place, START] < same or settled < same)
+            and settled >= earliest
         ):
             old[place - kept] = segments.ints[base + place]
         else:
