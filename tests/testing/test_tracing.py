@@ -19,7 +19,7 @@ from driftline.model.reference.output_consistency import (
 )
 from driftline.testing.driving import as_batched
 from driftline.testing.tracing import Recorder
-from tests.engine.core.test_free_running import Run, cut
+from tests.engine.core.free_runs import Run, cut
 from tests.engine.held_to_reference import KX
 from tests.engine.test_plans import ARRIVALS, PLANS, Both
 

@@ -13,19 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.engine.compile import compile_plan
-from driftline.engine.core.graph import Graph
-from driftline.engine.core.operator import Arrays
-from driftline.engine.core.plain import batch_of
 from driftline.model import reference as ref
-from driftline.model.event import CLOSE, Event
+from driftline.model.event import Event
 from driftline.model.history import History
 from driftline.model.level import Level
 from driftline.model.row import Row
 from driftline.plan.choices import CHOICES, Loops, Scheduler
-from tests.engine.core import test_free_running as free_running
-from tests.engine.core.test_free_running import SCHEDULERS, cut
-from tests.engine.held_to_reference import KX
+from tests.engine.core.free_runs import (
+    SCHEDULERS,
+    Run,
+    held_after_a_snapshot,
+    held_at_tokens,
+    held_in_the_end,
+)
 from tests.engine.outputs.test_prefix import WAYS, held_to_its_marks
 from tests.engine.test_plans import ARRIVALS, LEAVES, ONE, TWO, Both, renamed
 
@@ -70,25 +70,6 @@ PLANS = st.one_of(
 )
 
 
-class Run(free_running.Run):
-    """With loops that find progress by a method."""
-
-    method: Loops = "hybrid"
-
-    def made(self) -> Graph:
-        graph = compile_plan(
-            self.plan.query.plan, self._emitted, self.level, self.scheduler, loop=self.method
-        )
-        graph.mark_sinks = [(graph.sinks[0][0], self._token)]
-        return graph
-
-    def work_at_random(self, random: Random) -> None:
-        super().work_at_random(random)
-        for step in self.graph.steps:
-            if step.operator.runs_free and random.random() < 0.5:
-                self.graph.work(step)
-
-
 @settings(max_examples=15)
 @given(PLANS, ARRIVALS, st.sampled_from(WAYS), METHODS, st.sampled_from([1, 3]))
 def test_every_mark_of_a_plan_with_a_loop_is_true(
@@ -111,21 +92,8 @@ def test_every_mark_of_a_plan_with_a_loop_is_true(
 def test_a_token_marks_the_answer_for_a_prefix_with_work_inside_loops(
     plan: Both, arrivals: list[tuple[int, Event]], random: Random, method: Loops, move: bool
 ) -> None:
-    run = Run(plan)
-    run.method = method
-    run.graph = run.made()
-    for stretch in cut([*arrivals, (0, CLOSE), (1, CLOSE)], random):
-        for port, events in enumerate(stretch):
-            run.admit(port, events)
-        if random.random() < 0.3:
-            run.insert_tokens()
-        run.work_at_random(random)
-        if move and random.random() < 0.3:
-            states = run.graph.snapshot()
-            run.graph = run.made()
-            run.graph.restore(states)
-    run.finish()
-    assert len(run.whole) == len(run.prefixes)
+    run = Run(plan, loop=method)
+    held_at_tokens(run, arrivals, random, tokens=0.3, moves=0.3 * move)
 
 
 @settings(max_examples=15)
@@ -145,18 +113,7 @@ def test_every_scheduler_and_method_gives_the_same_in_the_end(
     level: Level,
     method: Loops,
 ) -> None:
-    run = Run(plan, scheduler, level)
-    run.method = method
-    run.graph = run.made()
-    try:
-        for stretch in cut([*arrivals, (0, CLOSE), (1, CLOSE)], random):
-            for port, events in enumerate(stretch):
-                run.admit(port, events)
-            run.graph.turn()
-    finally:
-        run.graph.drain()
-        run.graph.close()
-    run.finish()
+    held_in_the_end(Run(plan, scheduler, level, method), arrivals, random)
 
 
 @settings(max_examples=8)
@@ -164,24 +121,4 @@ def test_every_scheduler_and_method_gives_the_same_in_the_end(
 def test_a_snapshot_at_a_token_with_loops_needs_no_stop(
     plan: Both, arrivals: list[tuple[int, Event]], random: Random
 ) -> None:
-    run = Run(plan)
-    taken: list[dict[str, Arrays]] = []
-    stretches = cut([*arrivals, (0, CLOSE), (1, CLOSE)], random)
-    middle = len(stretches) // 2
-    for number, stretch in enumerate(stretches):
-        for port, events in enumerate(stretch):
-            run.admit(port, events)
-        if number == middle:
-            run.graph.snapshot_at(1, taken.append)
-            run.insert_tokens()
-        run.graph.turn()
-    run.finish()
-    (states,) = taken
-    again = Run(plan)
-    again.graph.restore(states)
-    again.came, again.out = [list(events) for events in run.came], run.whole[0]
-    for port, events in enumerate(run.came):
-        left = events[run.prefixes[0][port] :]
-        if "st"[port] in again.graph.sources and left:
-            again.graph.admit("st"[port], batch_of(left, KX))
-    again.finish()
+    held_after_a_snapshot(lambda: Run(plan), arrivals, random)

@@ -17,7 +17,15 @@ from driftline.model.row import Row
 from driftline.plan import nodes
 from driftline.plan.choices import Expiry
 from driftline.plan.recursion import fixed_point
-from tests.engine.core.test_now import ALL, ON_TIME, Run, cut, finish, work_at_random
+from tests.engine.core.now_runs import (
+    ALL,
+    ON_TIME,
+    Run,
+    cut,
+    finish,
+    held_at_every_mark,
+    work_at_random,
+)
 from tests.engine.test_plans import ARRIVALS, LEAVES, ONE, Both, S, T, plans_of, renamed
 
 _BACK = Query(nodes.Back("r", S.schema))
@@ -75,18 +83,7 @@ RECURSIVE = st.one_of(LOOPS, plans_of(st.one_of(LOOPS, LEAVES), ONE))
 def test_drained_the_snapshot_at_every_mark_is_the_references(
     plan: Both, arrivals: list[tuple[int, Event]], random: Random, expiry: Expiry, level: Level
 ) -> None:
-    run = Run(plan, expiry, level)
-    for stretch in cut(arrivals, random):
-        for port in (0, 1):
-            run.admit(port, [event for which, event in stretch if which == port])
-            run.graph.drain()
-        run.clock += random.choice([0, 0, 1, 3])
-        run.graph.advance(run.clock)
-        run.graph.drain()
-        run.check_now()
-        if random.random() < 0.2:
-            run.move()
-    finish(run)
+    held_at_every_mark(Run(plan, expiry, level), arrivals, random)
 
 
 @settings(max_examples=30)

@@ -24,7 +24,7 @@ from driftline.model.event import CLOSE, Event, Insert
 from driftline.model.history import canonical_history
 from driftline.model.level import Level
 from driftline.model.row import Row
-from tests.engine.core.test_free_running import cut
+from tests.engine.core.free_runs import cut
 from tests.engine.held_to_reference import KX
 from tests.engine.test_plans import ARRIVALS, PLANS, Both, S, T
 
