@@ -14,10 +14,10 @@ export SPARK_LOCAL_IP        ?= 127.0.0.1
 WITH_JAVA = java_home=$$(scripts/ensure-java) && JAVA_HOME="$$java_home"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick bench lint types docs lock clean
+.PHONY: help demo test quick bench experiments lint types docs lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## take the tour
 	@$(WITH_JAVA) $(BIN)/driftline demo
@@ -32,6 +32,9 @@ quick: $(READY) ## run the quick part of the tests, in under five minutes
 
 bench: $(READY) ## run the benchmarks
 	@$(WITH_JAVA) $(BIN)/python -m bench $(ARGS)
+
+experiments: $(READY) ## run the papers' experiments, and write docs/experiments.md (ARGS=--quick)
+	@$(BIN)/python -m experiments $(ARGS)
 
 lint: $(READY) ## check the format and the code (ruff)
 	@$(BIN)/python -m ruff format --check --quiet . \

@@ -1,0 +1,10 @@
+"""The papers' workloads, for the benchmarks (`bench`) and for the papers' experiments
+(`experiments`).
+
+    round_robin   a graph that runs round-robin in simulated time
+    sales         Nile: counts and maxima over windows of sales, by every policy of expiry
+    joins         WhiteWater: one to four joins over two streams; variants hand in hand
+    coin_tosses   Flying Fixed-Point: the W query over tosses, by its operator and as a loop
+    progress      Flying Fixed-Point: progress of that loop in simulated time
+    sensors       STREAM: arrivals from sensors, and figure 5's plan
+"""

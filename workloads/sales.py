@@ -1,0 +1,243 @@
+"""Nile's workload: Q1 and Q2 of the sliding-window paper.
+
+    Q1  count(*) of the sales [RANGE w] of favourite items (a stream joined with a table)
+    Q2  max(price) over a join of two streams of sales [RANGE w] by store
+
+In simulated time, a tuple at a time and round-robin, each operator for a slot of time at most or
+until its queue is empty, as in the paper: every event that a join or an aggregate works on (a
+positive or a negative tuple, or a now-mark that comes by itself) takes the same time, but a
+now-mark at a join, which looks for no partners, takes `MARK_AT_JOIN` of it. The output delay is
+from the arrival or the end of a tuple to its effect in the answer.
+
+The capacity of the join of Q2 is how many positive tuples it takes in a second of its processor
+time, in batches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import process_time
+from typing import get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+import driftline as dl
+from driftline.engine.compile import compile_plan
+from driftline.engine.core.batch import Batch, added_and_removed
+from driftline.engine.core.graph import Graph, Step
+from driftline.engine.core.queues import Item
+from driftline.model.arrays import Int64s, Mask, stored
+from driftline.model.columns import INSERT
+from driftline.model.level import Level
+from driftline.model.time import BEGINNING, INFINITY
+from driftline.plan.choices import Expiry
+from workloads.round_robin import RoundRobin
+
+Floats = NDArray[np.float64]
+
+EXPIRIES: tuple[Expiry, ...] = get_args(Expiry)
+SLOT = 10
+"""As many events as an operator works on before the next one has its turn."""
+MARK_AT_JOIN = 0.2
+"""What a now-mark takes at a join, by what a tuple takes: 110 µs to 600 µs and more, in batches of
+one."""
+ITEMS, FAVOURITES = 1_200, 600
+
+_SALES = {"item": "BIGINT", "price": "BIGINT", "store": "BIGINT"}
+
+
+def _sales(name: str, window: int) -> dl.Query:
+    return dl.stream(name, _SALES).window(range=window)
+
+
+def q1(window: int) -> dl.Query:
+    favourites = dl.stream("favourites", {"item": "BIGINT"})
+    joined = _sales("s1", window).alias("s").join(favourites.alias("f"), "s.item = f.item")
+    return joined.agg("count(*) AS n")
+
+
+def q2(window: int) -> dl.Query:
+    one, other = _sales("s1", window).alias("a"), _sales("s2", window).alias("b")
+    return one.join(other, "a.store = b.store").agg("max(b.price) AS n")
+
+
+@dataclass
+class Sales:
+    """The tuples of a stream: when they arrive, and their rows; `punctuated`: with a cti each."""
+
+    at: Int64s
+    rows: pa.RecordBatch
+    punctuated: bool = True
+
+    @staticmethod
+    def of(random: np.random.Generator, at: Int64s, item: Int64s, store: Int64s) -> Sales:
+        columns = [item, random.integers(0, 1_000, len(at)), store]
+        rows = pa.RecordBatch.from_arrays([pa.array(each) for each in columns], [*_SALES])
+        return Sales(at, rows)
+
+    @staticmethod
+    def random(random: np.random.Generator, at: Int64s, stores: int) -> Sales:
+        item, store = (random.integers(0, high, len(at)) for high in (ITEMS, stores))
+        return Sales.of(random, at, item, store)
+
+    def batch(self, first: int, last: int) -> Batch:
+        """Some of the tuples. They come in order: what is before the last one is final."""
+        ones, ends = np.ones(last - first, np.int64), np.full(last - first, INFINITY)
+        at, rows = int(self.at[last - 1]), self.rows.slice(first, last - first)
+        cti = at if self.punctuated else BEGINNING
+        return Batch(self.at[first:last], ends, ones, rows, cti, at, at)
+
+
+@dataclass
+class Counted:
+    """The events that an operator has worked on."""
+
+    positive: int = 0
+    negative: int = 0
+    marks: int = 0
+
+    @property
+    def events(self) -> int:
+        return self.positive + self.negative + self.marks
+
+    def count(self, batch: Batch) -> int:
+        """Count a batch; returns how many events it is."""
+        before = self.events
+        added, removed = added_and_removed(batch.weight)
+        self.positive += max(0, added - removed)
+        self.negative += removed
+        self.marks += batch.says_only_now
+        return self.events - before
+
+
+class Simulation(RoundRobin):
+    """A query over sales. `join`, `aggregate`: what they have worked on; `delays`: of the changes
+    of the answer; `values`: what the answer is at each tick, as emitted so far; `pending`: the
+    ticks at which it changes and is not right yet."""
+
+    def __init__(
+        self,
+        query: dl.Query,
+        expiry: Expiry,
+        sales: dict[str, Sales],
+        correct: Floats,
+        unit: float = 0.0,
+    ) -> None:
+        graph = compile_plan(query.plan, self._emitted, scheduler="round-robin", expiry=expiry)
+        super().__init__(graph, len(correct), unit, SLOT)
+        self.sales = {name: each for name, each in sales.items() if name in graph.sources}
+        self.join, self.aggregate = Counted(), Counted()
+        self.delays: list[float] = []
+        self.values, self.correct = np.full(len(correct), np.nan), correct
+        self.pending = np.flatnonzero(~_same(correct[1:], correct[:-1])) + 1
+        self.taken = dict.fromkeys(self.sales, 0)
+
+    @property
+    def events(self) -> int:
+        return self.join.events + self.aggregate.events
+
+    def _emitted(self, batch: Batch) -> None:
+        _apply(self.values, batch)
+        come = self.pending[self.pending <= self.time]
+        right = come[_same(self.values[come], self.correct[come])]
+        self.delays += (self.time - right).tolist()
+        self.pending = np.setdiff1d(self.pending, right)
+
+    def run(self) -> Simulation:
+        _admit_table(self.graph)
+        self.go()
+        self.delays += (self.length - self.pending).tolist()
+        return self
+
+    def admit(self, now: int) -> None:
+        for name, each in self.sales.items():
+            until = int(np.searchsorted(each.at, now, side="right"))
+            for place in range(self.taken[name], until):
+                self.graph.admit(name, each.batch(place, place + 1))
+            self.taken[name] = until
+        self.graph.advance(now)
+
+    def cost(self, step: Step, item: Item) -> float:
+        """At the bottom, nothing."""
+        assert isinstance(item, Batch)
+        if step.operator.knows_ends:
+            events = self.join.count(item)
+            return MARK_AT_JOIN if item.says_only_now else events
+        return self.aggregate.count(item) if step.name.endswith("group by") else 0
+
+
+def _apply(values: Floats, batch: Batch) -> None:
+    """Bring the answer, which has one row at most, up to date."""
+    changes = batch.changes()
+    rows = stored(changes.rows().column(0))
+    for kind, vs, ve, vn, value in zip(
+        changes.kind, changes.vs, changes.ve, changes.vn, rows, strict=True
+    ):
+        end = min(ve, len(values))
+        if kind == INSERT:
+            values[max(vs, 0) : end] = value
+        else:
+            values[max(vn, 0) : end] = np.nan
+
+
+def _same(one: Floats, other: Floats) -> Mask:
+    same: Mask = (one == other) | (np.isnan(one) & np.isnan(other))
+    return same
+
+
+def _admit_table(graph: Graph) -> None:
+    if "favourites" in graph.sources:
+        items = pa.RecordBatch.from_arrays([pa.array(np.arange(FAVOURITES))], ["item"])
+        ones, ends = np.ones(FAVOURITES, np.int64), np.full(FAVOURITES, INFINITY)
+        graph.push("favourites", Batch(0 * ones, ends, ones, items, INFINITY, 0))
+
+
+def answer(query: dl.Query, sales: dict[str, Sales], length: int) -> Floats:
+    """What the answer is at each tick, if nothing takes any time."""
+    values = np.full(length, np.nan)
+    graph = compile_plan(query.plan, lambda batch: _apply(values, batch), Level.EAGER)
+    _admit_table(graph)
+    for name, each in sales.items():
+        if name in graph.sources:
+            graph.push(name, replace(each.batch(0, len(each.at)), cti=BEGINNING))
+    return values
+
+
+def capacity(sales: dict[str, Sales], window: int, batch: int) -> dict[Expiry, float]:
+    """Of the join of Q2, million positive tuples in a second of its processor time. All policies go
+    hand in hand, a batch at a time: the machine is the same for all."""
+    events = len(sales["s1"].at)
+    for size in (min(events, window + 2 * batch), events):  # first to compile
+        joins = [_TimedJoin(expiry, window) for expiry in EXPIRIES]
+        for first in range(0, size, batch):
+            for name, each in sales.items():
+                some = each.batch(first, min(first + batch, size))
+                for join in joins:
+                    join.graph.push(name, some)
+                joins = joins[1:] + joins[:1]
+    return {join.expiry: 2 * events / join.seconds / 1e6 for join in joins}
+
+
+@dataclass
+class _TimedJoin:
+    """Q2 with a policy; `seconds`: the processor time that its join has taken."""
+
+    expiry: Expiry
+    window: int
+    seconds: float = 0.0
+    graph: Graph = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan = q2(self.window).plan
+        self.graph = compile_plan(plan, lambda batch: None, expiry=self.expiry)
+        join = next(step.operator for step in self.graph.steps if step.operator.knows_ends)
+        self.receive = join.receive
+        join.receive = self._timed  # type: ignore[method-assign]
+
+    def _timed(self, port: int, batch: Batch) -> Batch:
+        start = process_time()
+        output = self.receive(port, batch)
+        self.seconds += process_time() - start
+        return output
