@@ -65,7 +65,7 @@ from driftline.plan.lifetimes import is_loose
 from driftline.plan.naming import parse_ordered
 from driftline.plan.recursion import LIMIT, fixed_point
 from driftline.plan.resolver import parse_expression, resolve
-from driftline.plan.sizes import DEFAULT_EXPANSION
+from driftline.plan.sizes import DEFAULT_EXPANSION, DEFAULT_STEPS
 from driftline.plan.timing import timing
 from driftline.plan.types import (
     BOOLEAN,
@@ -578,6 +578,7 @@ class Query:
         heartbeat: Literal["source", "operator", "memory", "query"] = "source",
         strict: bool = False,
         max_expansion: int | str = DEFAULT_EXPANSION,
+        max_steps: int | str = DEFAULT_STEPS,
         outputs: Outputs = "free",
         tokens: Tokens = ADAPTIVE,
         heeding: Heeding | None = None,
@@ -614,6 +615,7 @@ class Query:
             heartbeat=heartbeat,
             heartbeats=get_args(Heartbeat),
             max_expansion=max_expansion,
+            max_steps=max_steps,
             batch=batch or DEFAULT_BATCH,
             scheduler=scheduler,
             keep_open=keep_open,
@@ -643,6 +645,7 @@ class Query:
         that with an eye on memory, or of all sources of the query), `strict` (the first dead
         letter raises `BadInput`, instead of being counted in `Result.dead_letters`),
         `max_expansion` (how many bytes a batch may become where rows are made of rows: "8GB"),
+        `max_steps` (how many steps an attempt to match a pattern may take, or "inf"),
         `scheduler` ("drain" works every batch off before the next is read; "round-robin" and
         "threads" read on meanwhile), `outputs` ("marked": updates come with the prefix of the
         inputs whose exact answer they complete; "held": and only then), `tokens` (with the last

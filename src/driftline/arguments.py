@@ -13,7 +13,7 @@ from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import Cast, Column, Expression
 from driftline.plan.naming import check_names, parse_aliased
 from driftline.plan.resolver import parse_expression, resolve
-from driftline.plan.sizes import size_of
+from driftline.plan.sizes import size_of, steps_of
 from driftline.plan.types import BIGINT, BOOLEAN, VOID, Schema, is_integer
 
 if TYPE_CHECKING:
@@ -137,10 +137,12 @@ def options_of(
     heartbeat: Heartbeat,
     heartbeats: Sequence[str],
     max_expansion: int | str,
+    max_steps: int | str,
     **more: Any,
 ) -> Options:
     """The engine's options of a query, on either runner. `heartbeats`: those that the runner can
     do; `more`: what only one of the runners takes."""
+    from driftline.engine.limits import Limits
     from driftline.engine.options import Options
     from driftline.model.level import Level
 
@@ -151,6 +153,6 @@ def options_of(
         ticks(block, timestamps),
         ticks(remember, timestamps),
         heartbeat=heartbeat,
-        max_expansion=size_of(max_expansion),
+        limits=Limits(size_of(max_expansion), steps_of(max_steps)),
         **more,
     )

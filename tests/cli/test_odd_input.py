@@ -100,9 +100,9 @@ ODD = ["", "-1", "nan", "9" * 25, "5 parsecs", "x" * 5_000, "a:b", "t=x://"]
 @pytest.mark.parametrize(
     "option",
     [
-        "--input", "--emit", "--block", "--remember", "--batch", "--max-expansion", "--scheduler",
-        "--outputs", "--tokens", "--heeding", "--clock", "--expiry", "--pace", "--at", "--prefix",
-        "--stream", "--format", "DIR",
+        "--input", "--emit", "--block", "--remember", "--batch", "--max-expansion", "--max-steps",
+        "--scheduler", "--outputs", "--tokens", "--heeding", "--clock", "--expiry", "--pace",
+        "--at", "--prefix", "--stream", "--format", "DIR",
     ],
 )  # fmt: skip
 def test_options(option: str, tmp_path: Path) -> None:

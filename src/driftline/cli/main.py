@@ -208,6 +208,14 @@ def run_command(
             show_default="2GB",
         ),
     ] = None,
+    max_steps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="How many steps an attempt to match a pattern may take: 1000000, inf.",
+            show_default="10000000",
+        ),
+    ] = None,
     scheduler: Annotated[
         Scheduler,
         typer.Option(
@@ -365,7 +373,7 @@ def run_command(
     arguments = RunArguments(
         inputs, output, emit, block, remember, table, dead_letters,
         explain_time, time_chart, strict, options, max_expansion,
-        outputs, tokens, heeding, clock, expiry, live, loop,
+        outputs, tokens, heeding, clock, expiry, live, loop, max_steps,
     )  # fmt: skip
     run(script, runner.value, arguments)
 

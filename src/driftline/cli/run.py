@@ -62,6 +62,7 @@ class RunArguments:
     expiry: str | None = None
     live: bool = False
     loop: str | None = None
+    max_steps: str | None = None
 
 
 def run(path: str, runner_name: str, arguments: RunArguments) -> None:
@@ -224,7 +225,7 @@ def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions)
     if options.follow and len({query.consistency for query in queries}) > 1:
         raise Problem(
             "--follow: the queries have different settings (emit, block, remember, max_expansion, "
-            "outputs): run them apart"
+            "max_steps, outputs): run them apart"
         )
 
 
@@ -262,6 +263,7 @@ def _consistency(output: Output, arguments: RunArguments) -> Consistency:
         "block": arguments.block,
         "remember": arguments.remember,
         "max_expansion": arguments.max_expansion,
+        "max_steps": arguments.max_steps,
         "outputs": arguments.outputs,
         "tokens": arguments.tokens,
         "heeding": arguments.heeding,

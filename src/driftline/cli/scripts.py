@@ -75,7 +75,7 @@ def consistency_of(output: Output, given: Mapping[str, str | None]) -> Consisten
     """How a query is run: the command line goes before SET, and SET before the defaults."""
     from driftline.plan.durations import ticks
     from driftline.plan.errors import PlanError
-    from driftline.plan.sizes import size_of
+    from driftline.plan.sizes import size_of, steps_of
 
     written = {name: value for name, value in given.items() if value is not None}
     chosen = Consistency(**{**output.settings, **written})
@@ -86,6 +86,7 @@ def consistency_of(output: Output, given: Mapping[str, str | None]) -> Consisten
             raise Problem(f"{name}: {error}") from None
     try:
         size_of(chosen.max_expansion)
+        steps_of(chosen.max_steps)
     except PlanError as error:
         raise Problem(str(error)) from None
     free_running("drain", chosen)

@@ -19,7 +19,7 @@
     compile        from a plan to a graph of operators (`aggregation`: which group by)
     consolidation  which operators have to add up changes that cancel
     narrowing      which columns of joins are built
-    options        how a query is run, by either runner
+    options        how a query is run, by either runner;  limits: what operators may make of a batch
     plan_sources   the streams that plans read, and the rows that a query brings itself
     tables         what was emitted, as Arrow tables
     step_outputs   what one step of a run emits

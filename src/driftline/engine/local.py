@@ -184,7 +184,7 @@ class Run:
             loop=options.loop,
         )
         self.graph.branches = True
-        self.graph.max_expansion = options.max_expansion
+        self.graph.limits = options.limits
         self.graph.mark_sinks = [
             (step, partial(self._token, name))
             for name, (step, _) in zip(plans, self.graph.sinks, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from driftline.engine.limits import DEFAULT_LIMITS, Limits
 from driftline.model.level import Level
 from driftline.model.time import INFINITY
 from driftline.plan.choices import (
@@ -17,7 +18,6 @@ from driftline.plan.choices import (
     Scheduler,
     Tokens,
 )
-from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 DEFAULT_BATCH = 50_000
 
@@ -29,8 +29,8 @@ Heartbeat = Literal["source", "operator", "memory", "query"]
 class Options:
     """How a query is run: see `Query.run`. Durations are in ticks. `report_estimates`: estimates of
     the time of streams are reported, although nothing waits for them (see `SourceTime.learned`).
-    `strict`: the first dead letter raises `BadInput`. `max_expansion`: bytes that a batch may
-    become (see `expressions.expansion`). `outputs`: whether updates come with the prefixes that
+    `strict`: the first dead letter raises `BadInput`. `limits`: what operators may
+    make of a batch. `outputs`: whether updates come with the prefixes that
     they belong to (see `outputs.prefix`); `tokens`: how many events there are from one token to
     the next (see `outputs.tokens`); `heeding`: labels instead of tokens (see `outputs.heeding`).
     `clock`: which time is now, if the answer now is asked for (see `outputs.clock`).
@@ -46,7 +46,7 @@ class Options:
     heartbeat: Heartbeat = "source"
     report_estimates: bool = False
     strict: bool = False
-    max_expansion: int = size_of(DEFAULT_EXPANSION)
+    limits: Limits = DEFAULT_LIMITS
     outputs: Outputs = "free"
     tokens: Tokens = ADAPTIVE
     heeding: Heeding | None = None

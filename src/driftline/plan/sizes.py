@@ -1,4 +1,4 @@
-"""Sizes of memory, as people write and read them."""
+"""The limits of a query as people write and read them: sizes of memory, numbers of steps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from driftline.plan.errors import PlanError
 
 DEFAULT_EXPANSION = "2GB"
+DEFAULT_STEPS = "10000000"
 ENDLESS = (1 << 63) - 1
+_WITHOUT_END = ("inf", "infinite", "unbounded")
 _UNITS = {"": 0, "B": 0, "KB": 1, "MB": 2, "GB": 3, "TB": 4}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?B?)", re.IGNORECASE)
 
@@ -23,7 +25,7 @@ def size_of(given: object) -> int:
 or inf, not 'much'
     """
     text = str(given).strip()
-    if text.lower() in ("inf", "infinite", "unbounded"):
+    if text.lower() in _WITHOUT_END:
         return ENDLESS
     found = _SIZE.fullmatch(text)
     if found is None or isinstance(given, bool) or float(found[1]) <= 0:
@@ -32,6 +34,27 @@ or inf, not 'much'
         )
     unit = found[2].upper()
     return int(float(found[1]) * 1000 ** _UNITS[unit if unit.endswith("B") else f"{unit}B"])
+
+
+def steps_of(given: object) -> int:
+    """A number of steps as it is written.
+
+    >>> steps_of("1000"), steps_of(7), steps_of("inf") == ENDLESS
+    (1000, 7, True)
+    >>> steps_of("-1")
+    Traceback (most recent call last):
+    driftline.plan.errors.PlanError: max_steps is how many steps an attempt to match a pattern may \
+take, a number from 1 on or inf, not '-1'
+    """
+    text = str(given).strip()
+    if text.lower() in _WITHOUT_END:
+        return ENDLESS
+    if isinstance(given, bool) or not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise PlanError(
+            "max_steps is how many steps an attempt to match a pattern may take, a number from 1 "
+            f"on or inf, not {given!r}"
+        )
+    return min(int(text), ENDLESS)
 
 
 def shown(nbytes: int) -> str:

@@ -12,19 +12,20 @@ if TYPE_CHECKING:
     from driftline.plan.nodes import Node
 
 DEFAULT_EMIT, DEFAULT_BLOCK, DEFAULT_REMEMBER = "ordered", "0", "inf"
-DEFAULT_EXPANSION = "2GB"
+DEFAULT_EXPANSION, DEFAULT_STEPS = "2GB", "10000000"
 
 
 @dataclass(frozen=True)
 class Consistency:
-    """How a query is run: emit level, block, remember, max_expansion, outputs, tokens, heeding,
-    of the answer now the clock and the expiry, and how loops find progress, as they were
+    """How a query is run: emit level, block, remember, max_expansion, max_steps, outputs, tokens,
+    heeding, of the answer now the clock and the expiry, and how loops find progress, as they were
     written."""
 
     emit: str = DEFAULT_EMIT
     block: str = DEFAULT_BLOCK
     remember: str = DEFAULT_REMEMBER
     max_expansion: str = DEFAULT_EXPANSION
+    max_steps: str = DEFAULT_STEPS
     outputs: str = "free"
     tokens: str = "adaptive"
     heeding: str | None = None
@@ -87,10 +88,11 @@ def engine_options(
     consistency: Consistency, plans: Mapping[str, Node], options: RunOptions
 ) -> LocalOptions:
     """The engine's options for queries of one consistency."""
+    from driftline.engine.limits import Limits
     from driftline.engine.options import DEFAULT_BATCH, Options
     from driftline.model.level import Level
     from driftline.plan.durations import ticks
-    from driftline.plan.sizes import size_of
+    from driftline.plan.sizes import size_of, steps_of
 
     stamps = all(plan.timestamps for plan in plans.values())
     return Options(
@@ -100,7 +102,7 @@ def engine_options(
         options.batch or DEFAULT_BATCH,
         keep_open=options.keep_open,
         report_estimates=True,
-        max_expansion=size_of(consistency.max_expansion),
+        limits=Limits(size_of(consistency.max_expansion), steps_of(consistency.max_steps)),
         clock=cast("Clock", consistency.clock) if options.now else None,
         expiry=cast("Expiry", consistency.expiry),
         **free_running(options.scheduler, consistency),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from driftline.plan.sizes import DEFAULT_EXPANSION
+from driftline.plan.sizes import DEFAULT_EXPANSION, DEFAULT_STEPS
 from driftline.spark.session import prepare_workers
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def on_spark(
     heartbeat: Heartbeat = "source",
     strict: bool = False,
     max_expansion: int | str = DEFAULT_EXPANSION,
+    max_steps: int | str = DEFAULT_STEPS,
     clock: Clock = "latest",
     outputs: Outputs = "free",
 ) -> SparkQuery:
@@ -40,14 +41,13 @@ def on_spark(
     or a plan. A DataFrame has plain records, which get their time from the stream's time column, or
     events: columns kind, vs, ve, vn and the stream's own, as `SparkQuery.changes` gives them.
 
-    `emit`, `block`, `remember`, `heartbeat`, `max_expansion`: as `Query.run` takes them (but not
-    "memory", and a row cannot wait for streams that another stage reads). `final`: emit every
-    row once, when it cannot change any more. `shards`: how many; by default as many as the
-    checkpoint has, or, of a new one, as Spark has cores. `strict`: the first dead letter ends the
-    query, instead of going to the sink. `clock`: which time is now, for sinks with the view "now"
-    (see `Query.now`). `outputs`: "marked" gives every micro-batch, which is a consistent
-    cut, the prefix of the streams whose exact answer it completes, for the sink ("held" is the
-    same).
+    `emit`, `block`, `remember`, `heartbeat`, `max_expansion`, `max_steps`: as `Query.run` takes
+    them (but not "memory", and a row cannot wait for streams that another stage reads). `final`:
+    emit every row once, when it cannot change any more. `shards`: how many; by default as many as
+    the checkpoint has, or, of a new one, as Spark has cores. `strict`: the first dead letter ends
+    the query, instead of going to the sink. `clock`: which time is now, for sinks with the view
+    "now" (see `Query.now`). `outputs`: "marked" gives every micro-batch, which is a consistent cut,
+    the prefix of the streams whose exact answer it completes, for the sink ("held" is the same).
 
     >>> import driftline as dl                                                   # doctest: +SKIP
     >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT", "ts": "TIMESTAMP"},
@@ -72,6 +72,7 @@ def on_spark(
         heartbeat=heartbeat,
         strict=strict,
         max_expansion=max_expansion,
+        max_steps=max_steps,
         clock=clock,
         outputs=outputs,
     )

@@ -83,6 +83,7 @@ def query_on_spark(
     heartbeat: Heartbeat,
     strict: bool,
     max_expansion: int | str,
+    max_steps: int | str,
     clock: Clock,
     outputs: Outputs,
 ) -> SparkQuery:
@@ -105,6 +106,7 @@ def query_on_spark(
         heartbeat=heartbeat,
         heartbeats=HEARTBEATS,
         max_expansion=max_expansion,
+        max_steps=max_steps,
         outputs=outputs,
     )
     made = SparkQuery(plans, frames, options, shards, strict=strict, clock=clock)

@@ -29,7 +29,7 @@ from driftline.plan.durations import ticks
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.names import shown
 from driftline.plan.naming import check_names
-from driftline.plan.sizes import size_of
+from driftline.plan.sizes import size_of, steps_of
 from driftline.plan.timing import timing
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
 from driftline.plan.used import mark, place_of, refuse_unused, uses
@@ -47,6 +47,7 @@ SETTINGS = (
     "block",
     "remember",
     "max_expansion",
+    "max_steps",
     "outputs",
     "tokens",
     "heeding",
@@ -282,6 +283,9 @@ class _Reader:
         elif key == "max_expansion":
             with at(value):
                 size_of(given)
+        elif key == "max_steps":
+            with at(value):
+                steps_of(given)
         else:
             with at(value):  # which time it is about is known when a query uses it
                 ticks(given, timestamps=not given.strip().isdigit())

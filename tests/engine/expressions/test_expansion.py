@@ -7,7 +7,8 @@ import pytest
 
 import driftline as dl
 from driftline.engine.expressions import EvaluationError
-from driftline.engine.expressions.expansion import limited, too_large
+from driftline.engine.expressions.expansion import too_large
+from driftline.engine.limits import Limits, limited
 from driftline.plan.errors import PlanError
 
 S = dl.stream("s", {"k": "STRING", "x": "INT"})
@@ -93,5 +94,6 @@ def test_the_limit_can_be_set() -> None:
 
 
 def test_threads_have_the_limit_of_their_query() -> None:
-    with limited(7), pytest.raises(EvaluationError, match="EXPANSION_TOO_LARGE"):
+    seven = limited(Limits(max_expansion=7))
+    with seven, pytest.raises(EvaluationError, match="EXPANSION_TOO_LARGE"):
         raise too_large(str(np.int64(7)))

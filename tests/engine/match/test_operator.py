@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from driftline.engine.by_rows.rank import OrderBy
 from driftline.engine.expressions import EvaluationError
+from driftline.engine.limits import Limits, limited
 from driftline.engine.match.operator import Match
 from driftline.model.event import Cti, Event, Insert, Retract
 from driftline.model.level import Level
@@ -142,29 +143,26 @@ def matches(draw: st.DrawFn, *, by_time: bool) -> nodes.Match:
         return draw(matches(by_time=by_time))
 
 
-def operator_arguments(node: nodes.Match, level: Level) -> dict[str, Any]:
-    return {
-        "schema": node.input.schema.arrow,
-        "answer": node.schema.arrow,
-        "partition": [each.name for each in node.partition if isinstance(each, Column)],
-        "order": [
+def operator_of(node: nodes.Match, level: Level, *, in_order: bool = False) -> Match:
+    """The operator of a node whose order goes by columns."""
+    return Match(
+        node.input.schema.arrow,
+        node.schema.arrow,
+        [each.name for each in node.partition if isinstance(each, Column)],
+        [
             OrderBy(each.value.name, each.descending, each.nulls_first)
             for each in node.order
             if isinstance(each.value, Column)
         ],
-        "pattern": node.pattern,
-        "conditions": [(each.name, each.value) for each in node.conditions],
-        "measures": [(each.name, each.value) for each in node.measures],
-        "rows": node.rows,
-        "skip": node.skip,
-        "within": node.within,
-        "level": level,
-    }
-
-
-def operator_of(node: nodes.Match, level: Level, *, in_order: bool = False) -> Match:
-    """The operator of a node whose order goes by columns."""
-    return Match(**operator_arguments(node, level), in_order=in_order)
+        node.pattern,
+        [(each.name, each.value) for each in node.conditions],
+        [(each.name, each.value) for each in node.measures],
+        node.rows,
+        node.skip,
+        node.within,
+        level,
+        in_order=in_order,
+    )
 
 
 def held(
@@ -328,15 +326,16 @@ def test_ways_that_conditions_allow_are_tried_one_by_one_up_to_a_limit() -> None
         {"A": "x >= FIRST(x)", "B": "x >= FIRST(x)", "C": "x < 0"},
         {"n": "count(*)"},
     )
-    operator = Match(**(operator_arguments(node, Level.ORDERED) | {"step_limit": 10_000}))
-    with pytest.raises(ValueError, match="more than 10,000 steps"):
-        said(operator, plain(*((t, 1) for t in range(40))))
+    few = limited(Limits(max_steps=10_000))
+    wanted = "more than 10,000 steps: .* or SET max_steps = 100000"
+    with few, pytest.raises(EvaluationError, match=wanted):
+        said(operator_of(node, Level.ORDERED), plain(*((t, 1) for t in range(40))))
     # Where conditions do not look at the match, the same pattern takes time in proportion.
     local = match_node(
         COLUMNS, "(A+ B+)+ C", {"A": "x > 0", "B": "x > 0", "C": "x < 0"}, {"n": "count(*)"}
     )
-    operator = Match(**(operator_arguments(local, Level.ORDERED) | {"step_limit": 10_000}))
-    assert said(operator, plain(*((t, 1) for t in range(40)))) == []
+    with limited(Limits(max_steps=10_000)):
+        assert said(operator_of(local, Level.ORDERED), plain(*((t, 1) for t in range(40)))) == []
 
 
 def test_what_define_cannot_use_is_refused() -> None:

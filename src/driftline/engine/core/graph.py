@@ -42,10 +42,10 @@ from driftline.engine.core.marks import BLOCKING, Kind, Mark
 from driftline.engine.core.operator import Arrays, Operator
 from driftline.engine.core.queues import Item, Queue
 from driftline.engine.core.threads import Threads
-from driftline.engine.expressions.expansion import TooLarge, check, full_column, limited, row_bytes
+from driftline.engine.expressions.expansion import TooLarge, check, full_column, row_bytes
+from driftline.engine.limits import DEFAULT_LIMITS, limited
 from driftline.model.time import BEGINNING
 from driftline.plan.choices import Expiry, Scheduler
-from driftline.plan.sizes import DEFAULT_EXPANSION, size_of
 
 if TYPE_CHECKING:
     from driftline.engine.outputs.heeding import Heeding
@@ -88,7 +88,7 @@ class Graph:
         self.passed: Callable[[Step, Mark], None] | None = None
         self.scheduler = scheduler
         self.branches = False
-        self.max_expansion = size_of(DEFAULT_EXPANSION)
+        self.limits = DEFAULT_LIMITS
         self.emitted = -1  # bytes put out since a batch was split, if one was
         self.running: Threads | None = None
         self.heeding: Heeding | None = None
@@ -234,7 +234,7 @@ class Graph:
     def _working(self) -> Iterator[None]:
         """Work in this thread; if it fails, nothing is left in the queues."""
         try:
-            with limited(self.max_expansion):
+            with limited(self.limits):
                 yield
         except Exception:
             for step in self.steps:

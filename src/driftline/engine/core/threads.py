@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.queues import Item, Queue
-from driftline.engine.expressions.expansion import limited
+from driftline.engine.limits import limited
 
 if TYPE_CHECKING:
     from driftline.engine.core.graph import Graph, Step
@@ -99,7 +99,7 @@ class Threads:
         return any(len(step.queue) or step.operator.has_work() for step in self.graph.steps)
 
     def _run(self, step: Step) -> None:
-        with limited(self.graph.max_expansion):
+        with limited(self.graph.limits):
             while (taken := self._taken(step, step.queue)) is not None:
                 try:
                     if taken != GOES_ON:

@@ -10,40 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from driftline.engine.expressions.errors import EvaluationError
-from driftline.plan.sizes import DEFAULT_EXPANSION, next_size, shown, size_of
+from driftline.engine.limits import limits
+from driftline.plan.sizes import next_size, shown
 
 LONGEST_COLUMN = (1 << 31) - 1
 """A column of texts or lists has at most so many bytes or items in one batch."""
-
-_DEFAULT = size_of(DEFAULT_EXPANSION)
-_limit: ContextVar[int] = ContextVar("max_expansion", default=_DEFAULT)
-
-
-@contextmanager
-def limited(nbytes: int) -> Iterator[None]:
-    """While a batch is worked off, the limit of its query."""
-    before = _limit.set(nbytes)
-    try:
-        yield
-    finally:
-        _limit.reset(before)
-
-
-def limit() -> int:
-    """How many bytes a batch may become."""
-    return _limit.get()
 
 
 def check(what: str, nbytes: float, advice: str) -> None:
     """An error if it is more than the limit. `what` makes it, such as "HOP makes 3,000 rows of 3";
     `advice`: what to change, apart from the limit itself."""
-    most = _limit.get()
+    most = limits().max_expansion
     if nbytes > most:
         raise too_large(
             f"{what}, about {shown(int(nbytes))}, and max_expansion is {shown(most)}: {advice}, or "

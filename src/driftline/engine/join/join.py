@@ -50,6 +50,7 @@ from driftline.engine.join.coverage import Matches
 from driftline.engine.join.memory import Memory
 from driftline.engine.join.preserved import Preserved
 from driftline.engine.join.side import Keyed, Side
+from driftline.engine.limits import limits
 from driftline.engine.state.end_times import EndTimes
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
@@ -257,7 +258,7 @@ class Join(Operator):
         """The matches of some lifetimes of one side in what is held of the other."""
         other = self.sides[1 - port]
         width = _PAIR_BYTES + _FIELD_BYTES * len(self.both)
-        most = expansion.limit() // width
+        most = limits().max_expansion // width
         piece = most if self.residual is None else min(most, _PIECE)
         one, place = other.overlapping(keyed, piece)
         if len(one) > piece and piece < most and len(keyed.vs) > 1:

@@ -17,7 +17,6 @@ the attempts that look at what changes from one snapshot to the next.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,6 +37,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays
 from driftline.engine.core.snapshot_operator import PERFECT
 from driftline.engine.expressions import EvaluationError
+from driftline.engine.limits import limits
 from driftline.engine.match import eviction, sequence, sweep_kernel
 from driftline.engine.match.conditions import (
     Defines,
@@ -71,10 +71,6 @@ from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.expressions import Expression
 from driftline.plan.nodes import RowsPerMatch
 
-STEP_LIMIT = 10_000_000
-"""Steps of one attempt, where conditions look at the match, so that ways are tried one by one."""
-STEP_LIMIT_SETTING = "DRIFTLINE_MATCH_STEPS"
-"""The variable of the environment that sets another limit."""
 _SKIPS = {"past last": SKIP_PAST, "next": SKIP_NEXT, "first": SKIP_FIRST, "last": SKIP_LAST}
 _NOTHING, _NOTHING_KNOWN = np.empty(0, np.int64), np.empty((0, 3), np.int64)
 
@@ -101,7 +97,6 @@ class Match(RowsOperator):
         whole: list[str] | None = None,
         in_order: bool = False,
         settled: str | None = None,
-        step_limit: int | None = None,
     ) -> None:
         super().__init__(schema, partition, schema.names, answer, level, with_keys=False)
         self.order, self.skip, self.shows_rows = order, skip, rows != "one"
@@ -135,7 +130,6 @@ class Match(RowsOperator):
             knows=knows,
             within=within or 0,
             bound=0 if looks_ahead else within or 0,
-            limit=step_limit or int(os.environ.get(STEP_LIMIT_SETTING, STEP_LIMIT)),
             numbered=numbered,
             shows_unmatched=rows == "with unmatched",
             before=before,
@@ -236,7 +230,7 @@ class Match(RowsOperator):
             lookups, room = memory.lookups(), machine()
             versions, pool, known, same_from, unfinished, problem = sweep(
                 found, earliest, open_end, self.program, conditions, lookups, room, self.rules,
-                self.cti,
+                limits().max_steps, self.cti,
             )  # fmt: skip
             if not memory.learn(self.defines, lookups, rows):
                 break
@@ -246,11 +240,12 @@ class Match(RowsOperator):
 
     def _check(self, problem: int) -> None:
         if problem == sweep_kernel.STEPS:
+            most = limits().max_steps
             raise EvaluationError(
                 "PATTERN_TOO_COSTLY",
-                f"an attempt to match the pattern took more than {self.rules.limit:,} steps; make "
-                "its conditions exclude each other, bound it with WITHIN, or set "
-                f"{STEP_LIMIT_SETTING} in the environment to a greater number",
+                f"an attempt to match the pattern took more than {most:,} steps: make its "
+                "conditions exclude each other, bound it with WITHIN, or "
+                f"SET max_steps = {10 * most}",
             )
         if problem != sweep_kernel.FINE:
             raise SkipError(self.skip, present=problem == sweep_kernel.SKIPS_BACK)

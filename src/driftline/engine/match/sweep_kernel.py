@@ -55,17 +55,16 @@ _LARGEST_MEMORY = 1 << 26
 
 class Rules(NamedTuple):
     """`skip`, `skips_to`: see `next_start`; `knows`: see `Failed`; `within`: 0: none; `bound`: the
-    same if an attempt looks at no row that is farther away, and otherwise 0; `limit`: of steps of
-    one attempt; `numbered`: whether the numbers of matches matter; `shows_unmatched`;
-    `before`, `after`: how many rows around a match its measures see; `back`: how many rows before
-    an attempt it looks at; `in_order`: rows are only added, and go by time."""
+    same if an attempt looks at no row that is farther away, and otherwise 0; `numbered`: whether
+    the numbers of matches matter; `shows_unmatched`; `before`, `after`: how many rows around a
+    match its measures see; `back`: how many rows before an attempt it looks at; `in_order`: rows
+    are only added, and go by time."""
 
     skip: int
     skips_to: Int64s
     knows: int
     within: int
     bound: int
-    limit: int
     numbered: bool
     shows_unmatched: bool
     before: int
@@ -237,6 +236,7 @@ def _slot(
     lookups: Lookups,
     machine: Machine,
     rules: Rules,
+    limit: int,
     final: int,
     knows: int,
     failed: Failed,
@@ -334,7 +334,7 @@ def _slot(
                 failed.now[1] += 1
             outcome, reach = attempt(
                 program, conditions, lookups, machine, alive, size, at, found + 1, labels, stack,
-                failed, knows, rules.within, rules.limit,
+                failed, knows, rules.within, limit,
             )  # fmt: skip
             if outcome < NO_MATCH:
                 return FULL if outcome == FULL_STACK else STEPS
@@ -484,12 +484,14 @@ def sweep(
     lookups: Lookups,
     machine: Machine,
     rules: Rules,
+    limit: int,
     final: int,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Mask, int]:
     """The versions from the earliest times on, and their rows [place, (entry, symbol)]. In order of
     time also what is known of each entry now (see `Sequence.known`; -1: as before), the time from
     which on each slot is as it was before, and which slots have to be gone through with more
-    entries; and which problem there is. `final`: rows to come start then or later."""
+    entries; and which problem there is. `limit`: of
+    steps of one attempt; `final`: rows to come start then or later."""
     bounds, begin, end = sequence.bounds, sequence.begin, sequence.end
     total, slots = len(begin), len(bounds) - 1
     longest = 1
@@ -518,8 +520,8 @@ def sweep(
             made, pooled = counts[0], counts[1]
             problem = _slot(
                 number, sequence, earliest[number], open_end, program, conditions, lookups, machine,
-                rules, final, knows, failed, stack, alive, labels, now, old, held_before, unmatched,
-                by_begin, by_end, versions, pool, counts, known, same_from, unfinished,
+                rules, limit, final, knows, failed, stack, alive, labels, now, old, held_before,
+                unmatched, by_begin, by_end, versions, pool, counts, known, same_from, unfinished,
             )  # fmt: skip
             if problem == FULL:  # once more, with more room
                 held_before[first:stop], unmatched[first:stop] = -1, -1

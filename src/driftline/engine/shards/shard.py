@@ -130,7 +130,7 @@ class Shard:
                 stage.closing,
                 stage.options.expiry_in_use,
             )
-            self.graphs[fragment.name].max_expansion = stage.options.max_expansion
+            self.graphs[fragment.name].limits = stage.options.limits
         self.holding = [Holding(graph, stage.options.heartbeat) for graph in self.graphs.values()]
         self.final = dict.fromkeys(self.graphs, BEGINNING)
         self.ports = {port.leaf.name: port for port in stage.sources}
