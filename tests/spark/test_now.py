@@ -1,15 +1,21 @@
-"""The answer now on Spark: kept from micro-batch to micro-batch, and the same after a crash."""
+"""The answer now on Spark: kept from micro-batch to micro-batch, and the same after a crash.
+
+A sink that fails leaves what a process leaves that is killed in it: files that Spark, the sinks and
+the answer now have written, and a micro-batch that is not done. `test_crash.py` kills processes.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import driftline as dl
 from driftline.engine.core.operator import OperatorKey
@@ -19,13 +25,19 @@ from driftline.plan.errors import PlanError
 from driftline.spark import sinks
 from driftline.spark.now import NowAnswers
 from driftline.spark.places import Place
+from driftline.spark.query import Sink
 from driftline.spark.sinks.parquet import read_parquet
 from driftline.spark.update import SparkUpdate
+from driftline.spark.views import MILLISECOND
 from tests.build import insert, retract
 from tests.cli.run import driftline
 from tests.cli.test_now import QUERY
 from tests.cli.test_now import TRADES as TRADES_CSV
 from tests.engine.held_to_reference import KX
+from tests.spark.sinks.postgres_server import binaries, server
+
+psycopg = pytest.importorskip("psycopg")
+pytest.importorskip("deltalake")
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
 A, B = {"k": "a", "x": 1}, {"k": "b", "x": 2}
@@ -98,6 +110,55 @@ def test_the_time_of_day_is_that_of_the_micro_batch(tmp_path: Path) -> None:
     assert shown(kept, replace(update(1, 9_000), time=7)) == [("-", 5_000, "a")]
 
 
+@pytest.fixture(scope="module")
+def conninfo() -> Iterator[str | None]:
+    if binaries() is None:
+        yield None
+    else:
+        with server() as found:
+            yield found
+
+
+Keyed = tuple[Sink, Callable[[], list[Any]]]
+"""A table with a key, and what is in it."""
+
+
+def keyed_tables(folder: Path, conninfo: str | None) -> list[Keyed]:
+    from deltalake import DeltaTable
+
+    uri, name = str(folder / "delta"), folder.name
+
+    def rows_of_delta() -> list[Any]:
+        return list(DeltaTable(uri).to_pyarrow_table().to_pylist())
+
+    def rows_of_postgres() -> list[Any]:
+        with psycopg.connect(conninfo or "", row_factory=psycopg.rows.dict_row) as connection:
+            return list(connection.execute(f'SELECT * FROM "{name}"').fetchall())
+
+    found: list[Keyed] = [(sinks.Delta(uri, view="now", keys=["k"]), rows_of_delta)]
+    if conninfo is not None:
+        found.append((sinks.Postgres(conninfo, name, ["k"], view="now"), rows_of_postgres))
+    return found
+
+
+def test_keyed_tables_hold_the_answer_now_after_any_crash(
+    tmp_path: Path, conninfo: str | None
+) -> None:
+    tables = [[A], [A, B], [B], [A], []]
+    for number, (sink, rows) in enumerate(keyed_tables(tmp_path, conninfo)):
+        for crash in range(len(UPDATES)):
+            kept = answers(tmp_path / f"{number} {crash}")
+            own = [replace(each, run=f"crash {crash}") for each in UPDATES]
+            for each, wanted in zip(own, tables, strict=True):
+                if each.batch_id == crash:  # once before the table has it, and once after
+                    assert kept.of(each).changes
+                    kept = answers(tmp_path / f"{number} {crash}")
+                    sink(replace(each, now=kept.of(each)))
+                    kept = answers(tmp_path / f"{number} {crash}")
+                sink(replace(each, now=kept.of(each)))
+                assert sorted(rows(), key=str) == wanted, (sink, crash, each.batch_id)
+
+
 TRADES = dl.stream("trades", {"k": "STRING", "ts": "BIGINT"}, time="ts")
 COUNTS = TRADES.where("k <> 'z'").window(range=10).group_by("k").agg("count(*) AS n")
 FILES = [
@@ -116,7 +177,6 @@ def added_up(changes: pa.Table) -> Counter[tuple[str, int]]:
 
 @pytest.mark.spark
 def test_sinks_have_the_view_now(spark: Any, tmp_path: Path) -> None:
-    pytest.importorskip("deltalake")
     from deltalake import DeltaTable
 
     folder = tmp_path / "in"
@@ -144,6 +204,56 @@ def test_sinks_have_the_view_now(spark: Any, tmp_path: Path) -> None:
         lines = (tmp_path / "log.jsonl").read_text().splitlines()
         assert len(lines) == written.num_rows
         assert written.column("at").to_pylist() == sorted(written.column("at").to_pylist())
+
+
+DEAD = "the sink is dead"
+PATIENCE = 240  # seconds
+STEP = 5_000_000
+"""By so much time passes from micro-batch to micro-batch, in microseconds."""
+
+
+@pytest.mark.spark
+def test_a_crash_in_a_silence(
+    spark: Any, tmp_path: Path, conninfo: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the wall clock rows leave while nothing comes: what leaves in a micro-batch that fails,
+    before a table has it or after, has left once when the query goes on."""
+    monkeypatch.setattr(
+        "driftline.spark.query.began_at", lambda _, number: number * STEP // MILLISECOND
+    )
+    stream = dl.stream("trades", {"k": "STRING", "ts": "TIMESTAMP"}, time="ts")
+    counts = stream.window(range="12 seconds").group_by("k").agg("count(*) AS n")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "0.json").write_text('{"k":"a","ts":"1970-01-01T00:00:00Z"}\n')
+    frame = spark.readStream.schema("k STRING, ts TIMESTAMP").json(str(folder))
+    keyed = keyed_tables(tmp_path, conninfo)
+    held: dict[int, list[list[Any]]] = {}
+
+    def start(dies_in: int, *, before: bool) -> None:
+        def die(update: SparkUpdate) -> None:
+            if update.batch_id >= dies_in:
+                raise RuntimeError(DEAD)
+
+        def note(update: SparkUpdate) -> None:
+            held[update.batch_id] = [rows() for _, rows in keyed]
+
+        tables = [sink for sink, _ in keyed]
+        log = sinks.EventLog(tmp_path / "log.jsonl", view="now")
+        parts: list[Sink] = [die, *tables, log, note] if before else [*tables, log, note, die]
+        query = dl.on_spark(counts, {"trades": frame}, clock="wall")
+        run = query.start(sinks.Several(*parts), checkpoint=tmp_path / "cp")
+        with pytest.raises(StreamingQueryException, match=DEAD):
+            run.awaitTermination(PATIENCE)
+
+    start(1, before=True)  # in the silence, in which nothing changes
+    start(3, before=True)  # in the micro-batch in which the row leaves
+    start(3, before=False)
+    there: list[Any] = [{"k": "a", "n": 1}]
+    for number in range(4):
+        assert held[number] == [there if number < 3 else []] * len(keyed)
+    changes = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [(each["op"], each["at"][-3:]) for each in changes] == [("+", "00Z"), ("-", "12Z")]
 
 
 @pytest.mark.spark

@@ -40,3 +40,15 @@ def test_the_sign_of_zero_does_not_depend_on_the_order_of_arrival(values: list[f
     assert (str(row["lo"]), str(row["hi"])) == ("0.0", "0.0")
     gone = [dl.Retract(1, 5, 1, dl.Row({"x": -x})) for x in values]
     assert query.run(t=[*came, *gone]).history().num_rows == 0
+
+
+@pytest.mark.parametrize("values", [[-0.0], [0.0], [-0.0, 0.0], [0.0, -0.0]])
+@pytest.mark.parametrize("window", ["", "ORDER BY x", "ORDER BY ts ROWS 1 PRECEDING"])
+def test_the_sign_of_zero_in_a_window(values: list[float], window: str) -> None:
+    query = dl.sql(
+        "CREATE STREAM t (x FLOAT, ts BIGINT) WITH (time = 'ts'); "
+        f"SELECT ts, min(x) OVER ({window}) AS lo, max(x) OVER ({window}) AS hi FROM t"
+    )
+    came = [{"x": x, "ts": number} for number, x in enumerate(values)]
+    rows = query.run(t=came).history().to_pylist()
+    assert {str(row[name]) for row in rows for name in ("lo", "hi")} == {"0.0"}

@@ -324,7 +324,9 @@ def write_rows(rows: pa.Table, file: IO[bytes], path: Path) -> None:
     if ".csv" in [suffix.lower() for suffix in path.suffixes]:
         from pyarrow import csv
 
-        csv.write_csv(_writable(rows), file)
+        from driftline.model.arrays import without_empty_parts
+
+        csv.write_csv(without_empty_parts(_writable(rows)), file)
     else:
         import pyarrow.parquet as pq
 

@@ -80,3 +80,15 @@ def text_scalar(text: str | None) -> pa.Scalar:
 def repeated(text: str, count: int) -> pa.Array:
     """The same text so many times."""
     return pa.repeat(text_scalar(text), count)
+
+
+def without_empty_parts(table: pa.Table) -> pa.Table:
+    """The table without parts that have no rows: Arrow's writer of CSV repeats what it has written
+    before for each of them.
+
+    >>> table = pa.table({"x": pa.chunked_array([[], [1]], pa.int64())})
+    >>> without_empty_parts(table).column("x").num_chunks
+    1
+    """
+    parts = [part for part in table.to_batches() if part.num_rows]
+    return pa.Table.from_batches(parts, table.schema)

@@ -146,7 +146,7 @@ def as_groups(compiler: Compiler, source: Step) -> Step:
 
 
 def _shown_by(key: Expression) -> Expression:
-    """What a group is shown by: 0.0 and -0.0 are one key, and as in Spark it is 0.0."""
+    """What equal values are shown by: 0.0 and -0.0 are one key, and as in Spark it is 0.0."""
     return arithmetic("add", key, Literal(0.0, key.type)) if is_float(key.type) else key
 
 
@@ -217,6 +217,8 @@ def _over_column(column: nodes.OverColumn, named: Naming) -> OverColumn:
         )
     call = cast("AggregateCall", column.value)
     argument, only = argument_of(call), rows_of(call)
+    if argument is not None and call.function in ("min", "max"):
+        argument = _shown_by(argument)
     name = None if argument is None else named(argument)
     found = aggregate_of(column.name, call, name, {})
     if only is not None:

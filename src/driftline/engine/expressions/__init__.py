@@ -29,7 +29,7 @@ evaluate one that is not needed; this does neither. Known differences:
 - format_string writes DECIMALs by %f and %e, too, which Spark refuses; it has no # for them;
 - rows of several values are IN a list whose rows have other, comparable types (an untyped NULL,
   another integer), which Spark refuses;
-- min and max give 0.0 for -0.0, which are equal: Spark gives the one that it has met first.
+- min and max give 0.0 for -0.0, as docs/sql.md explains.
 """
 
 from driftline.engine.expressions import (

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from driftline.engine.state.fingerprints import string_buffers
 from driftline.event_log.text import TEXT, joined, values_text
-from driftline.model.arrays import text_scalar, to_arrow
+from driftline.model.arrays import text_scalar, to_arrow, without_empty_parts
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
 from driftline.spark.views import (
@@ -226,7 +226,7 @@ def _csv(ops: pa.Array, rows: pa.Table) -> bytes:
     table = pa.table([ops, *columns], names=[str(place) for place in range(len(columns) + 1)])
     buffer = BytesIO()
     options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
-    csv.write_csv(table, buffer, options)
+    csv.write_csv(without_empty_parts(table), buffer, options)
     return buffer.getvalue()
 
 
