@@ -2,6 +2,7 @@ import pytest
 
 from driftline.cli.errors import guarded
 from driftline.event_log.bad import BadEvent, BadInput, Unsayable
+from driftline.running.environment import conceal
 from driftline.running.problems import Problem
 
 
@@ -30,9 +31,15 @@ def test_one_line(
     assert capsys.readouterr().err == said
 
 
-def test_with_debug_the_error_itself() -> None:
-    with pytest.raises(Problem):
-        guarded(lambda: raising(Problem("so")), debug=True)
+def test_with_debug_the_stack_trace_without_secrets(capsys: pytest.CaptureFixture[str]) -> None:
+    conceal("of the night", "${SECRET}")
+    error = Problem("the password of the night is wrong")
+    assert guarded(lambda: raising(error), debug=True) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("Traceback")
+    assert shown.endswith("Problem: the password ${SECRET} is wrong\n")
+    assert guarded(lambda: raising(error), debug=False) == 2
+    assert capsys.readouterr().err == "driftline: the password ${SECRET} is wrong\n"
 
 
 def test_the_command_says_the_code() -> None:

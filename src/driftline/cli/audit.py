@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from driftline.cli.behind import Lifetimes, agree_before, is_behind, is_chained
-from driftline.cli.inputs import STANDARD_INPUT, read_inputs
+from driftline.cli.inputs import STANDARD_INPUT, read_inputs, with_declared
 from driftline.cli.progress import reading
 from driftline.cli.scripts import consistency_of, load
 from driftline.cli.start import load_engine
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from driftline.engine.options import Options
     from driftline.engine.readers.inputs import RawEvents
     from driftline.plan.nodes import Node, Source
+    from driftline.sql import Script
 
 EXIT_WRONG = 1
 MOST_SHOWN = 5
@@ -64,7 +65,7 @@ def audit(
     }
     every = _marks(log, plans)
     marks = _sampled(every, sample)
-    events = _events(plans, inputs, _files(every))
+    events = _events(script, inputs, _files(every))
     emitted = _emitted(log, plans)
     wrong = behind = 0
     for mark in marks:
@@ -155,7 +156,7 @@ def _files(marks: Sequence[Marked]) -> dict[str, list[str]]:
 
 
 def _events(
-    plans: Mapping[str, Node], wanted: Sequence[str], first: Mapping[str, Sequence[str]]
+    script: Script, wanted: Sequence[str], first: Mapping[str, Sequence[str]]
 ) -> dict[str, RawEvents]:
     """All events of every input; `first`: the files that come first in their directories."""
     from driftline.engine.options import DEFAULT_BATCH
@@ -165,12 +166,13 @@ def _events(
     from driftline.plan.nodes import Constant
     from driftline.running.local import readings
 
+    plans = {each.name: each.plan for each in script.outputs}
     sources = {
         name: source
         for name, source in sources_of(plans.values()).items()
         if not isinstance(source, Constant)
     }
-    given = read_inputs(wanted, sources, first=first)
+    given = read_inputs(with_declared(wanted, script, sources), sources, first=first)
     (read,) = readings([plans], given.streams, DEFAULT_BATCH)
     return {
         name: joined_events([*chunks(source, read[name], DEFAULT_BATCH)])

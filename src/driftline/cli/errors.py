@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from driftline.running.environment import concealed
 from driftline.running.problems import Problem, one_line
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+EXIT_FAILED = 1
 EXIT_BAD = 2
 EXIT_INTERRUPTED = 130
 
@@ -56,8 +59,9 @@ def guarded(command: Callable[[], object], *, debug: bool) -> int:
         return EXIT_INTERRUPTED
     except Exception as error:
         if debug:
-            raise
-        print(_shown(error), file=sys.stderr)
+            print(concealed(traceback.format_exc()), end="", file=sys.stderr)
+            return EXIT_FAILED
+        print(concealed(_shown(error)), file=sys.stderr)
         return EXIT_BAD
     return result if isinstance(result, int) else 0
 

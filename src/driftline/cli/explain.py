@@ -42,7 +42,8 @@ def explain(path: str, *, dot: bool, emit: str | None = None) -> None:
 def explained(output: Output, emit: str | None = None) -> list[str]:
     """The lines about one query: how it is run, and its plan."""
     consistency = consistency_of(output, {"emit": emit})
-    lines = [f"{output.name}: {_shown(consistency)}{_loops(output.plan, consistency)}"]
+    loops, sink = _loops(output.plan, consistency), _sink(output)
+    lines = [f"{output.name}: {_shown(consistency)}{loops}{sink}"]
     lines += _tree(output.plan, consistency.emit, _of_plain_records(output.plan), set())
     if _nothing_final(output.plan, consistency.remember):
         lines.append(
@@ -63,6 +64,11 @@ def _loops(plan: Node, consistency: Consistency) -> str:
 
     has_loop = any(isinstance(node, Loop) for node in plan.walk())
     return f", loop {consistency.loop}" if has_loop else ""
+
+
+def _sink(output: Output) -> str:
+    """What the answer goes to; never where, which may be a secret."""
+    return "" if output.sink is None else f", to a sink of type {output.sink.options['type']}"
 
 
 def _nothing_final(plan: Node, remember: str) -> bool:

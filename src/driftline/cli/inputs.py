@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from driftline.cli.progress import reading
 from driftline.cli.streams import parted, streamed
 from driftline.event_log.apart import STDIN, Used, is_there
+from driftline.running.environment import filled_in
 from driftline.running.files import Places, PlainFile
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed, files_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from driftline.event_log.bad import BadEvent
     from driftline.model.columns import StreamColumns
     from driftline.plan.nodes import Source
+    from driftline.sql import Script
 
 STANDARD_INPUT = "-"
 LOG_KINDS = ("insert", "retract", "cti", "external_cti")
@@ -41,6 +43,13 @@ class Inputs:
     streams: dict[str, Any] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     bad: list[BadEvent] = field(default_factory=list)
+
+    def is_plain(self, name: str) -> bool:
+        """Whether a stream is plain records, and not an event log."""
+        data = self.streams[name]
+        if isinstance(data, Streamed):
+            return data.form != "log"
+        return isinstance(data, PlainFile) or not getattr(data, "is_log", True)
 
 
 @dataclass(frozen=True)
@@ -69,11 +78,21 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Declared:
+    """An input that the script itself names, and its options."""
+
+    name: str
+    path: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class _Given:
     name: str | None
     path: str
     data: Path | bytes
     stream: str | None = None  # what a log calls it, if not by its name
+    form: str | None = None  # what it is, if that was written
 
     @property
     def shown(self) -> str:
@@ -88,25 +107,27 @@ class _Given:
 
 
 def read_inputs(
-    wanted: Sequence[str],
+    wanted: Sequence[str | Declared],
     sources: Mapping[str, Source],
     *,
     as_they_come: bool = False,
     first: Mapping[str, Sequence[str]] | None = None,
 ) -> Inputs:
-    """The data of the streams that a script reads, from the arguments of --input. `as_they_come`:
+    """The data of the streams that a script reads, from the arguments of --input and from what it
+    declares itself. `as_they_come`:
     also event logs in directories are left for the runner to read, and files are read here; else
     the runner reads plain files while it runs. `first`: by stream, the files of its directory that
     come before all others."""
     given: list[_Given] = []
     left: list[tuple[str | None, Streamed]] = []
-    for text in wanted:
-        name, path = _named(text, sources)
-        found = streamed(path) if path not in ("", STANDARD_INPUT) else None
+    for each in wanted:
+        name, path = _named(each, sources)
+        more = each.options if isinstance(each, Declared) else {}
+        found = streamed(path, more) if path not in ("", STANDARD_INPUT) else None
         if found is not None and first:
             found = replace(found, first=_first(name, first))
         if found is None:
-            given.append(_given(name, path, text))
+            given.append(_given(name, path, more))
         elif found.form == "log" and not as_they_come:
             given += _logs_of(name, found)
         else:
@@ -114,11 +135,11 @@ def read_inputs(
     if sum(each.path == STANDARD_INPUT for each in given) > 1:
         raise Problem("standard input can be one input only")
     inputs = Inputs()
-    logs = [each for each in given if _is_log(each)]
+    logs = [file for file in given if _is_log(file)]
     _read_logs(logs, sources, inputs)
-    for each in given:
-        if each not in logs:
-            _read_records(each, sources, inputs, whole=as_they_come)
+    for file in given:
+        if file not in logs:
+            _read_records(file, sources, inputs, whole=as_they_come)
     for name, stream in left:
         _leave(name, stream, sources, inputs)
     return _complete(inputs, sources, logs)
@@ -130,20 +151,40 @@ def _first(name: str | None, first: Mapping[str, Sequence[str]]) -> tuple[str, .
     return tuple(dict.fromkeys(each for files in names for each in files))
 
 
-def files_read(wanted: Sequence[str], sources: Mapping[str, Source]) -> list[Used]:
-    """The files and directories that the arguments of --input name."""
+def with_declared(
+    wanted: Sequence[str], script: Script, sources: Mapping[str, Source]
+) -> list[str | Declared]:
+    """The arguments of --input, and what the script says of the streams that none of them names."""
+    given = {_named(text, sources)[0] for text in wanted}
+    found: list[str | Declared] = [*wanted]
+    for name, connector in script.inputs.items():
+        if name not in sources or name in given:
+            continue
+        options = {
+            key: filled_in(value, f"CREATE STREAM {name}: {key}")
+            for key, value in connector.options.items()
+        }
+        found.append(Declared(name, options.pop("path"), options))
+    return found
+
+
+def files_read(wanted: Sequence[str | Declared], sources: Mapping[str, Source]) -> list[Used]:
+    """The files and directories that are to be read."""
     found = []
-    for text in wanted:
-        _, path = _named(text, sources)
+    for each in wanted:
+        _, path = _named(each, sources)
         if path == STANDARD_INPUT:
             found.append(Used("standard input", STDIN))
         elif path:
             place, _ = parted(path)
-            found.append(Used("--input", place))
+            what = f"the path of {each.name}," if isinstance(each, Declared) else "--input"
+            found.append(Used(what, place))
     return found
 
 
-def _named(text: str, sources: Mapping[str, Source]) -> tuple[str | None, str]:
+def _named(text: str | Declared, sources: Mapping[str, Source]) -> tuple[str | None, str]:
+    if isinstance(text, Declared):
+        return text.name, text.path
     if is_there(text):
         return None, text
     for name in sorted(sources, key=len, reverse=True):
@@ -156,12 +197,13 @@ def _named(text: str, sources: Mapping[str, Source]) -> tuple[str | None, str]:
     return None, text
 
 
-def _given(name: str | None, path: str, text: str) -> _Given:
+def _given(name: str | None, path: str, options: Mapping[str, str]) -> _Given:
+    stream, form = options.get("stream"), options.get("format")
     if path == STANDARD_INPUT:
-        return _Given(name, path, sys.stdin.buffer.read())
+        return _Given(name, path, sys.stdin.buffer.read(), stream, form)
     if not path or not is_there(path):
-        raise Problem(f"--input: {path or text}: there is no such file")
-    return _Given(name, path, Path(path))
+        raise Problem(f"--input: {path or f'{name}='}: there is no such file")
+    return _Given(name, path, Path(path), stream, form)
 
 
 def _logs_of(name: str | None, given: Streamed) -> list[_Given]:
@@ -207,11 +249,17 @@ def _suffixes(path: str) -> list[str]:
 def _is_log(given: _Given) -> bool:
     """Is it a file with an event log, rather than with plain records?"""
     suffixes = _suffixes(given.path)
+    if given.form is not None:
+        named = next((each for each in PLAIN_SUFFIXES if each in suffixes), ".jsonl")
+        if f".{given.form}" != named and (given.form in ("csv", "parquet") or named != ".jsonl"):
+            raise Problem(f"{given.shown}: its name is not that of a file of format {given.form}")
     if given.path != STANDARD_INPUT:
         if any(each in suffixes for each in PLAIN_SUFFIXES):
             return False
         if not any(each in suffixes for each in JSON_SUFFIXES):
             raise Problem(f"--input: {given.path}: its format is told by .jsonl, .csv or .parquet")
+    if given.form is not None:
+        return given.form == "log"
     from driftline.engine.readers.json_records import is_log
 
     return is_log(given.data)
@@ -310,7 +358,9 @@ def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[_Giv
         if name in inputs.streams:
             continue
         if not logs:
-            raise Problem(f"the query reads the stream {name}: give --input {name}=FILE")
+            raise Problem(
+                f"the query reads the stream {name}: give --input {name}=FILE, or declare its path"
+            )
         print(
             f"driftline: no input holds events of the stream {name}: it is taken as empty",
             file=sys.stderr,

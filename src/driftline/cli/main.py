@@ -12,7 +12,7 @@ import typer
 
 from driftline.cli import demo
 from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
-from driftline.plan.choices import Clock, Emit, Expiry, Heeding, Loops, Outputs, Scheduler
+from driftline.plan.choices import Clock, Emit, Expiry, Heeding, Loops, Outputs, Scheduler, View
 from driftline.running.problems import Problem, one_line
 
 COLLECT_AFTER = 500_000
@@ -167,10 +167,32 @@ def run_command(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where the answers go: .jsonl, .csv, .parquet, a directory/ (Parquet), or - for "
-            "standard output.",
+            help="Where the answers go: .jsonl, .csv, .parquet, a directory/ (Parquet), a database "
+            "(postgresql://HOST/DB, .duckdb, .sqlite), or - for standard output.",
         ),
     ] = "-",
+    view: Annotated[
+        View | None,
+        typer.Option(
+            help="What of the answers the output has.", show_default="changes; current with --keys"
+        ),
+    ] = None,
+    keys: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN,…",
+            help="The key of the table, in which a database then has the current rows.",
+            show_default=False,
+        ),
+    ] = None,
+    final: Annotated[
+        bool | None,
+        typer.Option(
+            "--final/--no-final",
+            help="Emit every row once, when it cannot change any more.",
+            show_default="--no-final",
+        ),
+    ] = None,
     runner: Annotated[
         RunnerName,
         typer.Option(
@@ -359,6 +381,12 @@ def run_command(
     [dim]driftline run query.sql -i trades=trades.csv --live --pace 10x --runner local[/dim]
     replays a file ten times as fast as it was, and draws the answer as it is.
 
+    [dim]driftline run pipeline.sql --follow --checkpoint state/[/dim]
+    runs a script that says itself where its streams come from and where its answers go.
+
+    [dim]driftline run query.sql -i in.jsonl -o postgresql://me@host/db --keys symbol[/dim]
+    keeps a table of PostgreSQL up to date.
+
     [dim]driftline run a.sql -i in.jsonl | driftline run b.sql -i - -o out.parquet[/dim]
     makes the answer of one script the input of another.
     """
@@ -373,7 +401,7 @@ def run_command(
     arguments = RunArguments(
         inputs, output, emit, block, remember, table, dead_letters,
         explain_time, time_chart, strict, options, max_expansion,
-        outputs, tokens, heeding, clock, expiry, live, loop, max_steps,
+        outputs, tokens, heeding, clock, expiry, live, loop, max_steps, final, view, keys,
     )  # fmt: skip
     run(script, runner.value, arguments)
 
@@ -502,7 +530,8 @@ def main() -> None:
     if debug:
         os.environ["DRIFTLINE_DEBUG"] = "1"  # for Spark, which is quiet else
     code = guarded(lambda: _run([a for a in arguments if a != "--debug"]), debug=debug)
-    gc.freeze()  # at the end Python collects garbage twice: there is no need to go through modules
+    if "duckdb" not in sys.modules:  # which prints what it calls leaks if nothing is collected
+        gc.freeze()  # at the end Python collects twice: there is no need to go through modules
     sys.exit(code)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from driftline.cli.explain_time import check_chart, explain_time, say_loops
-from driftline.cli.inputs import STANDARD_INPUT, Inputs, files_read, read_inputs
+from driftline.cli.inputs import STANDARD_INPUT, Inputs, files_read, read_inputs, with_declared
 from driftline.cli.learned import say_learned
 from driftline.cli.letters import Letters
 from driftline.cli.outputs import (
@@ -24,6 +24,7 @@ from driftline.cli.outputs import (
 from driftline.cli.progress import drawn
 from driftline.cli.runners import runner
 from driftline.cli.scripts import consistency_of, load, script_of
+from driftline.cli.sinks import Declared, LocalSinks, is_database, made, sinks_of
 from driftline.cli.start import load_engine
 from driftline.event_log.apart import STDOUT, Used, need_apart
 from driftline.plan.choices import need_now, need_spark
@@ -63,6 +64,24 @@ class RunArguments:
     live: bool = False
     loop: str | None = None
     max_steps: str | None = None
+    final: bool | None = None
+    view: str | None = None
+    keys: str | None = None
+
+
+def with_view(arguments: RunArguments) -> RunArguments:
+    """The arguments with what --view means for an output that is no database."""
+    view = arguments.view
+    if view is None or is_database(arguments.output):
+        return arguments
+    if view in ("current", "history"):
+        raise Problem(
+            f"--view {view} is for a database (--output postgresql://…, FILE.duckdb or .sqlite) or "
+            "a sink of the script; --table writes the history of the answer in the end"
+        )
+    if view == "now":
+        return replace(arguments, options=replace(arguments.options, now=True))
+    return replace(arguments, final=True) if view == "finals" else arguments
 
 
 def run(path: str, runner_name: str, arguments: RunArguments) -> None:
@@ -77,26 +96,33 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
         load_engine()
     script = load(path)
     run_queries = runner(runner_name)
-    queries = [
-        Query(each.name, each.plan, _consistency(each, arguments)) for each in script.outputs
-    ]
+    arguments = with_view(arguments)
+    declared = sinks_of(script.outputs, arguments.output, arguments.view, arguments.keys)
+    queries = [_query(each, declared.get(each.name), arguments) for each in script.outputs]
+    written = [query for query in queries if query.sink is None]
+    _check_written(written, arguments)
     _check_free(queries, runner_name, arguments)
-    _check_now(queries, runner_name, arguments)
-    check_types(arguments.output, {query.name: query.plan for query in queries})
+    shown = {name for name, sink in declared.items() if sink.view == "now"}
+    if arguments.options.now:
+        shown |= {query.name for query in written}
+    _check_now([query for query in queries if query.name in shown], runner_name, arguments)
+    check_types(arguments.output, {query.name: query.plan for query in written})
     sources = _sources(script)
-    _need_apart(
-        path, arguments, [query.name for query in queries], files_read(arguments.inputs, sources)
-    )
-    inputs = read_inputs(arguments.inputs, sources, as_they_come=runner_name != "local")
+    wanted = with_declared(arguments.inputs, script, sources)
+    _need_apart(path, arguments, queries, files_read(wanted, sources))
+    inputs = read_inputs(wanted, sources, as_they_come=runner_name != "local")
     _check_follow(inputs, queries, arguments.options)
-    steps = run_queries(queries, inputs.streams, arguments.options)
+    queries = [_final(query, inputs) for query in queries]
+    options = replace(arguments.options, now=bool(shown))
+    steps = run_queries(queries, inputs.streams, options)
+    local_sinks = LocalSinks(queries if runner_name == "local" else [])
     plans = {query.name: query.plan for query in queries}
     follow = arguments.options.follow
     stopped = None
     tally = Tally(plans, timestamps=all(plan.timestamps for plan in plans.values()))
     with (
         Letters(inputs, sources, arguments.dead_letters, strict=arguments.strict) as letters,
-        _writer(queries, arguments) as output,
+        _writer([query for query in queries if query.sink is None], arguments) as output,
     ):
         try:
             with (
@@ -105,10 +131,13 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
             ):
                 for outputs in emitted:
                     letters.add(outputs)
+                    local_sinks(outputs)
                     for name, batch in outputs.batches.items():
-                        output.add(name, batch, outputs.now)
+                        if name in output.answers:
+                            output.add(name, batch, outputs.now)
                     for name, prefix in outputs.prefixes.items():
-                        output.mark(name, prefix)
+                        if name in output.answers:
+                            output.mark(name, prefix)
                     come = tally.add(outputs)
                     output.advanced(come)
                     progress(come)
@@ -130,6 +159,42 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
         raise stopped
 
 
+def _query(output: Output, sink: Declared | None, arguments: RunArguments) -> Query:
+    consistency = _consistency(output, arguments)
+    if sink is None:
+        return Query(output.name, output.plan, consistency)
+    if sink.view == "finals":
+        consistency = replace(consistency, final="true")
+    return Query(output.name, output.plan, consistency, made(output.name, sink))
+
+
+def _final(query: Query, inputs: Inputs) -> Query:
+    """The query, with a plan that emits final rows only where these are asked for."""
+    if query.consistency.final != "true":
+        return query
+    from driftline.plan.finals import only_final
+
+    names = query.plan.sources()
+    plain = [name for name in names if name in inputs.streams and inputs.is_plain(name)]
+    consistency = replace(query.consistency, final="false")
+    return replace(query, plan=only_final(query.plan, plain), consistency=consistency)
+
+
+def _check_written(queries: Sequence[Query], arguments: RunArguments) -> None:
+    """Refuses what is about the output of the run if nothing goes there."""
+    if queries or is_database(arguments.output):
+        return
+    given = {
+        "--output": arguments.output != STANDARD_OUTPUT,
+        "--table": arguments.table,
+        "--now": arguments.options.now,
+        "--live": arguments.live,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise Problem(f"{option}: all answers of the script go to sinks: leave it out")
+
+
 def _writer(queries: Sequence[Query], arguments: RunArguments) -> AbstractContextManager[Writer]:
     plans = {query.name: query.plan for query in queries}
     clocks = {query.name: cast("Clock", query.consistency.clock) for query in queries}
@@ -138,7 +203,7 @@ def _writer(queries: Sequence[Query], arguments: RunArguments) -> AbstractContex
 
         return live(plans, clocks)
     return writer(
-        arguments.output,
+        arguments.output if queries else STANDARD_OUTPUT,
         plans,
         table=arguments.table,
         growing=arguments.options.follow,
@@ -147,7 +212,7 @@ def _writer(queries: Sequence[Query], arguments: RunArguments) -> AbstractContex
 
 
 def _check_now(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:
-    """Refuses what does not go with the answer now, or needs it."""
+    """Refuses what does not go with the answer now, which these queries ask for, or needs it."""
     options = arguments.options
     for option, given in (("--pace", options.pace), ("--expiry", arguments.expiry)):
         if given is not None and runner_name != "local":
@@ -158,7 +223,7 @@ def _check_now(queries: Sequence[Query], runner_name: str, arguments: RunArgumen
         check_terminal()
         if arguments.output != STANDARD_OUTPUT or arguments.table:
             raise Problem("--live draws on the terminal: leave --output and --table out")
-    if not options.now:
+    if not queries:
         for option, given in (
             ("--clock", arguments.clock),
             ("--expiry", arguments.expiry),
@@ -169,6 +234,8 @@ def _check_now(queries: Sequence[Query], runner_name: str, arguments: RunArgumen
         return
     for query in queries:
         asked = query.consistency
+        if asked.final == "true":
+            raise Problem(f"{query.name}: an answer now is not final: leave --final out")
         need_now(asked.clock, asked.emit, timestamps=query.plan.timestamps)
         if asked.outputs == "marked":
             raise Problem("--now: an answer now has no marks: take outputs = held")
@@ -187,13 +254,19 @@ def _check_letters(path: str | None) -> None:
 
 
 def _need_apart(
-    path: str, arguments: RunArguments, names: Sequence[str], inputs: Sequence[Used]
+    path: str, arguments: RunArguments, queries: Sequence[Query], inputs: Sequence[Used]
 ) -> None:
     """Refuses to write over the script, an input, or something else that is written."""
+    names = [query.name for query in queries if query.sink is None]
     written = [
         Used("standard output", STDOUT) if each is None else Used("--output", each)
-        for each in outputs_of(arguments.output, names)
+        for each in (outputs_of(arguments.output, names) if names else ())
     ]
+    for query in queries:
+        places = getattr(query.sink, "places", ())
+        written += [Used(f"the sink {query.name},", place) for place in places]
+    shared = {place for query in queries for place in getattr(query.sink, "shared_places", ())}
+    written += [Used("the database", place) for place in sorted(shared)]
     options = {"--dead-letters": arguments.dead_letters, "--time-chart": arguments.time_chart}
     written += [Used(option, given) for option, given in options.items() if given is not None]
     if arguments.options.checkpoint is not None:
@@ -203,7 +276,8 @@ def _need_apart(
 
 def _check_free(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:
     """Refuses marks that no output would show, and what Spark does not do."""
-    marked = any(query.consistency.outputs == "marked" for query in queries)
+    written = [query for query in queries if query.sink is None]
+    marked = any(query.consistency.outputs == "marked" for query in written)
     if runner_name != "local":
         for query in queries:
             asked = query.consistency
@@ -270,6 +344,7 @@ def _consistency(output: Output, arguments: RunArguments) -> Consistency:
         "clock": arguments.clock,
         "expiry": arguments.expiry,
         "loop": arguments.loop,
+        "final": None if arguments.final is None else str(arguments.final).lower(),
     }
     return consistency_of(output, given)
 

@@ -13,6 +13,7 @@ log for event logs), where it cannot be seen from the files that are there; and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 from urllib.parse import parse_qsl
@@ -29,8 +30,8 @@ SUFFIXES: dict[str, Form] = {
 COMPRESSED = (".gz", ".zst", ".bz2", ".lz4")
 
 
-def streamed(text: str) -> Streamed | None:
-    """The input that an argument names; None: it is a file.
+def streamed(text: str, more: Mapping[str, str] | None = None) -> Streamed | None:
+    """The input that an argument names; None: it is a file. `more`: options that a script has.
 
     >>> found = streamed("kafka://a:9092,b:9092/trades?startingOffsets=latest")
     >>> found.kind, found.place, found.options
@@ -38,6 +39,7 @@ def streamed(text: str) -> Streamed | None:
     >>> streamed("trades.csv")
     """
     place, options = parted(text)
+    options |= more or {}
     form, stream = options.pop("format", None), options.pop("stream", None)
     if form is not None and form not in FORMATS:
         raise Problem(f"--input: {text}: format is one of {', '.join(FORMATS)}, not {form}")

@@ -8,6 +8,8 @@
     clock       which time is now, where the answer now is asked for
     expiry      how operators hear, for that, that time has passed
     loop        how a loop that runs free finds how far its answer is final
+    view        what of an answer a sink has
+    final       whether every row is emitted once, when it cannot change any more
 
 SQL (SET), the Python interface and the command line all take them from here.
 """
@@ -26,6 +28,7 @@ Heeding = Literal["multiset", "naive"]
 Clock = Literal["latest", "final", "wall"]
 Expiry = Literal["ita", "nta", "time-message", "piggyback"]
 Loops = Literal["hybrid", "probing", "hwm"]
+View = Literal["changes", "current", "now", "finals", "history"]
 Tokens = int | Literal["adaptive"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -36,6 +39,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "clock": get_args(Clock),
     "expiry": get_args(Expiry),
     "loop": get_args(Loops),
+    "final": ("true", "false"),
+    "view": get_args(View),
 }
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"

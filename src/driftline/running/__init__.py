@@ -1,6 +1,7 @@
 """What both runners and the command line know of a run, between the engine and those two.
 
     problems   an error that a user can put right, in one line
+    environment  environment variables in scripts, whose values are never printed
     options    queries with their consistency, and what concerns a whole run
     streams    inputs that are read as they come
     files      files of plain records that the local runner reads while it runs

@@ -18,8 +18,8 @@ DEFAULT_EXPANSION, DEFAULT_STEPS = "2GB", "10000000"
 @dataclass(frozen=True)
 class Consistency:
     """How a query is run: emit level, block, remember, max_expansion, max_steps, outputs, tokens,
-    heeding, of the answer now the clock and the expiry, and how loops find progress, as they were
-    written."""
+    heeding, of the answer now the clock and the expiry, how loops find progress, and whether
+    answers are emitted only when they are final, as they were written."""
 
     emit: str = DEFAULT_EMIT
     block: str = DEFAULT_BLOCK
@@ -32,15 +32,18 @@ class Consistency:
     clock: str = "latest"
     expiry: str = "piggyback"
     loop: str = "hybrid"
+    final: str = "false"
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query to run: its name, its plan and its consistency."""
+    """A query to run: its name, its plan, its consistency, and the sink that its answer goes to
+    (None: the output of the run)."""
 
     name: str
     plan: Node
     consistency: Consistency = Consistency()
+    sink: object | None = None
 
 
 @dataclass(frozen=True)

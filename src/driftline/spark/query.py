@@ -225,7 +225,8 @@ class SparkQuery:
                 f"a {type(sink).__name__} is no sink: give one of driftline.spark.sinks, or a "
                 "function of a SparkUpdate"
             )
-        places = [Used("the sink", place) for place in getattr(sink, "places", ())]
+        shared = dict.fromkeys(getattr(sink, "shared_places", ()))
+        places = [Used("the sink", place) for place in (*getattr(sink, "places", ()), *shared)]
         need_apart([Used("the checkpoint", str(checkpoint)), *places])
         if not {"availableNow", "once"} & set(trigger or ()):
             self._warn()

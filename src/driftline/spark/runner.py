@@ -11,11 +11,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from queue import Queue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from driftline.engine.outputs.clock import wall_time
 from driftline.engine.plan_sources import constants, sources_of
@@ -38,13 +38,16 @@ from driftline.spark.now import for_now
 from driftline.spark.places import file_name
 from driftline.spark.query import SparkQuery
 from driftline.spark.session import session
+from driftline.spark.sinks import OneResult, Several
 from driftline.spark.spool import spool, spooled
 from driftline.spark.update import SparkUpdate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from driftline.plan.choices import Clock
     from driftline.plan.nodes import Node
+    from driftline.spark.query import Sink
 
 
 def run_queries(
@@ -53,7 +56,8 @@ def run_queries(
     """Queries of the same consistency run as one, with one cut in common; others after them. What
     cannot go on from its checkpoint is refused at once."""
     _need_open(inputs, options)
-    return _run_groups(by_consistency(queries), inputs, options)
+    sinks = {query.name: cast("Sink", query.sink) for query in queries if query.sink is not None}
+    return _run_groups(by_consistency(queries), inputs, options, sinks)
 
 
 def _need_open(inputs: Mapping[str, Any], options: RunOptions) -> None:
@@ -79,6 +83,7 @@ def _run_groups(
     groups: Mapping[Consistency, Mapping[str, Node]],
     inputs: Mapping[str, Any],
     options: RunOptions,
+    sinks: Mapping[str, Sink],
 ) -> Generator[Outputs]:
     temporary = None if options.checkpoint else Path(tempfile.mkdtemp(prefix="driftline-"))
     folder = temporary or Path(str(options.checkpoint))
@@ -88,7 +93,8 @@ def _run_groups(
             sources = sources_of(plans.values())
             given = {**inputs, **constants(sources)}
             needed = {name: given[name] for name in sources}
-            for update in _run(plans, consistency, needed, options, own):
+            own_sinks = [OneResult(name, sinks[name]) for name in plans if name in sinks]
+            for update in _run(plans, consistency, needed, options, own, own_sinks):
                 yield Outputs(
                     update.batches,
                     # An event that several groups set aside is one dead letter.
@@ -111,6 +117,7 @@ def _run(
     inputs: Mapping[str, Any],
     options: RunOptions,
     folder: Path,
+    sinks: Sequence[Sink],
 ) -> Iterator[SparkUpdate]:
     chosen = engine_options(consistency, plans, options)
     if chosen.clock is not None:
@@ -129,19 +136,19 @@ def _run(
         else spooled(spark, folders[name])
         for name, source in sources.items()
     }
-    query = SparkQuery(plans, frames, chosen)
+    query = SparkQuery(plans, frames, chosen, clock=cast("Clock", consistency.clock))
     known = Emitted(folder / "emitted", plans, sources, marked=query.is_marked)
     yield from known
     if options.follow:
-        yield from _started(query, known, folder, {})
+        yield from _started(query, known, sinks, folder, {})
         return
-    yield from _started(query, known, folder, ALL_THERE_IS)
+    yield from _started(query, known, sinks, folder, ALL_THERE_IS)
     if options.close or (options.checkpoint is None and not options.keep_open):
         still_open = [control for control in controls.values() if not is_closing(control)]
         for control in still_open:
             close(control)
         if still_open:
-            yield from _started(query, known, folder, ALL_THERE_IS)
+            yield from _started(query, known, sinks, folder, ALL_THERE_IS)
 
 
 def _prefixes(
@@ -171,11 +178,16 @@ ALL_THERE_IS = {"availableNow": True}
 
 
 def _started(
-    query: SparkQuery, known: Emitted, folder: Path, trigger: Mapping[str, Any]
+    query: SparkQuery,
+    known: Emitted,
+    sinks: Sequence[Sink],
+    folder: Path,
+    trigger: Mapping[str, Any],
 ) -> Generator[SparkUpdate]:
     """The updates of a query from its start to its end, or until the consumer stops."""
     handover = Handover(known)
-    started = query.start(handover.put, checkpoint=folder, trigger=trigger)
+    sink = Several(*sinks, handover.put)
+    started = query.start(sink, checkpoint=folder, trigger=trigger)
     watcher = threading.Thread(target=handover.watch, args=(started,), daemon=True)
     watcher.start()
     try:

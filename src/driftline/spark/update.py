@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from driftline.engine.core.batch import Batch, empty, joined
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.ingest.dead_letters import DeadLetters
+from driftline.engine.outputs.now_view import NowChanges
 from driftline.engine.shards.letters import letters_from_bytes, letters_message
 from driftline.engine.shards.messages import (
     OUTPUT,
@@ -25,11 +26,17 @@ from driftline.model.old_names import renamed
 from driftline.model.prefix import Prefix
 from driftline.model.time import BEGINNING
 from driftline.plan.nodes import Node
-from driftline.spark.now import NowOf
 from driftline.spark.views import MicroBatch
 from driftline.spark.written import FileTarget, WrittenFile, files_in
 
 T = TypeVar("T")
+
+
+class NowChanged(Protocol):
+    """By output, what changes in the answer now."""
+
+    @property
+    def changes(self) -> Mapping[str, NowChanges]: ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class SparkUpdate:
     time: int = 0
     run: str = ""
     timestamps: frozenset[str] = frozenset()
-    now: NowOf | None = None
+    now: NowChanged | None = None
     shown: int = BEGINNING
     files: Mapping[FileTarget, Sequence[WrittenFile]] | None = None
     reads: Mapping[str, Read] = field(default_factory=dict)
@@ -59,8 +66,18 @@ class SparkUpdate:
     def micro_batch(self, output: str) -> MicroBatch:
         """One of the outputs, for the views of a result."""
         stamps = output in self.timestamps
-        now = None if self.now is None else self.now.changes[output]
+        now = None if self.now is None else self.now.changes.get(output)
         return MicroBatch(self.batches[output], self.batch_id, self.time, stamps, now, self.prefix)
+
+    def only(self, output: str) -> SparkUpdate:
+        """One of the outputs alone, without dead letters."""
+        batches = self.batches
+        mine: Mapping[str, Batch] = (
+            _Unpacked({output: batches.messages[output]}, batches.unpack)
+            if isinstance(batches, _Unpacked)
+            else {output: batches[output]}
+        )
+        return replace(self, batches=mine, dead_letters={})
 
     @property
     def latest(self) -> int:

@@ -1,6 +1,7 @@
 """SQL: from the text of a script to plans.
 
     script             statements, and the queries that they ask for
+    connectors         where a script says that streams come from and answers go to
     grammar, syntax    the grammar of scripts, and the parts of the syntax tree that it adds
     query              SELECT, set operations, ORDER BY … LIMIT and CTEs
     recursion          WITH RECURSIVE
@@ -56,6 +57,11 @@ def sql(script: str, /, **streams: Query) -> Query:
     read = read_script(script, {name: query.plan for name, query in streams.items()})
     if not read.outputs:
         raise PlanError("the script has no query: end it with SELECT … FROM …")
+    for each in read.outputs:
+        if each.sink is not None:
+            raise PlanError(f"the sink {each.name} is for driftline run: leave CREATE SINK out")
+    for name in read.inputs:
+        raise PlanError(f"the path of {name} is for driftline run; here it is run({name}=…)")
     last = read.outputs[-1]
     if last.settings:
         name = next(iter(last.settings))

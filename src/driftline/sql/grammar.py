@@ -3,6 +3,7 @@
 statement:  CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = value, …)]
          |  CREATE [OR REPLACE] STREAM name AS query
          |  CREATE [OR REPLACE] VIEW name [(column, …)] AS query
+         |  CREATE SINK name WITH (key = value, …) [AS query]
          |  INSERT INTO name [(column, …)] query
          |  SET name = value
          |  query
@@ -29,6 +30,7 @@ from driftline.sql.match_grammar import WORD as MATCH
 from driftline.sql.match_grammar import match_recognize
 from driftline.sql.syntax import (
     Bracket,
+    CreateSink,
     CreateStream,
     CreateView,
     Duration,
@@ -37,7 +39,7 @@ from driftline.sql.syntax import (
     WindowTable,
 )
 
-STATEMENTS = "CREATE STREAM, CREATE VIEW, INSERT INTO, SET and SELECT"
+STATEMENTS = "CREATE STREAM, CREATE VIEW, CREATE SINK, INSERT INTO, SET and SELECT"
 WINDOW_TABLES = ("TUMBLE", "HOP")
 OTHER_WINDOW_TABLES = ("CUMULATE", "SESSION")
 _ENDLESS = ("INF", "INFINITE", "UNBOUNDED")
@@ -279,8 +281,19 @@ class DriftlineSql(DriftlineSpark):
                 return CreateView(
                     this=name, columns=columns, query=self._query(), replace=replace
                 ).update_positions(start)
+            if not temporary and not replace and self._match_text_seq("SINK"):
+                self._refuse_if_not_exists()
+                return self._create_sink(start)
             kind = self._curr.text.upper() if self._curr and not temporary else ""
-            self.refuse(f"CREATE {kind} is not known: CREATE STREAM or CREATE VIEW is")
+            self.refuse(f"CREATE {kind} is not known: CREATE STREAM, VIEW or SINK is")
+
+        def _create_sink(self, start: Token) -> exp.Expr:
+            name = self._name("sink")
+            if not self._match(TokenType.WITH):
+                self.refuse(f"the sink {name.name} needs WITH (type = '…', …)")
+            options = self._parse_wrapped_csv(self._option)
+            query = self._query() if self._match(TokenType.ALIAS) else None
+            return CreateSink(this=name, options=options, query=query).update_positions(start)
 
         def _refuse_if_not_exists(self) -> None:
             if self._match_text_seq("IF", "NOT", "EXISTS", advance=False):

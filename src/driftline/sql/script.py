@@ -33,11 +33,12 @@ from driftline.plan.sizes import size_of, steps_of
 from driftline.plan.timing import timing
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
 from driftline.plan.used import mark, place_of, refuse_unused, uses
+from driftline.sql.connectors import OF_INPUTS, Connector, input_of, options_in, sink_of
 from driftline.sql.errors import at, in_text, refuse
 from driftline.sql.grammar import parse_script
 from driftline.sql.query import bind_query
 from driftline.sql.scope import Relations
-from driftline.sql.syntax import CreateStream, CreateView, InsertInto, Setting
+from driftline.sql.syntax import CreateSink, CreateStream, CreateView, InsertInto, Setting
 from driftline.sql.tables import renamed, same_time
 from driftline.sql.windows import is_bare
 
@@ -54,33 +55,38 @@ SETTINGS = (
     "clock",
     "expiry",
     "loop",
+    "final",
 )
 BOUNDS = (
     "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",
     "time_unit",
 )  # fmt: skip
-OPTIONS = ("time", "timestamps", *BOUNDS)
+OPTIONS = ("time", "timestamps", *OF_INPUTS, *BOUNDS)
 
 
 @dataclass(frozen=True)
 class Output:
-    """A query of a script: its name, its plan, the settings of SET before it, and its place."""
+    """A query of a script: its name, its plan, the settings of SET before it, its place, and the
+    sink that its answer goes to, if it is not the output of the run."""
 
     name: str
     plan: nodes.Node
     settings: Mapping[str, str] = field(default_factory=dict)
     line: int = 1
     column: int = 1
+    sink: Connector | None = None
 
 
 @dataclass(frozen=True)
 class Script:
-    """What a script means: the streams it declares, its queries in order, and remarks."""
+    """What a script means: the streams it declares, its queries in order, remarks, and where
+    streams are read from, by name, if it says that."""
 
     text: str
     streams: Mapping[str, nodes.Source]
     outputs: tuple[Output, ...]
     notes: tuple[str, ...] = ()
+    inputs: Mapping[str, Connector] = field(default_factory=dict)
 
 
 def read_script(text: str, relations: Mapping[str, nodes.Node] | None = None) -> Script:
@@ -92,7 +98,9 @@ def read_script(text: str, relations: Mapping[str, nodes.Node] | None = None) ->
                 mark(statement)
                 reader.read(statement)
                 refuse_unused(statement)
-        return Script(text, reader.streams, tuple(reader.outputs()), tuple(reader.notes))
+        return Script(
+            text, reader.streams, tuple(reader.outputs()), tuple(reader.notes), reader.inputs
+        )
 
 
 class _Reader:
@@ -101,12 +109,18 @@ class _Reader:
         for name, plan in relations.items():
             self.names.define(name, plan)
         self.streams: dict[str, nodes.Source] = {}
+        self.inputs: dict[str, Connector] = {}
+        self.sinks: dict[str, CreateSink] = {}
         self.settings: dict[str, str] = {}
         self.notes: list[str] = []
         self._outputs: dict[str, Output] = {}
         self._unnamed = 0
 
     def outputs(self) -> list[Output]:
+        for node in self.sinks.values():
+            if node.this.name not in self._outputs:
+                name = node.this.name
+                raise refuse(f"nothing goes to the sink {name}: AS SELECT …, or INSERT INTO", node)
         return list(self._outputs.values())
 
     def read(self, node: exp.Expr) -> None:
@@ -118,6 +132,8 @@ class _Reader:
             if node.args.get("columns"):
                 plan = renamed(plan, node.args["columns"], node.args["columns"][0])
             self._define(node, plan)
+        elif isinstance(node, CreateSink):
+            self._create_sink(node)
         elif isinstance(node, InsertInto):
             self._insert(node)
         elif isinstance(node, Setting):
@@ -141,7 +157,15 @@ class _Reader:
             raise refuse(f"two queries have the name {name}", node)
         plan = _with_shown_names(plan)
         line, column = place_of(node)
-        self._outputs[name] = Output(name, plan, dict(self.settings), line or 1, column or 1)
+        sink = self.sinks.get(name.lower())
+        self._outputs[name] = Output(
+            name,
+            plan,
+            dict(self.settings),
+            line or 1,
+            column or 1,
+            None if sink is None else sink_of(sink.args["options"], sink),
+        )
 
     # Streams
 
@@ -156,7 +180,8 @@ class _Reader:
             self._put_out(node.this.name, plan, node)
             return
         schema = self._columns(node)
-        options = self._options(node)
+        options = options_in(node.args.get("options") or (), OPTIONS)
+        source_of_rows = input_of(options, node)
         time, stamps = None, "time_unit" in options
         if "time" in options:
             time = self._time(schema, options["time"])
@@ -178,6 +203,9 @@ class _Reader:
         source = nodes.Source(name, schema, time, stamps, known)
         self._define(node, source)
         self.streams[name] = source
+        self.inputs.pop(name, None)
+        if source_of_rows is not None:
+            self.inputs[name] = source_of_rows
 
     def _columns(self, node: CreateStream) -> Schema:
         columns: dict[str, object] = {}
@@ -193,20 +221,6 @@ class _Reader:
         if not columns:
             raise refuse("a stream needs at least one column", node)
         return Schema.of(columns)
-
-    def _options(self, node: CreateStream) -> dict[str, exp.Expr]:
-        options: dict[str, exp.Expr] = {}
-        for each in node.args.get("options") or ():
-            uses(each, "this", "expression")
-            uses(each.expression, "this", "is_string")
-            key = each.name.lower()
-            if key not in OPTIONS:
-                known = ", ".join(OPTIONS)
-                raise refuse(f"there is no option {each.name}; there are {known}", each)
-            if key in options:
-                raise refuse(f"the option {key} is given twice", each)
-            options[key] = each.expression
-        return options
 
     @staticmethod
     def _time(schema: Schema, given: exp.Expr) -> str:
@@ -224,9 +238,22 @@ class _Reader:
 
     # Sinks
 
+    def _create_sink(self, node: CreateSink) -> None:
+        uses(node, "this", "options", "query")
+        name, query = node.this.name, node.args.get("query")
+        if self.names.known(name) or name.lower() in self.sinks or name in self._outputs:
+            raise refuse(f"there is a stream, view or sink {name} already", node.this)
+        sink_of(node.args["options"], node)
+        self.sinks[name.lower()] = node
+        if query is not None:
+            self._put_out(name, bind_query(query, self.names), query)
+            self._remark_on_order(query)
+
     def _insert(self, node: InsertInto) -> None:
         uses(node, "this", "columns", "query", "with_")
         name, query = node.this.name, node.args["query"]
+        if name.lower() in self.sinks:
+            name = self.sinks[name.lower()].this.name
         if name.lower() in self.names.read and name not in self._outputs:
             raise refuse(f"{name} is read before INSERT INTO fills it: move the INSERT up", node)
         if node.args.get("with_") is not None:

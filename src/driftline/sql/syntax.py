@@ -19,6 +19,12 @@ class CreateStream(exp.Expression):
     }
 
 
+class CreateSink(exp.Expression):
+    """`CREATE SINK name WITH (key = value, …) [AS query]`."""
+
+    arg_types: ClassVar[dict[str, Any]] = {"this": True, "options": True, "query": False}
+
+
 class CreateView(exp.Expression):
     """`CREATE VIEW name [(column, …)] AS query`."""
 

@@ -15,6 +15,7 @@ import pytest
 from driftline.spark import sinks
 from tests.spark.sinks import writing
 from tests.spark.sinks.postgres_server import binaries, server
+from tests.spark.sinks.test_databases import in_duckdb, in_sqlite
 
 ROOT = Path(__file__).parents[3]
 KILLS = 5
@@ -82,10 +83,20 @@ def _killed(folder: Path, conninfo: str | None) -> None:
     current = sorted(str({name: row[name] for name in ("symbol", "qty", "n")}) for row in endless)
     assert len(current) == 7
     assert delta("current") == current
+    columns = ("batch", "weight", "vs", "ve", "symbol", "qty", "n")
+    history = [{name: row[name] for name in columns} for row in wanted]
+    for rows, name in ((in_duckdb, "duck.db"), (in_sqlite, "sqlite.db")):
+        assert sorted(map(str, rows(folder / name, "current"))) == current
+        appended = [
+            {name: row[name] for name in columns} for row in rows(folder / name, "appended")
+        ]
+        assert sorted(map(str, appended)) == sorted(map(str, history))
     if conninfo is not None:
         import psycopg
         from psycopg.rows import dict_row
 
         with psycopg.connect(conninfo, row_factory=dict_row) as connection:
-            rows = connection.execute(f"SELECT * FROM {writing.TABLE}").fetchall()
-        assert sorted(map(str, rows)) == current
+            table = connection.execute(f"SELECT * FROM {writing.TABLE}").fetchall()
+            changes = connection.execute(f"SELECT * FROM {writing.APPENDED}").fetchall()
+        assert sorted(map(str, table)) == current
+        assert sorted(map(str, changes)) == sorted(map(str, memory.table().to_pylist()))

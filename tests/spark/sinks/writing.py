@@ -19,7 +19,7 @@ from tests.spark.saying import TRADES, emitted, in_files
 COUNT = 40
 NOTE = "done"
 KEYS = ["symbol"]
-TABLE = "killed"
+TABLE, APPENDED = "killed", "killed_changes"
 
 
 def steps() -> list[SparkUpdate]:
@@ -42,9 +42,14 @@ def sink(folder: Path, conninfo: str | None) -> sinks.Several:
         sinks.Parquet(folder / "rows"),
         sinks.Delta(str(folder / "appended"), "history"),
         sinks.Delta(str(folder / "current"), keys=KEYS),
+        sinks.SQLite(folder / "sqlite.db", "appended", view="history"),
+        sinks.SQLite(folder / "sqlite.db", "current", keys=KEYS),
+        sinks.DuckDB(folder / "duck.db", "appended", view="history"),
+        sinks.DuckDB(folder / "duck.db", "current", keys=KEYS),
     ]
     if conninfo is not None:
         found.append(sinks.Postgres(conninfo, TABLE, KEYS))
+        found.append(sinks.Postgres(conninfo, APPENDED, view="changes"))
     return sinks.Several(*found)
 
 

@@ -1,5 +1,5 @@
-"""Current values in a table of PostgreSQL, by upserts and deletes (pip install
-"driftline[postgres]").
+"""Results in a table of PostgreSQL (pip install "driftline[postgres]"): current values by upserts
+and deletes, or, without a key, a view of the result to which every micro-batch is appended.
 
 One micro-batch is one transaction, which also writes the number of the micro-batch into the table
 driftline_progress, by which a micro-batch that comes again after a crash is recognised; beside it,
@@ -30,6 +30,7 @@ from driftline.spark.views import (
     key_places,
     same_key,
     upserts,
+    view_of,
 )
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ _NULLS_NOT_DISTINCT = 150_000
 
 class Postgres:
     """Keeps a table of the current values of one result, or with the view "now" of the answer now,
-    from which a row is deleted when its lifetime ends. `conninfo`: as psycopg takes it; `table`:
-    its name, or schema and name; `keys`: the columns of its key. A table that is not there is made.
+    from which a row is deleted when its lifetime ends; without `keys` a view is appended to it.
+    `conninfo`: as psycopg takes it; `table`: its name, or schema and name; `keys`: the columns of
+    its key. A table that is not there is made.
 
     The key needs a unique index: a table that is made has one, in which (from PostgreSQL 15 on)
     nulls are equal."""
@@ -62,12 +64,14 @@ class Postgres:
         self,
         conninfo: str,
         table: str | Sequence[str],
-        keys: Sequence[str],
+        keys: Sequence[str] = (),
         *,
         output: str = RESULT,
-        view: ViewName = "current",
+        view: ViewName | None = None,
     ) -> None:
-        if view not in ("current", "now"):
+        view = view or ("current" if keys else "changes")
+        view_of(view)
+        if keys and view not in ("current", "now"):
             raise PlanError(f"a table with a key has the view current or now, not {view!r}")
         try:
             import psycopg  # noqa: F401
@@ -76,7 +80,7 @@ class Postgres:
                 'the PostgreSQL sink needs psycopg: pip install "driftline[postgres]"'
             ) from None
         self.conninfo, self.keys, self.output = conninfo, key_names(keys), output
-        self.view = view
+        self.view: ViewName = view
         self.names = table.split(".") if isinstance(table, str) else list(table)
         self.made = False
 
@@ -86,22 +90,45 @@ class Postgres:
 
         return Identifier(*self.names)
 
-    def __call__(self, update: SparkUpdate) -> None:
+    def _connected(self) -> Connection:
         import psycopg
 
+        try:
+            return psycopg.connect(self.conninfo)
+        except psycopg.Error as error:
+            raise PlanError(f"PostgreSQL: {error}") from error
+
+    def __call__(self, update: SparkUpdate) -> None:
         if self.output not in update.batches:
             known = ", ".join(update.batches)
             raise PlanError(f"there is no result {self.output}; there are {known}")
-        changed = difference_of(self.view, update.micro_batch(self.output))
-        found = upserts(changed, self.keys)
-        schema = found.rows.schema
-        keys = [schema.names[place] for place in key_places(schema, self.keys)]
-        with psycopg.connect(self.conninfo) as connection:  # commits at its end
+        micro_batch = update.micro_batch(self.output)
+        found: Upserts | pa.Table
+        if self.keys:
+            found = upserts(difference_of(self.view, micro_batch), self.keys)
+            schema = found.rows.schema
+            keys = [schema.names[place] for place in key_places(schema, self.keys)]
+        else:
+            found = view_of(self.view)(micro_batch)
+            schema, keys = found.schema, []
+        with self._connected() as connection:  # commits at its end
             if not self.made:
                 self._make(connection, schema, keys)
             if self._is_next(connection, update) and len(found):
-                self._write(connection, found, keys)
+                if isinstance(found, Upserts):
+                    self._write(connection, found, keys)
+                else:
+                    self._append(connection, found)
         self.made = True
+
+    def _append(self, connection: Connection, rows: pa.Table) -> None:
+        from psycopg.sql import SQL
+
+        into = SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(
+            self.table, _list(rows.column_names)
+        )
+        with connection.cursor().copy(into) as copy:
+            copy.write(_csv([], rows))
 
     def _make(self, connection: Connection, schema: pa.Schema, keys: list[str]) -> None:
         from psycopg.sql import SQL, Identifier
@@ -118,14 +145,12 @@ class Postgres:
         columns = [
             SQL("{} {}").format(Identifier(field.name), SQL(_type(field))) for field in schema
         ]
-        nulls = connection.info.server_version >= _NULLS_NOT_DISTINCT
+        if keys:
+            nulls = connection.info.server_version >= _NULLS_NOT_DISTINCT
+            kind = SQL("UNIQUE NULLS NOT DISTINCT" if nulls else "PRIMARY KEY")
+            columns.append(SQL("{} ({})").format(kind, _list(keys)))
         connection.execute(
-            SQL("CREATE TABLE IF NOT EXISTS {} ({}, {} ({}))").format(
-                self.table,
-                SQL(", ").join(columns),
-                SQL("UNIQUE NULLS NOT DISTINCT" if nulls else "PRIMARY KEY"),
-                _list(keys),
-            )
+            SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self.table, SQL(", ").join(columns))
         )
 
     def _is_next(self, connection: Connection, update: SparkUpdate) -> bool:
@@ -154,7 +179,7 @@ class Postgres:
         )  # fmt: skip
         rows = pa.Table.from_batches([found.rows, found.gone])
         with connection.cursor().copy(SQL("COPY {} FROM STDIN (FORMAT csv)").format(batch)) as copy:
-            copy.write(_csv(_ops(found), rows))
+            copy.write(_csv([_ops(found)], rows))
         same = SQL(" AND ").join(_equal(key, rows.column(key)) for key in keys)
         op = SQL("b.{}").format(Identifier(_OP))
         twice = connection.execute(
@@ -216,14 +241,16 @@ def _ops(found: Upserts) -> pa.Array:
     return pa.array([_NEW, _CHANGED, _GONE]).take(to_arrow(codes))
 
 
-def _csv(ops: pa.Array, rows: pa.Table) -> bytes:
-    """Rows as PostgreSQL reads them: a null is nothing at all, a text always in quotes."""
+def _csv(before: Sequence[pa.Array], rows: pa.Table) -> bytes:
+    """Columns and rows as PostgreSQL reads them: a null is nothing at all, a text always in
+    quotes."""
     from pyarrow import csv
 
     columns = [
-        _as_csv(column, field) for column, field in zip(rows.columns, rows.schema, strict=True)
+        *before,
+        *(_as_csv(column, field) for column, field in zip(rows.columns, rows.schema, strict=True)),
     ]
-    table = pa.table([ops, *columns], names=[str(place) for place in range(len(columns) + 1)])
+    table = pa.table(columns, names=[str(place) for place in range(len(columns))])
     buffer = BytesIO()
     options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
     csv.write_csv(without_empty_parts(table), buffer, options)

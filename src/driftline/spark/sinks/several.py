@@ -22,6 +22,11 @@ class Several:
         """What they write."""
         return [place for sink in self.sinks for place in getattr(sink, "places", ())]
 
+    @property
+    def shared_places(self) -> list[str]:
+        """What several of them may write."""
+        return [place for sink in self.sinks for place in getattr(sink, "shared_places", ())]
+
     def targets(self, about: SparkUpdate) -> Targets | None:
         """Executors write if they can for all of them."""
         found: dict[str, list[FileTarget]] = {}

@@ -1,0 +1,201 @@
+"""The sinks of `driftline run`: those that a script declares, and databases as the output.
+
+    CREATE SINK totals WITH (type = 'duckdb', path = 'totals.duckdb', keys = 'symbol') AS SELECT …
+    driftline run query.sql --output postgresql://me@host/db --view current --keys symbol
+
+They are those of `driftline.spark.sinks`, on both runners. On Spark they recognise a micro-batch
+that comes again; the local runner has no checkpoint, so that every run of it is another query to
+them.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from driftline.running.environment import conceal, filled_in
+from driftline.running.problems import Problem
+
+if TYPE_CHECKING:
+    from driftline.engine.outputs.now_view import NowChanges, NowView
+    from driftline.engine.step_outputs import Outputs
+    from driftline.plan.choices import Clock
+    from driftline.running.options import Query
+    from driftline.spark.query import Sink
+    from driftline.spark.views import ViewName
+    from driftline.sql import Output
+
+POSTGRES = ("postgresql", "postgres")
+DATABASES = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
+"""What a file is, by its suffix, that is given as the output."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Where an answer goes: a sink, and which view of the answer it has."""
+
+    options: Mapping[str, str]
+
+    def table(self, name: str) -> tuple[str, ...]:
+        """What tells its table from others, where there are tables; `name`: of the query."""
+        if self.options["type"] not in ("postgres", "duckdb", "sqlite"):
+            return (name,)
+        place = self.options.get("url") or str(Path(self.options["path"]).resolve())
+        return place, self.options.get("table", name).lower()
+
+    @property
+    def keys(self) -> list[str]:
+        return [key.strip() for key in self.options.get("keys", "").split(",") if key.strip()]
+
+    @property
+    def view(self) -> str:
+        return self.options.get("view", "current" if self.keys else "changes")
+
+
+def sinks_of(
+    outputs: Sequence[Output], target: str, view: str | None, keys: str | None
+) -> dict[str, Declared]:
+    """By query, the sink that its answer goes to: as the script has it, or the database that is
+    the output of the run."""
+    found = {
+        each.name: Declared(
+            {
+                key: filled_in(value, f"CREATE SINK {each.name}: {key}")
+                for key, value in each.sink.options.items()
+            }
+        )
+        for each in outputs
+        if each.sink is not None
+    }
+    base = _database(target)
+    if base is None:
+        if keys is not None:
+            raise Problem("--keys is for a database: --output postgresql://…, FILE.duckdb, .sqlite")
+        return _apart(found)
+    more = {"view": view, "keys": keys}
+    own = {**base, **{key: value for key, value in more.items() if value is not None}}
+    rest = [each.name for each in outputs if each.name not in found]
+    if len(rest) > 1 and "table" in own:
+        raise Problem(f"--output: {len(rest)} queries cannot be one table: leave table= out")
+    return _apart(found | {name: Declared(own) for name in rest})
+
+
+def _apart(found: dict[str, Declared]) -> dict[str, Declared]:
+    """The sinks, if no two of them have one table."""
+    tables: dict[tuple[str, ...], str] = {}
+    for name, each in found.items():
+        other = tables.setdefault(each.table(name), name)
+        if other != name:
+            raise Problem(f"the sinks {other} and {name} have the same table: name another")
+    return found
+
+
+def _database(target: str) -> dict[str, str] | None:
+    """The options of the sink that an output names, if it is a database."""
+    scheme, sign, _ = target.partition("://")
+    if sign and scheme in POSTGRES:
+        parts = urlsplit(target)
+        if parts.password:
+            conceal(parts.password)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        table = query.pop("table", None)
+        rest = urlencode(query, quote_via=quote)
+        url = target.partition("?")[0] + (f"?{rest}" if rest else "")
+        return {"type": "postgres", "url": url} | ({} if table is None else {"table": table})
+    kind = None if sign else DATABASES.get(Path(target).suffix.lower())
+    return None if kind is None else {"type": kind, "path": target}
+
+
+def is_database(target: str) -> bool:
+    """Whether an output is a database."""
+    return _database(target) is not None
+
+
+def made(name: str, given: Declared) -> Sink:
+    """The sink for the answer of a query."""
+    from driftline.spark import sinks
+
+    options, keys, view = given.options, given.keys, cast("ViewName", given.view)
+    table, path = options.get("table", name), options.get("path", "")
+    match options["type"]:
+        case "postgres":
+            return sinks.Postgres(options["url"], table, keys, output=name, view=view)
+        case "duckdb":
+            return sinks.DuckDB(path, table, keys=keys, view=view, output=name)
+        case "sqlite":
+            return sinks.SQLite(path, table, keys=keys, view=view, output=name)
+        case "delta":
+            return sinks.Delta(path, view, keys=keys)
+        case "parquet":
+            return sinks.Parquet(path, view)
+        case "eventlog":
+            if view not in ("changes", "now", "finals"):
+                raise Problem(f"the sink {name}: an event log has the view changes, now or finals")
+            kind = sinks.EventLog if Path(path).suffix else sinks.EventLogFiles
+            return kind(path, "now" if view == "now" else "changes")
+        case "console":
+            return sinks.Console(view, rows=_number(name, options.get("rows", "20")))
+    raise Problem(f"the sink {name} has a type that is not known")
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isdigit():
+        raise Problem(f"the sink {name}: rows is a number, not {text}")
+    return int(text)
+
+
+class LocalSinks:
+    """The sinks of a run of the local runner: each step is a micro-batch. `views`: the answers now
+    of those that ask for them."""
+
+    def __init__(self, queries: Sequence[Query]) -> None:
+        from driftline.engine.outputs.now_view import NowView
+        from driftline.spark.sinks import OneResult
+        from driftline.spark.views import shows_now
+
+        own = [query for query in queries if query.sink is not None]
+        self.sinks = {query.name: OneResult(query.name, cast("Any", query.sink)) for query in own}
+        self.timestamps = frozenset(query.name for query in own if query.plan.timestamps)
+        self.schemas = {query.name: query.plan.schema.arrow for query in own}
+        self.views: dict[str, NowView] = {
+            query.name: NowView(query.plan.schema.arrow, cast("Clock", query.consistency.clock))
+            for query in own
+            if shows_now(query.sink)
+        }
+        self.run, self.number = uuid.uuid4().hex, -1
+
+    def __call__(self, outputs: Outputs) -> None:
+        """Write what one step emits."""
+        if not self.sinks:
+            return
+        from driftline.engine.core.batch import empty
+        from driftline.spark.update import SparkUpdate
+
+        self.number += 1
+        batches = {
+            name: outputs.batches[name] if name in outputs.batches else empty(schema)
+            for name, schema in self.schemas.items()
+        }
+        now = {name: view.update(batches[name], outputs.now) for name, view in self.views.items()}
+        update = SparkUpdate(
+            self.number,
+            batches,
+            {},
+            time=time.time_ns() // 1_000_000,
+            run=self.run,
+            timestamps=self.timestamps,
+            now=_Now(now),
+        )
+        for name, sink in self.sinks.items():
+            prefix = outputs.prefixes.get(name)
+            sink(update if prefix is None else replace(update, prefix=prefix))
+
+
+@dataclass(frozen=True)
+class _Now:
+    changes: Mapping[str, NowChanges]

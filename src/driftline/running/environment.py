@@ -1,0 +1,59 @@
+"""Environment variables in scripts, whose values are never printed.
+
+A run fills in what `${NAME}` stands for. From then on the value is concealed: whatever the command
+prints goes through `concealed`, which writes the name in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from driftline.running.problems import Problem
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+SHORTEST = 3
+"""Of fewer characters a value is no secret, and would stand in half of all words."""
+
+_shown: dict[str, str] = {}
+"""By value, what is printed instead."""
+
+
+def filled_in(text: str, what: str) -> str:
+    """A text with the values of the environment variables that it names; `what` it is to the user.
+
+    >>> filled_in("/data/${DRIFTLINE_NO_SUCH_VARIABLE}", "path")
+    Traceback (most recent call last):
+    ...
+    driftline.running.problems.Problem: path: DRIFTLINE_NO_SUCH_VARIABLE is not set: set this \
+environment variable
+    """
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        given = os.environ.get(name)
+        if given is None:
+            raise Problem(f"{what}: {name} is not set: set this environment variable")
+        conceal(given, found[0])
+        return given
+
+    return VARIABLE.sub(value, text)
+
+
+def conceal(value: str, shown: str = "***") -> None:
+    """Print something else in the place of a value from now on."""
+    if len(value) >= SHORTEST:
+        _shown[value] = shown
+
+
+def concealed(text: str) -> str:
+    """A text that may be printed.
+
+    >>> conceal("very secret", "${PASSWORD}")
+    >>> concealed("cannot connect with very secret")
+    'cannot connect with ${PASSWORD}'
+    """
+    for value in sorted(_shown, key=len, reverse=True):
+        text = text.replace(value, _shown[value])
+    return text

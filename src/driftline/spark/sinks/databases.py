@@ -1,0 +1,361 @@
+"""Results in tables of DuckDB and SQLite, in a file of this machine.
+
+A view of the result is appended; or, with `keys`, the table has the current values (with the view
+"now" the answer now), by upserts and deletes. One micro-batch is one transaction, which also writes
+its number into the table driftline_progress: a micro-batch that comes again is recognised. Between
+two micro-batches the file is closed, so that others can read it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.event_log.text import moments_text, values_text
+from driftline.plan.errors import PlanError
+from driftline.plan.fragments import RESULT
+from driftline.spark.views import (
+    Upserts,
+    ViewName,
+    difference_of,
+    key_names,
+    key_places,
+    same_key,
+    upserts,
+    view_of,
+)
+
+if TYPE_CHECKING:
+    from driftline.spark.update import SparkUpdate
+
+PROGRESS = "driftline_progress"
+_BATCH = "driftline_batch"
+
+
+class Database(ABC):
+    """A table in a file. `output`: the result that it is of; `table`: its name, if not that of the
+    result; `keys`: the columns of its key."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        table: str | None = None,
+        *,
+        keys: Sequence[str] = (),
+        view: ViewName | None = None,
+        output: str = RESULT,
+    ) -> None:
+        self.path, self.output, self.keys = Path(path), output, key_names(keys)
+        self.table = output if table is None else table
+        self.view: ViewName = view or ("current" if self.keys else "changes")
+        view_of(self.view)
+        if self.keys and self.view not in ("current", "now"):
+            raise PlanError(f"a table with a key has the view current or now, not {view!r}")
+
+    @property
+    def shared_places(self) -> list[str]:
+        """What it writes, as may other sinks."""
+        return [str(self.path)]
+
+    def __call__(self, update: SparkUpdate) -> None:
+        if self.output not in update.batches:
+            known = ", ".join(update.batches)
+            raise PlanError(f"there is no result {self.output}; there are {known}")
+        micro_batch = update.micro_batch(self.output)
+        found: Upserts | pa.Table
+        if self.keys:
+            found = upserts(difference_of(self.view, micro_batch), self.keys)
+            schema = found.rows.schema
+        else:
+            found = view_of(self.view)(micro_batch)
+            schema = found.schema
+        with self._transaction() as session:
+            session.run(
+                f"CREATE TABLE IF NOT EXISTS {quoted(PROGRESS)} "
+                "(run TEXT, target TEXT, batch BIGINT, PRIMARY KEY (run, target))"
+            )
+            last = self._last(session, update.run)
+            if last is None:
+                session.make(self.table, schema, self.keys)
+            if last is not None and last >= update.batch_id:
+                return
+            session.run(
+                f"INSERT INTO {quoted(PROGRESS)} VALUES (?, ?, ?) "
+                "ON CONFLICT (run, target) DO UPDATE SET batch = excluded.batch",
+                [update.run, self.table, update.batch_id],
+            )
+            if isinstance(found, pa.Table):
+                session.append(self.table, found)
+            else:
+                self._upsert(session, found)
+
+    def _last(self, session: Session, run: str) -> int | None:
+        """The last micro-batch that is in the table; None: nothing of this query is."""
+        rows = session.run(
+            f"SELECT run, batch FROM {quoted(PROGRESS)} WHERE target = ?", [self.table]
+        )
+        known = {str(each): int(batch) for each, batch in rows}
+        if run in known:
+            return known[run]
+        if known and session.has(self.table):
+            raise PlanError(
+                f"{self.path}: the table {self.table} holds the results of another query (or of "
+                "another run of this one): drop it, or name another"
+            )
+        session.run(f"DELETE FROM {quoted(PROGRESS)} WHERE target = ?", [self.table])
+        return None
+
+    def _upsert(self, session: Session, found: Upserts) -> None:
+        if not len(found):
+            return
+        schema = found.rows.schema
+        keys = [schema.names[place] for place in key_places(schema, self.keys)]
+        new = pa.Table.from_batches([found.rows.filter(pa.array(found.new))])
+        changed = found.rows.filter(pa.array(~np.asarray(found.new, np.bool_)))
+        old = pa.Table.from_batches([changed, found.gone])
+        if new.num_rows and (twice := session.matching(self.table, new.select(keys))):
+            raise same_key(keys, dict(zip(keys, twice, strict=True)))
+        if old.num_rows:
+            session.delete(self.table, old.select(keys))
+        session.append(self.table, pa.Table.from_batches([found.rows]))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Session]:
+        """A transaction, which is there in full when all went well, and not at all otherwise."""
+        with self._connected() as session:
+            session.run("BEGIN")
+            try:
+                yield session
+            except BaseException:
+                session.run("ROLLBACK")
+                raise
+            session.run("COMMIT")
+
+    @abstractmethod
+    def _connected(self) -> Session: ...
+
+
+class Session(ABC):
+    """A connection, and what differs between the databases."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @abstractmethod
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """What a statement gives."""
+
+    @abstractmethod
+    def has(self, table: str) -> bool:
+        """Whether there is a table."""
+
+    @abstractmethod
+    def make(self, table: str, schema: pa.Schema, keys: Sequence[str]) -> None:
+        """Make a table unless it is there."""
+
+    @abstractmethod
+    def append(self, table: str, rows: pa.Table) -> None:
+        """Insert rows."""
+
+    @abstractmethod
+    def matching(self, table: str, keys: pa.Table) -> tuple[Any, ...] | None:
+        """One of these keys that a row of the table has."""
+
+    @abstractmethod
+    def delete(self, table: str, keys: pa.Table) -> None:
+        """Delete the rows with these keys."""
+
+
+class DuckDB(Database):
+    """A table in a file of DuckDB (pip install "driftline[duckdb]")."""
+
+    def _connected(self) -> Session:
+        return _DuckSession(self.path)
+
+
+class SQLite(Database):
+    """A table in a file of SQLite, which has no types of its own for times, decimals and nested
+    values: they are texts, as in JSON."""
+
+    def _connected(self) -> Session:
+        return _SQLiteSession(self.path)
+
+
+class _DuckSession(Session):
+    def __init__(self, path: Path) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise PlanError(
+                'the DuckDB sink needs duckdb: pip install "driftline[duckdb]"'
+            ) from None
+        try:
+            self.connection = duckdb.connect(str(path))
+        except duckdb.Error as error:
+            raise PlanError(f"{path}: {error}") from None
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        done = self.connection.execute(statement, list(values))
+        return done.fetchall() if done.description else []
+
+    def has(self, table: str) -> bool:
+        found = self.run("SELECT 1 FROM information_schema.tables WHERE table_name = ?", [table])
+        return bool(found)
+
+    def make(self, table: str, schema: pa.Schema, keys: Sequence[str]) -> None:
+        with self._registered(schema.empty_table()):
+            self.run(f"CREATE TABLE IF NOT EXISTS {quoted(table)} AS SELECT * FROM {_BATCH}")
+
+    def append(self, table: str, rows: pa.Table) -> None:
+        with self._registered(rows):
+            self.run(f"INSERT INTO {quoted(table)} ({_names(rows)}) SELECT * FROM {_BATCH}")
+
+    def matching(self, table: str, keys: pa.Table) -> tuple[Any, ...] | None:
+        with self._registered(keys):
+            found = self.run(
+                f"SELECT {_names(keys, 't')} FROM {quoted(table)} t JOIN {_BATCH} b "
+                f"ON {_same(keys, 'IS NOT DISTINCT FROM')} LIMIT 1"
+            )
+        return found[0] if found else None
+
+    def delete(self, table: str, keys: pa.Table) -> None:
+        with self._registered(keys):
+            same = _same(keys, "IS NOT DISTINCT FROM")
+            self.run(f"DELETE FROM {quoted(table)} t USING {_BATCH} b WHERE {same}")
+
+    @contextmanager
+    def _registered(self, rows: pa.Table) -> Iterator[None]:
+        self.connection.register(_BATCH, rows)
+        yield
+        self.connection.unregister(_BATCH)
+
+
+class _SQLiteSession(Session):
+    def __init__(self, path: Path) -> None:
+        try:
+            self.connection = sqlite3.connect(path, isolation_level=None)
+            self.run(f"PRAGMA busy_timeout = {PATIENCE}")
+        except sqlite3.Error as error:
+            raise PlanError(f"{path}: {error}") from None
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self.connection.execute(statement, values).fetchall()
+
+    def has(self, table: str) -> bool:
+        return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = ?", [table]))
+
+    def make(self, table: str, schema: pa.Schema, keys: Sequence[str]) -> None:
+        columns = _sqlite_columns(schema)
+        self.run(f"CREATE TABLE IF NOT EXISTS {quoted(table)} ({columns})")
+        if keys:
+            own = [schema.names[place] for place in key_places(schema, keys)]
+            index, names = quoted(f"{table} by key"), ", ".join(map(quoted, own))
+            self.run(f"CREATE INDEX IF NOT EXISTS {index} ON {quoted(table)} ({names})")
+
+    def append(self, table: str, rows: pa.Table) -> None:
+        self._insert(quoted(table), rows)
+
+    def _insert(self, table: str, rows: pa.Table) -> None:
+        places = ", ".join("?" * rows.num_columns)
+        columns = [_sqlite_values(column, each) for column, each in _columns(rows)]
+        self.connection.executemany(
+            f"INSERT INTO {table} ({_names(rows)}) VALUES ({places})", zip(*columns, strict=True)
+        )
+
+    def matching(self, table: str, keys: pa.Table) -> tuple[Any, ...] | None:
+        with self._beside(keys):
+            found = self.run(
+                f"SELECT {_names(keys, 't')} FROM temp.{_BATCH} b CROSS JOIN {quoted(table)} t "
+                f"WHERE {_same(keys, 'IS')} LIMIT 1"
+            )
+        return found[0] if found else None
+
+    def delete(self, table: str, keys: pa.Table) -> None:
+        with self._beside(keys):  # the batch first: an index finds the rows
+            self.run(
+                f"DELETE FROM {quoted(table)} WHERE rowid IN (SELECT t.rowid FROM temp.{_BATCH} b "
+                f"CROSS JOIN {quoted(table)} t WHERE {_same(keys, 'IS')})"
+            )
+
+    @contextmanager
+    def _beside(self, keys: pa.Table) -> Iterator[None]:
+        """Keys as a table of this connection."""
+        columns = ", ".join(
+            f"{quoted(each.name)} {_sqlite_type(each.type)}" for each in keys.schema
+        )
+        self.run(f"CREATE TEMP TABLE {_BATCH} ({columns})")
+        self._insert(f"temp.{_BATCH}", keys)
+        yield
+        self.run(f"DROP TABLE temp.{_BATCH}")
+
+
+PATIENCE = 10_000
+"""For so many milliseconds a micro-batch waits for somebody who reads."""
+
+
+def quoted(name: str) -> str:
+    """A name in a statement.
+
+    >>> quoted('a "name"')
+    '"a ""name\"""'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _names(rows: pa.Table, of: str | None = None) -> str:
+    before = "" if of is None else f"{of}."
+    return ", ".join(f"{before}{quoted(name)}" for name in rows.column_names)
+
+
+def _same(keys: pa.Table, equal: str) -> str:
+    return " AND ".join(f"t.{quoted(name)} {equal} b.{quoted(name)}" for name in keys.column_names)
+
+
+def _columns(rows: pa.Table) -> Iterator[tuple[pa.ChunkedArray, pa.Field]]:
+    return zip(rows.columns, rows.schema, strict=True)
+
+
+def _sqlite_columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{quoted(each.name)} {_sqlite_type(each.type)}" for each in schema)
+
+
+def _sqlite_type(kind: pa.DataType) -> str:
+    tests: dict[str, Callable[[pa.DataType], bool]] = {
+        "INTEGER": lambda kind: pa.types.is_integer(kind) or pa.types.is_boolean(kind),
+        "REAL": pa.types.is_floating,
+        "BLOB": lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind),
+    }
+    return next((name for name, test in tests.items() if test(kind)), "TEXT")
+
+
+def _sqlite_values(column: pa.ChunkedArray, field: pa.Field) -> list[Any]:
+    kind = field.type
+    if pa.types.is_nested(kind):
+        array = column.combine_chunks()
+        text = values_text(array, field.name)
+        return list(pa.compute.if_else(array.is_valid(), text, None).to_pylist())
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        return list(moments_text(column.combine_chunks()).to_pylist())
+    values: list[Any] = column.to_pylist()
+    if _sqlite_type(kind) == "TEXT" and not pa.types.is_string(kind):
+        return [None if each is None else str(each) for each in values]
+    return values
