@@ -333,6 +333,37 @@ class Query:
         """The window of each row as columns window_start and window_end; lifetimes stay."""
         return self.hop(size, size, time)
 
+    def session(
+        self,
+        gap: Duration,
+        *,
+        per: str | Sequence[str] = (),
+        at_most: Duration | None = None,
+        columns: bool = False,
+    ) -> Query:
+        """Rows that follow each other within a gap, of all rows or per key, belong to a session:
+        every row lives until its session ends, a gap after its last row. `at_most`: how long after
+        its first row a session ends at the latest. With `columns` the lifetimes of rows stay, and
+        their sessions are the columns window_start and window_end.
+
+        >>> clicks = stream("clicks", {"user": "STRING", "url": "STRING"})
+        >>> print(clicks.session(30, per="user").group_by("user").agg("count(*) AS n").explain())
+        group by user: count(*) AS n
+        └─ window [SESSION 30 PER user]
+           └─ source clicks (user STRING, url STRING)
+        """
+        flag(columns, "columns")
+        stamps = self.plan.timestamps
+        every, most = ticks(gap, stamps), None if at_most is None else ticks(at_most, stamps)
+        if every == 0 or most == 0:
+            raise PlanError("a session needs a gap, and a length, of at least one tick")
+        keys = tuple(self._expression(each) for each in several(per, "per"))
+        if columns:
+            for name in ("window_start", "window_end"):
+                self._new_name(name)
+            return Query(nodes.SessionColumns(self.plan, keys, every, most))
+        return Query(nodes.Session(self.plan, keys, every, most))
+
     def explode(
         self, value: str, *names: str, outer: bool = False, position: bool = False
     ) -> Query:

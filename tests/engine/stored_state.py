@@ -31,7 +31,7 @@ from driftline.engine.by_rows import exact_numbers, snapshot_kernel
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Component, OperatorKey
 from driftline.engine.ingest import admission, chains, held_back
-from driftline.engine.lifetimes import coalesce_kernel
+from driftline.engine.lifetimes import coalesce_kernel, session_kernel
 from driftline.engine.loop.operator import Loop
 from driftline.engine.match import sequence as match_sequence
 from driftline.engine.options import Options
@@ -175,7 +175,7 @@ def _layout() -> dict[str, Any]:
         module.__name__.removeprefix("driftline."): module
         for module in (
             layout, snapshot_kernel, coalesce_kernel, chains, held_back, admission, lateness,
-            generator_kernel, live_sources, automata_kernel, match_sequence,
+            generator_kernel, live_sources, automata_kernel, match_sequence, session_kernel,
         )
     }  # fmt: skip
     found: dict[str, Any] = {
@@ -254,6 +254,8 @@ QUERIES: dict[str, tuple[Node, Level, Reading]] = {
         "top": S.top(1, by="x", per="k"),
         "over": S.over("lag(x) AS before", "sum(y) AS total", per="k", by="x"),
         "hopping": S.window(range=6, slide=3),
+        "sessions": S.session(2, per="k", at_most=9),
+        "sessions as columns": S.session(2, per="k", columns=True),
         "tumbling": S.tumble(5).group_by("window_end", "k").agg("sum(x) AS x"),
         "window of stretches": S.select("k").distinct().window(range=3),
         "stretches": S.select("k").distinct().window(start="vs", duration="ve - vs + 1"),

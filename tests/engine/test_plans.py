@@ -111,6 +111,16 @@ ONE: dict[str, Callable[[Both], Both]] = {
             },
         ),
     ),
+    "session": windowed(
+        lambda q: q.session(3, per="k", at_most=7), lambda h: ref.session(h, 3, k, 7)
+    ),
+    "session columns": windowed(
+        lambda q: q.session(3, per="k", columns=True).select("k", "window_end - window_start AS x"),
+        lambda h: ref.project(
+            ref.session_columns(h, 3, k),
+            lambda row: {"k": row["k"], "x": row["window_end"] - row["window_start"]},
+        ),
+    ),
     "first": windowed(
         lambda q: q.group_by("k").agg("first(x) AS x"),
         lambda h: ref.group_by(h, {"k": k}, {"x": aggregates.first(x)}),

@@ -38,6 +38,8 @@ EXAMPLES: dict[type[Node], Node] = {
         S.explode("a").plan,
         S.tumble(5).plan,
         S.window(range=5).plan,
+        S.session(5, per="k").plan,
+        S.session(5, per="k", at_most=9, columns=True).plan,
         nodes.Coalesce(S.distinct().plan),
         final(S.tumble(5).plan, PLAIN),
         S.distinct().plan,

@@ -81,7 +81,10 @@ def test_statements(text: str, statements: list[str]) -> None:
         ("SELECT k FROM t /* why", "a /* is opened here and not closed @ /* why"),
         ("SET emit", "emit needs a value @ emit"),
         ("SET emit = eager SET block = 2", "is there a ; missing? @ SET block"),
-        ("SELECT k FROM SESSION(t, 10)", "SESSION windows are not supported @ SESSION"),
+        ("SELECT k FROM SESSION(t)", "SESSION takes a table and a gap @ SESSION"),
+        ("SELECT k FROM t [SESSION 5 PER]", "a column is expected after PER @ ]"),
+        ("SELECT k FROM t [SESSION 0]", "a session needs a gap @ 0"),
+        ("SELECT k FROM SESSION(t, DESCRIPTOR(k), 5)", "SESSION goes by the time @ k)"),
     ],
 )  # fmt: skip
 def test_what_is_refused_and_where(text: str, said: str) -> None:

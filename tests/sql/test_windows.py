@@ -19,6 +19,8 @@ MINUTE = 60_000_000
             "[FROM vs + 2 FOR 2 * (ve - vs)]",
             T.window(start="vs + 2", duration="2 * (ve - vs)").plan,
         ),
+        ("[SESSION 5]", T.session(5).plan),
+        ("[session 5 max 9 per k, x + 1]", T.session(5, at_most=9, per=["k", "x + 1"]).plan),
         ("[RANGE 5] [FROM ve FOR 1]", T.window(range=5).window(start="ve", duration=1).plan),
     ],
 )
@@ -26,6 +28,25 @@ def test_brackets(bracket: str, window: nodes.Node) -> None:
     assert plan(f"SELECT * FROM t {bracket}") == window
     assert plan(f"SELECT * FROM t {bracket} AS a") == nodes.Alias(window, "a")
     assert plan(f"SELECT * FROM t AS a {bracket}") == nodes.Alias(window, "a")
+
+
+@pytest.mark.parametrize(
+    ("written", "per"),
+    [
+        ("SESSION(t, 5)", []),
+        ("SESSION(TABLE t PARTITION BY k, GAP => 5)", ["k"]),
+        ("SESSION(TABLE t PARTITION BY (k, x), 5)", ["k", "x"]),
+        ("SESSION(TABLE t PARTITION BY k, x, 5)", ["k", "x"]),
+    ],
+)
+def test_sessions_as_columns(written: str, per: list[str]) -> None:
+    assert plan(f"SELECT * FROM {written}") == T.session(5, per=per, columns=True).plan
+
+
+def test_sessions_go_by_the_time_of_the_stream() -> None:
+    columns = TRADES.session("5s", per="symbol", columns=True).plan
+    table = "TABLE trades PARTITION BY symbol, DESCRIPTOR(ts), INTERVAL 5 SECONDS"
+    assert plan(f"SELECT * FROM SESSION({table})") == columns
 
 
 @pytest.mark.parametrize(

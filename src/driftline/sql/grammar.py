@@ -7,7 +7,7 @@ statement:  CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = valu
          |  INSERT INTO name [(column, …)] query
          |  SET name = value
          |  query
-bracket:    [RANGE d] | [RANGE d SLIDE d] | [NOW] | [UNBOUNDED] | [FROM e FOR d]
+bracket:    [RANGE d] | [RANGE d SLIDE d] | [SESSION d] | [NOW] | [UNBOUNDED] | [FROM e FOR d]
 table:      name | (query) | TUMBLE(table, d) | HOP(table, d, d), each with brackets and an alias,
             and with MATCH_RECOGNIZE (…) and its alias after that
 """
@@ -40,8 +40,9 @@ from driftline.sql.syntax import (
 )
 
 STATEMENTS = "CREATE STREAM, CREATE VIEW, CREATE SINK, INSERT INTO, SET and SELECT"
-WINDOW_TABLES = ("TUMBLE", "HOP")
-OTHER_WINDOW_TABLES = ("CUMULATE", "SESSION")
+WINDOW_TABLES = ("TUMBLE", "HOP", "SESSION")
+OTHER_WINDOW_TABLES = ("CUMULATE",)
+_WINDOWS = "TUMBLE, HOP and SESSION"
 _ENDLESS = ("INF", "INFINITE", "UNBOUNDED")
 _STARTS = ("SELECT", "CREATE", "INSERT", "SET", "WITH")
 _WORDS = {
@@ -454,7 +455,7 @@ class DriftlineSql(DriftlineSpark):
                 if word in WINDOW_TABLES:
                     return self._window_table(word)
                 if word in OTHER_WINDOW_TABLES:
-                    self.refuse(f"{word} windows are not supported: there are TUMBLE and HOP")
+                    self.refuse(f"{word} windows are not supported: there are {_WINDOWS}")
             return super()._parse_table_part(schema)
 
         def _window_table(self, name: str) -> exp.Expr:
@@ -466,9 +467,10 @@ class DriftlineSql(DriftlineSpark):
             if table is None:
                 self.refuse(f"{name} takes a stream, a view or a subquery first")
             time = None
+            keys = self._partition() if name == "SESSION" else []
             durations: list[exp.Expr] = []
             while self._match(TokenType.COMMA):
-                self._keyword("TIMECOL", "SIZE", "SLIDE")
+                self._keyword("TIMECOL", "SIZE", "SLIDE", "GAP")
                 if self._match_text_seq("DESCRIPTOR", "("):
                     time = self._parse_column()
                     self._match_r_paren()
@@ -476,8 +478,38 @@ class DriftlineSql(DriftlineSpark):
                     durations.append(self._duration(TokenType.COMMA, TokenType.R_PAREN))
             self._match_r_paren()
             return WindowTable(
-                this=table, name=name, time=time, expressions=durations
+                this=table, name=name, time=time, keys=keys, expressions=durations
             ).update_positions(start)
+
+        def _partition(self) -> list[exp.Expr]:
+            """PARTITION BY k, (k, …) or k, …: before DESCRIPTOR, or the last comma."""
+            if not self._match(TokenType.PARTITION_BY):
+                return []
+            if self._match(TokenType.L_PAREN):
+                keys = self._parse_csv(self._parse_disjunction)
+                self._match_r_paren()
+                return keys
+            keys = [self._key()]
+            while self._at(TokenType.COMMA) and self._next_is_key():
+                self._advance()
+                keys.append(self._key())
+            return keys
+
+        def _key(self) -> exp.Expr:
+            key = self._parse_disjunction()
+            if key is None:
+                self.refuse("a column is expected after PARTITION BY")
+            return key
+
+        def _next_is_key(self) -> bool:
+            """Whether a name comes after the comma, and no argument."""
+            following = self._next
+            after = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
+            return bool(
+                following
+                and following.token_type == TokenType.VAR
+                and (after is None or after.token_type in (TokenType.COMMA, TokenType.DOT))
+            )
 
         def _keyword(self, *names: str) -> None:
             """Passes over `NAME =>`."""
@@ -503,6 +535,8 @@ class DriftlineSql(DriftlineSpark):
                 if self._match_text_seq("SLIDE"):
                     slide = self._duration(TokenType.R_BRACKET)
                 made = Bracket(form="range", size=size, slide=slide)
+            elif self._match_text_seq("SESSION"):
+                made = self._session()
             elif self._match_text_seq("NOW"):
                 made = Bracket(form="now")
             elif self._match_text_seq("UNBOUNDED"):
@@ -519,11 +553,24 @@ class DriftlineSql(DriftlineSpark):
                 self._in_window = False
             else:
                 self.refuse(
-                    "a window is [RANGE d], [RANGE d SLIDE d], [NOW], [UNBOUNDED] or [FROM e FOR d]"
+                    "a window is [RANGE d], [RANGE d SLIDE d], [SESSION d], [NOW], [UNBOUNDED] or "
+                    "[FROM e FOR d]"
                 )
             if not self._match(TokenType.R_BRACKET):
                 self.refuse("a ] is expected after the window", self._curr or self._prev)
             return made.update_positions(start)
+
+        def _session(self) -> Bracket:
+            """`gap [MAX d] [PER k, …]`."""
+            gap = self._duration(TokenType.R_BRACKET, words=("MAX", "PER"))
+            most, keys = None, []
+            if self._match_text_seq("MAX"):
+                most = self._duration(TokenType.R_BRACKET, words=("PER",))
+            if self._match_text_seq("PER"):
+                keys = self._parse_csv(self._parse_disjunction)
+                if not keys:
+                    self.refuse("a column is expected after PER")
+            return Bracket(form="session", size=gap, most=most, keys=keys)
 
         def _is_type_sign(self) -> bool:
             """Whether it is the :: that the tokenizer puts into 5s and 5d, which it takes for a

@@ -62,16 +62,20 @@ class Bracket(exp.Expression):
         "slide": False,
         "start": False,
         "duration": False,
+        "most": False,
+        "keys": False,
     }
 
 
 class WindowTable(exp.Expression):
-    """`TUMBLE(…)` or `HOP(…)` in FROM: a table, perhaps a column of it, and durations."""
+    """`TUMBLE(…)`, `HOP(…)` or `SESSION(…)` in FROM: a table, perhaps a column of it, durations; of
+    sessions the keys."""
 
     arg_types: ClassVar[dict[str, Any]] = {
         "this": True,
         "name": True,
         "time": False,
+        "keys": False,
         "expressions": True,
     }
 

@@ -102,7 +102,7 @@ class _Tables:
             uses(node, "this", "alias", "joins", "db", "catalog")
             inner = node.this
             if isinstance(inner, WindowTable):
-                uses(inner, "this", "name", "time", "expressions")
+                uses(inner, "this", "name", "time", "keys", "expressions")
                 rows = self.table(inner.this)
                 with at(inner):
                     return rows.over(window_columns(rows.plan, inner))
@@ -115,7 +115,7 @@ class _Tables:
             raise refuse(
                 f"{inner.name or inner.sql_name()} is no table here"
                 if isinstance(inner, exp.Func)
-                else "a table in FROM is a name, a subquery, TUMBLE(…) or HOP(…)",
+                else "a table in FROM is a name, a subquery, TUMBLE(…), HOP(…) or SESSION(…)",
                 node,
             )
         if isinstance(node, exp.Subquery):
@@ -127,7 +127,7 @@ class _Tables:
             return Scope(values(node, self.names))
         if isinstance(node, (exp.Lateral, exp.Unnest)):
             raise refuse("LATERAL and UNNEST come after a table: FROM t, LATERAL explode(…)", node)
-        raise refuse("a table in FROM is a name, a subquery, TUMBLE(…) or HOP(…)", node)
+        raise refuse("a table in FROM is a name, a subquery, TUMBLE(…), HOP(…) or SESSION(…)", node)
 
     def named(self, plan: nodes.Node, name: str) -> nodes.Node:
         """The rows under a name."""

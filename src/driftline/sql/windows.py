@@ -1,4 +1,4 @@
-"""Windows: brackets after a table, and the tables TUMBLE(…) and HOP(…)."""
+"""Windows: brackets after a table, and the tables TUMBLE(…), HOP(…), SESSION(…)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.durations import ticks
 from driftline.plan.expressions import Expression, Literal
+from driftline.plan.facts import Facts
 from driftline.plan.resolver import resolve
 from driftline.plan.types import BIGINT, INTERVAL, INTERVAL_MONTHS, Schema, is_integer, is_timestamp
 from driftline.plan.used import uses
@@ -21,13 +22,15 @@ LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
 
 def window(plan: nodes.Node, bracket: Bracket) -> nodes.Node:
     """The lifetimes that a bracket gives to the rows of a plan."""
-    uses(bracket, "form", "size", "slide", "start", "duration")
+    uses(bracket, "form", "size", "slide", "start", "duration", "most", "keys")
     stamps = plan.timestamps
     match bracket.args["form"]:
         case "now":
             return nodes.Window(plan, "now")
         case "unbounded":
             return nodes.Window(plan, "unbounded")
+        case "session":
+            return _session(plan, bracket)
         case "from":
             start, lasts = (_time(bracket.args[key], stamps) for key in ("start", "duration"))
             if isinstance(lasts, Literal) and (lasts.value is None or lasts.value <= 0):
@@ -48,6 +51,8 @@ def window(plan: nodes.Node, bracket: Bracket) -> nodes.Node:
 def window_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
     """The rows of a plan with the columns window_start and window_end."""
     name, durations = node.args["name"], node.expressions
+    if name == "SESSION":
+        return _session_columns(plan, node)
     wanted = {"TUMBLE": ["a size"], "HOP": ["a slide", "a size"]}[name]
     if len(durations) != len(wanted):
         raise refuse(f"{name} takes a table and {' and '.join(wanted)}", node)
@@ -64,10 +69,59 @@ def window_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
     for length, each in zip(lengths, durations, strict=True):
         if length == 0:
             raise refuse("a window needs a slide and a size of at least one tick", each)
+    _refuse_clash(plan, name, node)
+    return nodes.WindowColumns(plan, lengths[0], lengths[-1], time)
+
+
+def _refuse_clash(plan: nodes.Node, name: str, node: exp.Expr) -> None:
     clash = [each for each in ("window_start", "window_end") if plan.schema.find(each)]
     if clash:
         raise refuse(f"{name} adds the column {clash[0]}, and there is one already", node)
-    return nodes.WindowColumns(plan, lengths[0], lengths[-1], time)
+
+
+def _session(plan: nodes.Node, bracket: Bracket) -> nodes.Node:
+    """`[SESSION gap MAX d PER k, …]`."""
+    gap, most = bracket.args["size"], bracket.args.get("most")
+    at_most = None if most is None else _gap(most, plan.timestamps)
+    keys = _keys(plan, bracket.args.get("keys"))
+    return nodes.Session(plan, keys, _gap(gap, plan.timestamps), at_most)
+
+
+def _session_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
+    """`SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), gap)`."""
+    if len(node.expressions) != 1:
+        raise refuse("SESSION takes a table and a gap", node)
+    time = node.args.get("time")
+    if time is not None:
+        column = column_of(plan.schema, time)
+        place = plan.schema.places[column.name]
+        if Facts(plan.sources()).after_vs(plan, place) != 0:
+            raise refuse(
+                f"SESSION goes by the time of the stream, which {column.name} is not: leave "
+                "DESCRIPTOR out, or declare the stream WITH (time = …) by it",
+                time,
+            )
+    _refuse_clash(plan, "SESSION", node)
+    keys = _keys(plan, node.args.get("keys"))
+    return nodes.SessionColumns(plan, keys, _gap(node.expressions[0], plan.timestamps))
+
+
+def _gap(node: exp.Expr, stamps: bool) -> int:
+    gap = duration(node, stamps)
+    if gap == 0:
+        raise refuse("a session needs a gap, and a length, of at least one tick", node)
+    return gap
+
+
+def _keys(plan: nodes.Node, keys: list[exp.Expr] | None) -> tuple[Expression, ...]:
+    found = []
+    for key in keys or ():
+        with at(key):
+            value = resolve(key, plan.schema)
+            if value.aggregates():
+                raise refuse("sessions go by values of single rows, and not by aggregates", key)
+        found.append(value)
+    return tuple(found)
 
 
 def duration(node: exp.Expr, stamps: bool) -> int:

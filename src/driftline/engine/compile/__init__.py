@@ -37,6 +37,8 @@ BUILDERS: dict[type[nodes.Node], Builder] = {
     nodes.Union: stateless.union,
     nodes.Window: stateless.window,
     nodes.WindowColumns: stateless.window_columns,
+    nodes.Session: stateful.session,
+    nodes.SessionColumns: stateful.session,
     nodes.Coalesce: stateful.coalesce,
     nodes.Final: stateful.final,
     nodes.Join: stateful.join,

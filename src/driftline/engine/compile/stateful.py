@@ -46,6 +46,31 @@ def coalesce(compiler: Compiler, node: nodes.Coalesce) -> Step:
     return compiler.after(node, node.label(), operator, compiler.step(node.input))
 
 
+def session(compiler: Compiler, node: nodes.Session) -> Step:
+    from driftline.engine.lifetimes.session import Session, SessionColumns
+
+    source = compiler.step(node.input)
+    own = source.operator.schema
+    named = Naming(own)
+    per = [named(value) for value in node.partition]
+    if len(named.columns) > len(own):
+        source = compiler.computed(source, named.columns)
+    schema, grows = source.operator.schema, compiler.facts.only_grows(node.input)
+    operator = Session(schema, node.gap, per, node.at_most)
+    if isinstance(node, nodes.SessionColumns):
+        kind = node.schema.fields[-1].type
+        operator = SessionColumns(schema, node.gap, per, node.at_most, kind=kind, only_grows=grows)
+    step = compiler.after(node, "session", operator, source)
+    if compiler.level is Level.PERFECT:
+        step = compiler.after(node, "retell", Retell(operator.schema, Level.PERFECT), step)
+    elif isinstance(node, nodes.SessionColumns) and not grows:
+        step = compiler.after(node, "retell", Retell(operator.schema), step)
+    if len(schema) > len(own):
+        columns = columns_of(operator.schema)
+        step = compiler.computed(step, {name: columns[name] for name in node.schema.names})
+    return step
+
+
 def final(compiler: Compiler, node: nodes.Final) -> Step:
     from driftline.engine.lifetimes.finals import Finals
 

@@ -103,7 +103,7 @@ class Batch:
     def added_up(self) -> Batch:
         """The same sum of changes, in which every lifetime is there once, with its weight."""
         keys = self.row_fingerprints().with_numbers(self.vs, self.ve)
-        rows, sums = _added_up(keys.low, keys.high, self.weight)
+        rows, sums = added_up(keys.low, keys.high, self.weight)
         if len(rows) == len(self):
             return self
         return replace(self.take(rows), weight=sums)
@@ -190,7 +190,7 @@ def latest_start(vs: Int64s, weight: Int64s) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _added_up(
+def added_up(
     low: NDArray[np.uint64], high: NDArray[np.uint64], weight: Int64s
 ) -> tuple[Int64s, Int64s]:
     """The first of the rows of each fingerprint whose weights do not cancel, and their sum."""

@@ -4,6 +4,7 @@ Snapshot operators are free to emit a row in pieces; these put the pieces togeth
 needs the lifetimes themselves (`plan/lifetimes.py` decides where).
 
     coalesce, coalesce_kernel    the longest stretches in which a row is in the relation
+    session, session_kernel      rows that live until their session ends, or with it as columns
     edges                        only their starts, or only their ends
     restate                      the same snapshots as a valid stream
     finals                       only what cannot change any more

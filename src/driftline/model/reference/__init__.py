@@ -6,7 +6,7 @@ after every batch. If the two disagree, the definition at the top of each file d
 
     snapshot_operator               what all snapshot operators share
     select, project, explode        row by row
-    alter_lifetime, window_columns  windows as lifetimes, windows as columns
+    alter_lifetime, window_columns  windows as lifetimes, windows as columns;  session: both
     union, intersect, minus         set operators;  distinct
     group_by, aggregates            groups, and the functions over them
     rank, over                      ranks, top-k and window functions
@@ -60,6 +60,7 @@ from driftline.model.reference.project import flat_project, project
 from driftline.model.reference.rank import Order, rank, top_k
 from driftline.model.reference.recursion import NoFixedPoint, recursive, recursive_together
 from driftline.model.reference.select import select
+from driftline.model.reference.session import session, session_columns, sessions
 from driftline.model.reference.snapshot_operator import snapshot_operator
 from driftline.model.reference.union import union, union_all
 from driftline.model.reference.window_columns import hop, tumble
@@ -111,6 +112,9 @@ __all__ = [
     "right_join",
     "select",
     "semi_join",
+    "session",
+    "session_columns",
+    "sessions",
     "sliding",
     "snapshot_operator",
     "starts",

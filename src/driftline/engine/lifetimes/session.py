@@ -1,0 +1,226 @@
+"""Session windows.
+
+    session(H)         = { (vs, end of its session, r) : (vs, ve, r) ∈ H }
+    session_columns(H) = { ([vs, ve) ∩ [a, b), r + {window_start: first, window_end: end}) :
+                           (vs, ve, r) ∈ H, and in [a, b) the session of vs among the starts up to
+                           then is [first, end) }
+
+with the sessions of the starts of a key: a start that is not more than the gap after the one before
+it is in the session of that one, unless the session would be longer than it may be.
+
+State: of every key its rows, in order of their start. A change costs the rows of the sessions that
+it touches. A cti C evicts every session that has ended before it: what starts later is in another
+one. As columns, where rows may still be retracted, it is kept until its rows have ended, too.
+
+A session that is open at C may become longer or shorter, but not shorter than C. Its rows began
+before C, so what is new of them is emitted in a piece of its own: the answer is right snapshot by
+snapshot, and C goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.core.batch import Batch, added_up, empty
+from driftline.engine.core.operator import Arrays, Operator, Span, span_of
+from driftline.engine.lifetimes import session_kernel as kernel
+from driftline.engine.state.due_times import Due
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.growing import grown
+from driftline.engine.state.row_store import RowStore
+from driftline.engine.state.runs import Runs
+from driftline.engine.state.slot_lists import by_slot
+from driftline.engine.state.slots import Slots
+from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.arrays import Int64s, to_arrow
+from driftline.model.time import BEGINNING, INFINITY
+
+_NONE = np.empty(0, np.int64)
+
+
+class Session(Operator):
+    """`per`: the columns of the key; `at_most`: how long a session may be. `slots`: one for every
+    key; `members`: one for every row and start; `ends`: when the first session of a key ends."""
+
+    sets_ends = True
+    keeps_labels = True
+    goes_by_ctis = True  # in which pieces a row is emitted
+
+    def __init__(
+        self, schema: pa.Schema, gap: int, per: Sequence[str] = (), at_most: int | None = None
+    ) -> None:
+        super().__init__(schema)
+        self.rows_schema = schema
+        self.gap, self.per = gap, list(per)
+        self.at_most = INFINITY if at_most is None else at_most
+        self.cti = BEGINNING
+        self._start_empty()
+
+    def _start_empty(self) -> None:
+        self.slots, self.members = Slots(), Slots()
+        self.runs, self.rows, self.ends = Runs(kernel.COLUMNS, 0), RowStore(self.rows_schema), Due()
+        self.held = kernel.Members(_NONE, _NONE, _NONE)
+
+    def process(self, port: int, batch: Batch) -> Batch:
+        output = self._changed(self._by_start(batch)) if len(batch) else empty(self.schema)
+        cti = batch.cti if batch.cti > self.cti else BEGINNING
+        if cti > BEGINNING:
+            self._evict(cti)
+        return Batch(output.vs, output.ve, output.weight, output.payload, cti, batch.high)
+
+    def _by_start(self, batch: Batch) -> Batch:
+        """Ends are of no interest: what only changes these cancels."""
+        endless = np.full(len(batch), INFINITY)
+        return Batch(batch.vs, endless, batch.weight, batch.payload).consolidated()
+
+    def _changed(self, batch: Batch) -> Batch:
+        touched, earliest, latest = self._take_in(batch)
+        begins, stops = kernel.find_sessions(
+            touched, earliest, latest, self.gap, self.at_most, self.held, self.runs.arrays
+        )
+        output = self._output(touched, begins, stops, earliest)
+        gone = kernel.settle(touched, begins, stops, self.held, self.runs.arrays)
+        self._forget(gone, touched)
+        return output
+
+    def _take_in(self, batch: Batch) -> tuple[Int64s, Int64s, Int64s]:
+        """Make the changes part of the state. The slots of the rows, each once, with the first and
+        the last start that changes."""
+        prints = fingerprints([batch.payload.column(name) for name in self.per], len(batch))
+        self.share(prints.low, self.slots.live)
+        slots, _ = self.slots.find_or_add(prints)
+        rows = batch.row_fingerprints().with_numbers(batch.vs, batch.ve)
+        members, new = self.members.find_or_add(rows)
+        self._make_members(self.members.used)
+        added = members[new]
+        self.held.copies[added] = self.held.emitted[added] = 0
+        self.held.ve[added] = batch.ve[new]
+        self.rows.put(added, batch.payload.take(to_arrow(new)))
+        np.add.at(self.held.copies, members, batch.weight)
+        in_order = new[np.argsort(batch.vs[new], kind="stable")]
+        grows, counts, order = by_slot(slots[in_order], self.slots.used)
+        self.runs.make_slots(self.slots.used)
+        self.runs.reserve(grows, self.runs.sizes(grows) + counts)
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        kernel.take_in(grows, bounds, in_order[order], members, batch.vs, self.runs.arrays)
+        earliest, latest = np.full(self.slots.used, INFINITY), np.full(self.slots.used, BEGINNING)
+        np.minimum.at(earliest, slots, batch.vs)
+        np.maximum.at(latest, slots, batch.vs)
+        touched, _, _ = by_slot(slots, self.slots.used)
+        return touched, earliest[touched], latest[touched]
+
+    def _output(self, slots: Int64s, begins: Int64s, stops: Int64s, earliest: Int64s) -> Batch:
+        made = kernel.lifetimes(slots, begins, stops, self.cti, self.held, self.runs.arrays)
+        return Batch(made.vs, made.ve, made.weight, self.rows.take(made.member))
+
+    def _make_members(self, count: int) -> None:
+        copies, emitted, ve = self.held
+        self.held = kernel.Members(grown(copies, count), grown(emitted, count), grown(ve, count))
+
+    def _evict(self, cti: int) -> None:
+        self.cti = cti
+        if cti == INFINITY:
+            self._start_empty()
+            return
+        ended = self.ends.up_to(cti - 1)
+        gone = kernel.evict(ended, cti, self.held, self._keeps_rows(), self.runs.arrays)
+        self._forget(gone, ended)
+
+    def _keeps_rows(self) -> bool:
+        """Whether rows may change after their session has ended."""
+        return False
+
+    def _forget(self, members: Int64s, slots: Int64s) -> None:
+        """Drop members that are gone, and those of the slots that have none left."""
+        self.members.remove(members)
+        self.rows.forget(members)
+        self.ends.set(slots, kernel.next_ends(slots, self.runs.arrays))
+        empty_slots = slots[self.runs.sizes(slots) == 0]
+        self.slots.remove(empty_slots)
+        self.runs.clear(empty_slots)
+
+    def state_size(self) -> tuple[int, int]:
+        tables = self.slots.nbytes + self.members.nbytes
+        return self.members.live, self.runs.nbytes + self.rows.nbytes + tables
+
+    def state_span(self) -> Span:
+        return span_of(self.runs.ends())
+
+    def snapshot(self) -> Arrays:
+        live, members = self.slots.live_slots(), self.members.live_slots()
+        return {
+            **self.slots.snapshot(),
+            **{f"member.{name}": each for name, each in self.members.snapshot().items()},
+            **self.runs.snapshot(live, "runs"),
+            "rows": rows_to_bytes(self.rows.take(members)),
+            "copies": self.held.copies[members],
+            "ve": self.held.ve[members],
+            "cti": np.array([self.cti]),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        self._start_empty()
+        self.slots.restore(arrays)
+        prefix = "member."
+        self.members.restore(
+            {
+                name.removeprefix(prefix): each
+                for name, each in arrays.items()
+                if name.startswith(prefix)
+            }
+        )
+        live, members = self.slots.live_slots(), self.members.live_slots()
+        self._make_members(self.members.used)
+        self.held.copies[members] = self.held.emitted[members] = arrays["copies"]
+        self.held.ve[members] = arrays["ve"]
+        self.rows.put(members, rows_from_bytes(arrays["rows"]))
+        self.runs.make_slots(self.slots.used)
+        self.runs.restore(live, arrays, "runs")
+        self.ends.set(live, kernel.next_ends(live, self.runs.arrays))
+        self.cti = int(arrays["cti"][0])
+
+
+class SessionColumns(Session):
+    """Sessions as columns, of rows that keep their lifetimes. `kind`: the type of a time;
+    `only_grows`: no row is ever retracted."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        gap: int,
+        per: Sequence[str] = (),
+        at_most: int | None = None,
+        *,
+        names: Sequence[str] = ("window_start", "window_end"),
+        kind: pa.DataType | None = None,
+        only_grows: bool = False,
+    ) -> None:
+        super().__init__(schema, gap, per, at_most)
+        self.only_grows, kind = only_grows, kind or pa.int64()
+        self.schema = pa.schema([*schema, *(pa.field(name, kind) for name in names)])
+
+    def _by_start(self, batch: Batch) -> Batch:
+        return batch.consolidated()
+
+    def _keeps_rows(self) -> bool:
+        return not self.only_grows
+
+    def _output(self, slots: Int64s, begins: Int64s, stops: Int64s, earliest: Int64s) -> Batch:
+        made = kernel.columns(
+            slots, begins, stops, earliest, self.gap, self.at_most, self.held, self.runs.arrays
+        )
+        numbers = fingerprints([], len(made.member)).with_numbers(*made[:3], *made[4:])
+        rows, weight = added_up(numbers.low, numbers.high, made.weight)
+        kinds = [self.schema.field(-2).type, self.schema.field(-1).type]
+        payload = pa.RecordBatch.from_arrays(
+            [
+                *self.rows.take(made.member[rows]).columns,
+                to_arrow(made.first[rows]).cast(kinds[0]),
+                to_arrow(made.end[rows]).cast(kinds[1]),
+            ],
+            schema=self.schema,
+        )
+        return Batch(made.vs[rows], made.ve[rows], weight, payload)

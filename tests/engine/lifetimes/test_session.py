@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driftline.engine.lifetimes.restate import Retell
+from driftline.engine.lifetimes.session import Session, SessionColumns
+from driftline.model import reference
+from driftline.model.event import CLOSE, Event, Insert
+from driftline.model.history import canonical_history
+from driftline.model.row import Row
+from driftline.model.stream import breaches
+from driftline.model.time import INFINITY
+from driftline.testing import streams
+from driftline.testing.driving import batch_of, drive, events_of
+from tests.build import cti, history, insert, retract
+from tests.engine.held_snapshots import said_by
+from tests.engine.held_to_reference import KX
+
+COLUMNS = {"k": st.sampled_from(["a", "b", None]), "x": st.sampled_from([1, 2])}
+A, B = {"k": "a", "x": 1}, {"k": "a", "x": 2}
+SIZES = st.sampled_from([1, 2, 3, 100])
+
+
+def k(row: Row) -> object:
+    return row["k"]
+
+
+def test_a_late_row_merges_two_sessions() -> None:
+    #   1──3──6  7───10      7 is more than 3 after 3; with 5 all is one
+    #        5
+    operator = Session(KX, 3, ["k"])
+    early = [insert(1, None, A), insert(7, None, B), insert(3, None, B)]
+    assert canonical_history(said_by(operator, early, KX)) == history(
+        (1, 6, A), (3, 6, B), (7, 10, B)
+    )
+    assert said_by(operator, [insert(5, None, A)], KX) == [
+        retract(1, 6, 1, A),
+        insert(1, 10, A),
+        retract(3, 6, 3, B),
+        insert(3, 10, B),
+        insert(5, 10, A),
+    ]
+
+
+def test_a_session_that_grows_after_the_cti_goes_on_in_pieces_and_a_retraction_cuts_them() -> None:
+    operator = Session(KX, 10)
+    assert said_by(operator, [insert(1, None, A), cti(5)], KX) == [insert(1, 11, A), cti(5)]
+    assert said_by(operator, [insert(8, None, B)], KX) == [insert(8, 18, B), insert(11, 18, A)]
+    assert said_by(operator, [insert(9, None, B)], KX) == [
+        retract(8, 18, 8, B),
+        insert(8, 19, B),
+        insert(9, 19, B),
+        retract(11, 18, 11, A),
+        insert(11, 19, A),
+    ]
+    gone = said_by(operator, [retract(8, None, 8, B), retract(9, None, 9, B)], KX)
+    assert retract(11, 19, 11, A) in gone
+    assert operator.state_size()[0] == 1
+
+
+def test_a_cti_evicts_sessions_that_have_ended() -> None:
+    operator = Session(KX, 3, ["k"])
+    said_by(operator, [insert(1, None, A), insert(7, None, A), insert(2, None, {"k": "b"})], KX)
+    said_by(operator, [cti(6)], KX)
+    assert operator.state_size()[0] == 1
+    assert said_by(operator, [retract(1, None, 3, A)], KX) == []  # by its start it is still there
+    said_by(operator, [cti(11)], KX)
+    assert operator.state_size()[0] == 0
+
+
+@settings(max_examples=60)
+@given(
+    streams(COLUMNS, max_size=8),
+    SIZES,
+    st.integers(1, 4),
+    st.sampled_from([None, 1, 3, 6]),
+    st.booleans(),
+)
+def test_it_is_its_reference(
+    events: list[Event], size: int, gap: int, at_most: int | None, keyed: bool
+) -> None:
+    operator = Session(KX, gap, ["k"] if keyed else [], at_most)
+    per = k if keyed else lambda row: None
+    for came, emitted in drive(operator, [(0, each) for each in [*events, CLOSE]], [KX], size):
+        so_far = canonical_history(each for _, each in came)
+        assert breaches(emitted) == []
+        expected = reference.session(so_far, gap, per, at_most)
+        assert canonical_history(emitted).same_snapshots(expected)
+    assert operator.state_size()[0] == 0
+
+
+@settings(max_examples=60)
+@given(streams(COLUMNS, max_size=8), SIZES, st.integers(1, 4), st.sampled_from([None, 3]))
+def test_columns_are_their_reference(
+    events: list[Event], size: int, gap: int, at_most: int | None
+) -> None:
+    operator = SessionColumns(KX, gap, ["k"], at_most)
+    retell, emitted = Retell(operator.schema), []
+    came: list[Event] = []
+    for start in range(0, len(events), size):
+        came += events[start : start + size]
+        batch = operator.receive(0, batch_of(events[start : start + size], KX))
+        emitted += events_of(retell.receive(0, batch))
+        assert breaches(emitted) == []
+        expected = reference.session_columns(canonical_history(came), gap, k, at_most)
+        assert canonical_history(emitted).same_snapshots(expected)
+    operator.receive(0, batch_of([CLOSE], KX))
+    assert operator.state_size()[0] == 0
+
+
+@settings(max_examples=40)
+@given(streams(COLUMNS, max_size=8, retractions=False), SIZES, st.integers(1, 4))
+def test_of_rows_that_are_only_added_columns_are_valid_by_themselves(
+    events: list[Event], size: int, gap: int
+) -> None:
+    endless = [
+        Insert(each.vs, INFINITY, each.row) if isinstance(each, Insert) else each for each in events
+    ]
+    operator = SessionColumns(KX, gap, ["k"], only_grows=True)
+    for came, emitted in drive(operator, [(0, each) for each in endless], [KX], size):
+        expected = reference.session_columns(canonical_history(each for _, each in came), gap, k)
+        assert breaches(emitted) == []
+        assert canonical_history(emitted).same_snapshots(expected)
+
+
+@pytest.mark.parametrize("only_grows", [True, False])
+def test_columns_keep_rows_that_may_be_retracted(only_grows: bool) -> None:
+    operator = SessionColumns(KX, 3, ["k"], only_grows=only_grows)
+    said_by(operator, [insert(1, None, A), cti(5)], KX)
+    assert operator.state_size()[0] == (0 if only_grows else 1)
