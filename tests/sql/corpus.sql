@@ -227,6 +227,8 @@ SELECT a, lag(a) OVER w AS p, lead(a, 1, 0) OVER w AS n FROM l WINDOW w AS (ORDE
 SELECT a, first_value(a) OVER (PARTITION BY k ORDER BY a) AS f, last_value(a) OVER (PARTITION BY k ORDER BY a ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS z FROM l
 SELECT k, sum(a) AS s, rank() OVER (ORDER BY sum(a) DESC) AS n FROM l GROUP BY k
 SELECT k, sum(sum(a)) OVER (ORDER BY k NULLS FIRST) AS s FROM l GROUP BY k
+SELECT sum(sum(a)) OVER () AS s FROM l
+SELECT rank() OVER (ORDER BY count(*)) AS r, sum(count(a) + 1) OVER (PARTITION BY max(k)) AS n FROM l
 SELECT a FROM (SELECT a, row_number() OVER (PARTITION BY k ORDER BY a DESC) AS n FROM l) WHERE n = 1
 SELECT a FROM l QUALIFY row_number() OVER (PARTITION BY k ORDER BY a DESC) = 1
 SELECT a, rank() OVER (ORDER BY a) AS n FROM l QUALIFY n <= 2

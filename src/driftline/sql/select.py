@@ -245,7 +245,10 @@ class _Select:
             for item in self.items
             if not item.star and not _has_subquery(item.node) and not _has_grouping(item.node)
         ]
-        if group is None and having is None and not any(value.aggregates() for value in values):
+        is_grouped = group is not None or having is not None
+        is_grouped |= any(value.aggregates() for value in values)
+        is_grouped |= any(is_aggregate(over.node) for over in self.overs.found)
+        if not is_grouped:
             return None
         groups = self.groups = Groups(self.scope)
         groups.filters.append(self.late.applied)
