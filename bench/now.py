@@ -78,7 +78,7 @@ def measure(events: int) -> NowReport:
     report = NowReport(events // SHARE)
     for name, query in QUERIES.items():
         for rate, (tuples, load) in RATES.items():
-            report.rows[f"{name}, {rate}"] = _simulated(query(WINDOW), tuples, load)
+            report.rows[f"{name}, {rate}"] = _simulated(query, tuples, load)
     report.capacity = _capacity(report.events)
     report.view = {name: _view(CASES[name], events) for name in VIEWED}
     return report
@@ -105,16 +105,20 @@ def _view(case: Case, events: int) -> float:
     return median(spent(with_view) / spent(plain) for _ in range(RUNS))
 
 
-def _simulated(query: dl.Query, rate: int, load: float) -> dict[str, dict[str, float]]:
+def _simulated(
+    query: Callable[[int], dl.Query], rate: int, load: float
+) -> dict[str, dict[str, float]]:
     random = np.random.default_rng(1)
     count = rate * LENGTH // 1000
     sales = {
         name: Sales.random(random, np.sort(random.integers(0, LENGTH, count)), rate // 2)
         for name in ("s1", "s2")
     }
-    correct = answer(query, sales, LENGTH)
-    unit = load * LENGTH / Simulation(query, "ita", sales, correct).run().events
-    runs = {expiry: Simulation(query, expiry, sales, correct, unit).run() for expiry in EXPIRIES}
+    correct = answer(query(WINDOW), sales, LENGTH)
+    unit = load * LENGTH / Simulation(query, WINDOW, "ita", sales, correct).run().events
+    runs = {
+        expiry: Simulation(query, WINDOW, expiry, sales, correct, unit).run() for expiry in EXPIRIES
+    }
     return {
         expiry: {
             "positive": run.join.positive + run.aggregate.positive,

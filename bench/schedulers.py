@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import get_args
 
-import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
@@ -24,10 +23,9 @@ from bench.engine import BATCH, DISORDER, LATE
 from bench.queries import CASES
 from bench.report import RUNS
 from driftline.plan.choices import Scheduler
+from workloads.joins import joins, two_streams
 
 SCHEDULERS: tuple[Scheduler, ...] = get_args(Scheduler)
-KEYS, RANGE = 5_000, 10_000
-COLUMNS = {"ts": "BIGINT", "k": "BIGINT", "x": "BIGINT"}
 
 
 @dataclass
@@ -79,33 +77,3 @@ def measure(events: int) -> SchedulersReport:
             scheduler: round(events / min(times) / 1e6, 2) for scheduler, times in taken.items()
         }
     return report
-
-
-def joins(count: int) -> dl.Query:
-    """1: a ⋈ b on k; 2: a ⋈ b on x beside it (a union); 3: both of them joined; 4: that with a."""
-    a, b = (dl.stream(name, COLUMNS, time="ts", disorder=0).window(range=RANGE) for name in "ab")
-    by_k = a.alias("a").join(b.alias("b"), "a.k = b.k").select("a.k AS k", "b.x AS x")
-    if count == 1:
-        return by_k
-    by_x = a.alias("a").join(b.alias("b"), "a.x = b.x").select("a.k AS k", "b.x AS x")
-    if count == 2:
-        return by_k.union(by_x)
-    both = by_k.alias("p").join(by_x.alias("q"), "p.k = q.k").select("p.k AS k", "q.x AS x")
-    if count == 3:
-        return both
-    return both.alias("p").join(a.alias("a"), "p.x = a.x").select("p.k AS k", "a.x AS x")
-
-
-def two_streams(events: int) -> dict[str, pa.Table]:
-    made = {}
-    for seed, name in enumerate("ab"):
-        random = np.random.default_rng(seed)
-        ts = np.arange(events // 2) * 2 + seed
-        made[name] = pa.table(
-            {
-                "ts": ts,
-                "k": random.integers(1, KEYS + 1, len(ts)),
-                "x": random.integers(1, KEYS + 1, len(ts)),
-            }
-        )
-    return made

@@ -104,6 +104,7 @@ def _plain_numbers(axis: Axes) -> None:
 
 def _name_lines(axis: Axes) -> None:
     """Write the name of each line at its end, none over another."""
+    axis.get_xlim(), axis.get_ylim()  # limits are found when they are asked for
     named = [line for line in axis.get_lines() if not str(line.get_label()).startswith("_")]
     ends = []
     for line in named:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from driftline.plan.choices import Expiry
 from experiments.drawing import lines, panels
 from experiments.experiment import Claim, Experiment, Row, Rows, Statements
-from workloads.sales import FAVOURITES, ITEMS, Sales, Simulation, answer, q1
+from workloads.sales import FAVOURITES, ITEMS, Sales, Simulation, answer, arrivals, q1
 
 RATE = 50
 """Tuples a second, as in the paper."""
@@ -48,11 +48,10 @@ def measure(full: bool) -> Iterator[Row]:
     for distribution in DISTRIBUTIONS:
         for selectivity in SELECTIVITIES if full else QUICK_SELECTIVITIES:
             sales = _sales(window, selectivity, distribution)
-            query = q1(window)
-            correct = answer(query, {"s1": sales}, WINDOWS * window)
+            correct = answer(q1(window), {"s1": sales}, WINDOWS * window)
             for name, (expiry, punctuated) in VARIANTS.items():
                 given = {"s1": replace(sales, punctuated=punctuated)}
-                run = Simulation(query, expiry, given, correct, UNIT).run()
+                run = Simulation(q1, window, expiry, given, correct, UNIT).run()
                 yield {
                     "distribution": distribution,
                     "selectivity": selectivity,
@@ -65,10 +64,7 @@ def measure(full: bool) -> Iterator[Row]:
 
 def _sales(window: int, selectivity: float, distribution: str) -> Sales:
     random = np.random.default_rng(7)
-    length = WINDOWS * window
-    gaps = random.exponential(TICKS / RATE, RATE * length // TICKS)
-    at = np.cumsum(gaps).astype(np.int64)
-    at = at[at < length]
+    at = arrivals(random, TICKS / RATE, WINDOWS * window)
     if distribution == DISTRIBUTIONS[0]:
         passes = at % (2 * window) < selectivity * 2 * window
     else:

@@ -29,6 +29,10 @@ class RoundRobin(ABC):
     def cost(self, step: Step, item: Item) -> float:
         """The units of work that an item is for an operator."""
 
+    def next_moment(self, now: int) -> int:
+        """The next tick at which something may come, if there is nothing to do."""
+        return now + 1
+
     def go(self) -> None:
         """Run until the end of time; what lies in queues then stays there."""
         while self.time < self.length:
@@ -38,7 +42,7 @@ class RoundRobin(ABC):
             for step in self.graph.steps:
                 self._turn(step)
             if self.time == before:
-                self.time = now + 1.0
+                self.time = float(self.next_moment(now))
 
     def _turn(self, step: Step) -> None:
         done = 0.0

@@ -15,6 +15,7 @@ time, in batches.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import process_time
 from typing import get_args
@@ -82,12 +83,23 @@ class Sales:
         item, store = (random.integers(0, high, len(at)) for high in (ITEMS, stores))
         return Sales.of(random, at, item, store)
 
+    @staticmethod
+    def by_store(random: np.random.Generator, at: Int64s, low: int, high: int) -> Sales:
+        """Stores uniform in [low, high)."""
+        return Sales.of(random, at, 0 * at, random.integers(low, high, len(at)))
+
     def batch(self, first: int, last: int) -> Batch:
         """Some of the tuples. They come in order: what is before the last one is final."""
         ones, ends = np.ones(last - first, np.int64), np.full(last - first, INFINITY)
         at, rows = int(self.at[last - 1]), self.rows.slice(first, last - first)
         cti = at if self.punctuated else BEGINNING
         return Batch(self.at[first:last], ends, ones, rows, cti, at, at)
+
+
+def arrivals(random: np.random.Generator, each: float, length: int) -> Int64s:
+    """Ticks of arrivals before an end; the time between two is exponential, with a mean."""
+    at = np.cumsum(random.exponential(each, int(2 * length / each) + 10)).astype(np.int64)
+    return at[at < length]
 
 
 @dataclass
@@ -114,25 +126,32 @@ class Counted:
 
 class Simulation(RoundRobin):
     """A query over sales. `join`, `aggregate`: what they have worked on; `delays`: of the changes
-    of the answer; `values`: what the answer is at each tick, as emitted so far; `pending`: the
-    ticks at which it changes and is not right yet."""
+    of the answer; `results`: when the aggregate took in how many; `values`: what the answer is at
+    each tick, as emitted so far; `pending`: the ticks at which it changes and is not right yet."""
 
     def __init__(
         self,
-        query: dl.Query,
+        query: Callable[[int], dl.Query],
+        window: int,
         expiry: Expiry,
         sales: dict[str, Sales],
         correct: Floats,
         unit: float = 0.0,
     ) -> None:
-        graph = compile_plan(query.plan, self._emitted, scheduler="round-robin", expiry=expiry)
+        graph = compile_plan(
+            query(window).plan, self._emitted, scheduler="round-robin", expiry=expiry
+        )
         super().__init__(graph, len(correct), unit, SLOT)
         self.sales = {name: each for name, each in sales.items() if name in graph.sources}
         self.join, self.aggregate = Counted(), Counted()
         self.delays: list[float] = []
+        self.results: list[tuple[float, int]] = []
         self.values, self.correct = np.full(len(correct), np.nan), correct
         self.pending = np.flatnonzero(~_same(correct[1:], correct[:-1])) + 1
         self.taken = dict.fromkeys(self.sales, 0)
+        starts = [each.at for each in self.sales.values()]
+        ends = [at + window for at in starts]
+        self.moments = np.unique(np.concatenate([*starts, *ends, [self.length]]))
 
     @property
     def events(self) -> int:
@@ -159,13 +178,26 @@ class Simulation(RoundRobin):
             self.taken[name] = until
         self.graph.advance(now)
 
+    def next_moment(self, now: int) -> int:
+        """The next tick at which a tuple comes or a window loses one."""
+        return int(self.moments[np.searchsorted(self.moments, now, side="right")])
+
     def cost(self, step: Step, item: Item) -> float:
         """At the bottom, nothing."""
         assert isinstance(item, Batch)
         if step.operator.knows_ends:
             events = self.join.count(item)
             return MARK_AT_JOIN if item.says_only_now else events
-        return self.aggregate.count(item) if step.name.endswith("group by") else 0
+        if not step.name.endswith("group by"):
+            return 0
+        before = self.aggregate.positive
+        events = self.aggregate.count(item)
+        self.results.append((self.time, self.aggregate.positive - before))
+        return events
+
+    def throughput(self, since: int) -> float:
+        """Join results that the aggregate has taken in, in a tick after a time."""
+        return sum(count for time, count in self.results if time >= since) / (self.length - since)
 
 
 def _apply(values: Floats, batch: Batch) -> None:
