@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from experiments import (
+    cedr_levels,
+    cedr_triangle,
+    ffp_disorder,
+    ffp_inactivity,
+    ffp_lulls,
+    ffp_native,
     nile_multiplicity,
     nile_piggybacking,
     nile_selectivity,
@@ -14,6 +20,8 @@ from experiments import (
 from experiments.experiment import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
+    cedr_triangle.EXPERIMENT,
+    cedr_levels.EXPERIMENT,
     nile_selectivity.EXPERIMENT,
     nile_multiplicity.EXPERIMENT,
     nile_piggybacking.EXPERIMENT,
@@ -21,4 +29,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     whitewater_distances.EXPERIMENT,
     whitewater_tokens.EXPERIMENT,
     whitewater_variants.EXPERIMENT,
+    ffp_native.EXPERIMENT,
+    ffp_disorder.EXPERIMENT,
+    ffp_inactivity.EXPERIMENT,
+    ffp_lulls.EXPERIMENT,
 )

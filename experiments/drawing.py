@@ -17,7 +17,10 @@ from experiments.experiment import Rows, Value
 
 COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8a5a9e", "#c98a1b", "#4a4a4a")
 MARKERS = ("o", "s", "^", "D", "v", "x")
+PLACES = {"ita": 0, "nta": 1, "time-message": 2, "piggyback": 3, "ita with ctis": 4}
+"""Of lines that come in several figures."""
 FAINT = "#b5b5b5"
+BEHIND = {"facecolor": "white", "alpha": 0.7, "pad": 0.5, "edgecolor": "none"}
 HEIGHT, WIDTH = 3.1, 4.3
 """Of a panel, in inches."""
 APART = 0.075
@@ -63,11 +66,11 @@ def lines(axis: Axes, rows: Rows, x: str, y: str, by: str, names: Sequence[Value
     """A line for each value of a column, with that value as its name."""
     every = rows.values(by)
     for name in names or every:
-        place = every.index(name) % len(COLOURS)
+        number = PLACES.get(str(name), every.index(name) % len(COLOURS))
         some = rows.where(**{by: name})
         axis.plot(
             some.column(x), some.column(y),
-            color=COLOURS[place], marker=MARKERS[place], markersize=4, linewidth=1.6,
+            color=COLOURS[number], marker=MARKERS[number], markersize=4, linewidth=1.6,
             label=str(name),
         )  # fmt: skip
     axis.set_xlabel(x)
@@ -87,7 +90,16 @@ def level(axis: Axes, y: float, text: str) -> None:
     axis.axhline(y, color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     axis.annotate(
         text, (0, y), xycoords=("axes fraction", "data"), xytext=(3, 3),
-        textcoords="offset points", color="#8c8c8c", fontsize=8,
+        textcoords="offset points", color="#8c8c8c", fontsize=8, bbox=BEHIND,
+    )  # fmt: skip
+
+
+def place(axis: Axes, x: float, text: str) -> None:
+    """The same across."""
+    axis.axvline(x, color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
+    axis.annotate(
+        text, (x, 0), xycoords=("data", "axes fraction"), xytext=(3, 3),
+        textcoords="offset points", color="#8c8c8c", fontsize=8, bbox=BEHIND,
     )  # fmt: skip
 
 
@@ -112,8 +124,8 @@ def _name_lines(axis: Axes) -> None:
         finite = np.flatnonzero(np.isfinite(y))
         if len(finite):
             last = finite[np.argmax(x[finite])]
-            place = axis.transScale.transform((x[last], y[last]))
-            ends.append((float(axis.transLimits.transform(place)[1]), line))
+            end = axis.transScale.transform((x[last], y[last]))
+            ends.append((float(axis.transLimits.transform(end)[1]), line))
     ends.sort(key=lambda each: each[0])
     height = -1.0
     for wanted, line in ends:

@@ -19,7 +19,7 @@ from driftline.engine.core.graph import Step
 from driftline.engine.core.marks import Kind, Mark
 from driftline.engine.core.queues import Item
 from driftline.model.time import INFINITY
-from experiments.drawing import in_paper, lines, panels
+from experiments.drawing import lines, panels, place
 from experiments.experiment import Claim, Experiment, Row, Rows, Statements
 from workloads.joins import joins, two_streams
 from workloads.round_robin import RoundRobin
@@ -62,8 +62,8 @@ class Run(RoundRobin):
 
     def admit(self, now: int) -> None:
         while self.taken < self.events and EACH * self.taken <= now:
-            name, place = "ab"[self.taken % 2], self.taken // 2
-            self.graph.admit(name, _one(self.inputs[name], place))
+            name, number = "ab"[self.taken % 2], self.taken // 2
+            self.graph.admit(name, _one(self.inputs[name], number))
             self.taken += 1
             if self.period and self.taken % self.period == 0:
                 self.sent.append(float(EACH * self.taken))
@@ -143,7 +143,7 @@ def draw(rows: Rows, figure: Figure) -> None:
     lines(axis, Rows(made), PERIOD, "time, in events", "what")
     axis.set_xscale("log")
     axis.set_yscale("log")
-    in_paper(axis, [250], [250], "paper: minimum at 250")
+    place(axis, 250, "paper: least at 250")
 
 
 EXPERIMENT = Experiment(
