@@ -1,7 +1,7 @@
 """Whose heartbeats a row waits for, on a plan like figure 5 of Srivastava and Widom.
 
-O1 joins S1 and S2, which go together; O2 joins its answer, which is larger, with S3, which is far
-behind. Latency is the time from when S3 comes to when what it completes has been emitted.
+(See `workloads.three_streams`.) Latency is the time from when S3 comes to when what it completes
+has been emitted.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-import driftline as dl
 from driftline.engine.options import Heartbeat
+from workloads.three_streams import figure_5
 
-COLUMNS = {"k": "BIGINT", "ts": "BIGINT"}
 BATCH = 5_000
 KEYS = 200
-RANGE = 2_000
 LAG = 10 * BATCH
 MIB = 1 << 20
 
@@ -55,14 +53,6 @@ def measure(events: int) -> HoldingReport:
     return report
 
 
-def _plan() -> dl.Query:
-    one, two, three = (
-        dl.stream(f"s{n}", COLUMNS, time="ts", disorder=0).window(range=RANGE) for n in (1, 2, 3)
-    )
-    first = one.alias("a").join(two.alias("b"), "a.k = b.k").select("a.k AS k", "a.ts AS x")
-    return first.alias("o").join(three.alias("c"), "o.k = c.k").select("x", "c.ts AS z")
-
-
 def _stream(events: int, seed: int, behind: int) -> Iterator[pa.Table]:
     random = np.random.default_rng(seed)
     for first in range(0, events, BATCH):
@@ -74,7 +64,7 @@ def _measured(heartbeat: Heartbeat, events: int) -> tuple[int, int, float, float
     inputs = {f"s{n}": _stream(events, n, behind) for n, behind in ((1, 0), (2, 1), (3, LAG))}
     waiting, held, size, taken = 0, 0, 0, []
     start = time.perf_counter()
-    for emitted in _plan().changes(inputs, batch=BATCH, block="inf", heartbeat=heartbeat):
+    for emitted in figure_5().changes(inputs, batch=BATCH, block="inf", heartbeat=heartbeat):
         taken.append(time.perf_counter() - start)
         sizes = {
             part: [each for name, each in emitted.counters.items() if part in name]

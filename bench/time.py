@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,25 +23,16 @@ from driftline.time.groups import GroupedHeartbeats, grouped, grouped_sensors, g
 from driftline.time.heartbeats import HeartbeatGenerator
 from driftline.time.presets import sensors
 from driftline.time.uniform import UniformHeartbeats
+from workloads.sensors import DEVIATION, LATENCY, Generator, arrivals
 
 Int64s = NDArray[np.int64]
 
 BATCH = 50_000
-DEVIATION, LATENCY, UNIT = 100, 200, 10
+UNIT = 10
 MANY = 100_000
 SOME = 200
 TARGETS = (0.001, 0.01, 0.05)
 SHORT = 2_000
-SPEED = 1_000
-"""Events in a millisecond."""
-
-
-class Generator(Protocol):
-    def arrive(self, clock: Int64s, sources: Int64s, times: Int64s) -> object: ...
-
-    def heartbeat(self, clock: int) -> int: ...
-
-    def snapshot(self) -> dict[str, Int64s]: ...
 
 
 @dataclass
@@ -121,17 +111,6 @@ def measure(events: int) -> TimeReport:
         cost("exponential", target, SHORT) for target in TARGETS
     ]
     return report
-
-
-def arrivals(events: int, sources: int) -> tuple[Int64s, Int64s, Int64s]:
-    """Clocks in milliseconds, sources, times in milliseconds; in order of arrival."""
-    rng = np.random.default_rng(11)
-    emitted = np.arange(events) // SPEED
-    numbers = rng.integers(0, sources, events)
-    deviation = rng.integers(-DEVIATION, DEVIATION + 1, sources)
-    clocks = emitted + rng.integers(0, LATENCY + 1, events)
-    order = np.argsort(clocks, kind="stable")
-    return clocks[order], numbers[order], (emitted + deviation[numbers])[order]
 
 
 def _uniform() -> UniformHeartbeats:

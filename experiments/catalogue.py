@@ -13,6 +13,11 @@ from experiments import (
     nile_piggybacking,
     nile_selectivity,
     nile_throughput,
+    stream_adaptive,
+    stream_estimates,
+    stream_groups,
+    stream_heartbeats,
+    stream_plan,
     whitewater_distances,
     whitewater_tokens,
     whitewater_variants,
@@ -20,6 +25,11 @@ from experiments import (
 from experiments.experiment import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
+    stream_heartbeats.EXPERIMENT,
+    stream_estimates.EXPERIMENT,
+    stream_groups.EXPERIMENT,
+    stream_adaptive.EXPERIMENT,
+    stream_plan.EXPERIMENT,
     cedr_triangle.EXPERIMENT,
     cedr_levels.EXPERIMENT,
     nile_selectivity.EXPERIMENT,

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from driftline.plan.choices import Emit
 from experiments.drawing import lines, panels
 from experiments.experiment import Claim, Experiment, Row, Rows, Statements
-from workloads.late_events import WINDOW, sums, late_events
+from workloads.late_events import WINDOW, late_events, sums
 
 DISORDERS = (0, 5, 10, 20, 40)
 """Ticks by which 30 % of the events come late at most, as the stream declares."""

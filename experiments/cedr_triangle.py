@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from driftline.results import Result
 from experiments.drawing import panels
 from experiments.experiment import Claim, Experiment, Row, Rows, Statements
-from workloads.late_events import at_every_tick, sums, late_events
+from workloads.late_events import at_every_tick, late_events, sums
 
 TIMES = (0, 10, 20, 40, 80, 160)
 """Ticks for which a query blocks and remembers; nothing is later than the last."""
@@ -123,8 +123,9 @@ def draw(rows: Rows, figure: Figure) -> None:
             if np.isfinite(value):
                 text = f"{value:.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
                 axis.annotate(text, (remember, block), ha="center", va="center", fontsize=9)
-        axis.set_xticks(range(len(times)), times)
-        axis.set_yticks(range(len(times)), times)
+        names = [str(time) for time in times]
+        axis.set_xticks(range(len(times)), names)
+        axis.set_yticks(range(len(times)), names)
         axis.set_xlabel("remember, ticks")
         axis.set_ylabel("block, ticks")
         axis.set_title(name)

@@ -77,14 +77,6 @@ def lines(axis: Axes, rows: Rows, x: str, y: str, by: str, names: Sequence[Value
     axis.set_ylabel(y)
 
 
-def in_paper(axis: Axes, x: Sequence[float], y: Sequence[float], text: str) -> None:
-    """Values that the text of a paper gives, as faint marks."""
-    axis.plot(x, y, "D", color=FAINT, markersize=9, fillstyle="none", zorder=0)
-    axis.annotate(
-        text, (x[0], y[0]), xytext=(6, 6), textcoords="offset points", color="#8c8c8c", fontsize=8
-    )
-
-
 def level(axis: Axes, y: float, text: str) -> None:
     """A value of the paper that goes for all of an axis, as a faint line."""
     axis.axhline(y, color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=0)

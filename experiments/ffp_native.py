@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from driftline import automata
 from driftline.engine import automata as operator_of_automata
 from driftline.plan.nodes import automaton as node
-from experiments.drawing import COLOURS, in_paper, panels
+from experiments.drawing import COLOURS, level, panels
 from experiments.experiment import Claim, Experiment, Row, Rows, Statements
 from workloads.coin_tosses import timed
 
 TOSSES, QUICK_TOSSES = 200_000, 20_000
-BY = ("operator", "loop")
+BY: tuple[automata.By, ...] = ("operator", "loop")
 SPEED, CODE = "events/s ÷ loop", "lines of code"
 
 
@@ -70,7 +70,8 @@ def draw(rows: Rows, figure: Figure) -> None:
             axis.annotate(f"{value:,.3g}", (place, value), ha="center", va="bottom")
         axis.set_ylabel(column)
         if paper is not None:
-            in_paper(axis, [0], [paper], "paper: 5")
+            level(axis, paper, "")
+            axis.annotate("paper: 5", (1, paper), ha="center", va="bottom", color="#8c8c8c")
 
 
 EXPERIMENT = Experiment(

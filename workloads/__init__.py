@@ -6,5 +6,7 @@
     joins         WhiteWater: one to four joins over two streams; variants hand in hand
     coin_tosses   Flying Fixed-Point: the W query over tosses, by its operator and as a loop
     progress      Flying Fixed-Point: progress of that loop in simulated time
-    sensors       STREAM: arrivals from sensors, and figure 5's plan
+    sensors       STREAM: arrivals from sensors
+    three_streams STREAM: figure 5's plan
+    late_events   CEDR: sums over a window of events of which some come late
 """

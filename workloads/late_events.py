@@ -26,9 +26,14 @@ def late_events(count: int, longest: int, mean: float) -> pa.Table:
 
 def sums(disorder: int | None = None) -> dl.Query:
     """The sum of the events in the last window; without bounds, nothing is promised."""
-    heartbeats = "none" if disorder is None else None
     columns = {"ts": "BIGINT", "v": "BIGINT"}
-    events = dl.stream("events", columns, time="ts", disorder=disorder, heartbeats=heartbeats)
+    events = dl.stream(
+        "events",
+        columns,
+        time="ts",
+        disorder=disorder,
+        heartbeats=None if disorder is not None else "none",
+    )
     return events.window(range=WINDOW).agg("sum(v) AS n")
 
 
