@@ -421,6 +421,18 @@ class Query:
                     )
         return self._join_using(other, names, kind)
 
+    def as_of(self, other: Query, on: str, how: str = "inner") -> Query:
+        """Every row with the latest row of the other: `on` compares keys with =, and a time of this
+        one that is >= (or >) a time of the other: `trades.as_of(quotes, "trades.symbol =
+        quotes.symbol AND trades.ts >= quotes.ts")`. With `how="left"` also rows without one."""
+        from driftline.plan.nodes.as_of import as_of
+
+        if how not in ("inner", "left"):
+            raise PlanError(f"an as-of join is inner or left, not {how!r}")
+        self._meets(other, "as_of")
+        condition = condition_of(on, self.schema + other.schema)
+        return Query(as_of(self.plan, other.plan, how, condition))  # type: ignore[arg-type]
+
     def _join_using(self, other: Query, names: list[str], how: nodes.JoinKind) -> Query:
         left, right = self.alias("left"), other.alias("right")
         both = left.schema + right.schema

@@ -31,6 +31,7 @@ from driftline.engine.by_rows import exact_numbers, snapshot_kernel
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Component, OperatorKey
 from driftline.engine.ingest import admission, chains, held_back
+from driftline.engine.join import as_of_kernel
 from driftline.engine.lifetimes import coalesce_kernel, session_kernel
 from driftline.engine.loop.operator import Loop
 from driftline.engine.match import sequence as match_sequence
@@ -176,6 +177,7 @@ def _layout() -> dict[str, Any]:
         for module in (
             layout, snapshot_kernel, coalesce_kernel, chains, held_back, admission, lateness,
             generator_kernel, live_sources, automata_kernel, match_sequence, session_kernel,
+            as_of_kernel,
         )
     }  # fmt: skip
     found: dict[str, Any] = {
@@ -261,6 +263,7 @@ QUERIES: dict[str, tuple[Node, Level, Reading]] = {
         "stretches": S.select("k").distinct().window(start="vs", duration="ve - vs + 1"),
         **{f"{how} join": NEAR[0].join(NEAR[1], ON, how) for how in ("inner", "left", "full")},
         **{f"{how} join": NEAR[0].join(NEAR[1], ON, how) for how in ("semi", "anti")},
+        "as-of join": S.as_of(T, "s.k = t.k AND s.x >= t.x", "left"),
         "automaton": S.where("k IS NOT NULL").window(range=9).automaton(
             dl.Automaton("S", ["F"], [dl.Transition("S", "S", "a"), dl.Transition("S", "F", "b")]),
             sequence="x", symbol="k", partial=True,

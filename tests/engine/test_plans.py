@@ -231,6 +231,23 @@ TWO: dict[str, Callable[[Both, Both], Both]] = {
             lambda row: {"k": row["k"], "x": row["x2"]},
         ),
     ),
+    "as-of join": lambda p, q: Both(
+        p.query.alias("l")
+        .as_of(q.query.distinct().alias("r"), "l.k = r.k AND l.x >= r.x", "left")
+        .select("l.k", "r.x"),
+        lambda s, t: ref.project(
+            ref.as_of_join(
+                p.meaning(s, t),
+                renamed(ref.distinct(q.meaning(s, t))),
+                same_key,
+                lambda row: row["x"],
+                lambda row: row["x2"],
+                lambda row: 0,
+                ["k2", "x2"],
+            ),
+            lambda row: {"k": row["k"], "x": row["x2"]},
+        ),
+    ),
     "left join": lambda p, q: Both(
         p.query.alias("l").join(q.query.alias("r"), "l.k = r.k", "left").select("l.k", "r.x"),
         lambda s, t: ref.project(

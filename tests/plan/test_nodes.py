@@ -50,6 +50,7 @@ EXAMPLES: dict[type[Node], Node] = {
         S.over("lag(x) AS l", per="k", by="x").plan,
         match_node(S.plan, "A B+", {"B": "x > PREV(x)"}, {"n": "count(*)"}, per=["k"], by=["at"]),
         S.join(T, "s.k = t.k").plan,
+        S.as_of(T, "s.k = t.k AND s.at >= t.at").plan,
         S.union(T).plan,
         S.minus(T).plan,
         S.automaton(

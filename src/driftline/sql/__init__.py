@@ -7,6 +7,7 @@
     recursion          WITH RECURSIVE
     select             one SELECT;  its clauses: tables (FROM), where, grouping, order
     scope              what names mean;  errors: mistakes with line, column and a caret
+    as_of              ASOF JOIN and FOR SYSTEM_TIME AS OF
     windows            brackets, TUMBLE, HOP and SESSION;  values: VALUES and SELECT without FROM
     matches            MATCH_RECOGNIZE;  match_grammar: its grammar
     grouping_sets      GROUPING SETS, ROLLUP and CUBE

@@ -165,6 +165,10 @@ class DriftlineSql(DriftlineSpark):
             join = super()._parse_join(*args, **options)
             if comma and join is None:
                 self.refuse("a table is expected after the ,", comma)
+            if join is not None and self._match_text_seq("MATCH_CONDITION"):
+                join.set("match_condition", self._parse_wrapped(self._parse_comparison))
+                if self._match(TokenType.ON):
+                    join.set("on", self._parse_disjunction())
             return join
 
         def _parse_ordered(self, *args: Any, **options: Any) -> exp.Ordered | None:
@@ -425,7 +429,8 @@ class DriftlineSql(DriftlineSpark):
         ) -> exp.TableAlias | None:
             brackets = self._brackets()
             start = self._curr
-            alias = None if self._at_match() else super()._parse_table_alias(alias_tokens)
+            is_name = not self._at_match() and not self._at_match_condition()
+            alias = super()._parse_table_alias(alias_tokens) if is_name else None
             if alias is None and self._curr is not start:
                 self.refuse("a name is expected after AS", start)
             brackets += self._brackets()
@@ -444,6 +449,9 @@ class DriftlineSql(DriftlineSpark):
 
         def _at_match(self) -> bool:
             return bool(self._match_text_seq(MATCH, "(", advance=False))
+
+        def _at_match_condition(self) -> bool:
+            return bool(self._match_text_seq("MATCH_CONDITION", "(", advance=False))
 
         def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
             # After a table a bracket is a window, which is read with the alias.

@@ -147,10 +147,13 @@ class _Tables:
     # Joins
 
     def join(self, left: Scope, node: exp.Join) -> Scope:
-        uses(node, "this", "method", "side", "kind", "on", "using")
+        uses(node, "this", "method", "side", "kind", "on", "using", "match_condition")
         method = (node.args.get("method") or "").upper()
         side, kind = (node.args.get("side") or "").upper(), (node.args.get("kind") or "").upper()
         how = _JOINS.get((side, kind))
+        version = node.this.args.get("version") if isinstance(node.this, exp.Table) else None
+        if how is not None and (method == "ASOF" or _is_as_of(version)):
+            return self.as_of(left, node, how, version)
         if how is None or method not in ("", "NATURAL"):
             raise refuse(
                 f"{' '.join(filter(None, (method, side, kind)))} JOIN is not supported", node
@@ -174,6 +177,22 @@ class _Tables:
         condition = self.condition(left, right, on)
         plan = nodes.Join(left.plan, right.plan, how, condition)
         return left.over(plan) if how in ("semi", "anti") else left.beside(plan, right)
+
+    def as_of(
+        self, left: Scope, node: exp.Join, how: nodes.JoinKind, version: exp.Expr | None
+    ) -> Scope:
+        """A join with the latest row of the right."""
+        from driftline.sql.as_of import as_of_join
+
+        table = node.this
+        if version is not None:
+            uses(version, "this", "kind", "expression")
+            table = table.copy()
+            table.set("version", None)
+        right = self.table(table)
+        refuse_same_names(left, right, node.this)
+        same_time(left.plan, right.plan, node.this)
+        return as_of_join(left, right, how, node, version and version.args.get("expression"))
 
     def lateral(self, left: Scope, node: exp.Join, how: nodes.JoinKind) -> Scope:
         """A join with what each row of the left side holds."""
@@ -292,6 +311,13 @@ def _refuse_versions(node: exp.Table) -> None:
             "so leave it out",
             node,
         )
+
+
+def _is_as_of(version: exp.Expr | None) -> bool:
+    """Whether it is FOR SYSTEM_TIME AS OF a column, which a join has."""
+    if version is None or str(version.this).upper() != "TIMESTAMP":
+        return False
+    return version.args.get("kind") == "AS OF" and isinstance(version.expression, exp.Column)
 
 
 def same_time(left: nodes.Node, right: nodes.Node, node: exp.Expr) -> None:

@@ -42,6 +42,7 @@ BUILDERS: dict[type[nodes.Node], Builder] = {
     nodes.Coalesce: stateful.coalesce,
     nodes.Final: stateful.final,
     nodes.Join: stateful.join,
+    nodes.AsOf: stateful.as_of,
     nodes.SetOperation: stateful.set_operation,
     nodes.Distinct: stateful.distinct,
     nodes.Aggregate: stateful.aggregate,

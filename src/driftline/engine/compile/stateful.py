@@ -126,6 +126,43 @@ def join(compiler: Compiler, node: nodes.Join) -> Step:
     return compiler.renamed(joined, node.schema.arrow)
 
 
+def as_of(compiler: Compiler, node: nodes.AsOf) -> Step:
+    from driftline.engine.join.as_of import AsOf
+
+    both, width = node.schema.arrow, len(node.left.schema)
+    schemas = pa.schema(list(both)[:width]), pa.schema(list(both)[width:])
+    left_time, right_time, strict = node.times_of
+    times, steps, keys = (left_time, right_time), [], []
+    for side, (given, schema) in enumerate(zip(node.inputs, schemas, strict=True)):
+        wanted = [*(pair[side] for pair in node.pairs.parts[0]), times[side]]
+        renamed = compiler.renamed(compiler.step(given), schema)
+        step, names = _with_keys(compiler, renamed, wanted, ("left", "right")[side])
+        steps.append(step)
+        keys.append(names)
+    operator = AsOf(
+        steps[0].operator.schema,
+        steps[1].operator.schema,
+        (keys[0][:-1], keys[1][:-1]),
+        (keys[0][-1], keys[1][-1]),
+        padded=node.how == "left",
+        strict=strict,
+        by_time=node.is_by_time(compiler.facts) and compiler.level is not Level.PERFECT,
+        high_of_inputs=compiler.level is Level.PERFECT,
+    )
+    joined = compiler.after(node, "as-of join", operator, *steps)
+    if compiler.level is Level.PERFECT or not compiler.facts.only_grows(node.right):
+        joined = compiler.after(
+            node, "retell", Retell(operator.schema, _retold_at(compiler)), joined
+        )
+    if joined.operator.schema.names != both.names:
+        joined = compiler.computed(joined, columns_of(both))
+    return joined
+
+
+def _retold_at(compiler: Compiler) -> Level:
+    return Level.PERFECT if compiler.level is Level.PERFECT else Level.EAGER
+
+
 def _with_keys(
     compiler: Compiler, source: Step, keys: list[Expression], side: str
 ) -> tuple[Step, list[str]]:

@@ -2,7 +2,8 @@
 
 `index` finds the lifetimes of a key that overlap, `side` holds the lifetimes of one input,
 `coverage` finds when a lifetime has a match, `preserved` cuts lifetimes to that, and `memory` is
-what it has to know of a past that was evicted."""
+what it has to know of a past that was evicted. `as_of` and `as_of_kernel` are as-of joins, which
+hold rows in the order of their times."""
 
 from driftline.engine.join.join import How, Join, Residual
 

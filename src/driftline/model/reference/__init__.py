@@ -11,7 +11,7 @@ after every batch. If the two disagree, the definition at the top of each file d
     group_by, aggregates            groups, and the functions over them
     rank, over                      ranks, top-k and window functions
     match                           MATCH_RECOGNIZE: patterns of rows
-    join                            inner, outer, semi and anti joins
+    join, as_of                     inner, outer, semi and anti joins; the latest row of the right
     coalesce, finals                lifetimes from snapshots; what cannot change any more
     recursion                       the fixed point of each snapshot
     automaton                       the runs of an automaton over a sequence
@@ -30,6 +30,7 @@ from driftline.model.reference.alter_lifetime import (
     sliding,
     unbounded,
 )
+from driftline.model.reference.as_of import as_of_join
 from driftline.model.reference.automaton import automaton_runs
 from driftline.model.reference.coalesce import coalesce, ends, starts
 from driftline.model.reference.distinct import distinct
@@ -77,6 +78,7 @@ __all__ = [
     "align",
     "alter_lifetime",
     "anti_join",
+    "as_of_join",
     "at_level",
     "automaton_runs",
     "coalesce",

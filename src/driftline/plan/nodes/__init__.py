@@ -36,6 +36,7 @@ A family answers what its members have in common, and leaves the rest to them:
     match.py       Match: MATCH_RECOGNIZE
     two_inputs.py  Union, SetOperation
     join.py        Join
+    as_of.py       AsOf: as-of joins
     automaton.py   AutomatonRuns
     loop.py        Loop: the fixed point of rules; Back: an edge back
 
@@ -47,6 +48,7 @@ one over it for each of them.
 
 from __future__ import annotations
 
+from driftline.plan.nodes.as_of import AsOf
 from driftline.plan.nodes.automaton import AutomatonRuns
 from driftline.plan.nodes.base import (
     DEEPEST,
@@ -80,6 +82,7 @@ __all__ = [
     "RULE",
     "Aggregate",
     "Alias",
+    "AsOf",
     "AutomatonRuns",
     "Back",
     "Beginning",

@@ -1,0 +1,158 @@
+"""The plan node of as-of joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from driftline.plan.conditions import conjuncts, together
+from driftline.plan.errors import PlanError
+from driftline.plan.expressions import Call, Column, Expression
+from driftline.plan.nodes.base import Keys, Part, Places, Remarks
+from driftline.plan.nodes.join import Join
+from driftline.plan.nodes.two_inputs import TwoInputs
+from driftline.plan.types import is_integer, is_timestamp
+
+if TYPE_CHECKING:
+    from driftline.plan.facts import Delays, Facts, Times
+    from driftline.plan.nodes.base import Node
+    from driftline.plan.types import Schema
+
+_TURNED = {"greater_equal": "less_equal", "greater": "less"}
+_AFTER = {**{one: one for one in _TURNED}, **{other: one for one, other in _TURNED.items()}}
+
+
+@dataclass(frozen=True)
+class AsOf(TwoInputs):
+    """For each row of the left the latest row of the right with equal keys (`condition`); see the
+    reference's `as_of_join`. `match` is an inequality of their times."""
+
+    how: Literal["inner", "left"]
+    condition: Expression | None
+    match: Expression
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pairs.parts[1]:
+            raise PlanError(
+                "an as-of join compares its keys with =, and one time of each side with >= or >"
+            )
+        for time in self.times_of[:2]:
+            if not is_integer(time.type) and not is_timestamp(time.type):
+                raise PlanError(f"{time} is no time: an as-of join goes by TIMESTAMPs or integers")
+
+    @cached_property
+    def pairs(self) -> Join:
+        """The join by the keys alone. A row of the left is in the shard of its key."""
+        return Join(self.left, self.right, "left", self.condition)
+
+    @cached_property
+    def times_of(self) -> tuple[Expression, Expression, bool]:
+        """The times of the left and of the right, and whether that of the right has to be less."""
+        names, width = self.pairs.both.names, len(self.left.schema)
+        own, others = frozenset(names[:width]), frozenset(names[width:])
+        if isinstance(self.match, Call) and self.match.function in _AFTER:
+            one, other = self.match.args
+            function = self.match.function
+            if function not in _TURNED:
+                one, other, function = other, one, _AFTER[function]
+            if frozenset() < one.columns() <= own and frozenset() < other.columns() <= others:
+                return one, other, function == "greater"
+        raise PlanError(
+            f"an as-of join is by a time of the left that is >= or > one of the right, which "
+            f"{self.match} is not"
+        )
+
+    @property
+    def schema(self) -> Schema:
+        return self.pairs.both
+
+    def label(self) -> str:
+        on = f" on {self.condition}" if self.condition is not None else ""
+        return f"{'left ' if self.how == 'left' else ''}as-of join by {self.match}{on}"
+
+    @property
+    def is_loose(self) -> bool:
+        return True
+
+    @property
+    def goes_by(self) -> Part | None:
+        return None
+
+    def only_grows(self, facts: Facts) -> bool:
+        return False
+
+    def never_ends(self, facts: Facts) -> bool:
+        return False
+
+    def origin(self, place: int, side: int = 0) -> Expression | None:
+        return self.pairs.origin(place, side)
+
+    def reads(self, wanted: Places) -> tuple[Places, ...]:
+        columns = self.match.columns()
+        places = {place for place, name in enumerate(self.schema.names) if name in columns}
+        return self.pairs.reads(wanted | places)
+
+    def closes(self, facts: Facts) -> Delays:
+        return {}
+
+    def after_vs(self, place: int, facts: Facts) -> int | None:
+        return None
+
+    def times(self, place: int, facts: Facts) -> Times | None:
+        return None
+
+    @property
+    def required_keys(self) -> tuple[Keys, ...] | None:
+        return self.pairs.required_keys
+
+    def partitioned_by(self, keys: Keys) -> tuple[Keys, ...] | None:
+        return self.pairs.partitioned_by(keys)
+
+    def reaches(self, key: Expression) -> bool:
+        return False
+
+    @property
+    def is_stateless(self) -> bool:
+        return False
+
+    @property
+    def wants_order(self) -> bool:
+        return True
+
+    def is_by_time(self, facts: Facts) -> bool:
+        """Whether rows are only added, and never end, and their times are those of the streams."""
+        names, width = self.schema.names, len(self.left.schema)
+        own = (names[:width], names[width:])
+        for given, time, columns in zip(self.inputs, self.times_of[:2], own, strict=True):
+            if not isinstance(time, Column):
+                return False
+            if facts.after_vs(given, columns.index(time.name)) != 0:
+                return False
+        return all(facts.only_grows(each) and facts.never_ends(each) for each in self.inputs)
+
+    def remarks(self, emit: str, facts: Facts) -> Remarks:
+        pairs = [f"{one} = {other}" for one, other in self.pairs.parts[0]]
+        settled = "; of plain records, rows before it but the last of each key on the right"
+        return Remarks(
+            "the parts in which a row of the left has its match",
+            ", ".join(pairs) or "none: one sequence",
+            "the rows of both sides, by key in order of their time",
+            "rows that ended before it" + settled * self.is_by_time(facts),
+        )
+
+
+def as_of(
+    left: Node, right: Node, how: Literal["inner", "left"], condition: Expression | None
+) -> AsOf:
+    """An as-of join by a condition that holds the inequality, too."""
+    parts = conjuncts(condition)
+    found = [each for each in parts if isinstance(each, Call) and each.function in _AFTER]
+    if len(found) != 1:
+        raise PlanError(
+            "an as-of join needs one inequality of times, as l.ts >= r.ts, besides the equal keys"
+        )
+    return AsOf(
+        left, right, how, together([each for each in parts if each is not found[0]]), found[0]
+    )
