@@ -274,11 +274,11 @@ def test_consistency_blocks_until_it_is_sure() -> None:
         (lambda: NUMBERS.window(start="vs", duration="1.5"), "is a whole number of ticks"),
         (lambda: NUMBERS.tumble(5, "k"), "by a TIMESTAMP or an integer column, and k is a STRING"),
         (lambda: NUMBERS.tumble(5).tumble(5), "there is a column window_start already"),
-        (lambda: dl.sql("SELECT 1 FROM s", s=5), "is to be a stream or a query"),  # type: ignore[arg-type]
+        (lambda: dl.sql("SELECT 1 FROM s", s=5), "is to be a stream or a query"),  # type: ignore[call-overload]
         (lambda: NUMBERS.rank("x", name="K"), "there is a column K already"),
         (lambda: NUMBERS.over("sum(x) AS x"), "there is a column x already"),
         (lambda: dl.stream("s", {"x": "INT"}, time="t"), "no such column"),
-        (lambda: dl.stream("s", {"x": "INT"}, time=5), "given as text, not 5"),  # type: ignore[arg-type]
+        (lambda: dl.stream("s", {"x": "INT"}, time=5), "given as text, not 5"),  # type: ignore[call-overload]
         (TOTALS.run, "no input for it was given"),
         (lambda: TOTALS.run(trades=ROWS, other=ROWS), "reads only trades"),
         (lambda: TOTALS.run(trades="nowhere.csv"), "there is no such file"),
@@ -377,7 +377,7 @@ def test_counts_of_several_values_and_sets() -> None:
         (lambda: NUMBERS.top(-1, by="x"), "a number of rows"),
         (lambda: NUMBERS.agg(total=5), "an expression is written as text"),  # type: ignore[arg-type]
         (lambda: dl.stream("", {"x": "INT"}), "a stream needs a name"),
-        (lambda: dl.stream("s", ["x"]), "give the columns with their types"),  # type: ignore[arg-type]
+        (lambda: dl.stream("s", ["x"]), "give the columns with their types"),  # type: ignore[call-overload]
         (lambda: dl.stream("s", {"x": int}), "the type of x is the name of an SQL type"),
         (lambda: dl.stream("s", {"x": "INT", "X": "INT"}), "has two columns X"),
         (lambda: dl.stream("s", {"$0": "INT"}), "names with . are our own"),
@@ -598,7 +598,7 @@ def test_nanoseconds_are_cut_to_microseconds_as_by_spark() -> None:
     stamps = pd.to_datetime(["2024-01-01 00:00:00.123456789"])
     frame = pd.DataFrame({"symbol": ["A"], "price": [1.0], "qty": [1], "ts": stamps})
     (row,) = TRADES.run(trades=frame).history().to_pylist()
-    assert row["vs"] == 1704067200123456
+    assert row["vs"] == datetime.datetime(2024, 1, 1, 0, 0, 0, 123456, tzinfo=datetime.UTC)
 
 
 def test_unsigned_integers() -> None:
@@ -617,3 +617,30 @@ def test_windows_by_a_column_have_the_type_that_the_plan_says(kind: str, x: int 
     assert found.num_rows == (x is not None)
     assert found.schema.field("window_end").type == query.schema.fields[0].type
     assert stream.tumble(size, "x").run(s=[dl.Insert(1, 2, dl.Row(x=x))]).history() is not None
+
+
+def test_columns_may_be_a_text_or_a_schema() -> None:
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    expected = dl.stream("s", {"k": "STRING", "n": "BIGINT"}).plan
+    fields = [StructField("k", StringType()), StructField("n", LongType())]
+    schema = pa.schema([("k", pa.string()), ("n", pa.int64())])
+    for columns in ("k STRING, n BIGINT", "k: STRING, n: BIGINT", StructType(fields), schema):
+        assert dl.stream("s", columns).plan == expected
+    for columns, words in (("k", "'k' are no columns"), ("k INT, K INT", "has two columns K")):
+        with pytest.raises(PlanError, match=words):
+            dl.stream("s", columns)
+
+
+def test_completion_shows_the_public_names() -> None:
+    assert dir(dl) == sorted(dl.__all__)
+    assert all(getattr(dl, name) is not None for name in dir(dl))
+
+
+def test_short_reprs() -> None:
+    assert repr(TOTALS) == "<Query: symbol STRING, shares BIGINT, n BIGINT>"
+    result = TOTALS.run(trades=ROWS)
+    assert repr(result) == "<Result: 3 rows; final up to ∞>"
+    assert repr(TOTALS.run(trades=ROWS, keep_open=True)) == "<Result: 3 rows; nothing is final>"
+    assert repr(result.updates[0]).startswith("<Update: 3 changes")
+    assert repr(TOTALS.now(trades=ROWS)) == "<Now: symbol, shares, n; not begun>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,23 @@ def test_scripts_in_the_docs(page: str, capsys: pytest.CaptureFixture[str]) -> N
         exec(compile(script, page, "exec"), {})
         expected = re.findall(r"^# (.*)$", script, re.M)
         assert capsys.readouterr().out.splitlines() == expected
+
+
+@pytest.mark.spark
+def test_dataframes_in_the_docs(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The blocks of the page in order, over the directory that it speaks of."""
+    monkeypatch.chdir(tmp_path)
+    rows = [("A", 5, 1), ("B", 7, 3), ("A", 1, 2)]
+    lines = [f'{{"symbol":"{s}","qty":{q},"ts":"2026-01-01T10:00:0{t}Z"}}' for s, q, t in rows]
+    (tmp_path / "trades").mkdir()
+    (tmp_path / "trades" / "0.json").write_text("\n".join(lines))
+    text = (ROOT / "docs/pyspark.md").read_text(encoding="utf-8")
+    names = {"spark": spark}
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.S | re.M):
+        exec(compile(block, "docs/pyspark.md", "exec"), names)
+        assert capsys.readouterr().out.splitlines() == re.findall(r"^# (.*)$", block, re.M)
 
 
 def test_the_glossary_has_every_word_once_and_names_that_exist() -> None:

@@ -17,6 +17,8 @@ NO_MODULES = ("__init__", "__main__")
 # Imports that break the table, each with the reason why it may.
 EXCEPTIONS = {
     ("driftline.sql", "api"): "driftline.sql(…) gives a Query",
+    ("driftline.sql", "spark"): "… or one over DataFrames",
+    ("driftline.api.streams", "spark"): "stream(df) gives a query over DataFrames",
 }
 
 

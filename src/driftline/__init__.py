@@ -1,7 +1,7 @@
 """Driftline: continuous queries over streams that arrive late, out of order, and are corrected.
 
 api            the Python interface (arguments: checks what it is given; results: what it gives;
-               automata: queries for their runs)
+               drawings: these in notebooks; automata: queries for their runs)
 sql            from SQL text to plans
 plan           logical plans, schemas, expressions
 model          events, lifetimes, canonical history, the reference operators
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from driftline.model.row import Row
     from driftline.model.time import INFINITY
     from driftline.results import Now, NowRow, Result, Update
+    from driftline.spark.frames import FrameQuery
     from driftline.spark.on_spark import on_spark
     from driftline.sql import sql
 
@@ -41,6 +42,7 @@ __all__ = [
     "Automaton",
     "Cti",
     "ExternalCti",
+    "FrameQuery",
     "Grouped",
     "Insert",
     "Now",
@@ -68,6 +70,7 @@ _HOMES = {
     **dict.fromkeys(("Automaton", "Transition"), "model.automaton"),
     "Row": "model.row",
     "INFINITY": "model.time",
+    "FrameQuery": "spark.frames",
     "on_spark": "spark.on_spark",
     "sql": "sql",
 }
@@ -86,3 +89,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(f"driftline.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names alone, for completion."""
+    return sorted(__all__)

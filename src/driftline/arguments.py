@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -14,7 +14,8 @@ from driftline.plan.expressions import Cast, Column, Expression
 from driftline.plan.naming import check_names, parse_aliased
 from driftline.plan.resolver import parse_expression, resolve
 from driftline.plan.sizes import size_of, steps_of
-from driftline.plan.types import BIGINT, BOOLEAN, VOID, Schema, is_integer
+from driftline.plan.spark_columns import Text, is_column, sql_text
+from driftline.plan.types import BIGINT, BOOLEAN, VOID, Schema, is_integer, parse_type
 
 if TYPE_CHECKING:
     from driftline.engine.options import Heartbeat, Options
@@ -23,10 +24,12 @@ LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
 """What the expressions of window(start=…, duration=…) are about."""
 
 
-def declared(name: object, columns: Mapping[str, Any]) -> Schema:
-    """The columns of a stream."""
+def declared(name: object, columns: Any) -> Schema:
+    """The columns of a stream: names with their types, a text as CREATE TABLE has it, or a schema
+    of Spark or Arrow."""
     if not isinstance(name, str) or not name:
         raise PlanError(f"a stream needs a name, not {name!r}")
+    columns = _by_name(name, columns)
     if not hasattr(columns, "items"):
         raise PlanError(f"{name}: give the columns with their types, {{'price': 'DOUBLE', …}}")
     seen: set[str] = set()
@@ -45,10 +48,41 @@ def declared(name: object, columns: Mapping[str, Any]) -> Schema:
     return Schema.of(columns)
 
 
-def several(texts: str | Sequence[str], what: str = "expressions") -> Sequence[str]:
-    """One text, or some."""
-    if isinstance(texts, str):
-        return [texts]
+def _by_name(name: str, columns: Any) -> Any:
+    """Columns and their types by their names, where that can be known."""
+    if isinstance(columns, str):
+        try:
+            parts = parse_type(f"STRUCT<{columns}>")
+        except ExpressionError as error:
+            raise PlanError(
+                f"{name}: {columns!r} are no columns, as 'symbol STRING, price DOUBLE' are: {error}"
+            ) from None
+        columns = [parts.field(place) for place in range(parts.num_fields)]
+    elif type(columns).__name__ == "StructType" and hasattr(columns, "fields"):
+        columns = [_Field(each.name, each.dataType.simpleString()) for each in columns.fields]
+    elif isinstance(columns, pa.Schema):
+        columns = list(columns)
+    else:
+        return columns
+    for place, each in enumerate(columns):
+        if any(each.name.lower() == other.name.lower() for other in columns[:place]):
+            raise PlanError(
+                f"{name} has two columns {each.name}: upper and lower case are the same"
+            )
+    return {each.name: each.type for each in columns}
+
+
+class _Field(NamedTuple):
+    name: str
+    type: str
+
+
+def several(texts: Text | Sequence[Text], what: str = "expressions") -> Sequence[str]:
+    """One text, or some; columns of PySpark are written as SQL."""
+    if isinstance(texts, str) or is_column(texts):
+        return [sql_text(texts)]
+    if isinstance(texts, (list, tuple)):
+        texts = [sql_text(each) for each in texts]
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
         raise PlanError(f"{what} are given as text, or as a list of texts, not {texts!r}")
     return texts
@@ -67,17 +101,18 @@ def flag(value: object, what: str) -> bool:
 
 
 def resolved(
-    texts: Sequence[str], named: Mapping[str, str], schema: Schema
+    texts: Sequence[Text], named: Mapping[str, Text], schema: Schema
 ) -> Iterator[tuple[str, Expression, str]]:
     """Name, expression and text of each; a text may give its name with AS."""
-    for text in texts:
+    for text in map(sql_text, texts):
         _need_text(text)
         node, name = parse_aliased(text)
         value = resolve(node, schema)
         if name is None:
             name = value.name.split(".")[-1] if isinstance(value, Column) else text
         yield name, value, text
-    for name, text in named.items():
+    for name, given in named.items():
+        text = sql_text(given)
         _need_text(text)
         yield name, parse_expression(text, schema), text
 
@@ -89,7 +124,8 @@ def row_value(value: Expression, text: str) -> Expression:
     return value
 
 
-def condition_of(text: str, schema: Schema) -> Expression:
+def condition_of(given: Text, schema: Schema) -> Expression:
+    text = sql_text(given)
     _need_text(text)
     value = row_value(parse_expression(text, schema), text)
     if value.type not in (BOOLEAN, VOID):

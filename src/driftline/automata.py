@@ -4,7 +4,7 @@ transitions (`Query.automaton`)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from driftline.arguments import flag, several, text_of
 from driftline.model.automaton import OWN_COLUMNS, Automaton
@@ -12,24 +12,27 @@ from driftline.plan import nodes
 from driftline.plan.choices import need_choice
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes.automaton import NUMBER, SYMBOLS
+from driftline.plan.spark_columns import Text
 from driftline.plan.types import is_integer, type_name
 
 if TYPE_CHECKING:
-    from driftline.api import Query
+    from driftline.api import Relation
 
 By = Literal["operator", "loop"]
 
+R = TypeVar("R", bound="Relation")
+
 
 def runs_of(
-    rows: Query,
+    rows: R,
     automaton: Automaton,
     sequence: str,
     symbol: str | None,
-    per: str | Sequence[str],
+    per: Text | Sequence[Text],
     partial: bool,
     by: By,
-    transitions: Query | None,
-) -> Query:
+    transitions: Relation | None,
+) -> R:
     """See `Query.automaton`."""
     need_choice("by", by, get_args(By))
     if not isinstance(automaton, Automaton):
@@ -63,7 +66,7 @@ def runs_of(
     numbered = known.select(
         *keys, f"CAST({number} AS BIGINT) AS `{NUMBER}`", f"{bits or '0L'} AS `{SYMBOLS}`"
     )
-    return type(rows)(nodes.AutomatonRuns(numbered.plan, automaton, partial))
+    return rows._of(nodes.AutomatonRuns(numbered.plan, automaton, partial))
 
 
 def _conditions(automaton: Automaton, symbol: str | None) -> dict[str, str]:
@@ -80,19 +83,19 @@ def _conditions(automaton: Automaton, symbol: str | None) -> dict[str, str]:
 
 
 def _by_loop(
-    rows: Query,
+    rows: R,
     automaton: Automaton,
     number: str,
     conditions: dict[str, str],
     symbol: str | None,
     keys: list[str],
-    transitions: Query,
-) -> Query:
+    transitions: Relation,
+) -> R:
     """The cyclic plan: rows and transitions that fit together are moves, which are joined with the
     runs so far that they go on from."""
-    from driftline.api import Query, recursive
+    from driftline.api import Relation, recursive
 
-    if not isinstance(transitions, Query):
+    if not isinstance(transitions, Relation):
         raise PlanError(f"transitions are a query, not a {type(transitions).__name__}")
     for name in automaton.columns():
         if not transitions.schema.find(name):
@@ -134,7 +137,7 @@ def _by_loop(
         *initial,
     )
 
-    def step(run: Query) -> Query:
+    def step(run: R) -> R:
         same = [f"run.{key} = move.{key}" for key in keys]
         found = run.join(
             moves,
@@ -160,7 +163,7 @@ def _by_loop(
     return recursive("run", columns, seeds, step, all=True)
 
 
-def _table_of(automaton: Automaton, timestamps: bool) -> Query:
+def _table_of(automaton: Automaton, timestamps: bool) -> Relation:
     """The transitions of an automaton as a table whose rows are always there."""
     from driftline.api import Query
 

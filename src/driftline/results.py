@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftline.model.old_names import renamed
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, show
+from driftline.plan.errors import PlanError
 from driftline.plan.types import Schema
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
+    from driftline.drawings import Drawing
     from driftline.engine.core.batch import Batch
     from driftline.engine.ingest.dead_letters import DeadLetters
     from driftline.model.prefix import Prefix
     from driftline.plan.choices import Clock
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Update:
     """What a query emits after one batch of input: the changes to its answer.
 
@@ -31,6 +37,7 @@ class Update:
     `prefix`: with `outputs` "marked" or "held", how many events of each input (`events`) all
     updates up to this one are the exact answer for; None where they are for no such prefix.
     `now`: with a `clock`, the time that has come.
+    `timestamps`: whether times are TIMESTAMPs; as numbers they are then microseconds since 1970.
     """
 
     batch: Batch
@@ -38,6 +45,10 @@ class Update:
     counters: Mapping[str, Mapping[str, int]]
     prefix: Prefix | None = None
     now: int = BEGINNING
+    timestamps: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Update: {_counted(len(self.batch), 'change')}{_final(self)}>"
 
     @property
     def final_up_to(self) -> int | None:
@@ -46,20 +57,43 @@ class Update:
 
     def table(self) -> pa.Table:
         """Inserts and retracts: kind, vs, ve, vn (null: ∞, none), and the columns; one that is
-        called as these are has `row.` before its name."""
+        called as these are has `row.` before its name. Times of TIMESTAMP streams are TIMESTAMPs,
+        here and in all other tables."""
         from driftline.engine.tables import changes_table
 
-        return changes_table(_beside(self.batch, "kind", "vs", "ve", "vn").changes())
+        changes = _beside(self.batch, "kind", "vs", "ve", "vn").changes()
+        return changes_table(changes, timestamps=self.timestamps)
 
 
-@dataclass
+@dataclass(repr=False)
 class Result:
     """All that a query emitted, update by update. `snapshots_only`: the answer is defined by its
-    snapshots alone, and `history` puts the pieces of each row together."""
+    snapshots alone, and `history` puts the pieces of each row together. `timestamps`: whether times
+    are TIMESTAMPs."""
 
     schema: Schema
     snapshots_only: bool = False
     updates: list[Update] = field(default_factory=list)
+    timestamps: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Result: {'; '.join([_counted(self.history().num_rows, 'row'), *self._notes()])}>"
+
+    def _repr_html_(self) -> str:
+        """The history as a table, how far it is final, and the dead letters."""
+        from driftline.drawings import table_in_html
+
+        return table_in_html(self.history(), self._notes())
+
+    def _notes(self) -> list[str]:
+        until = self.final_up_to
+        notes = ["nothing is final" if until is None else _final(self).removeprefix(", ")]
+        notes += [
+            f"{_counted(count, 'dead letter')} of {name}"
+            for name, count in self.dead_letters.items()
+            if count
+        ]
+        return notes
 
     def add(self, update: Update) -> None:
         self.updates.append(update)
@@ -82,7 +116,80 @@ class Result:
         from driftline.engine.tables import history_table
 
         batches = [_beside(update.batch, "vs", "ve") for update in self.updates]
-        return history_table(batches, self.schema.arrow, loose=self.snapshots_only)
+        return history_table(
+            batches,
+            self.schema.arrow,
+            loose=self.snapshots_only,
+            timestamps=self.timestamps,
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """The history as an Arrow table: vs, ve (null: ∞), and the columns."""
+        return self.history()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The history as a DataFrame of pandas; a ve of ∞ is NaT, or NA of numbers."""
+        import pandas as pd
+        import pyarrow as pa
+
+        return self.history().to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The history as a DataFrame of Polars."""
+        if find_spec("polars") is None:
+            raise PlanError("to_polars needs Polars: pip install polars")
+        import polars as pl
+
+        return pl.DataFrame(self.history())
+
+    def snapshot(self, at: int | str | datetime) -> pa.Table:
+        """The rows that are there at a time: a number of ticks, or of TIMESTAMP streams a datetime
+        or a text (of UTC, if it has no zone)."""
+        import pyarrow as pa
+
+        from driftline.engine.tables import history_table
+
+        ticks = self._ticks(at)
+        alive = [
+            update.batch.take((update.batch.vs <= ticks) & (ticks < update.batch.ve))
+            for update in self.updates
+        ]
+        schema = self.schema.arrow
+        one = [replace(each, vs=each.vs * 0, ve=each.ve * 0 + 1) for each in alive]
+        table = history_table(one, schema)
+        return table.select(range(2, table.num_columns)).cast(pa.schema(list(schema)))
+
+    def _ticks(self, at: int | str | datetime) -> int:
+        import pyarrow as pa
+
+        if isinstance(at, int) and not isinstance(at, bool):
+            return at
+        if not self.timestamps or not isinstance(at, str | datetime):
+            kind = "a number, a datetime or a text" if self.timestamps else "a number of ticks"
+            raise PlanError(f"a snapshot is taken at a time, {kind}, not {at!r}")
+        try:
+            given = datetime.fromisoformat(at) if isinstance(at, str) else at
+        except ValueError:
+            raise PlanError(f"{at!r} is no time, as '2026-01-01T10:00:00Z' is one") from None
+        zoned = given if given.tzinfo is not None else given.replace(tzinfo=UTC)
+        return int(pa.scalar(zoned, pa.timestamp("us", "UTC")).value)
+
+    def timeline(self, rows: int = 24, **where: Any) -> Drawing:
+        """A drawing of the lifetimes of each row, along application time. What was emitted once and
+        has been corrected since is hatched; the ground is green as far as the answer is final.
+        `rows`: how many are drawn at most; `where`: the values that some columns have,
+        `timeline(symbol="A")`."""
+        from driftline.drawings import timeline
+
+        return timeline(self, where, rows)
+
+    def plot_corrections(self, **where: Any) -> Drawing:
+        """A drawing of what was held for true, and when: lifetimes along application time, from the
+        update that has emitted each to the one that has corrected it (these are hatched). `where`:
+        the values that some columns have, `plot_corrections(symbol="A")`."""
+        from driftline.drawings import corrections
+
+        return corrections(self, where)
 
     def changes(self) -> pa.Table:
         """All inserts and retracts, batch after batch."""
@@ -137,6 +244,10 @@ class Now:
         self._rows: Iterator[NowRow] = iter(())
         self.dead_letters: dict[str, int] = {}
 
+    def __repr__(self) -> str:
+        clock = "not begun" if self.clock is None else f"at {self.clock}"
+        return f"<Now: {', '.join(self._view.schema.names)}; {clock}>"
+
     @property
     def clock(self) -> int | None:
         return None if self._view.clock == BEGINNING else self._view.clock
@@ -179,6 +290,15 @@ class Now:
         for _ in self:
             pass
         return pa.Table.from_batches([self._view.shown()])
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _final(of: Update | Result) -> str:
+    until = of.final_up_to
+    return "" if until is None else f", final up to {show(until, of.timestamps)}"
 
 
 def _beside(batch: Batch, *times: str) -> Batch:

@@ -38,6 +38,7 @@ def main(folder: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     every_sink(spark, folder / "new york")
+    frames_of_its_own(spark, folder / "frames")
     spark.stop()
 
 
@@ -85,6 +86,27 @@ def sparks_own_sink(spark: Any, folder: Path) -> None:
     when = "date_format(window_end, 'HH:mm:ss')"
     rows = spark.table("changed").selectExpr(f"{when} AS at", "symbol", "qty").collect()
     assert sorted(map(tuple, rows)) == sorted(FINAL), rows
+
+
+def frames_of_its_own(spark: Any, folder: Path) -> None:
+    """DataFrames in, DataFrames out: nothing is declared, and the times are the session's."""
+    from pyspark.sql import functions as f
+
+    at = f.to_timestamp(f.concat(f.substring("at", 1, 10), f.lit(" "), f.substring("at", 12, 8)))
+    stream = frame(spark, folder).where("at <> '2026-01-01'").withColumn("at", at)
+    trades = dl.stream(stream, time="at", disorder="10 seconds").where(f.col("qty") > 0)
+    volume = dl.sql(
+        """SELECT window_end, symbol, sum(qty) AS qty
+           FROM TUMBLE(TABLE trades, DESCRIPTOR(at), INTERVAL 1 MINUTE)
+           GROUP BY window_end, symbol""",
+        trades=trades,
+    )
+    writer = volume.current().writeStream.format("memory").queryName("current")
+    writer = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True)
+    writer.start().awaitTermination()
+    when = "date_format(window_end, 'HH:mm:ss')"
+    rows = spark.table("current").selectExpr(f"{when} AS at", "symbol", "qty").collect()
+    assert sorted(map(tuple, rows)) == sorted(FINAL[:2]), rows
 
 
 def answer(row: dict[str, Any]) -> tuple[str, str, int]:

@@ -307,4 +307,4 @@ def test_what_is_missing_is_named(spark: Any) -> None:
     with pytest.raises(PlanError, match="no DataFrame was given for it"):
         dl.on_spark(TRADES, {"names": names}).changes()
     with pytest.raises(PlanError, match="none of the DataFrames is a stream"):
-        dl.on_spark(NAMES, {"names": names}).changes()
+        dl.on_spark(NAMES, {"names": names}).start(print, checkpoint="nowhere")

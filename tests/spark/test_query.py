@@ -307,7 +307,7 @@ def test_what_cannot_be_run_is_refused(spark: Any, trades: Any) -> None:
     with pytest.raises(PlanError, match=r"there is a DataFrame more, but the query reads only"):
         dl.on_spark(VOLUME, {"trades": trades, "more": trades})
     with pytest.raises(PlanError, match=r"none of the DataFrames is a stream"):
-        dl.on_spark(VOLUME, {"trades": spark.range(1)})
+        dl.on_spark(VOLUME, {"trades": spark.range(1)}).start(print, checkpoint="nowhere")
     with pytest.raises(PlanError, match=r"emit is perfect, ordered or eager, not 'now'"):
         dl.on_spark(VOLUME, {"trades": trades}, emit="now")  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"heartbeat is source, operator or query, not 'plan'"):

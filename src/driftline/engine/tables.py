@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from driftline.engine.core.batch import Batch, Changes, empty, joined
 from driftline.engine.lifetimes.coalesce import coalesced
 from driftline.engine.outputs.now_view import NowChanges
+from driftline.event_log.text import FIRST_ISO, LAST_ISO
 from driftline.event_log.writer import now_lines, text_bytes
 from driftline.model.arrays import to_arrow
 from driftline.model.columns import INSERT
 from driftline.model.time import INFINITY
 
+STAMP = pa.timestamp("us", "UTC")
 
-def changes_table(changes: Changes) -> pa.Table:
-    """Inserts and retracts as a table: kind, vs, ve, vn, and the columns of the rows."""
+
+def changes_table(changes: Changes, *, timestamps: bool = False) -> pa.Table:
+    """Inserts and retracts as a table: kind, vs, ve, vn, and the columns of the rows.
+    `timestamps`: times are TIMESTAMPs."""
     kinds = np.where(changes.kind == INSERT, "insert", "retract")
     inserts = changes.kind == INSERT
     times = {
@@ -26,7 +31,19 @@ def changes_table(changes: Changes) -> pa.Table:
     }
     rows = changes.rows()
     columns = {name: rows.column(place) for place, name in enumerate(rows.schema.names)}
-    return pa.table({**times, **columns})
+    table = pa.table({**times, **columns})
+    return stamped(table, "vs", "ve", "vn") if timestamps else table
+
+
+def stamped(table: pa.Table, *names: str) -> pa.Table:
+    """A table with some of its columns, which are ticks, as TIMESTAMPs; one before the year 1 or
+    after 9999, which has always been or never ends, is null."""
+    for name in names:
+        place, ticks = table.column_names.index(name), table.column(name)
+        known = pc.and_(pc.greater_equal(ticks, FIRST_ISO), pc.less(ticks, LAST_ISO))
+        times = pc.if_else(known, ticks, pa.scalar(None, pa.int64())).cast(STAMP)
+        table = table.set_column(place, name, times)
+    return table
 
 
 def now_table(changes: NowChanges, *, timestamps: bool = False) -> pa.Table:
@@ -56,9 +73,12 @@ def now_json(stream: str, changes: NowChanges, *, timestamps: bool) -> pa.Buffer
     return text_bytes(now_lines(stream, timestamps, op, at, rows))
 
 
-def history_table(batches: list[Batch], schema: pa.Schema, *, loose: bool = False) -> pa.Table:
+def history_table(
+    batches: list[Batch], schema: pa.Schema, *, loose: bool = False, timestamps: bool = False
+) -> pa.Table:
     """The canonical history of all batches: vs, ve (null: ∞), and the rows. Where only
-    snapshots have a meaning (`loose`), in the longest stretches, however it was emitted."""
+    snapshots have a meaning (`loose`), in the longest stretches, however it was emitted.
+    `timestamps`: times are TIMESTAMPs."""
     whole = joined(batches) if batches else empty(schema)
     left = coalesced(whole) if loose else whole.consolidated()
     if len(left) and left.weight.min() < 0:
@@ -68,4 +88,6 @@ def history_table(batches: list[Batch], schema: pa.Schema, *, loose: bool = Fals
     payload = left.payload.take(pa.array(order))
     columns = {name: payload.column(place) for place, name in enumerate(payload.schema.names)}
     ve = left.ve[order]
-    return pa.table({"vs": left.vs[order], "ve": pa.array(ve, mask=ve == INFINITY), **columns})
+    times = {"vs": left.vs[order], "ve": pa.array(ve, mask=ve == INFINITY)}
+    table = pa.table({**times, **columns})
+    return stamped(table, *times) if timestamps else table

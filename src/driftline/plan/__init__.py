@@ -12,6 +12,7 @@ From text to expressions:
     naming         expressions with a name or an order;  used: refuses syntax without a meaning
     constants      constants in the syntax tree;  literals: as SQL text;  temporal: dates and times
     folding        constants written as arithmetic
+    spark_columns  columns of PySpark as SQL
     durations      "5 minutes";  sizes: "8GB", and other limits;  timing: the bounds of a stream
     patterns       patterns, conditions and measures of MATCH_RECOGNIZE
     choices        how a query is run: emit, scheduler, outputs, tokens, heeding

@@ -1,7 +1,9 @@
 """Plans on Spark: the same engine, as wide as the cluster.
 
+    frames         queries over DataFrames, whose answers are DataFrames
     on_spark       `driftline.on_spark`, and query: what a user holds, starts and stops
     views          changes, current values, upserts, history rows;  history: questions to those
+    view_frames    the views as DataFrames
     now            the answers now, kept from micro-batch to micro-batch
     sinks          where results go, each micro-batch once
     pipeline       from a plan to one Structured Streaming query

@@ -20,14 +20,27 @@ import pyarrow as pa
 
 from driftline.engine.ingest.consistency import warn_of_waiting
 from driftline.engine.ingest.dead_letters import unreadable
+from driftline.engine.ingest.source_time import NO_CLOCK
 from driftline.engine.options import Options
 from driftline.engine.plan_sources import sources_of
+from driftline.engine.readers.inputs import CLOSING
 from driftline.engine.shards.letters import letters_message
 from driftline.engine.shards.messages import OUTPUT, Target, payload_of
 from driftline.engine.shards.reads import KEPT, read_message, read_of
 from driftline.engine.shards.shard import Stage
-from driftline.engine.shards.source_messages import Watch, set_aside, source_messages
+from driftline.engine.shards.source_messages import (
+    CLOCK,
+    KIND,
+    VE,
+    VN,
+    VS,
+    Watch,
+    set_aside,
+    source_messages,
+)
 from driftline.engine.shards.stages import Reading, stages
+from driftline.engine.shards.state_log import Stepped
+from driftline.model.columns import CTI, INSERT
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix, cut_together
@@ -57,10 +70,11 @@ of UTC, as everywhere. Spark keeps in a cast the zone in which it was written.""
 @dataclass(frozen=True)
 class Pipeline:
     """`messages`: what leaves the last stage; `read`: by source, how it is read, as far as the
-    state depends on it."""
+    state depends on it; `last`: the level of the last stage."""
 
     messages: DataFrame
     read: Mapping[str, str]
+    last: int
 
 
 def pipeline(
@@ -87,10 +101,11 @@ def pipeline(
     native = _native(frames, readings, options) if own_steps else _never
     made = stages(cut_together(plans, native), list(plans), readings, options, shards)
     counted = inputs_of(sources) if options.outputs != "free" else []
+    closed = not any(frame.isStreaming for frame in frames.values())
     with configured(next(iter(frames.values())).sparkSession, AS_THE_ENGINE):
         packed = {
             name: _packed(
-                raw_events(with_files(frames[name]) if name in counted else frames[name], source),
+                _raw(frames[name], source, counted=name in counted, closed=closed),
                 source,
                 made.prefixes[name],
                 made.sources[name],
@@ -104,20 +119,22 @@ def pipeline(
             )
             for name, source in sources.items()
         }
-    moving = [packed[name] for name, frame in frames.items() if frame.isStreaming]
-    still = [packed[name] for name, frame in frames.items() if not frame.isStreaming]
+    moving = [packed[name] for name, frame in frames.items() if frame.isStreaming or closed]
+    still = [packed[name] for name, frame in frames.items() if not frame.isStreaming and not closed]
     tables = _tables(still, place, made.levels[0]) if still else None
     silent = ticking(frames, sources, options.block)
-    for_ever = options.clock == "wall"  # rows leave the answer now although nothing comes
+    for_ever = (
+        options.clock == "wall" and not closed
+    )  # rows leave the answer now although nothing comes
     if for_ever or silent:
         listening = None if for_ever else heard
         spark = moving[0].sparkSession
         moving.append(ticks(spark, silent, made.levels, listening, fixed=fixed))
     flow = reduce(lambda one, other: one.union(other), moving)
     for stage in made.levels:
-        flow = _staged(flow, stage, tables, fixed=fixed)
+        flow = staged(flow, stage, tables, fixed=fixed)
     read = {name: _how(frames[name], readings[name], made.prefixes[name]) for name in sources}
-    return Pipeline(flow.where(f"level = {OUTPUT}"), read)
+    return Pipeline(flow.where(f"level = {OUTPUT}"), read, made.levels[-1].level)
 
 
 OWN_STEPS = "with steps of Spark's own"
@@ -148,8 +165,6 @@ def check_streams(plans: Mapping[str, Node], frames: Mapping[str, DataFrame]) ->
             known = ", ".join(own for own, each in found.items() if not isinstance(each, Constant))
             known = f"reads only {known}" if known else "reads no stream"
             raise PlanError(f"there is a DataFrame {name}, but the query {known}")
-    if not any(frame.isStreaming for frame in frames.values()):
-        raise PlanError("none of the DataFrames is a stream: make one with spark.readStream")
     return found
 
 
@@ -263,9 +278,30 @@ def _tables(packed: Sequence[DataFrame], place: str, first: Stage) -> str:
     return place
 
 
-def _staged(flow: DataFrame, stage: Stage, tables: str | None, *, fixed: bool) -> DataFrame:
+def staged(flow: DataFrame, stage: Stepped, tables: str | None, *, fixed: bool) -> DataFrame:
+    """The messages that leave a stage. Of tables alone it takes all in at once, and keeps nothing;
+    what is streamed it takes in micro-batch by micro-batch."""
     from driftline.spark.processor import StageProcessor
+    from driftline.spark.stepping import stepped_once
 
+    if not flow.isStreaming:
+        return flow.groupBy("label").applyInPandas(lambda rows: stepped_once(stage, rows), WIRE)
     return flow.groupBy("label").transformWithStateInPandas(
         StageProcessor(stage, tables, fixed=fixed), WIRE, outputMode="append", timeMode="None"
     )
+
+
+def _raw(frame: DataFrame, source: Source, *, counted: bool, closed: bool) -> DataFrame:
+    """The raw events of a source; of tables alone, with what closes it after its last row."""
+    from pyspark.sql import functions as f
+
+    raw = raw_events(with_files(frame) if counted else frame, source)
+    if not closed:
+        return raw
+    if KIND not in raw.columns:
+        raw = raw.withColumn(KIND, f.lit(INSERT).cast("tinyint"))
+    ends = {KIND: f.lit(CTI).cast("tinyint"), VS: f.lit(INFINITY), VE: f.lit(CLOSING)}
+    ends |= {VN: f.lit(INFINITY), CLOCK: f.lit(NO_CLOCK)}
+    names = [name for name in ends if name in raw.columns]
+    closing = frame.sparkSession.range(0, 1, 1, 1).select(*(ends[n].alias(n) for n in names))
+    return raw.unionByName(closing, allowMissingColumns=True)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -20,7 +20,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 if TYPE_CHECKING:
     import pandas as pd
 
-    from driftline.engine.shards.shard import Stage
+    from driftline.engine.shards.state_log import Stepped
 
 ASKING = "pyspark.sql.streaming.transform_with_state_driver_worker"
 """The process that only asks which state a stage has, and prints every step of that."""
@@ -37,7 +37,7 @@ class StageProcessor(StatefulProcessor):
     takes its own messages of these in with its first micro-batch. `fixed`: there are as many shards
     as the stage says; else as many as its state has partitions."""
 
-    def __init__(self, stage: Stage, tables: str | None = None, *, fixed: bool = True) -> None:
+    def __init__(self, stage: Stepped, tables: str | None = None, *, fixed: bool = True) -> None:
         self.packed = _PICKLER.dumps(stage)
         self.tables, self.fixed = tables, fixed
 
@@ -47,11 +47,13 @@ class StageProcessor(StatefulProcessor):
             sys.stdout = io.StringIO()
 
     @cached_property
-    def stage(self) -> Stage:
+    def stage(self) -> Stepped:
         from driftline.spark.labels import state_partitions
 
-        stage: Stage = _PICKLER.loads(self.packed)
-        return stage if self.fixed else replace(stage, shards=state_partitions(stage.shards))
+        stage: Any = _PICKLER.loads(self.packed)
+        if not self.fixed:
+            stage = replace(stage, shards=state_partitions(stage.shards))
+        return cast("Stepped", stage)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.store = _Store(handle)

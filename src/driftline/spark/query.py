@@ -9,17 +9,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-import pyarrow as pa
-
 from driftline.arguments import flag, is_mapping, is_whole, options_of
 from driftline.engine.options import Heartbeat, Options
 from driftline.engine.plan_sources import sources_of
-from driftline.engine.shards.messages import Kind, unpacked_batch
 from driftline.event_log.apart import Used, need_apart
 from driftline.event_log.bad import BadInput
 from driftline.model.old_names import renamed
@@ -28,7 +26,6 @@ from driftline.plan.errors import PlanError
 from driftline.plan.finals import only_final
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Constant, Node
-from driftline.plan.types import type_name
 from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
 from driftline.spark.marks import Count, Marks, inputs_of
@@ -50,7 +47,8 @@ from driftline.spark.session import (
 from driftline.spark.sources import constant_rows, reading_of
 from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.update import SparkUpdate, spark_update
-from driftline.spark.views import TIMES, change_rows, shows_now
+from driftline.spark.view_frames import ViewOf
+from driftline.spark.views import key_names, shows_now
 from driftline.spark.wire import from_rows
 from driftline.spark.written import targets_of, written
 
@@ -110,16 +108,7 @@ def query_on_spark(
         outputs=outputs,
     )
     made = SparkQuery(plans, frames, options, shards, strict=strict, clock=clock)
-    if flag(final, "final"):
-        plain, tables = [], []
-        for name, source in sources_of(plans.values()).items():
-            frame = made.frames.get(name)
-            if frame is not None and reading_of(frame, source).plain:
-                plain.append(name)
-                if source.time is None and not frame.isStreaming:
-                    tables.append(name)
-        made.plans = {name: only_final(plan, plain, tables) for name, plan in plans.items()}
-    return made
+    return made.only_final() if flag(final, "final") else made
 
 
 class SparkQuery:
@@ -159,47 +148,95 @@ class SparkQuery:
             raise PlanError(f"a query needs at least one shard, not {shards!r}")
         self.plans, self.frames = dict(plans), dict(frames)
         self.options, self.strict, self.clock = options or Options(), strict, clock
-        self.chosen = shards
+        self.chosen, self.is_final = shards, False
         self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
         prepare_workers(self.spark)
 
-    def changes(self, output: str = RESULT) -> DataFrame:
-        """The changes of a result as a streaming DataFrame: kind (insert or retract), vs, ve (null:
-        without end), vn (of a retract), and the columns of the rows.
+    def changes(self, output: str = RESULT, *, compact: bool = False) -> DataFrame:
+        """The changes of a result as a DataFrame: kind (insert or retract), vs, ve (null: without
+        end), vn (of a retract), and the columns of the rows. With `compact` without the steps
+        between: what a micro-batch inserts and retracts again is not there.
+
+        A retract is a row, too: a plain groupBy over these counts it as one. Aggregate before, in
+        the query itself, or take `current`, whose rows add up with op.
 
         While a stream with a timeout is silent it ticks: that is a micro-batch without changes.
-        What it needs to be started is set in the session, for good: the state store, and as many
-        shuffle partitions as shards. Inside `configured(spark, query.settings)` it is set as long
-        as that lasts. A query that goes on has the shards of its checkpoint, also on another number
-        of cores; `shards=` with another number ends it."""
+        What a query needs to be started is set in the session, for good: the state store, and as
+        many shuffle partitions as shards. Inside `configured(spark, query.settings)` it is set as
+        long as that lasts. A query that goes on has the shards of its checkpoint, also on another
+        number of cores; `shards=` with another number ends it. All of this holds for the other
+        views, too; of tables alone they are no streams, and what all of the rows lead to."""
+        found = self._view_of(output)
+        return found.view("changes") if flag(compact, "compact") else found.changes()
+
+    def current(self, output: str = RESULT, *, keys: Sequence[str] = ()) -> DataFrame:
+        """What changes in the snapshot at the end of time, which has the rows without an end: op (+
+        or -) and the row. A micro-batch has at most one change for a row; with `keys`, the columns
+        of which no two rows have the same values, at most one for a key: + the row that it has now,
+        or - the one that it has no longer."""
+        return self._view_of(output).view("current", key_names(keys))
+
+    def now(
+        self, output: str = RESULT, *, keys: Sequence[str] = (), clock: Clock | None = None
+    ) -> DataFrame:
+        """What changes in the answer as it is now, by the query's clock or another: op (+ or -), at
+        (from when on that holds) and the row. A micro-batch has at most one change for a row, or
+        for a key, as in `current`."""
+        clock = clock or self.clock
+        need_clock(clock, timestamps=all(plan.timestamps for plan in self.plans.values()))
+        found = self._view_of(output, for_now(self.options, clock))
+        return found.now(clock, key_names(keys))
+
+    def finals(self, output: str = RESULT) -> DataFrame:
+        """The rows that cannot change any more, each once, when that is so: vs, ve and the row."""
+        return self.only_final()._view_of(output).view("finals")
+
+    def history(self, output: str = RESULT) -> DataFrame:
+        """Rows for a table that is only appended to and forgets nothing: system_time, batch, weight
+        (+1 or -1), vs, ve and the row (see `driftline.spark.history`). Of tables alone, the history
+        of the answer itself: vs, ve (null: without end) and the row."""
+        return self._view_of(output).view("history")
+
+    def _view_of(self, output: str, options: Options | None = None) -> ViewOf:
         if output not in self.plans:
             raise PlanError(f"there is no result {output}; there are {', '.join(self.plans)}")
-        plan = self.plans[output]
-        schema = plan.schema.arrow
-        clash = [name for name in schema.names if name.lower() in TIMES]
-        if clash:
-            raise PlanError(f"the result has a column {clash[0]}, as changes have: rename it")
-        stamps = plan.timestamps
-
-        def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for rows in batches:
-                for data in rows.column("data").to_pylist():
-                    if data:
-                        yield from change_rows(unpacked_batch(data, schema), stamps).to_batches()
-
-        time = "TIMESTAMP" if stamps else "BIGINT"
-        columns = [f"kind STRING, vs {time}, ve {time}, vn {time}"]
-        columns += [f"`{each.name}` {type_name(each.type)}" for each in schema]
-        needed = {**STATE, **SAME_WORKERS, PARTITIONS: str(self.shards)}
-        set_for_good(self.spark, needed)
-        folder = folder_for_now()  # for tables: workers read it later
         fixed = self.chosen is not None
-        options = replace(self.options, outputs="free")  # there is no place for marks
-        made = pipeline(self.plans, self.frames, options, self.shards, folder, fixed=fixed)
-        messages = made.messages
-        own = (messages["kind"] == int(Kind.ROWS)) & (messages["port"] == output)
-        mine = messages.where(own).select("data")
-        return mine.mapInArrow(unpack, ", ".join(columns))
+        if self.is_streaming:
+            set_for_good(self.spark, {**STATE, **SAME_WORKERS, PARTITIONS: str(self.shards)})
+        options = replace(options or self.options, outputs="free")  # there is no place for marks
+        made = pipeline(
+            self.plans,
+            self.frames,
+            options,
+            self.shards,
+            folder_for_now(),  # for tables: workers read it later
+            fixed=fixed or not self.is_streaming,
+            own_steps=options.clock is None,
+        )
+        await_workers(self.spark)
+        fixed = fixed or not self.is_streaming
+        return ViewOf(made, output, self.plans[output], self.shards, fixed)
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether one of the DataFrames is a stream, and not only tables."""
+        return any(frame.isStreaming for frame in self.frames.values())
+
+    def only_final(self) -> SparkQuery:
+        """The query that emits every row once, when it cannot change any more."""
+        if self.is_final:
+            return self
+        plain, tables = [], []
+        for name, source in sources_of(self.plans.values()).items():
+            frame = self.frames.get(name)
+            if frame is not None and reading_of(frame, source).plain:
+                plain.append(name)
+                if source.time is None and not frame.isStreaming:
+                    tables.append(name)
+        made = copy(self)
+        made.plans = {name: only_final(plan, plain, tables) for name, plan in self.plans.items()}
+        made.is_final = True
+        return made
 
     @property
     def settings(self) -> dict[str, str]:
@@ -224,6 +261,11 @@ class SparkQuery:
             raise PlanError(
                 f"a {type(sink).__name__} is no sink: give one of driftline.spark.sinks, or a "
                 "function of a SparkUpdate"
+            )
+        if not self.is_streaming:
+            raise PlanError(
+                "none of the DataFrames is a stream: make one with spark.readStream, or take the "
+                "history() of tables"
             )
         shared = dict.fromkeys(getattr(sink, "shared_places", ()))
         places = [Used("the sink", place) for place in (*getattr(sink, "places", ()), *shared)]

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from driftline.engine.shards.messages import OUTPUT, Kind, Message
-from driftline.engine.shards.shard import Stage
-from driftline.engine.shards.state_log import Kept, StateLog, Store
+from driftline.engine.shards.state_log import Head, Kept, StateLog, Stepped, Store
 from driftline.spark.places import Place
 from driftline.spark.tables import read_tables
 from driftline.spark.wire import from_pandas, to_pandas
@@ -26,7 +25,7 @@ _kept: dict[str, Kept] = {}
 
 
 def stepped(
-    stage: Stage, tables: str | None, store: Store, rows: Iterable[pd.DataFrame]
+    stage: Stepped, tables: str | None, store: Store, rows: Iterable[pd.DataFrame]
 ) -> pd.DataFrame:
     """Take the messages in that are for this stage; returns those for later ones, and outputs."""
     messages = from_pandas(rows)
@@ -40,5 +39,19 @@ def stepped(
                 (passing if message.level == OUTPUT else mine).append(message)
         passing += log.step(mine)
         head = log.head.to_bytes()
+        passing.append(Message(OUTPUT, Kind.COUNTERS, str(stage.level), 0, number, data=head))
+    return to_pandas(passing, stage.shards)
+
+
+def stepped_once(stage: Stepped, rows: pd.DataFrame) -> pd.DataFrame:
+    """The same for messages that are all that there will ever be: nothing is kept."""
+    messages = from_pandas([rows])
+    mine = [message for message in messages if message.level == stage.level]
+    passing = [message for message in messages if message.level != stage.level]
+    if mine:
+        number = mine[0].shard
+        shard = stage.shard(number)
+        passing += shard.step(mine)
+        head = Head(counters=shard.counters()).to_bytes()
         passing.append(Message(OUTPUT, Kind.COUNTERS, str(stage.level), 0, number, data=head))
     return to_pandas(passing, stage.shards)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from driftline.engine.shards.messages import OUTPUT, Message
 from driftline.engine.shards.shard import Stage
-from driftline.engine.shards.state_log import messages_from_bytes, messages_to_bytes
+from driftline.engine.shards.state_log import Stepped, messages_from_bytes, messages_to_bytes
 from driftline.plan.errors import PlanError
 from driftline.spark.places import Place
 
@@ -36,7 +36,7 @@ def are_written(place: Place) -> bool:
     return place.read(f"{FOLDER}/{COMPLETE}") is not None
 
 
-def read_tables(place: Place, stage: Stage, shard: int) -> list[Message]:
+def read_tables(place: Place, stage: Stepped, shard: int) -> list[Message]:
     """What a shard of a stage takes in."""
     made = place.read(f"{FOLDER}/{COMPLETE}")
     if made and int(made) != stage.shards:

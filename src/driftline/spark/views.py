@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.outputs.now_view import NowChanges
+from driftline.engine.outputs.now_view import NowChanges, in_one_step
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.slots import Slots
 from driftline.engine.tables import changes_table, now_table
@@ -61,19 +61,13 @@ class MicroBatch:
 
 def changes(micro_batch: MicroBatch) -> pa.Table:
     """Inserts and retracts."""
-    _refuse_clash(micro_batch.batch.payload.schema.names, TIMES)
+    refuse_clash(micro_batch.batch.payload.schema.names, TIMES)
     return change_rows(micro_batch.batch, micro_batch.timestamps)
 
 
 def change_rows(batch: Batch, timestamps: bool) -> pa.Table:
     """A batch as rows of changes, with times as TIMESTAMPs where ticks are microseconds."""
-    table = changes_table(batch.changes())
-    if not timestamps:
-        return table
-    for place, name in enumerate(TIMES[1:], 1):
-        column = table.column(name)
-        table = table.set_column(place, name, column.cast(pa.timestamp("us", "UTC")))
-    return table
+    return changes_table(batch.changes(), timestamps=timestamps)
 
 
 @dataclass(frozen=True)
@@ -110,9 +104,9 @@ def current(micro_batch: MicroBatch) -> pa.Table:
 
 
 def now(micro_batch: MicroBatch) -> pa.Table:
-    """The changelog of the answer now."""
-    _refuse_clash(micro_batch.batch.payload.schema.names, ("op", "at"))
-    return now_table(kept_now(micro_batch), timestamps=micro_batch.timestamps)
+    """The changelog of the answer now: one change for a row, without the steps between."""
+    refuse_clash(micro_batch.batch.payload.schema.names, ("op", "at"))
+    return now_table(in_one_step(kept_now(micro_batch)), timestamps=micro_batch.timestamps)
 
 
 def kept_now(micro_batch: MicroBatch) -> NowChanges:
@@ -266,12 +260,13 @@ def view_of(name: str) -> View:
 
 def beside(times: Mapping[str, Any], payload: pa.RecordBatch) -> pa.Table:
     """Columns of a view and those of the rows, side by side."""
-    _refuse_clash(payload.schema.names, tuple(times))
+    refuse_clash(payload.schema.names, tuple(times))
     columns = dict(zip(payload.schema.names, payload.columns, strict=True))
     return pa.table({**times, **columns})
 
 
-def _refuse_clash(names: Sequence[str], taken: Sequence[str]) -> None:
+def refuse_clash(names: Sequence[str], taken: Sequence[str]) -> None:
+    """An error if a column of a result is called as one of a view."""
     for name in names:
         if name.lower() in taken:
             raise PlanError(f"the result has a column {name}, as the view has: rename it")

@@ -26,20 +26,30 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from driftline.plan.errors import PlanError
 from driftline.sql.errors import SqlError
 from driftline.sql.script import Output, Script, read_script
 
 if TYPE_CHECKING:
-    from driftline.api import Query
+    from pyspark.sql import DataFrame
+
+    from driftline.api import Query, Relation
+    from driftline.spark.frames import FrameQuery
 
 __all__ = ["Output", "Script", "SqlError", "read_script", "sql"]
 
 
-def sql(script: str, /, **streams: Query) -> Query:
-    """The last query of a script, over streams that the script declares or that are given by name.
+@overload
+def sql(script: str, /, **streams: Query) -> Query: ...
+@overload
+def sql(script: str, /, **streams: FrameQuery | DataFrame) -> FrameQuery: ...
+
+
+def sql(script: str, /, **streams: Any) -> Any:
+    """The last query of a script, over streams that the script declares or that are given by name:
+    streams, queries, or DataFrames of Spark, over which it is a query whose answer is DataFrames.
 
     >>> import driftline as dl
     >>> trades = dl.stream("trades", {"symbol": "STRING", "qty": "INT"})
@@ -52,10 +62,8 @@ def sql(script: str, /, **streams: Query) -> Query:
 
     if not isinstance(script, str):
         raise PlanError(f"a script is a text, not a {type(script).__name__}")
-    for name, query in streams.items():
-        if not isinstance(query, Query):
-            raise PlanError(f"{name} is to be a stream or a query, not a {type(query).__name__}")
-    read = read_script(script, {name: query.plan for name, query in streams.items()})
+    given = {name: _relation(name, each) for name, each in streams.items()}
+    read = read_script(script, {name: query.plan for name, query in given.items()})
     if not read.outputs:
         raise PlanError("the script has no query: end it with SELECT … FROM …")
     for each in read.outputs:
@@ -67,13 +75,25 @@ def sql(script: str, /, **streams: Query) -> Query:
     if last.settings:
         name = next(iter(last.settings))
         raise PlanError(f"SET {name} is for driftline run; here it is run(…, {name}=…)")
-    return Query(last.plan)
+    first: Relation = next(iter(given.values()), Query(last.plan))
+    return first._of(last.plan, *given.values())
+
+
+def _relation(name: str, given: object) -> Relation:
+    """A stream or a query, or a DataFrame as a stream of that name."""
+    from driftline.api import Relation, stream
+
+    if hasattr(given, "sparkSession"):
+        return stream(name, cast("DataFrame", given))
+    if not isinstance(given, Relation):
+        raise PlanError(f"{name} is to be a stream or a query, not a {type(given).__name__}")
+    return given._called(name)
 
 
 class _Callable(ModuleType):
     """Makes `driftline.sql(…)` work whether or not this module was imported before."""
 
-    def __call__(self, script: str, /, **streams: Query) -> Query:
+    def __call__(self, script: str, /, **streams: Any) -> Any:
         return sql(script, **streams)
 
 

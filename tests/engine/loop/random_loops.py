@@ -122,7 +122,7 @@ def loops(draw: st.DrawFn, depth: int = 1) -> dl.Query:
 def together(name: str, base: dl.Query, step: Callable[[dl.Query], dl.Query]) -> dl.Query:
     """The steps of even numbers, and in another rule those of odd ones."""
     even, odd = f"{name} even", f"{name} odd"
-    found = dl.recursive_together(
+    found: dict[str, dl.Query] = dl.recursive_together(
         {
             even: (PAIR, lambda names: base.union(step(names[odd]))),
             odd: (PAIR, lambda names: step(names[even])),

@@ -77,8 +77,8 @@ def test_years_that_are_none_are_refused_with_a_hint(form: str, tmp_path: Path) 
 def test_an_integer_time_counts_too() -> None:
     stream = dl.stream("s", {"t": "BIGINT", "x": "INT"}, time="t", time_unit="ms")
     rows = stream.window(range="1 second").run(s=[{"t": AT // 1000, "x": 1}]).history()
-    assert rows.column("vs").to_pylist() == [AT]
-    assert rows.column("ve").to_pylist() == [AT + 1_000_000]
+    assert rows.column("vs").cast("int64").to_pylist() == [AT]
+    assert rows.column("ve").cast("int64").to_pylist() == [AT + 1_000_000]
     result = stream.run(s=[{"t": 2**62, "x": 1}])
     assert result.dead_letters == {"s": 1}
 
@@ -90,8 +90,9 @@ def test_times_of_events() -> None:
         stream = dl.stream("s", {"x": "INT"}, timestamps=True, time_unit=unit)  # type: ignore[arg-type]
         result = stream.run(s=events, keep_open=True)
         assert result.dead_letters == {}
-        [row] = result.history().to_pylist()
-        assert (row["vs"], row["ve"]) == (2 * size, 5 * size)
+        table = result.history()
+        found = [table.column(name).cast("int64").to_pylist() for name in ("vs", "ve")]
+        assert found == [[2 * size], [5 * size]]
         assert result.final_up_to == 9 * size
 
 

@@ -302,7 +302,7 @@ def test_a_tick_lets_a_timeout_pass(ordered: bool) -> None:
 def test_a_tick_is_none_for_rows_that_have_a_clock_of_their_own() -> None:
     columns = {"k": "STRING", "t": "BIGINT", "got": "BIGINT"}
     bounds = {"source": "k", "disorder": 3, "timeout": 5, "arrival": "got"}
-    stream = dl.stream("s", columns, time="t", **bounds)  # type: ignore[arg-type]
+    stream = dl.stream("s", columns, time="t", **bounds)  # type: ignore[call-overload]
     source = stream.plan.sources()["s"]
     first, late = (events_from(source, [{"k": "a", "t": t, "got": t}]) for t in (10, 9))
     cluster = Cluster(stream.plan, {"s": Reading(plain=True, ordered=True)}, Options(), 2)
@@ -355,7 +355,7 @@ def test_an_arrival_clock_judges_alike_however_rows_are_cut(
     `remember` closes goes by the order of all rows, which only a single task keeps.)"""
     if remember < dl.INFINITY or bounds in ({}, {"disorder": 3}):
         tasks = 1
-    stream = dl.stream("s", ARRIVED, time="t", arrival="got", **bounds)  # type: ignore[arg-type]
+    stream = dl.stream("s", ARRIVED, time="t", arrival="got", **bounds)  # type: ignore[call-overload]
     plan = stream.group_by("k").agg("count(*) AS n").plan
     options = Options(Level.EAGER, 0, remember, sizes[0], keep_open=True)
     dead = [

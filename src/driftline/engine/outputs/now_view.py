@@ -22,7 +22,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays
 from driftline.engine.outputs.clock import reached
 from driftline.engine.state.due_times import Due
-from driftline.engine.state.fingerprints import Fingerprints
+from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.growing import grown
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import Slots
@@ -44,6 +44,18 @@ class NowChanges:
 
     def __len__(self) -> int:
         return len(self.at)
+
+
+def in_one_step(changes: NowChanges) -> NowChanges:
+    """The same without the steps between: of each row how many more or fewer copies there are after
+    all changes, since the last of them."""
+    slots, first = Slots().find_or_add(fingerprints(changes.rows.columns, len(changes)))
+    weight, at = np.zeros(len(first), np.int64), np.full(len(first), BEGINNING, np.int64)
+    np.add.at(weight, slots, changes.weight)
+    np.maximum.at(at, slots, changes.at)
+    kept = np.flatnonzero(weight)
+    kept = kept[np.lexsort((weight[kept] > 0, at[kept]))]
+    return NowChanges(at[kept], weight[kept], changes.rows.take(to_arrow(first[kept])))
 
 
 class NowView:

@@ -5,6 +5,7 @@
     messages           rows packed by receiving shard, for one shuffle
     letters            dead letters as such messages;  reads: how much of a source was read
     shard              all fragments of a level, for the rows whose keys fall into it
+    now_shard          the answer now of the rows that fall into a shard
     state_log          a shard's state in the store: a snapshot, and the messages since
 
 Spark runs these (`driftline.spark`); nothing here knows Spark.

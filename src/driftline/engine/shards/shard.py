@@ -98,6 +98,10 @@ class Stage:
     shards: int
     closing: Mapping[str, Delays] = field(default_factory=dict)
 
+    def shard(self, number: int) -> Shard:
+        """One of them, before its first micro-batch."""
+        return Shard(self, number)
+
     @property
     def exchanges(self) -> dict[str, Input]:
         return {

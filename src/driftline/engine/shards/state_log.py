@@ -28,7 +28,6 @@ import pyarrow as pa
 
 from driftline.engine.core.operator import Arrays, OperatorKey
 from driftline.engine.shards.messages import MESSAGES, Kind, Message
-from driftline.engine.shards.shard import Shard, Stage
 from driftline.engine.state.stored_rows import ipc_buffer, rows_of_ipc
 from driftline.plan.errors import PlanError
 
@@ -55,6 +54,28 @@ class Store(Protocol):
     def get(self, name: str) -> bytes | None: ...
     def put(self, name: str, value: bytes) -> None: ...
     def remove(self, name: str) -> None: ...
+
+
+class Stepping(Protocol):
+    """A shard: what it makes of the messages of a micro-batch is determined by these and by its
+    state."""
+
+    def step(self, messages: Sequence[Message]) -> list[Message]: ...
+    def counters(self) -> dict[OperatorKey, dict[str, int]]: ...
+    def snapshot(self) -> dict[OperatorKey, Arrays]: ...
+    def restore(self, state: dict[OperatorKey, Arrays]) -> None: ...
+    @property
+    def stage(self) -> Stepped: ...
+
+
+class Stepped(Protocol):
+    """What the shards of a level have in common."""
+
+    @property
+    def level(self) -> int: ...
+    @property
+    def shards(self) -> int: ...
+    def shard(self, number: int) -> Stepping: ...
 
 
 @dataclass
@@ -101,7 +122,7 @@ class Kept:
     """A shard as this process has it, and the token of its version."""
 
     token: str
-    shard: Shard
+    shard: Stepping
 
 
 class StateLog:
@@ -109,7 +130,7 @@ class StateLog:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: Stepped,
         number: int,
         store: Store,
         kept: dict[str, Kept],
@@ -137,7 +158,7 @@ class StateLog:
         self.kept[head.lineage] = Kept(head.tokens[-1], shard)
         return sent
 
-    def _current(self) -> Shard:
+    def _current(self) -> Stepping:
         """The shard at the head's version."""
         head = self.head
         kept = self.kept.pop(head.lineage, None)
@@ -145,7 +166,7 @@ class StateLog:
         if kept is not None and kept.token in head.tokens:
             shard, version = kept.shard, head.snapshot + head.tokens.index(kept.token)
         else:
-            shard, version = Shard(self.stage, self.number), head.snapshot
+            shard, version = self.stage.shard(self.number), head.snapshot
             if head.chunks:
                 chunks = [self._read(f"state {version} {n}") for n in range(head.chunks)]
                 shard.restore(state_from_bytes(b"".join(chunks)))
@@ -173,7 +194,7 @@ class StateLog:
             raise ValueError(f"the state of shard {self.number} lacks its {name}")
         return value
 
-    def _write(self, shard: Shard) -> None:
+    def _write(self, shard: Stepping) -> None:
         """Write the state whole, and let the log before it go."""
         head = self.head
         data = state_to_bytes(shard.snapshot())

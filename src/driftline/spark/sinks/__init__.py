@@ -6,6 +6,7 @@
     event_log, parquet      files (`files`: written in full or not at all)
     delta, postgres         tables;  databases: of DuckDB and SQLite
     dead_letters            events that were no part of their stream
+    foreach                 a function that takes DataFrames
     several                 several sinks as one;  one_result: a sink for one of several results
 
 A sink is anything that can be called with a `SparkUpdate`. After a crash the last micro-batch comes
@@ -20,6 +21,7 @@ from driftline.spark.sinks.databases import DuckDB, SQLite
 from driftline.spark.sinks.dead_letters import DeadLetterFiles
 from driftline.spark.sinks.delta import Delta
 from driftline.spark.sinks.event_log import EventLog, EventLogFiles
+from driftline.spark.sinks.foreach import ForeachBatch
 from driftline.spark.sinks.memory import Memory
 from driftline.spark.sinks.one_result import OneResult
 from driftline.spark.sinks.parquet import Parquet, read_parquet
@@ -33,6 +35,7 @@ __all__ = [
     "DuckDB",
     "EventLog",
     "EventLogFiles",
+    "ForeachBatch",
     "Memory",
     "OneResult",
     "Parquet",

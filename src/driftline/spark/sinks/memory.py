@@ -52,7 +52,8 @@ class Memory:
         from driftline.engine.tables import history_table
 
         batches = self._batches(output)
-        return history_table(batches, batches[0].payload.schema)
+        stamps = any(output in update.timestamps for update in self.updates.values())
+        return history_table(batches, batches[0].payload.schema, timestamps=stamps)
 
     def final_up_to(self, output: str = RESULT) -> int | None:
         """How far a result is final; None if it is not at all."""
