@@ -137,8 +137,7 @@ def corrections(result: Result, where: Mapping[str, Any]) -> Drawing:
     for each in found:
         start, width = _bar(each, first, last)
         height = (end if each.until is None else each.until) - each.since
-        style = _CORRECTED if each.until is not None else {"facecolor": HELD, "alpha": 0.5}
-        style = {"facecolor" if name == "color" else name: value for name, value in style.items()}
+        style = _HELD if each.until is None else {**_CORRECTED, "linewidth": 1}
         axes.add_patch(Rectangle((start, each.since), width, height, **style))
         label, middle = _label(each.row, result.schema.names, where), each.since + height / 2
         centred = {"ha": "center", "va": "center", "fontsize": "x-small", "clip_on": True}
@@ -149,7 +148,10 @@ def corrections(result: Result, where: Mapping[str, Any]) -> Drawing:
     return Drawing(figure)
 
 
-_CORRECTED: dict[str, Any] = {"color": HATCHED, "edgecolor": GONE, "hatch": "////", "linewidth": 0}
+_CORRECTED: dict[str, Any] = {
+    "facecolor": HATCHED, "edgecolor": GONE, "hatch": "////", "linewidth": 0,
+}  # fmt: skip
+_HELD: dict[str, Any] = {"facecolor": HELD, "edgecolor": "white", "linewidth": 1, "alpha": 0.5}
 
 
 def _hashable(value: Any) -> Any:
@@ -182,7 +184,8 @@ def _bar(each: Believed, first: int, last: int) -> tuple[int, int]:
 
 
 def _label(row: Sequence[Any], names: Sequence[str], where: Mapping[str, Any]) -> str:
-    parts = [str(value) for name, value in zip(names, row, strict=True) if name not in where]
+    values = (value for name, value in zip(names, row, strict=True) if name not in where)
+    parts = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values]
     return ", ".join(parts) or "row"
 
 

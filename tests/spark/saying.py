@@ -71,6 +71,9 @@ def in_files(update: SparkUpdate, sink: Any, shards: int = 2) -> SparkUpdate:
 
 def coalesced(table: pa.Table) -> History:
     """What a history table means, however it was emitted."""
+    for place, name in enumerate(table.column_names):
+        if name in ("vs", "ve"):
+            table = table.set_column(place, name, table.column(name).cast("int64"))
     lines = table.to_pylist()
     return History(
         Lifetime(_ticks(line.pop("vs")), _ticks(line.pop("ve")), dl.Row(line)) for line in lines

@@ -183,9 +183,10 @@ class Relation:
         >>> import driftline as dl
         >>> clicks = dl.stream("clicks", {"user": "STRING", "url": "STRING"})
         >>> print(clicks.session(30, per="user").group_by("user").agg("count(*) AS n").explain())
-        group by user: count(*) AS n
-        └─ window [SESSION 30 PER user]
-           └─ source clicks (user STRING, url STRING)
+        project user, `$0` AS n
+        └─ aggregate count(*) AS $0 by user
+           └─ window [SESSION 30 PER user]
+              └─ source clicks (user STRING, url STRING)
         """
         flag(columns, "columns")
         stamps = self.plan.timestamps
