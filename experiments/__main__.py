@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments import page
-from experiments.catalogue import EXPERIMENTS
-from experiments.experiment import Experiment, Row, Rows
+from experiments.catalogue import EXPERIMENTS, measured
+from experiments.experiment import Experiment, Rows
 
 
 def main() -> None:
@@ -24,32 +25,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(names)}")
     parser.add_argument("--quick", action="store_true", help="smaller workloads")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time (2)")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in names]
     if unknown:
         parser.error(f"there is no experiment {unknown[0]}; there are: {', '.join(names)}")
     chosen = [names[name] for name in arguments.names] or list(EXPERIMENTS)
-    results = page.stored()
+    results, run = page.stored(), "quick" if arguments.quick else "full"
     console = Console()
     changed = 0
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rows]}"),
-        TimeElapsedColumn(),
-        console=console,
-    ) as progress:
-        task = progress.add_task("", total=len(chosen), rows="")
-        for experiment in chosen:
-            progress.update(task, description=experiment.name, rows="")
-            start, rows = time.perf_counter(), list[Row]()
-            for row in experiment.measure(not arguments.quick):
-                rows.append(row)
-                progress.update(task, rows=f"{len(rows)} rows")
-            results[experiment.name] = {"run": "quick" if arguments.quick else "full", "rows": rows}
-            page.write(results)
-            changed += _report(experiment, Rows(rows), time.perf_counter() - start, console)
+    with (
+        ProcessPoolExecutor(arguments.jobs, get_context("spawn")) as processes,
+        Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+        ) as progress,
+    ):
+        task = progress.add_task("experiments", total=len(chosen))
+        running = [processes.submit(measured, each.name, run == "full") for each in chosen]
+        for each in as_completed(running):
+            name, rows, seconds = each.result()
+            results[name] = {"run": run, "rows": rows}
+            page.write(results, [name])
+            changed += _report(names[name], Rows(rows), seconds, console)
             progress.advance(task)
     console.print(f"{page.line(results)}; written: docs/experiments.md")
     if changed:

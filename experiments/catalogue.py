@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from experiments import (
     cedr_levels,
     cedr_triangle,
@@ -22,7 +24,7 @@ from experiments import (
     whitewater_tokens,
     whitewater_variants,
 )
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, Row
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     stream_heartbeats.EXPERIMENT,
@@ -44,3 +46,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ffp_inactivity.EXPERIMENT,
     ffp_lulls.EXPERIMENT,
 )
+
+
+def measured(name: str, full: bool) -> tuple[str, list[Row], float]:
+    """The rows of an experiment, and how long it took; in a process of its own."""
+    start = time.perf_counter()
+    (experiment,) = (each for each in EXPERIMENTS if each.name == name)
+    return name, [*experiment.measure(full)], time.perf_counter() - start

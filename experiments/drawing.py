@@ -77,12 +77,23 @@ def lines(axis: Axes, rows: Rows, x: str, y: str, by: str, names: Sequence[Value
     axis.set_ylabel(y)
 
 
+def bars(axis: Axes, rows: Rows, x: str, y: str) -> None:
+    """A bar for each row, with its value."""
+    values = rows.column(y)
+    axis.bar([str(each) for each in rows.values(x)], values, 0.5, color=COLOURS[: len(values)])
+    for number, value in enumerate(values):
+        text = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        axis.annotate(text, (number, value), ha="center", va="bottom")
+    axis.set_xlabel(x)
+    axis.set_ylabel(y)
+
+
 def level(axis: Axes, y: float, text: str) -> None:
     """A value of the paper that goes for all of an axis, as a faint line."""
     axis.axhline(y, color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     axis.annotate(
         text, (0, y), xycoords=("axes fraction", "data"), xytext=(3, 3),
-        textcoords="offset points", color="#8c8c8c", fontsize=8, bbox=BEHIND,
+        textcoords="offset points", color="#8c8c8c", fontsize=8, bbox=BEHIND, zorder=1,
     )  # fmt: skip
 
 
@@ -91,7 +102,7 @@ def place(axis: Axes, x: float, text: str) -> None:
     axis.axvline(x, color=FAINT, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     axis.annotate(
         text, (x, 0), xycoords=("data", "axes fraction"), xytext=(3, 3),
-        textcoords="offset points", color="#8c8c8c", fontsize=8, bbox=BEHIND,
+        textcoords="offset points", color="#8c8c8c", fontsize=8, bbox=BEHIND, zorder=1,
     )  # fmt: skip
 
 

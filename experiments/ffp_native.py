@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from driftline import automata
 from driftline.engine import automata as operator_of_automata
 from driftline.plan.nodes import automaton as node
-from experiments.drawing import COLOURS, level, panels
+from experiments.drawing import bars, level, panels
 from experiments.experiment import Claim, Experiment, Row, Rows, Statements
 from workloads.coin_tosses import timed
 
@@ -65,10 +65,7 @@ def _easier(rows: Rows) -> Statements:
 
 def draw(rows: Rows, figure: Figure) -> None:
     for axis, column, paper in zip(panels(figure, 2), (SPEED, CODE), (5, None), strict=True):
-        axis.bar(rows.values("by"), rows.column(column), 0.5, color=COLOURS[:2])
-        for place, value in enumerate(rows.column(column)):
-            axis.annotate(f"{value:,.3g}", (place, value), ha="center", va="bottom")
-        axis.set_ylabel(column)
+        bars(axis, rows, "by", column)
         if paper is not None:
             level(axis, paper, "")
             axis.annotate("paper: 5", (1, paper), ha="center", va="bottom", color="#8c8c8c")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Collection
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,14 @@ def stored() -> Results:
     return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
 
-def write(results: Results) -> None:
-    """Write everything anew."""
+def write(results: Results, drawn: Collection[str] | None = None) -> None:
+    """Write everything anew, with the figures of some experiments (None: of all)."""
     ordered = {each.name: results[each.name] for each in _there(results)}
     RESULTS.write_text(json.dumps(ordered, indent=1) + "\n")
     FIGURES.mkdir(parents=True, exist_ok=True)
     for experiment in _there(results):
+        if drawn is not None and experiment.name not in drawn:
+            continue
         rows = Rows(results[experiment.name]["rows"])
         saved(experiment.draw, rows, FIGURES / f"{experiment.name}.svg")
     PAGE.write_text(page(results))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from driftline.engine.options import Heartbeat
-from experiments.drawing import COLOURS, panels
+from experiments.drawing import bars, panels
 from experiments.experiment import Claim, Experiment, Row, Rows, Statements
 from workloads.three_streams import figure_5
 
@@ -81,11 +81,7 @@ def _memory(rows: Rows) -> Statements:
 
 def draw(rows: Rows, figure: Figure) -> None:
     for axis, column in zip(panels(figure, 2), (LEFT, PEAK), strict=True):
-        axis.bar(rows.values("heartbeats"), rows.column(column), 0.5, color=COLOURS[:3])
-        for number, value in enumerate(rows.column(column)):
-            axis.annotate(f"{value:,.0f}", (number, value), ha="center", va="bottom")
-        axis.set_ylabel(column)
-        axis.set_xlabel("heartbeats")
+        bars(axis, rows, "heartbeats", column)
 
 
 EXPERIMENT = Experiment(
