@@ -125,7 +125,44 @@ MORE = [
     "SELECT * FROM t, LATERAL (SELECT z FROM u WHERE u.k = t.k ORDER BY z LIMIT 2) AS s",
     "SELECT *, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t",
     "SELECT * FROM t WHERE x > (SELECT avg(z) FROM u WHERE u.k = t.k) OR y IN (SELECT z FROM u)",
+    "SELECT * FROM t WHERE x > 2 OR NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k) OR k NOT IN "
+    "(SELECT k FROM u WHERE k IS NOT NULL)",
+    "SELECT k, (SELECT max(z) FROM u WHERE u.k = t.k) - (SELECT min(z) FROM u) AS d FROM t",
+    "SELECT * FROM t CROSS JOIN LATERAL (SELECT z FROM u WHERE u.k = t.k ORDER BY z DESC LIMIT 3)",
+    "SELECT * EXCEPT (x), x + 1 AS x FROM t WHERE k LIKE ANY ('a%', 'b') AND k LIKE ALL ('a', '%')",
+    "SELECT k, y, inline(array(struct(x, y AS b), NULL)) FROM t",
+    "SELECT t.k, a FROM t "
+    "LATERAL VIEW OUTER inline(if(x > 1, array(struct(x, y)), NULL)) s AS a, b",
+    "SELECT k, stack(2, x, y, 7) AS (a, b) FROM t",
+    "SELECT json_tuple(concat('{\"x\":', x, ',\"a.b\":[1,\"', k, '\"]}'), 'x', 'a.b', 'z') FROM t",
+    "SELECT k, x, y, listagg(x, ',') OVER (PARTITION BY k ORDER BY x, y) AS l, "
+    "round(corr(x, y + 2 * x) OVER (ORDER BY y, x, k), 9) AS c, "
+    "round(regr_slope(x, y) FILTER (WHERE x > 0) OVER (PARTITION BY k), 9) AS s, "
+    "percentile(x, array(0.5, 1.0)) OVER (PARTITION BY k) AS p FROM t",
+    "SELECT k, transform(array(x, y), (v, i) -> v + i + x) AS a, "
+    "exists(array(x, y), v -> v > 1) AS b, filter(array(k, 'a'), v -> v = k) AS c, "
+    "aggregate(array(x, y), k, (s, v) -> concat(s, v)) AS d FROM t",
 ]
+
+RESHAPED = [
+    "SELECT * FROM (SELECT k, x, y FROM t) PIVOT (sum(y) FOR k IN ('a', 'b', NULL))",
+    "SELECT * FROM t PIVOT (sum(y) AS s, count(*) AS n FOR k IN ('a' AS aa, 'b')) AS p WHERE x > 0",
+    "SELECT * FROM t PIVOT (count(1) FOR (k, x) IN (('a', 1) AS one, ('b', 2)))",
+    "SELECT * FROM t PIVOT (max(y) AS m FOR x IN (1, 2, 3)) ORDER BY k LIMIT 3",
+    "SELECT * FROM t UNPIVOT (v FOR name IN (x, y))",
+    "SELECT * FROM t UNPIVOT INCLUDE NULLS (v FOR name IN (x AS xx, y)) AS u WHERE u.name <> 'y'",
+    "SELECT * FROM t UNPIVOT ((v, w) FOR name IN ((x, y) AS xy, (y, x)))",
+]
+"""PIVOT and UNPIVOT; the columns have Spark's names, too."""
+
+OF_NOTHING = [
+    "SELECT count(*) AS n, sum(x) AS s, max(k) AS m, collect_list(x) AS l FROM t WHERE x > 9",
+    "SELECT count(*) + 1 AS n FROM t WHERE x > 9 HAVING max(x) IS NULL",
+    "SELECT n, k FROM (SELECT count(*) AS n FROM u WHERE z > 9) JOIN t ON n = t.x",
+    "SELECT sum(x) AS s FROM t WHERE x > 0",
+    "SELECT k, (SELECT count(*) FROM u WHERE z > 9) AS n FROM t",
+]
+"""Aggregates without GROUP BY, with SET empty_aggregates = true."""
 
 
 def rows_of(seed: int) -> dict[str, list[dict[str, Any]]]:
@@ -144,16 +181,27 @@ def rows_of(seed: int) -> dict[str, list[dict[str, Any]]]:
 
 def driftline_says(sql: str, rows: dict[str, list[dict[str, Any]]]) -> Counter[Any]:
     query = dl.sql(STREAMS + sql)
-    inputs = {
-        name: [dl.Insert(number, dl.INFINITY, dl.Row(row)) for number, row in enumerate(rows[name])]
-        for name in query.plan.sources()
-    }
+    inputs = {name: arrivals(rows[name]) for name in query.plan.sources() if name in rows}
     history = query.run(inputs, batch=3).history().to_pylist()
     return Counter(
         _hashable([value for name, value in row.items() if name not in ("vs", "ve")])
         for row in history
         if row["ve"] is None
     )
+
+
+def arrivals(rows: list[dict[str, Any]]) -> list[Any]:
+    """The rows out of order, among others that go again."""
+    random = Random(len(rows))
+    came = [dl.Insert(number, dl.INFINITY, dl.Row(row)) for number, row in enumerate(rows)]
+    random.shuffle(came)
+    events: list[Any] = list(came)
+    for each in random.sample(came, 3):
+        place = random.randrange(len(events))
+        events.insert(place, dl.Insert(each.vs + 1, dl.INFINITY, each.row))
+        after = random.randrange(place + 1, len(events) + 1)
+        events.insert(after, dl.Retract(each.vs + 1, dl.INFINITY, each.vs + 1, each.row))
+    return events
 
 
 def _hashable(value: Any) -> Any:
@@ -181,7 +229,15 @@ def test_what_spark_accepts(spark: Any) -> None:
     compare(spark, MORE)
 
 
-def compare(spark: Any, queries: list[str]) -> None:
+def test_pivot_and_unpivot(spark: Any) -> None:
+    compare(spark, RESHAPED, names=True)
+
+
+def test_aggregates_of_nothing(spark: Any) -> None:
+    compare(spark, OF_NOTHING, before="SET empty_aggregates = true;\n")
+
+
+def compare(spark: Any, queries: list[str], before: str = "", names: bool = False) -> None:
     rows = rows_of(7)
     for name, columns in TABLES.items():
         schema = ", ".join(f"{column} {kind}" for column, kind in columns.items())
@@ -190,7 +246,10 @@ def compare(spark: Any, queries: list[str]) -> None:
         ).createOrReplaceTempView(name)
     wrong = []
     for number, sql in enumerate(queries):
-        expected = Counter(_hashable(list(row)) for row in spark.sql(sql).collect())
-        if (emitted := driftline_says(sql, rows)) != expected:
+        theirs = spark.sql(sql)
+        expected = Counter(_hashable(list(row)) for row in theirs.collect())
+        if (emitted := driftline_says(before + sql, rows)) != expected:
             wrong.append(f"{number}: {sql}\n  says {emitted}\n  Spark {expected}")
+        if names and list(dl.sql(STREAMS + sql).schema.names) != theirs.columns:
+            wrong.append(f"{number}: {sql}\n  Spark's columns: {theirs.columns}")
     assert not wrong, "\n".join(wrong)

@@ -52,3 +52,17 @@ def test_the_sign_of_zero_in_a_window(values: list[float], window: str) -> None:
     came = [{"x": x, "ts": number} for number, x in enumerate(values)]
     rows = query.run(t=came).history().to_pylist()
     assert {str(row[name]) for row in rows for name in ("lo", "hi")} == {"0.0"}
+
+
+def test_the_row_of_an_empty_aggregate() -> None:
+    s = dl.stream("s", {"x": "INT"})
+    query = dl.sql("SET empty_aggregates = true; SELECT count(*) AS n, max(x) AS m FROM s", s=s)
+    came = [dl.Insert(3, 7, dl.Row(x=5)), dl.Insert(5, 6, dl.Row(x=8))]
+    rows = query.run(s=came).history().to_pylist()
+    assert [(row["ve"], row["n"], row["m"]) for row in rows] == [
+        (3, 0, None),
+        (5, 1, 5),
+        (6, 2, 8),
+        (7, 1, 5),
+        (None, 0, None),
+    ]

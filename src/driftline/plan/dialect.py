@@ -78,6 +78,11 @@ class DriftlineSpark(Spark):
             for name, parse in SparkParser.FUNCTION_PARSERS.items()
             if name in _OWN_SYNTAX
         }
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parse
+            for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items()
+            if name != "TRANSFORM"  # with USING, a script; here it is a function
+        }
         # So that array(…)[0] is an item of an array.
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         TERM: ClassVar[dict[TokenType, type[exp.Binary]]] = {

@@ -68,6 +68,7 @@ _TEMPLATES = {
     "trim": "TRIM(BOTH {1} FROM {0})",
     "ltrim": "TRIM(LEADING {1} FROM {0})",
     "rtrim": "TRIM(TRAILING {1} FROM {0})",
+    "array_sort_by": "array_sort({0}, {1})",
     "round_ceil": "ceil({0}, {1})",
     "round_floor": "floor({0}, {1})",
     "try_remainder": "try_mod({0}, {1})",
@@ -288,6 +289,57 @@ class Literal(Expression):
     def own(self) -> tuple[Any, ...]:
         """Its value, as it is written: 0.0 and -0.0 are different constants, though equal."""
         return repr(self.value), self.kind, self.unit
+
+
+@dataclass(frozen=True, eq=False)
+class Variable(Expression):
+    """A parameter of a `Lambda`, inside of its body."""
+
+    name: str
+    kind: DataType
+
+    @property
+    def type(self) -> DataType:
+        """The type of what it stands for."""
+        return self.kind
+
+    def own(self) -> tuple[Any, ...]:
+        """Its name and type."""
+        return self.name, self.kind
+
+    def written(self, texts: list[str]) -> str:
+        """Its name."""
+        return quoted(self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Lambda(Expression):
+    """A function that is an argument: `(x, y) -> body`. Its type is that of the body."""
+
+    parameters: tuple[Variable, ...]
+    body: Expression
+
+    @property
+    def type(self) -> DataType:
+        """The type of the body."""
+        return self.body.type
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The body."""
+        return (self.body,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same parameters with another body."""
+        return replace(self, body=children[0])
+
+    def own(self) -> tuple[Any, ...]:
+        """The parameters."""
+        return tuple(each.own() for each in self.parameters)
+
+    def written(self, texts: list[str]) -> str:
+        """`(x, y) -> body`."""
+        return f"({', '.join(quoted(each.name) for each in self.parameters)}) -> {texts[0]}"
 
 
 @dataclass(frozen=True, eq=False)

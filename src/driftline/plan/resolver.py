@@ -30,7 +30,7 @@ from driftline.plan.constants import (
 )
 from driftline.plan.dialect import OfMatch, parse_sql
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import Cast, Column, Expression, Literal
+from driftline.plan.expressions import Cast, Column, Expression, Lambda, Literal, Variable
 from driftline.plan.functions import (
     AGGREGATES,
     FUNCTIONS,
@@ -42,12 +42,14 @@ from driftline.plan.functions.base import Arguments, cast_to
 from driftline.plan.functions.collections import field, item, struct
 from driftline.plan.functions.conditionals import choose
 from driftline.plan.functions.dates import UNITS, extract, timestamp_add, timestamp_diff
+from driftline.plan.functions.higher_order import HIGHER_ORDER, Unbound, higher_order
 from driftline.plan.functions.strings import concat, like, trim
 from driftline.plan.literals import number_literal
 from driftline.plan.names import find_column
 from driftline.plan.types import (
     BOOLEAN,
     INTERVAL_MONTHS,
+    DataType,
     Schema,
     type_of,
 )
@@ -78,11 +80,16 @@ GENERATORS = {
     "explode_outer": (True, False),
     "posexplode": (False, True),
     "posexplode_outer": (True, True),
+    "inline": (False, False),
+    "inline_outer": (True, False),
+    "stack": (False, False),
+    "json_tuple": (False, False),
 }
 """The functions that give several rows for one: whether a row without items is kept, and whether
 places are given."""
 _UNIT_FUNCTIONS = ("timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff")
 _WITH_UNIT = 3
+_TAKING_FUNCTIONS = HIGHER_ORDER.keys() - {"array_sort"}
 
 
 def parse_expression(text: str, schema: Schema) -> Expression:
@@ -120,6 +127,7 @@ class Resolver:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.known: tuple[Any, Expression] | None = None
+        self.variables: dict[str, Variable] = {}
 
     def resolve(self, node: Any) -> Expression:
         """The expression of a node; an error is given the place of the innermost node."""
@@ -165,6 +173,11 @@ class Resolver:
             return self.star(node.this)
         names = [part.name for part in node.parts]
         value: Expression
+        if names[0].lower() in self.variables:
+            value, fields = self.variables[names[0].lower()], names[1:]
+            for name in fields:
+                value = field(value, name)
+            return value
         value, fields = find_column(self.schema, names)
         for name in fields:
             value = field(value, name)
@@ -362,6 +375,8 @@ class Resolver:
             return self.make_struct(nodes)
         if name in _UNIT_FUNCTIONS and len(nodes) == _WITH_UNIT:
             return self.unit_function(name, nodes)
+        if any(isinstance(each, exp.Lambda) for each in nodes) or name in _TAKING_FUNCTIONS:
+            return self.higher_order(name, nodes)
         if name in GENERATORS:
             raise ExpressionError(
                 f"{name} makes several rows of one: it stands alone in the select list of SQL, or "
@@ -372,6 +387,39 @@ class Resolver:
             hint = f"; did you mean {near[0]}?" if near else ""
             raise ExpressionError(f"there is no function {name}{hint}").at(*place_of(node))
         return FUNCTIONS[name](self.all(nodes))
+
+    def higher_order(self, name: str, nodes: list[exp.Expr]) -> Expression:
+        """A function that takes functions, such as `transform(xs, x -> x + 1)`."""
+        if name not in HIGHER_ORDER:
+            raise ExpressionError(f"{name} does not take a function")
+        return higher_order(
+            name,
+            tuple(
+                self.unbound(each) if isinstance(each, exp.Lambda) else self.resolve(each)
+                for each in nodes
+            ),
+        )
+
+    def unbound(self, node: exp.Lambda) -> Unbound:
+        """`(x, y) -> body`: the names in it are parameters before they are columns."""
+        uses(node, "this", "expressions", "colon")
+        names = tuple(each.name for each in node.expressions)
+
+        def bind(kinds: tuple[DataType, ...]) -> Lambda:
+            parameters = tuple(map(Variable, names, kinds))
+            outer = self.variables
+            self.variables = {**outer, **{each.name.lower(): each for each in parameters}}
+            try:
+                return Lambda(parameters, self.resolve(node.this))
+            finally:
+                self.variables = outer
+
+        return Unbound(names, bind)
+
+    def variable(self, node: exp.Identifier) -> Expression:
+        """A parameter of the function around it."""
+        uses(node, "this", "quoted")
+        return self.variables[node.name.lower()]
 
     def unit_function(self, name: str, nodes: list[exp.Expr]) -> Expression:
         """`timestampadd(HOUR, 1, ts)` and its like, whose first argument is a unit of time."""
@@ -390,7 +438,7 @@ class Resolver:
                 uses(node, "this", "alias")
         names = [
             node.alias_or_name
-            if isinstance(node, (exp.Alias, exp.Column, exp.Dot))
+            if isinstance(node, (exp.Alias, exp.Column, exp.Dot, exp.Identifier))
             else f"col{place}"
             for place, node in enumerate(nodes, start=1)
         ]
@@ -543,6 +591,7 @@ _BINARY: dict[type, tuple[Callable[[str, Expression, Expression], Expression], s
 
 _METHODS: dict[type, tuple[Any, ...]] = {
     exp.Column: ("column", "this", "table", "db", "catalog"),
+    exp.Identifier: ("variable", "this", "quoted"),
     exp.Star: ("star",),
     exp.Dot: ("dot", "this", "expression"),
     exp.Bracket: ("bracket", "this", "expressions"),

@@ -8,14 +8,15 @@
     select             one SELECT;  its clauses: tables (FROM), where, grouping, order
     scope              what names mean;  errors: mistakes with line, column and a caret
     as_of              ASOF JOIN and FOR SYSTEM_TIME AS OF
-    windows            brackets, TUMBLE, HOP and SESSION;  values: VALUES and SELECT without FROM
+    windows            brackets, TUMBLE, HOP, CUMULATE and SESSION;  values: VALUES, and SELECT
+                       without FROM
     matches            MATCH_RECOGNIZE;  match_grammar: its grammar
     grouping_sets      GROUPING SETS, ROLLUP and CUBE
     overs              window functions of a SELECT;  window_functions: what each means;
                        written_out: those that are written with others
     subqueries         subqueries in expressions;  scalar: with one value;  correlated: about the
                        row outside;  laterals: LATERAL (SELECT …)
-    explode            LATERAL VIEW, LATERAL explode(…) and UNNEST
+    explode            LATERAL VIEW, LATERAL explode(…), UNNEST and inline;  pivots: PIVOT, UNPIVOT
     pushdown           conditions of WHERE that belong into a join
     plainer            queries written more plainly, with the same meaning
 

@@ -1,8 +1,12 @@
-"""explode in SQL: LATERAL VIEW, LATERAL explode(…) and UNNEST in FROM, and in the select list."""
+"""explode in SQL: LATERAL VIEW, LATERAL explode(…) and UNNEST in FROM, and in the select list.
+
+inline, stack and json_tuple are written with it: each gives the fields of a list of structs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -13,40 +17,83 @@ from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import Scope, walked
 
-_OTHERS = ("inline", "inline_outer", "stack", "json_tuple")
+
+@dataclass(frozen=True)
+class Generator:
+    """What a call of explode and its like is about: the list or map, whether rows without items
+    are kept, whether places are given, and whether the columns are the fields of the items."""
+
+    value: exp.Expr
+    outer: bool
+    position: bool = False
+    fields: bool = False
 
 
-def generator(node: exp.Expr) -> tuple[exp.Expr, bool, bool] | None:
-    """The argument of a call of explode, whether rows without items are kept, and whether places
-    are given; None if it is no such call."""
+def generator(node: exp.Expr) -> Generator | None:
+    """The meaning of a call of explode and its like; None if it is no such call."""
     if not isinstance(node, exp.Anonymous):
         return None
-    name = str(node.this).lower()
-    if name in _OTHERS:
-        raise refuse(f"{name} is not supported: there are {', '.join(GENERATORS)}", node)
+    name, args = str(node.this).lower(), node.expressions
     if name not in GENERATORS:
         return None
     uses(node, "this", "expressions")
-    if len(node.expressions) != 1:
-        raise refuse(f"{name} takes one ARRAY or MAP", node)
-    return (node.expressions[0], *GENERATORS[name])
+    if name == "stack":
+        return Generator(_stacked(node, args), False, fields=True)
+    if name == "json_tuple":
+        if len(args) < 2:  # noqa: PLR2004 - the text and a name
+            raise refuse("json_tuple takes a text of JSON and names of fields", node)
+        values = [
+            exp.Anonymous(this="$json_field", expressions=[args[0], each]) for each in args[1:]
+        ]
+        return Generator(_rows_of([values], "c"), False, fields=True)
+    if len(args) != 1:
+        what = "ARRAY of STRUCTs" if name.startswith("inline") else "ARRAY or MAP"
+        raise refuse(f"{name} takes one {what}", node)
+    return Generator(args[0], *GENERATORS[name], fields=name.startswith("inline"))
+
+
+def _stacked(node: exp.Expr, args: list[exp.Expr]) -> exp.Expr:
+    """stack(n, …): values as n rows, the last filled up with nulls."""
+    count = args[0] if args else node
+    number = int(count.this) if isinstance(count, exp.Literal) and not count.is_string else 0
+    if number < 1 or not args[1:]:
+        raise refuse("stack takes a constant number of rows, 1 or more, and their values", node)
+    uses(count, "this", "is_string")
+    width = -(-len(args[1:]) // number)
+    values = [*args[1:], *(exp.Null() for _ in range(number * width - len(args[1:])))]
+    rows = [values[width * row : width * (row + 1)] for row in range(number)]
+    return _rows_of(rows, "col")
+
+
+def _rows_of(rows: list[list[exp.Expr]], prefix: str) -> exp.Expr:
+    """An array of structs with the fields col0, col1, …"""
+    structs = [
+        exp.Anonymous(
+            this="named_struct",
+            expressions=[
+                part
+                for place, value in enumerate(row)
+                for part in (exp.Literal.string(f"{prefix}{place}"), value.copy())
+            ],
+        )
+        for row in rows
+    ]
+    return exp.Anonymous(this="array", expressions=structs)
 
 
 def exploded(
     scope: Scope,
     node: exp.Expr,
-    what: tuple[exp.Expr, bool, bool],
+    what: Generator,
     names: Sequence[str] = (),
     qualifier: str | None = None,
 ) -> Scope:
     """The rows of a scope, each with the items of what it holds."""
-    inner, outer, position = what
-    value = scope.resolve(inner)
-    if value.aggregates():
+    if scope.resolve(what.value).aggregates():
         raise refuse("explode of an aggregate: compute it in a subquery", node)
     try:
         with at(node):
-            plan = Explode(scope.plan, value, tuple(names), outer, position, qualifier)
+            plan = _explode(scope, what, names, qualifier)
     except PlanError as error:
         raise refuse(str(error), node) from None
     seen: set[str] = {
@@ -61,6 +108,20 @@ def exploded(
     return scope.over(plan)
 
 
+def added_by(scope: Scope, what: Generator) -> list[str]:
+    """The names of the columns that a call adds, if none are given."""
+    return [each.name for each in _explode(scope, what).added]
+
+
+def _explode(
+    scope: Scope, what: Generator, names: Sequence[str] = (), qualifier: str | None = None
+) -> Explode:
+    value = scope.resolve(what.value)
+    return Explode(
+        scope.plan, value, tuple(names), what.outer, what.position, qualifier, what.fields
+    )
+
+
 def lateral(scope: Scope, node: exp.Expr, *, outer: bool = False) -> Scope:
     """The rows with those of LATERAL VIEW explode(…), LATERAL explode(…) or UNNEST(…)."""
     uses(node, "this", "expressions", "alias", "outer", "view", "offset")
@@ -72,13 +133,12 @@ def lateral(scope: Scope, node: exp.Expr, *, outer: bool = False) -> Scope:
     if isinstance(node, exp.Unnest):
         if len(node.expressions) != 1 or node.args.get("offset"):
             raise refuse("UNNEST takes one ARRAY or MAP; posexplode gives places", node)
-        return exploded(scope, node, (node.expressions[0], outer, False), names, qualifier)
+        return exploded(scope, node, Generator(node.expressions[0], outer), names, qualifier)
     what = generator(node.this)
     if what is None:
         raise refuse("LATERAL takes explode(…), and no subquery", node)
-    inner, keeps, position = what
-    keeps = keeps or outer or bool(node.args.get("outer"))
-    return exploded(scope, node, (inner, keeps, position), names, qualifier)
+    keeps = what.outer or outer or bool(node.args.get("outer"))
+    return exploded(scope, node, replace(what, outer=keeps), names, qualifier)
 
 
 def of_select_list(scope: Scope, items: Sequence[exp.Expr]) -> tuple[Scope, list[exp.Expr]]:
@@ -105,8 +165,8 @@ def of_select_list(scope: Scope, items: Sequence[exp.Expr]) -> tuple[Scope, list
         if any(each.name.startswith("$explode") for each in scope.schema):
             raise refuse("one explode in a select list: use LATERAL VIEW for more", item)
         with at(call):
-            plain = Explode(scope.plan, scope.resolve(what[0]), (), *what[1:]).added
-        given = names or [each.name for each in plain]
+            plain = added_by(scope, what)
+        given = names or plain
         if len(given) != len(plain):
             raise refuse(
                 f"{call.name} gives {len(plain)} columns, and has {len(given)} names", item

@@ -8,7 +8,8 @@ statement:  CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = valu
          |  SET name = value
          |  query
 bracket:    [RANGE d] | [RANGE d SLIDE d] | [SESSION d] | [NOW] | [UNBOUNDED] | [FROM e FOR d]
-table:      name | (query) | TUMBLE(table, d) | HOP(table, d, d), each with brackets and an alias,
+table:      name | (query) | TUMBLE(table, d) | HOP(table, d, d) |
+            CUMULATE(table, d, d), also in TABLE(…), each with brackets and an alias,
             and with MATCH_RECOGNIZE (…) and its alias after that
 """
 
@@ -40,9 +41,7 @@ from driftline.sql.syntax import (
 )
 
 STATEMENTS = "CREATE STREAM, CREATE VIEW, CREATE SINK, INSERT INTO, SET and SELECT"
-WINDOW_TABLES = ("TUMBLE", "HOP", "SESSION")
-OTHER_WINDOW_TABLES = ("CUMULATE",)
-_WINDOWS = "TUMBLE, HOP and SESSION"
+WINDOW_TABLES = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 _ENDLESS = ("INF", "INFINITE", "UNBOUNDED")
 _STARTS = ("SELECT", "CREATE", "INSERT", "SET", "WITH")
 _WORDS = {
@@ -460,11 +459,19 @@ class DriftlineSql(DriftlineSpark):
         def _parse_table_part(self, schema: bool = False) -> exp.Expr | None:
             if self._next and self._next.token_type == TokenType.L_PAREN and not schema:
                 word = self._curr.text.upper()
-                if word in WINDOW_TABLES:
+                if word == "TABLE" and self._at_window_table(self._index + 2):
+                    self._advance(2)
+                    found = self._window_table(self._curr.text.upper())
+                    self._match_r_paren()
+                    return found
+                if self._at_window_table(self._index):
                     return self._window_table(word)
-                if word in OTHER_WINDOW_TABLES:
-                    self.refuse(f"{word} windows are not supported: there are {_WINDOWS}")
             return super()._parse_table_part(schema)
+
+        def _at_window_table(self, index: int) -> bool:
+            """Whether TUMBLE( or the like stands at a place, which TABLE( … ) may be around."""
+            words = [token.text.upper() for token in self._tokens[index : index + 2]]
+            return len(words) > 1 and words[0] in WINDOW_TABLES and words[1] == "("
 
         def _window_table(self, name: str) -> exp.Expr:
             start = self._curr
@@ -478,7 +485,7 @@ class DriftlineSql(DriftlineSpark):
             keys = self._partition() if name == "SESSION" else []
             durations: list[exp.Expr] = []
             while self._match(TokenType.COMMA):
-                self._keyword("TIMECOL", "SIZE", "SLIDE", "GAP")
+                self._keyword("TIMECOL", "SIZE", "SLIDE", "STEP", "GAP")
                 if self._match_text_seq("DESCRIPTOR", "("):
                     time = self._parse_column()
                     self._match_r_paren()

@@ -14,8 +14,10 @@ from driftline.plan.types import BIGINT, TINYINT, Field, Schema
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 from driftline.sql.overs import PREFIX
-from driftline.sql.scope import Scope, columns_in, walked
+from driftline.sql.scalar import with_row_of_nothing
+from driftline.sql.scope import Relations, Scope, columns_in, walked
 from driftline.sql.tables import truth
+from driftline.sql.values import one_row
 
 _ROWS = nodes.Named("$rows", aggregate("count", ()))
 """The column of groups of which no column is used."""
@@ -26,8 +28,9 @@ class Groups:
     """The keys and the aggregates of a SELECT, collected while its expressions are read. `sets`:
     of GROUPING SETS the keys of each; None: there is one set, of all."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, names: Relations) -> None:
         self.scope = scope
+        self.names = names
         self.sets: list[frozenset[Expression]] | None = None
         self.asked = False  # whether grouping(…) is
         self.keys: dict[Expression, str] = {}
@@ -96,6 +99,8 @@ class Groups:
             grouped = nodes.Distinct(nodes.Project(self.scope.plan, keys))
         else:
             grouped = nodes.Aggregate(self.scope.plan, keys, calls or (_ROWS,))
+            if not keys and self.names.empty_aggregates:
+                grouped = with_row_of_nothing(grouped, one_row(self.names))
         for keep in self.filters:
             grouped = keep(grouped)
         return grouped

@@ -152,7 +152,7 @@ class Overs:
     def _written_out(self, node: exp.Expr) -> exp.Expr:
         """With other window functions in the place of those that are expressions over them."""
         for part in [each for each in walked(node) if isinstance(each, exp.Window)]:
-            meaning = written_out(self._complete(part))
+            meaning = written_out(self._complete(part), self._typed)
             if meaning is not None:
                 if part is node:
                     return meaning
@@ -198,13 +198,14 @@ class Overs:
         if called(window).name in RANKS:
             return Field(name, INT)
 
-        def typed(node: exp.Expr) -> Expression:
-            """With columns in the place of aggregates, which groups will compute."""
-            return self.resolve(node).transform(
-                lambda part: Column("", part.type) if isinstance(part, AggregateCall) else part
-            )
+        order = _order(window, self._typed)
+        return Field(name, column_of(window, name, order, self._typed).value.type)
 
-        return Field(name, column_of(window, name, _order(window, typed), typed).value.type)
+    def _typed(self, node: exp.Expr) -> Expression:
+        """With columns in the place of aggregates, which groups will compute."""
+        return self.resolve(node).transform(
+            lambda part: Column("", part.type) if isinstance(part, AggregateCall) else part
+        )
 
 
 def _check(window: exp.Window) -> None:

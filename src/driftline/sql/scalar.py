@@ -26,6 +26,8 @@ from driftline.plan.expressions import (
     Expression,
     Literal,
 )
+from driftline.plan.functions import operators
+from driftline.plan.functions.operators import is_null
 from driftline.plan.types import BIGINT, BOOLEAN, Field, Schema, quoted
 from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
@@ -87,7 +89,7 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
     """The value of a subquery, which may be about the rows of a scope."""
     found = untied(query, scope, names, bind)
     if found is None:
-        found = Untied(bind(query, names))
+        found = Untied(bind(query, names.in_a_value()))
     same_time(scope.plan, found.plan, query)
     if len(found.own) != 1:
         raise refuse(f"a value is expected, and the query gives {len(found.own)}", query)
@@ -202,6 +204,23 @@ def _left_out(predicate: Expression, place: str | None) -> int:
 def _with(meaning: Mapping[str, Expression], value: Expression) -> Expression:
     return value.transform(
         lambda part: meaning.get(part.name, part) if isinstance(part, Column) else part
+    )
+
+
+def with_row_of_nothing(plan: nodes.Aggregate, one_row: nodes.Node) -> nodes.Node:
+    """The row of an aggregate without keys, and where it has none the one of nothing."""
+    there = nodes.Named(_there(""), Literal(True, BOOLEAN))
+    own = [nodes.Named(each.name, Column(each.name, each.type)) for each in plan.schema]
+    rows = nodes.Join(one_row, nodes.Project(plan, (*own, there)), "left", None)
+    missing = is_null((Column(there.name, BOOLEAN),))
+    return nodes.Project(
+        rows,
+        tuple(
+            nodes.Named(
+                each.name, operators.case(((missing, of_no_rows(plan, each.value)),), each.value)
+            )
+            for each in own
+        ),
     )
 
 

@@ -28,6 +28,14 @@ class Relations:
         self.outer = outer
         self._plans: dict[str, tuple[str, nodes.Node]] = {}
         self.read: set[str] = set()
+        self.empty_aggregates: bool = outer is not None and outer.empty_aggregates
+        """Whether an aggregate without GROUP BY has a row even of nothing."""
+
+    def in_a_value(self) -> Relations:
+        """The same to a subquery that is a value, which has one of nothing in any case."""
+        inner = Relations(self)
+        inner.empty_aggregates = False
+        return inner
 
     def define(self, name: str, plan: nodes.Node) -> None:
         self._plans[name.lower()] = (name, plan)

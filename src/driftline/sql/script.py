@@ -57,6 +57,8 @@ SETTINGS = (
     "loop",
     "final",
 )
+EMPTY_AGGREGATES = "empty_aggregates"
+"""What SET says of the meaning of queries, and not of how they are run."""
 BOUNDS = (
     "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",
     "time_unit",
@@ -294,11 +296,15 @@ class _Reader:
         uses(node, "this", "expression")
         uses(node.expression, "this", "is_string")
         key, value = node.name.lower(), node.expression
-        if key not in SETTINGS:
-            raise refuse(
-                f"there is no setting {node.name}; there are {', '.join(SETTINGS)}", node.this
-            )
         given = value.name
+        if key == EMPTY_AGGREGATES:
+            if given.lower() not in ("true", "false"):
+                raise refuse(f"{key} is true or false", value)
+            self.names.empty_aggregates = given.lower() == "true"
+            return
+        if key not in SETTINGS:
+            known = ", ".join((*SETTINGS, EMPTY_AGGREGATES))
+            raise refuse(f"there is no setting {node.name}; there are {known}", node.this)
         if key in CHOICES:
             given = given.lower()
             with at(value):

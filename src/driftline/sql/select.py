@@ -250,7 +250,7 @@ class _Select:
         is_grouped |= any(is_aggregate(over.node) for over in self.overs.found)
         if not is_grouped:
             return None
-        groups = self.groups = Groups(self.scope)
+        groups = self.groups = Groups(self.scope, self.names)
         groups.filters.append(self.late.applied)
         if group is not None:
             self._add_keys(groups, group)

@@ -19,6 +19,7 @@ from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 from driftline.sql.explode import lateral
 from driftline.sql.matches import match_rows
+from driftline.sql.pivots import pivoted
 from driftline.sql.scope import Merged, Relations, Scope, walked
 from driftline.sql.syntax import WindowTable
 from driftline.sql.values import values
@@ -65,6 +66,10 @@ class _Tables:
         alias = node.args.get("alias")
         if alias is not None:
             scope = self.aliased(scope, alias)
+        for pivot in node.args.get("pivots") or ():
+            scope = pivoted(scope, pivot)
+            if pivot.args.get("alias") is not None:
+                scope = self.aliased(scope, pivot.args["alias"])
         for join in node.args.get("joins") or ():
             scope = self.join(scope, join)
         return scope
@@ -99,7 +104,7 @@ class _Tables:
     def rows(self, node: exp.Expr) -> Scope:
         if isinstance(node, exp.Table):
             _refuse_versions(node)
-            uses(node, "this", "alias", "joins", "db", "catalog")
+            uses(node, "this", "alias", "joins", "pivots", "db", "catalog")
             inner = node.this
             if isinstance(inner, WindowTable):
                 uses(inner, "this", "name", "time", "keys", "expressions")
@@ -120,10 +125,10 @@ class _Tables:
             )
         if isinstance(node, exp.Subquery):
             inside = node.this
-            uses(node, "this", "alias", "joins")
+            uses(node, "this", "alias", "joins", "pivots")
             return self.table(inside) if _is_table(inside) else Scope(self.bind(inside, self.names))
         if isinstance(node, exp.Values):
-            uses(node, "expressions", "alias", "joins")
+            uses(node, "expressions", "alias", "joins", "pivots")
             return Scope(values(node, self.names))
         if isinstance(node, (exp.Lateral, exp.Unnest)):
             raise refuse("LATERAL and UNNEST come after a table: FROM t, LATERAL explode(…)", node)
@@ -298,8 +303,8 @@ def _is_table(node: exp.Expr) -> bool:
     """Whether what is in brackets is a table or a join, and not a query."""
     if isinstance(node, exp.Subquery) and _is_table(node.this):
         return True
-    named = node.args.get("alias") or node.args.get("joins")
-    return not isinstance(node, exp.Query) or (isinstance(node, exp.Subquery) and bool(named))
+    named = any(node.args.get(key) for key in ("alias", "joins", "pivots"))
+    return not isinstance(node, exp.Query) or (isinstance(node, exp.Subquery) and named)
 
 
 def _refuse_versions(node: exp.Table) -> None:

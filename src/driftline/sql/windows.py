@@ -1,4 +1,4 @@
-"""Windows: brackets after a table, and the tables TUMBLE(…), HOP(…), SESSION(…)."""
+"""Windows: brackets after a table, and TUMBLE(…), HOP(…), CUMULATE(…) and SESSION(…)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from driftline.sql.scope import column_of
 from driftline.sql.syntax import Bracket, Duration, WindowTable
 
 EMPTY = "a window lasts at least one tick: in one of 0 no row would live"
+_LENGTHS = {
+    "TUMBLE": ["a size"],
+    "HOP": ["a slide", "a size"],
+    "CUMULATE": ["a step", "a size"],
+}
 LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
 """What the expressions of [FROM e FOR d] are about."""
 
@@ -53,7 +58,7 @@ def window_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
     name, durations = node.args["name"], node.expressions
     if name == "SESSION":
         return _session_columns(plan, node)
-    wanted = {"TUMBLE": ["a size"], "HOP": ["a slide", "a size"]}[name]
+    wanted = _LENGTHS[name]
     if len(durations) != len(wanted):
         raise refuse(f"{name} takes a table and {' and '.join(wanted)}", node)
     stamps, time = plan.timestamps, None
@@ -70,7 +75,10 @@ def window_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
         if length == 0:
             raise refuse("a window needs a slide and a size of at least one tick", each)
     _refuse_clash(plan, name, node)
-    return nodes.WindowColumns(plan, lengths[0], lengths[-1], time)
+    step, size = lengths[0], lengths[-1]
+    if name == "CUMULATE" and size % step:
+        raise refuse("the size of CUMULATE is a multiple of its step", durations[-1])
+    return nodes.WindowColumns(plan, step, size, time, cumulative=name == "CUMULATE")
 
 
 def _refuse_clash(plan: nodes.Node, name: str, node: exp.Expr) -> None:

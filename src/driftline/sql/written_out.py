@@ -7,19 +7,23 @@ With n the rows of the partition, r the place of the row, and p the rows before 
     ntile(k)         the number of the bucket of the row, when the n rows are put into k buckets in
                      order, of which the first n mod k have one row more
     max_by, min_by   the value of max(struct(by, value)), of the rows where `by` is not null
+    corr, listagg …  what they are as an expression over aggregates, each of these over the window
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
 from driftline.plan.dialect import parse_sql
-from driftline.plan.expressions import Literal
+from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
 from driftline.plan.folding import folded
+from driftline.plan.functions import AGGREGATES, aggregate_value
 from driftline.plan.resolver import resolve
 from driftline.plan.types import Schema, is_integer
-from driftline.sql.errors import refuse
-from driftline.sql.window_functions import Call, called
+from driftline.sql.errors import at, refuse
+from driftline.sql.window_functions import Call, Resolve, called
 
 SHARES = ("cume_dist", "percent_rank", "ntile")
 EXTREMES = {"max_by": "max", "min_by": "min"}
@@ -30,14 +34,49 @@ _UP_TO_ROW = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 _ALL = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
-def written_out(window: exp.Window) -> exp.Expr | None:
-    """The expression that a window function means; None if it is one by itself."""
+def written_out(window: exp.Window, typed: Resolve) -> exp.Expr | None:
+    """The expression that a window function means; None if it is one by itself. `typed` finds the
+    types of its arguments."""
     call = called(window)
     if call.name in SHARES:
         return _share(window, call)
     if call.name in EXTREMES:
         return _by(window, call)
+    if call.name in AGGREGATES and call.args and not isinstance(call.args[0], exp.Star):
+        return _composed(window, call, typed)
     return None
+
+
+def _composed(window: exp.Window, call: Call, typed: Resolve) -> exp.Expr | None:
+    given = [*call.args, *([] if call.filter is None else [call.filter])]
+    kinds = [folded(typed(each)) for each in given]
+    parts = {f"$arg{place}": each for place, each in enumerate(given)}
+    args = [
+        kind if _is_constant(kind) else Column(name, kind.type)
+        for name, kind in zip(parts, kinds, strict=True)
+    ]
+    where = None if call.filter is None else args.pop()
+    with at(window):
+        value = aggregate_value(call.name, tuple(args), call.distinct, where, call.ignore_nulls)
+    if isinstance(value, AggregateCall):
+        return None
+    whole = parse_sql(value.sql())
+    for each in list(whole.find_all(exp.Anonymous)):
+        if str(each.this).lower() not in AGGREGATES:
+            continue
+        inner: exp.Expr = each
+        while isinstance(inner.parent, (exp.Filter, exp.IgnoreNulls)):
+            inner = inner.parent
+        over = window.copy()
+        each.meta.update(window.this.meta)
+        copy = inner.copy()
+        over.set("this", copy)
+        inner.replace(over)
+    return _with_parts(whole, parts)
+
+
+def _is_constant(value: Expression) -> bool:
+    return not any(isinstance(part, (Column, AggregateCall)) for part in value.walk())
 
 
 def _share(window: exp.Window, call: Call) -> exp.Expr:
@@ -108,9 +147,13 @@ def _count(window: exp.Window, frame: str) -> exp.Expr:
 def _expression(text: str, **parts: exp.Expr) -> exp.Expr:
     """An expression with others in the place of some names."""
 
+    return _with_parts(parse_sql(text), parts)
+
+
+def _with_parts(whole: exp.Expr, parts: Mapping[str, exp.Expr]) -> exp.Expr:
     def put_in(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in parts:
             return exp.paren(parts[node.name].copy(), copy=False)
         return node
 
-    return parse_sql(text).transform(put_in)
+    return whole.transform(put_in)

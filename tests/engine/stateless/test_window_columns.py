@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.engine.stateless.window_columns import Hop, tumble
+from driftline.engine.stateless.window_columns import Cumulate, Hop, tumble
 from driftline.model.event import Event
-from driftline.model.reference import hop
+from driftline.model.reference import cumulate, hop
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.testing import streams
 from driftline.testing.driving import batch_of, events_of
@@ -94,5 +94,19 @@ def test_windows_of_a_column_are_the_reference(events: list[Event], slide: int, 
     hold(
         lambda: Hop(KX, slide, size, "x"),
         lambda history: hop(history, slide, size, lambda lifetime: lifetime.row["x"]),
+        at_one_port(events),
+    )
+
+
+@given(streams(), st.integers(1, 4), st.integers(1, 3), st.sampled_from([None, "x"]))
+def test_cumulated_windows_are_the_reference(
+    events: list[Event], step: int, steps: int, column: str | None
+) -> None:
+    size = step * steps
+    hold(
+        lambda: Cumulate(KX, step, size, column),
+        lambda history: cumulate(
+            history, step, size, lambda lifetime: lifetime.row[column] if column else lifetime.vs
+        ),
         at_one_port(events),
     )

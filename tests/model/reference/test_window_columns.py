@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from driftline.model.reference import hop, tumble
+from driftline.model.reference import cumulate, hop, tumble
 from tests.build import history
 
 
@@ -43,3 +43,15 @@ def test_the_time_may_be_a_column_and_null_has_no_window() -> None:
 def test_windows_have_a_size() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         tumble(history(), 0)
+
+
+def test_cumulate_gives_the_windows_that_begin_together_and_end_after_the_row() -> None:
+    table = history((3, None, "a"), (9, 12, "b"))
+    assert cumulate(table, step=2, size=6) == history(
+        windowed(3, None, "a", 0, 4),
+        windowed(3, None, "a", 0, 6),
+        windowed(9, 12, "b", 6, 10),
+        windowed(9, 12, "b", 6, 12),
+    )
+    with pytest.raises(ValueError, match="multiple"):
+        cumulate(table, step=4, size=6)

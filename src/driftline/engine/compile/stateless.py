@@ -18,7 +18,7 @@ from driftline.engine.stateless.explode import Explode
 from driftline.engine.stateless.linear_times import Linear
 from driftline.engine.stateless.select import Select
 from driftline.engine.stateless.union import Union
-from driftline.engine.stateless.window_columns import Hop
+from driftline.engine.stateless.window_columns import Cumulate, Hop
 from driftline.model.arrays import Int64s
 from driftline.model.time import INFINITY
 from driftline.plan import nodes
@@ -76,7 +76,11 @@ def explode(compiler: Compiler, node: nodes.Explode) -> Step:
     columns = columns_of(given.operator.schema)
     exploded = compiler.computed(given, {**columns, "$exploded": node.value}, consolidates=False)
     operator = Explode(
-        exploded.operator.schema, "$exploded", outer=node.outer, position=node.position
+        exploded.operator.schema,
+        "$exploded",
+        outer=node.outer,
+        position=node.position,
+        fields=node.fields,
     )
     step = compiler.after(node, "explode", operator, exploded)
     return compiler.renamed(step, node.schema.arrow)
@@ -104,7 +108,7 @@ def _alter_lifetime(node: nodes.Window, schema: pa.Schema) -> AlterLifetime:
 
 
 def window_columns(compiler: Compiler, node: nodes.WindowColumns) -> Step:
-    operator = Hop(
+    operator = (Cumulate if node.cumulative else Hop)(
         node.input.schema.arrow,
         node.slide,
         node.size,

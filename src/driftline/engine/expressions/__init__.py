@@ -3,6 +3,7 @@ r"""Expressions evaluated over Arrow columns, with Spark SQL's meaning.
 One module for each family of functions; importing this package makes all of them known.
 
     evaluator          an expression over a batch;  registry: which function evaluates what
+    frames             the columns an expression reads;  higher_order: functions of functions
     arithmetic, mathematics, decimals, comparison, conditionals
     strings            with characters and patterns (LIKE, regular expressions; java_patterns)
     encodings          texts as bytes, codes and JSON;  formats: texts put together and taken apart

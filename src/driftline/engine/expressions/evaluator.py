@@ -11,7 +11,7 @@ Operands that cannot fail are evaluated on all rows, which is faster.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from driftline.engine.expressions.arrays import (
     Value,
     as_array,
     is_scalar,
-    scatter,
     to_mask,
     valid_mask,
 )
@@ -32,6 +31,8 @@ from driftline.engine.expressions.casts import cast, cast_is_total
 from driftline.engine.expressions.comparison import compare_values
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.expansion import full_column
+from driftline.engine.expressions.frames import Frame, Step
+from driftline.engine.expressions.higher_order import HIGHER_ORDER_STEPS
 from driftline.engine.expressions.literals import scalar_of
 from driftline.engine.expressions.registry import KERNELS, Kernel
 from driftline.plan.depth import make_room
@@ -44,76 +45,14 @@ from driftline.plan.expressions import (
     Column,
     Expression,
     FieldAccess,
+    Lambda,
     Literal,
+    Variable,
 )
 
 _KEPT_AS = "_compiled"
 _CALLS_A_LEVEL = 8
 """Python's calls, at most, for each level of operands."""
-
-
-class Frame:
-    """The columns an expression reads, or some of their rows."""
-
-    def __init__(self, columns: Any, rows: Array | None = None, length: int | None = None) -> None:
-        self._columns = columns
-        self._rows = rows
-        self.length: int = columns.num_rows if length is None else length
-        self._cache: dict[str, Array] = {}
-
-    def column(self, name: str, kind: Any) -> Array:
-        """A column with the type the expression was resolved for."""
-        found = self._cache.get(name)
-        if found is None:
-            found = self._columns.column(name)
-            if isinstance(found, pa.ChunkedArray):
-                found = found.combine_chunks()
-                if isinstance(found, pa.ChunkedArray):  # an empty table
-                    found = (
-                        pa.concat_arrays(found.chunks) if found.num_chunks else pa.nulls(0, kind)
-                    )
-            if self._rows is not None:
-                found = found.filter(self._rows)
-            if found.type != kind:
-                found = pc.cast(found, kind)
-            self._cache[name] = found
-        return found
-
-    def where(self, rows: Mask) -> Frame:
-        """The rows of a mask."""
-        if self._rows is not None:
-            parent = to_mask(self._rows).copy()
-            parent[parent] = rows
-            return Frame(self._columns, pa.array(parent), int(np.count_nonzero(rows)))
-        return Frame(self._columns, pa.array(rows), int(np.count_nonzero(rows)))
-
-
-@dataclass(frozen=True)
-class Step:
-    """A compiled expression. `total`: it cannot fail; `fixed`: it reads no column; `constant`: it
-    has been computed."""
-
-    run: Callable[[Frame], Value]
-    kind: Any
-    total: bool
-    constant: bool = False
-    fixed: bool = False
-
-    def array(self, frame: Frame) -> Array:
-        """The value with one entry for each row."""
-        if frame.length == 0:
-            return pa.nulls(0, self.kind)
-        return as_array(self.run(frame), frame.length)
-
-    def array_where(self, frame: Frame, rows: Mask | None) -> Array:
-        """The value on some rows, null on the others. None means all rows."""
-        if rows is None or rows.all():
-            return self.array(frame)
-        if not rows.any():
-            return pa.nulls(frame.length, self.kind)
-        if self.total:
-            return self.array(frame)
-        return scatter(self.array(frame.where(rows)), rows, frame.length)
 
 
 def evaluate(expression: Expression, columns: Any) -> Array:
@@ -156,11 +95,16 @@ def _compile(expression: Expression) -> Step:
     if isinstance(expression, Column):
         name, kind = expression.name, expression.kind
         return Step(lambda frame: frame.column(name, kind), kind, total=True)
+    if isinstance(expression, Variable):
+        variable = expression.name
+        return Step(lambda frame: frame.variable(variable), expression.kind, total=True)
     if isinstance(expression, Literal):
         scalar = scalar_of(expression)
         return Step(lambda _frame: scalar, scalar.type, total=True, constant=True, fixed=True)
     if isinstance(expression, AggregateCall):
         raise ExpressionError(f"{expression.brief()} is a value of a group, not of a row")
+    if isinstance(expression, Lambda):
+        return replace(_compile(expression.body), fixed=False)
     operands = [_compile(child) for child in expression.children]
     step = _compile_operation(expression, operands)
     return _folded(step) if operands and all(operand.fixed for operand in operands) else step
@@ -380,4 +324,5 @@ _LAZY: dict[str, Callable[[Call, list[Step]], Step]] = {
     "or": _logic_step,
     "coalesce": _coalesce_step,
     "in": _in_step,
+    **HIGHER_ORDER_STEPS,
 }

@@ -1,4 +1,4 @@
-"""get_json_object: what a path leads to in a JSON text."""
+"""get_json_object and json_tuple: what a path or a name leads to in a JSON text."""
 
 from __future__ import annotations
 
@@ -6,25 +6,43 @@ import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from driftline.engine.expressions.arrays import Array, Value, per_distinct
-from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.registry import kernel
 from driftline.engine.expressions.text_casts import java_float
 from driftline.plan.expressions import Call
 from driftline.plan.types import STRING
 
-_STEP = re.compile(r"(\.\*|\[\*\]|\['\*'\])|\.([^.\[\]]+)|\['([^'?]+)'\]|\[(\d+)\]")
+_STEP = re.compile(r"(\.\*|\['\*'\])|(\[\*\])|\.([^.\[\]]+)|\['([^'?]+)'\]|\[(\d+)\]")
 _SMALL_ESCAPE = re.compile(r"\\u00([01][0-9a-f])")
 _SPACES = " \t\r\n"
 _STRINGS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
 
-Step = str | int
+Step = str | int | None
+"""A step of a path: the name of a field, the place of an item, or None, which is [*]."""
+Style = Literal["raw", "quoted", "flat"]
+"""How what is found is written: a text as it is, as JSON, or the items of lists by themselves."""
 
 
 class _Object(list[tuple[str, Any]]):
     """An object: a list of its fields, of which two may have the same name."""
+
+
+@kernel("$json_field", total=True)
+def _json_field(call: Call, args: Sequence[Value]) -> Array:
+    return per_distinct(json_field, list(args), STRING)
+
+
+def json_field(text: str, name: str) -> str | None:
+    """The field of an object, as json_tuple gives it: the last of several with the name."""
+    value = _parsed(text.lstrip(_SPACES))
+    if not isinstance(value, _Object):
+        return None
+    found = [item for own, item in value if own == name]
+    if not found or found[-1] is None:
+        return None
+    return found[-1] if isinstance(found[-1], str) else _written(found[-1])
 
 
 @kernel("get_json_object", total=True)
@@ -42,6 +60,9 @@ def json_object(text: str, path: str) -> str | None:
     if steps is None:
         return None
     value = _parsed(text.lstrip(_SPACES))
+    if None in steps:
+        parts: list[str] = []
+        return "".join(parts) if _collected(value, steps, "raw", parts) else None
     found = _found(value, steps)
     if found is None or isinstance(found, str):
         return found
@@ -85,10 +106,10 @@ def steps_of(path: str) -> tuple[Step, ...] | None:
         if step is None:
             return None
         if step[1] is not None:
-            raise EvaluationError(
-                "UNSUPPORTED_PATH", f"get_json_object does not take * in a path: {path}"
-            )
-        steps.append(int(step[4]) if step[4] is not None else step[2] or step[3])
+            return None  # Spark reads .* and finds nothing by it
+        steps.append(
+            None if step[2] else int(step[5]) if step[5] is not None else step[3] or step[4]
+        )
         place = step.end()
     return tuple(steps)
 
@@ -121,6 +142,45 @@ def _found(value: Any, steps: tuple[Step, ...]) -> Any:
             if name == first and (found := _found(item, rest)) is not None:
                 return found
     return None
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and not isinstance(value, _Object)
+
+
+def _collected(value: Any, steps: tuple[Step, ...], style: Style, parts: list[str]) -> bool:
+    """Whether a path with [*] leads to something, which is added to the parts. What several items
+    lead to is a list, unless it is one; [*][*] makes one list of all, as Hive does."""
+    if not steps:
+        if style == "flat" and _is_list(value):
+            found_some = [_collected(item, (), style, parts) for item in value]
+            return any(found_some)
+        parts.append(value if style == "raw" and isinstance(value, str) else _written(value))
+        return True
+    first, rest = steps[0], steps[1:]
+    if isinstance(first, str):
+        named = (
+            (item for name, item in value if name == first and item is not None)
+            if isinstance(value, _Object)
+            else ()
+        )
+        return any(_collected(item, rest, style, parts) for item in named)
+    if not _is_list(value):
+        return False
+    if isinstance(first, int):
+        inner: Style = "quoted" if rest and rest[0] is None else style
+        return first < len(value) and _collected(value[first], rest, inner, parts)
+    found: list[str] = []
+    if rest and rest[0] is None:
+        some = [_collected(item, rest[1:], "flat", found) for item in value]
+        parts.append(f"[{','.join(found)}]")
+        return any(some)
+    some = [_collected(item, rest, "quoted" if style == "raw" else style, found) for item in value]
+    if style == "quoted" or sum(some) > 1:
+        parts.append(f"[{','.join(found)}]")
+    elif any(some):
+        parts.append(",".join(found))
+    return any(some)
 
 
 def _written(value: Any) -> str:

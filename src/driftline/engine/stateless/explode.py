@@ -25,28 +25,38 @@ POSITION, ITEM, KEY, VALUE = "$position", "$item", "$key", "$value"
 class Explode(Operator):
     """`column` names the list or map of a row, which the answer has no more; the columns of the
     item come after the others: its place from 0, if that is wanted, and its value, or its key and
-    its value."""
+    its value, or with `fields` (of a list of structs) its fields."""
 
     uses_state = False
 
     expands = True
 
     def __init__(
-        self, schema: pa.Schema, column: str, *, outer: bool = False, position: bool = False
+        self,
+        schema: pa.Schema,
+        column: str,
+        *,
+        outer: bool = False,
+        position: bool = False,
+        fields: bool = False,
     ) -> None:
         self.column, self.outer, self.position = column, outer, position
         kind = schema.field(column).type
         self.kept = [name for name in schema.names if name != column]
-        fields = [schema.field(name) for name in self.kept]
+        self.apart = pa.types.is_map(kind) or fields
+        columns = [schema.field(name) for name in self.kept]
         if position:
-            fields.append(pa.field(POSITION, pa.int32()))
+            columns.append(pa.field(POSITION, pa.int32()))
         if pa.types.is_map(kind):
-            fields += [pa.field(KEY, kind.key_type), pa.field(VALUE, kind.item_type)]
+            columns += [pa.field(KEY, kind.key_type), pa.field(VALUE, kind.item_type)]
+        elif fields:
+            kinds = enumerate(kind.value_type)
+            columns += [pa.field(f"{ITEM} {place}", each.type) for place, each in kinds]
         elif pa.types.is_list(kind):
-            fields.append(pa.field(ITEM, kind.value_type))
+            columns.append(pa.field(ITEM, kind.value_type))
         else:
             raise TypeError(f"explode takes a list or a map, and {column} is {kind}")
-        super().__init__(pa.schema(fields))
+        super().__init__(pa.schema(columns))
 
     def process(self, port: int, batch: Batch) -> Batch:
         if len(batch) == 0:
@@ -91,6 +101,4 @@ class Explode(Operator):
             first = np.cumsum(lengths) - lengths
             items = items.take(pa.array(np.where(none, 0, first[rows] + place), mask=none))
         places = [pa.array(place.astype(np.int32), mask=none)] if self.position else []
-        if KEY not in self.schema.names:
-            return [*places, items]
-        return [*places, *items.flatten()]
+        return [*places, *(items.flatten() if self.apart else [items])]

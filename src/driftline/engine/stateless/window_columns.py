@@ -1,9 +1,13 @@
-"""Windows as columns: TUMBLE and HOP.
+"""Windows as columns: TUMBLE, HOP and CUMULATE.
 
     hop_{slide, size}(H) = { (vs, ve, r + {window_start: w, window_end: w + size}) :
                              (vs, ve, r) ∈ H, w a multiple of slide, w <= time(r) < w + size }
 
     tumble_{size} = hop_{size, size}
+
+    cumulate_{step, size}(H) = { (vs, ve, r + {window_start: w, window_end: e}) : (vs, ve, r) ∈ H,
+                                 w = the multiple of size with w <= time(r) < w + size,
+                                 e - w a multiple of step, time(r) < e <= w + size }
 
 State: none. Lifetimes stay as they are, so a cti goes on as it came. `time` is vs, or a column; a
 row whose column is null is in no window. With slide > size there are times in no window.
@@ -75,14 +79,14 @@ class Hop(Operator):
         )
         rows = np.repeat(np.arange(len(batch)), count)
         place = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-        start = first[rows] + self.slide * place
+        start, end = self._bounds(first[rows], place)
         kept = batch.payload.select(self.kept).take(to_arrow(rows))
         output = Batch(
             batch.vs[rows],
             batch.ve[rows],
             batch.weight[rows],
             pa.RecordBatch.from_arrays(
-                [*kept.columns, self._column(start), self._column(start + self.size)],
+                [*kept.columns, self._column(start), self._column(end)],
                 schema=self.schema,
             ),
             batch.cti,
@@ -110,20 +114,45 @@ class Hop(Operator):
         moments = stored(column.cast(pa.int64()))
         return np.where(timed, moments, 0), timed
 
+    def _bounds(self, first: Int64s, place: Int64s) -> tuple[Int64s, Int64s]:
+        """The start and the end of windows: for each its place after the first of its row."""
+        start = first + self.slide * place
+        return start, start + self.size
+
     def _windows(self, moments: Int64s) -> tuple[Int64s, Int64s]:
         """The start of the first window of each row, and how many windows it is in."""
+        self._check(moments)
+        first = (moments - self.size) // self.slide * self.slide + self.slide
+        last = moments // self.slide * self.slide
+        return first, (last - first) // self.slide + 1
+
+    def _check(self, moments: Int64s) -> None:
         lowest, highest = int(moments.min()), int(moments.max())
         if lowest - self.size - self.slide < BEGINNING or highest + self.size > INFINITY:
             raise OverflowError(
                 f"a window of size {self.size} around the time {lowest} or {highest} would reach "
                 "beyond the times that 64 bits hold"
             )
-        first = (moments - self.size) // self.slide * self.slide + self.slide
-        last = moments // self.slide * self.slide
-        return first, (last - first) // self.slide + 1
 
     def _column(self, ticks: Int64s) -> pa.Array:
         return to_arrow(ticks).cast(self.kind)
+
+
+class Cumulate(Hop):
+    """Gives every row once for each window that has begun with its own and ends after it: windows
+    of one size, side by side, each with those that end a number of steps (`slide`) after its start.
+    """
+
+    def _windows(self, moments: Int64s) -> tuple[Int64s, Int64s]:
+        self._check(moments)
+        inside = moments % self.size
+        return moments // self.slide * self.slide + self.slide, (
+            (self.size - inside + self.slide - 1) // self.slide
+        )
+
+    def _bounds(self, first: Int64s, place: Int64s) -> tuple[Int64s, Int64s]:
+        end = first + self.slide * place
+        return (first - 1) // self.size * self.size, end
 
 
 def tumble(

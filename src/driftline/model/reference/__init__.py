@@ -64,7 +64,7 @@ from driftline.model.reference.select import select
 from driftline.model.reference.session import session, session_columns, sessions
 from driftline.model.reference.snapshot_operator import snapshot_operator
 from driftline.model.reference.union import union, union_all
-from driftline.model.reference.window_columns import hop, tumble
+from driftline.model.reference.window_columns import cumulate, hop, tumble
 
 __all__ = [
     "DeadLetter",
@@ -82,6 +82,7 @@ __all__ = [
     "at_level",
     "automaton_runs",
     "coalesce",
+    "cumulate",
     "distinct",
     "ends",
     "explode",

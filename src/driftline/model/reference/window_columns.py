@@ -1,9 +1,13 @@
-"""Windows as columns: TUMBLE and HOP as Spark and Flink users know them.
+"""Windows as columns: TUMBLE, HOP and CUMULATE as Spark and Flink users know them.
 
     hop_{slide, size}(H) = { (vs, ve, r + {window_start: w, window_end: w + size}) :
                              (vs, ve, r) ∈ H, w a multiple of slide, w <= time(r) < w + size }
 
     tumble_{size} = hop_{size, size}
+
+    cumulate_{step, size}(H) = { (vs, ve, r + {window_start: w, window_end: e}) : (vs, ve, r) ∈ H,
+                                 w = the multiple of size with w <= time(r) < w + size,
+                                 e - w a multiple of step, time(r) < e <= w + size }
 
 Lifetimes stay as they are. `time` is vs, or any column of the row; where it is null there is no
 window and so no row, as in Spark.
@@ -44,3 +48,24 @@ def tumble(
     time: Callable[[Lifetime], int | None] = lambda lifetime: lifetime.vs,
 ) -> History:
     return hop(history, size, size, time)
+
+
+def cumulate(
+    history: History,
+    step: int,
+    size: int,
+    time: Callable[[Lifetime], int | None] = lambda lifetime: lifetime.vs,
+) -> History:
+    if step <= 0 or size <= 0 or size % step:
+        raise ValueError(f"the size {size} of a window must be a multiple of its step {step}")
+
+    def windows(lifetime: Lifetime) -> Iterator[Row]:
+        moment = time(lifetime)
+        if moment is None:
+            return
+        start = moment // size * size
+        for end in range(start + step, start + size + 1, step):
+            if moment < end:
+                yield Row(lifetime.row, window_start=start, window_end=end)
+
+    return flat_project(history, windows)

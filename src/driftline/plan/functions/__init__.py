@@ -4,6 +4,7 @@ base           the registry, and the shapes of signatures
 operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
 mathematics, strings, encodings, dates, intervals, collections
 aggregates     count, sum, avg …
+higher_order   functions that take functions: transform, filter, aggregate …
 rewritten      functions that are written with other functions
 """
 

@@ -40,12 +40,8 @@ define("space", [INT], STRING)
 define("levenshtein", [STRING, STRING], INT)
 
 
-@register("get_json_object", 2, 2)
-def _get_json_object(args: Arguments) -> Expression:
-    text, path = (argument(arg, STRING, "get_json_object", i) for i, arg in enumerate(args, 1))
-    if isinstance(path, Literal) and path.value is not None and "*" in str(path.value):
-        raise ExpressionError(f"get_json_object does not take * in a path: {path.value}")
-    return Call("get_json_object", (text, path), STRING)
+define("get_json_object", [STRING, STRING], STRING)
+define("$json_field", [STRING, STRING], STRING)
 
 
 @register("format_number", 2, 2)

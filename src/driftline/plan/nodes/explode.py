@@ -10,7 +10,16 @@ from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Expression
 from driftline.plan.nodes.base import Keys, same_place
 from driftline.plan.nodes.rowwise import Rowwise
-from driftline.plan.types import INT, DataType, Field, Schema, is_array, is_map, type_name
+from driftline.plan.types import (
+    INT,
+    DataType,
+    Field,
+    Schema,
+    is_array,
+    is_map,
+    is_struct,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from driftline.plan.native import Native
@@ -20,13 +29,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Explode(Rowwise):
     """The rows, each with one item of a list, or one entry of a map; `names` are those of the
-    columns this adds, of a relation `qualifier`."""
+    columns this adds, of a relation `qualifier`. With `fields` (inline) these are the fields of the
+    structs in a list."""
 
     value: Expression
     names: tuple[str, ...] = ()
     outer: bool = False
     position: bool = False
     qualifier: str | None = None
+    fields: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,6 +53,13 @@ class Explode(Rowwise):
         """The columns that are added, with the names they have if none are given."""
         kind = self.value.type
         place: list[tuple[str, DataType]] = [("pos", INT)] if self.position else []
+        if self.fields:
+            if not is_array(kind) or not is_struct(kind.value_type):
+                raise PlanError(
+                    f"inline takes an ARRAY of STRUCTs, and {self.value.sql()} is a "
+                    f"{type_name(kind)}"
+                )
+            return [(each.name, each.type) for each in kind.value_type]
         if is_array(kind):
             return [*place, ("col", kind.value_type)]
         if is_map(kind):
@@ -69,7 +87,8 @@ class Explode(Rowwise):
     def label(self) -> str:
         how = " with places" * self.position + ", or null if there is none" * self.outer
         names = ", ".join(each.name for each in self.added)
-        return f"explode {self.value.sql()} AS {names}{how}"
+        word = "inline" if self.fields else "explode"
+        return f"{word} {self.value.sql()} AS {names}{how}"
 
     @property
     def goes_by(self) -> Part | None:

@@ -224,11 +224,13 @@ class Project(Rowwise):
 
 @dataclass(frozen=True)
 class WindowColumns(Rowwise):
-    """TUMBLE and HOP: the windows of a row as columns; lifetimes stay."""
+    """TUMBLE, HOP and CUMULATE: the windows of a row as columns; lifetimes stay. `cumulative`:
+    windows of the size, and those that begin with them and end a number of slides later."""
 
     slide: int
     size: int
     time: str | None = None  # a column of the input; None: vs
+    cumulative: bool = False
 
     @cached_property
     def schema(self) -> Schema:
@@ -241,7 +243,10 @@ class WindowColumns(Rowwise):
     def label(self) -> str:
         by = f" by {self.time}" if self.time else ""
         stamps = is_timestamp(self.schema.fields[-1].type)
-        return f"windows of {span(self.size, stamps)} every {span(self.slide, stamps)}{by}"
+        size, slide = span(self.size, stamps), span(self.slide, stamps)
+        if self.cumulative:
+            return f"windows of {size}, cumulated by {slide}{by}"
+        return f"windows of {size} every {slide}{by}"
 
     @property
     def goes_by(self) -> Part | None:

@@ -1,0 +1,102 @@
+"""Why functions of Spark SQL are refused here, and how those differ that do."""
+
+from __future__ import annotations
+
+_EACH_TIME = "another value each time: an answer must be the same when it is computed again"
+_SESSION = "about a session of Spark, which a query here has none of"
+_NO_TIME = "there is no type TIME"
+_NO_NANOS = "times are microseconds"
+_NO_MONTHS = "intervals of months are constants that are added to dates and times"
+_SKETCH = "sketches are not there: aggregates are exact"
+
+REFUSED_CLASSES = {
+    "sketch_funcs": _SKETCH,
+    "variant_funcs": "there is no type VARIANT",
+    "xml_funcs": "XML is not read",
+    "st_funcs": "there are no types of geometry",
+    "avro_funcs": "Avro is not read",
+    "protobuf_funcs": "Protobuf is not read",
+}
+"""By Spark's class of functions."""
+
+
+def _each(reason: str, names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), reason)
+
+
+REFUSED = {
+    **_each(
+        _EACH_TIME,
+        "rand randn random uniform randstr shuffle uuid monotonically_increasing_id "
+        "spark_partition_id current_date curdate current_timestamp current_time now "
+        "localtimestamp localtime input_file_name input_file_block_length input_file_block_start",
+    ),
+    **_each(
+        _SESSION,
+        "current_catalog current_database current_path current_schema current_user session_user "
+        "user version current_timezone collations sql_keywords python_worker_logs",
+    ),
+    **_each("it would run Java", "java_method reflect try_reflect"),
+    **_each("encryption is not there", "aes_encrypt aes_decrypt try_aes_decrypt"),
+    **_each(
+        _NO_TIME,
+        "time make_time time_diff time_from_micros time_from_millis time_from_seconds "
+        "time_to_micros time_to_millis time_to_seconds time_trunc to_time try_to_time",
+    ),
+    **_each(_NO_NANOS, "timestamp_nanos unix_nanos"),
+    **_each(_NO_MONTHS, "make_interval try_make_interval make_ym_interval"),
+    **_each(
+        _SKETCH,
+        "approx_top_k approx_top_k_accumulate approx_top_k_combine count_min_sketch hll_sketch_agg "
+        "hll_union_agg kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float "
+        "kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float theta_intersection_agg "
+        "theta_sketch_agg theta_union_agg tuple_intersection_agg_double "
+        "tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer "
+        "tuple_union_agg_double tuple_union_agg_integer",
+    ),
+    **_each(
+        "windows are written FROM TUMBLE(…), HOP(…) or SESSION(…)",
+        "window window_time session_window",
+    ),
+    **_each("there are no metric views", "measure"),
+    **_each(
+        "not there yet",
+        "assert_true raise_error bitmap_and_agg bitmap_bit_position bitmap_bucket_number "
+        "bitmap_construct_agg bitmap_count bitmap_or_agg collect_union convert_timezone "
+        "counter_diff from_base32 from_csv from_json hash histogram_numeric hmac is_valid_utf8 "
+        "jaro_winkler_similarity make_dt_interval make_timestamp_ntz make_valid_utf8 parse_url "
+        "quote schema_of_csv schema_of_json sentences time_bucket to_base32 to_binary to_char "
+        "to_csv to_number to_timestamp_ntz to_varchar try_make_timestamp try_make_timestamp_ltz "
+        "try_make_timestamp_ntz try_parse_url try_to_binary try_to_number try_validate_utf8 "
+        "validate_utf8 vector_avg vector_cosine_similarity vector_inner_product "
+        "vector_l2_distance vector_norm vector_normalize vector_sum xxhash64",
+    ),
+    **_each("write VALUES, or explode(sequence(…))", "range"),
+    **_each("there is one collation, UTF8_BINARY", "collate collation"),
+}
+
+_ORDER = "of several values that would do, the same whatever the order of arrival"
+_BY_START = "in the order of the starts of lifetimes, and of rows with one start by their values"
+_TIME_TOO = "but for values of type TIME"
+_MONTHS_TOO = "but for intervals of months"
+_NAMED = "but for arguments by name (=>)"
+
+DIFFERS = {
+    **_each(_ORDER, "any_value first first_value last last_value mode"),
+    **_each(_BY_START, "array_agg collect_list"),
+    **_each(_MONTHS_TOO, "date_part datepart extract div sign signum sequence abs"),
+    **_each(_NAMED, "explode explode_outer posexplode posexplode_outer inline inline_outer"),
+    **_each(_TIME_TOO, "date_format"),
+    **_each("rank(), without arguments", "rank dense_rank percent_rank"),
+    **_each("but for intervals", "approx_percentile percentile percentile_approx width_bucket"),
+    **_each("but for the sign >>>", ">>> shiftrightunsigned"),
+    **_each("an operator alone, and no function", "like ilike"),
+    **_each("with a unit: dateadd(DAY, 1, d)", "dateadd"),
+    **_each("with the first arguments alone", "instr levenshtein max_by min_by to_json"),
+    **_each(
+        "of numbers and a zone with a region (Europe/Berlin)", "make_timestamp make_timestamp_ltz"
+    ),
+    **_each("but for the words PLACING, FROM and FOR", "overlay"),
+    **_each("with an argument: without one it reads the clock", "unix_timestamp"),
+    **_each("not with a pattern as the second argument", "format_number"),
+}
