@@ -77,8 +77,8 @@ def page() -> str:
             lines += [f"Same: {', '.join(map(_code, same))}", ""]
         others = [row for row in rows if row[1] != SAME]
         reasons: dict[tuple[str, str], list[str]] = {}
-        for each, what, why in others:
-            reasons.setdefault((what, why), []).append(each)
+        for known, what, why in others:
+            reasons.setdefault((what, why), []).append(known)
         if reasons:
             lines += ["| function | is | why, or how |", "|---|---|---|"]
             for (what, why), names in reasons.items():

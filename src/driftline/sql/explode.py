@@ -42,7 +42,7 @@ def generator(node: exp.Expr) -> Generator | None:
     if name == "json_tuple":
         if len(args) < 2:  # noqa: PLR2004 - the text and a name
             raise refuse("json_tuple takes a text of JSON and names of fields", node)
-        values = [
+        values: list[exp.Expr] = [
             exp.Anonymous(this="$json_field", expressions=[args[0], each]) for each in args[1:]
         ]
         return Generator(_rows_of([values], "c"), False, fields=True)
