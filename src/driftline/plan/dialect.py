@@ -148,6 +148,10 @@ class DriftlineSpark(Spark):
                 if self._match_pair(TokenType.LT, TokenType.LT):
                     kind: type[exp.Binary] = exp.BitwiseLeftShift
                 elif self._match_pair(TokenType.GT, TokenType.GT):
+                    if self._match(TokenType.GT):
+                        both = [this, self._parse_term()]
+                        this = exp.Anonymous(this="shiftrightunsigned", expressions=both)
+                        continue
                     kind = exp.BitwiseRightShift
                 else:
                     return this

@@ -6,9 +6,11 @@ One module for each family of functions; importing this package makes all of the
     frames             the columns an expression reads;  higher_order: functions of functions
     arithmetic, mathematics, decimals, comparison, conditionals
     strings            with characters and patterns (LIKE, regular expressions; java_patterns)
+    bytes_and_texts    UTF-8, base 32, keyed hashes;  urls: parse_url
     encodings          texts as bytes, codes and JSON;  formats: texts put together and taken apart
     datetimes          with datetime_fields, datetime_patterns and timezones
-    collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON
+    collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON;
+                       json_values: from_json
     casts, text_casts  CAST;  literals: constants as columns
     arrays             between Arrow and NumPy;  lists: taken apart and put together again
     sets               arrays as sets: which of their items are equal
@@ -35,6 +37,7 @@ evaluate one that is not needed; this does neither. Known differences:
 
 from driftline.engine.expressions import (
     arithmetic,
+    bytes_and_texts,
     collections,
     comparison,
     conditionals,
@@ -44,6 +47,7 @@ from driftline.engine.expressions import (
     encodings,
     formats,
     json_texts,
+    json_values,
     maps,
     mathematics,
     patterns,
@@ -51,6 +55,7 @@ from driftline.engine.expressions import (
     sets,
     strings,
     timezones,
+    urls,
 )
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.evaluator import evaluate, evaluate_predicate
@@ -58,6 +63,7 @@ from driftline.engine.expressions.evaluator import evaluate, evaluate_predicate
 __all__ = [
     "EvaluationError",
     "arithmetic",
+    "bytes_and_texts",
     "collections",
     "comparison",
     "conditionals",
@@ -69,6 +75,7 @@ __all__ = [
     "evaluate_predicate",
     "formats",
     "json_texts",
+    "json_values",
     "maps",
     "mathematics",
     "patterns",
@@ -76,4 +83,5 @@ __all__ = [
     "sets",
     "strings",
     "timezones",
+    "urls",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ from driftline.engine.expressions.lists import (
 from driftline.engine.expressions.registry import kernel
 from driftline.engine.state.order_keys import order_keys
 from driftline.plan.expressions import Call, Literal
-from driftline.plan.types import BIGINT, BOOLEAN, is_map, is_nested
+from driftline.plan.types import BIGINT, BOOLEAN, is_integer, is_map, is_nested
 
 
 @kernel("array", total=True, strict=False)
@@ -274,3 +275,32 @@ def _flatten(call: Call, args: Sequence[Value]) -> Array:
     keep = valid[np.repeat(rows, lengths)]
     items = items_of(inner).filter(pa.array(keep))
     return lists_from(items, np.where(valid, totals, 0), valid, call.kind)
+
+
+@kernel("histogram", total=True)
+def _histogram(call: Call, args: Sequence[Value]) -> Array:
+    """Of ordered values the centres of bins and how many are in each: the two that are next to each
+    other become one until there are no more than wanted."""
+    kind, whole = call.kind, is_integer(call.kind.value_type.field(0).type)
+    most = int(args[1][0].as_py())
+
+    def bins(values: list[Any]) -> list[dict[str, Any]]:
+        found: list[list[float]] = []
+        for value in values:
+            if found and found[-1][0] == value:
+                found[-1][1] += 1
+                continue
+            found.append([float(value), 1.0])
+            if len(found) > most:
+                gaps = [after[0] - before[0] for before, after in itertools.pairwise(found)]
+                place = gaps.index(min(gaps))
+                (x, n), (y, m) = found[place], found.pop(place + 1)
+                found[place] = [x * (n / (n + m)) + y * (m / (n + m)), n + m]
+        return [{"x": int(x) if whole else x, "y": n} for x, n in found]
+
+    listed = args[0].to_pylist()
+    made = [
+        None if values is None else bins([v for v in values if v is not None]) for values in listed
+    ]
+    inner = pa.list_(pa.struct([("x", pa.int64() if whole else pa.float64()), ("y", pa.float64())]))
+    return pa.array(made, inner).cast(kind)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from driftline.engine.expressions.arrays import Array, Value, to_mask, valid_mask
 from driftline.engine.expressions.comparison import compare_values, order_of
+from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
 from driftline.plan.types import is_nested
@@ -28,3 +29,9 @@ def _extreme(call: Call, args: Sequence[Value]) -> Array:
         rows = np.arange(len(best)) + np.where(taken, len(best), 0)
         best = pa.concat_arrays([best, other]).take(pa.array(rows))
     return best
+
+
+@kernel("raise_error")
+def _raise_error(call: Call, args: Sequence[Value]) -> Array:
+    text = next((value for value in args[0].to_pylist() if value is not None), None)
+    raise EvaluationError("USER_RAISED_EXCEPTION", str(text))

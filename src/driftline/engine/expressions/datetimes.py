@@ -322,7 +322,7 @@ def _civil(year: Integers, month: Integers, day: Integers) -> tuple[Integers, Ma
     return start + day - 1, bad
 
 
-@kernel("make_timestamp")
+@kernel("make_timestamp try_make_timestamp", total=lambda call: call.function.startswith("try_"))
 def _make_timestamp(call: Call, args: Sequence[Value]) -> Array:
     year, month, day, hour, minute = (numbers(arg).astype(np.int64) for arg in args[:5])
     micros = decimals.unscaled(args[5])
@@ -409,3 +409,10 @@ def _from_unix(call: Call, args: Sequence[Value]) -> Array:
         settled(exact, both_valid(value), inexact, call, lambda: _overflow(call))
         return _exact(exact // unit, call, args, call.kind)
     return _exact(numbers(value).astype(object) * size, call, args, call.kind)
+
+
+@kernel("time_bucket", total=True)
+def _time_bucket(call: Call, args: Sequence[Value]) -> Array:
+    size, moments, origin = (numbers(arg).astype(np.int64) for arg in args)
+    start = origin + (moments - origin) // np.where(size == 0, 1, size) * size
+    return from_numbers(start, both_valid(*args), call.kind)

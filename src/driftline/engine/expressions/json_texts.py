@@ -42,7 +42,7 @@ def json_field(text: str, name: str) -> str | None:
     found = [item for own, item in value if own == name]
     if not found or found[-1] is None:
         return None
-    return found[-1] if isinstance(found[-1], str) else _written(found[-1])
+    return found[-1] if isinstance(found[-1], str) else written(found[-1])
 
 
 @kernel("get_json_object", total=True)
@@ -66,7 +66,7 @@ def json_object(text: str, path: str) -> str | None:
     found = _found(value, steps)
     if found is None or isinstance(found, str):
         return found
-    return _written(found)
+    return written(found)
 
 
 def _parsed(text: str) -> Any:
@@ -116,18 +116,24 @@ def steps_of(path: str) -> tuple[Step, ...] | None:
 
 def parsed_length(text: str) -> int | None:
     """How many items a JSON array has; None if it is none."""
-    value = _whole(text)
+    value = parsed(text)
     return len(value) if isinstance(value, list) and not isinstance(value, _Object) else None
 
 
 def parsed_keys(text: str) -> list[str] | None:
     """The names of a JSON object's fields; None if it is none."""
-    value = _whole(text)
+    value = parsed(text)
     return [name for name, _ in value] if isinstance(value, _Object) else None
 
 
-def _whole(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """The value of a JSON text; None if it has none. An object is a list of names and values."""
     return _parsed(text.lstrip(_SPACES))
+
+
+def is_object(value: Any) -> bool:
+    """Whether a value of `parsed` is an object, and no list."""
+    return isinstance(value, _Object)
 
 
 def _found(value: Any, steps: tuple[Step, ...]) -> Any:
@@ -155,7 +161,7 @@ def _collected(value: Any, steps: tuple[Step, ...], style: Style, parts: list[st
         if style == "flat" and _is_list(value):
             found_some = [_collected(item, (), style, parts) for item in value]
             return any(found_some)
-        parts.append(value if style == "raw" and isinstance(value, str) else _written(value))
+        parts.append(value if style == "raw" and isinstance(value, str) else written(value))
         return True
     first, rest = steps[0], steps[1:]
     if isinstance(first, str):
@@ -183,12 +189,12 @@ def _collected(value: Any, steps: tuple[Step, ...], style: Style, parts: list[st
     return any(some)
 
 
-def _written(value: Any) -> str:
-    """A value as JSON, numbers as Java writes them."""
+def written(value: Any) -> str:
+    """A value of `parsed` as JSON, numbers as Java writes them."""
     if isinstance(value, _Object):
-        return "{" + ",".join(f"{quoted(name)}:{_written(item)}" for name, item in value) + "}"
+        return "{" + ",".join(f"{quoted(name)}:{written(item)}" for name, item in value) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_written, value)) + "]"
+        return "[" + ",".join(map(written, value)) + "]"
     if isinstance(value, str):
         return quoted(value)
     return java_float(value) if isinstance(value, float) else json.dumps(value)

@@ -3,6 +3,7 @@
 base           the registry, and the shapes of signatures
 operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
 mathematics, strings, encodings, dates, intervals, collections
+json_types     from_json, schema_of_json
 aggregates     count, sum, avg …
 higher_order   functions that take functions: transform, filter, aggregate …
 rewritten      functions that are written with other functions
@@ -13,6 +14,7 @@ from driftline.plan.functions import (
     conditionals,
     dates,
     encodings,
+    json_types,
     mathematics,
     operators,
     strings,
@@ -30,6 +32,7 @@ __all__ = [
     "conditionals",
     "dates",
     "encodings",
+    "json_types",
     "mathematics",
     "operators",
     "ordered_aggregate",

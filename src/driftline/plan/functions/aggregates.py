@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from driftline.plan.coercion import bounded
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import AggregateCall, Expression
+from driftline.plan.expressions import AggregateCall, Expression, Literal
 from driftline.plan.folding import folded
 from driftline.plan.functions.base import (
     Arguments,
@@ -23,6 +23,7 @@ from driftline.plan.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
+    INT,
     INTERVAL,
     STRING,
     DataType,
@@ -90,7 +91,26 @@ def _extreme(name: str, args: Arguments) -> tuple[Arguments, DataType]:
 def _extreme_by(name: str, args: Arguments) -> tuple[Arguments, DataType]:
     if not is_orderable(args[1].type):
         raise ExpressionError(f"{name}: values of type {type_name(args[1].type)} have no order")
+    if len(args) == 2:  # noqa: PLR2004 - one value, and not the first of several
+        return args, args[0].type
+    count = folded(argument(args[2], INT, name, 3))
+    if not isinstance(count, Literal) or count.value is None or count.value < 1:
+        raise ExpressionError(f"argument 3 of {name} is a constant number, 1 or more")
+    return (*args[:2], count), pa.list_(args[0].type)
+
+
+def _union(name: str, args: Arguments) -> tuple[Arguments, DataType]:
+    if not is_array(args[0].type):
+        raise wrong_argument(name, 1, "ARRAY", args[0])
     return args, args[0].type
+
+
+def _histogram(name: str, args: Arguments) -> tuple[Arguments, DataType]:
+    value = numeric_argument(args[0], name)
+    bins = folded(argument(args[1], INT, name, 2))
+    if not isinstance(bins, Literal) or bins.value is None or bins.value < 2:  # noqa: PLR2004
+        raise ExpressionError("histogram_numeric takes a constant number of bins, 2 or more")
+    return (value, bins), pa.list_(pa.struct([("x", value.type), ("y", DOUBLE)]))
 
 
 def _same(name: str, args: Arguments) -> tuple[Arguments, DataType]:
@@ -155,8 +175,8 @@ _DEFINITIONS: list[tuple[str, int, int | None, Typing]] = [
     ("try_avg", 1, 1, _avg),
     ("min", 1, 1, _extreme),
     ("max", 1, 1, _extreme),
-    ("min_by", 2, 2, _extreme_by),
-    ("max_by", 2, 2, _extreme_by),
+    ("min_by", 2, 3, _extreme_by),
+    ("max_by", 2, 3, _extreme_by),
     ("stddev stddev_samp std", 1, 1, _doubles),
     ("stddev_pop", 1, 1, _doubles),
     ("variance var_samp", 1, 1, _doubles),
@@ -176,6 +196,8 @@ _DEFINITIONS: list[tuple[str, int, int | None, Typing]] = [
     ("mode", 1, 2, _mode),
     ("array_agg collect_list", 1, 1, _list),
     ("collect_set", 1, 1, _list),
+    ("collect_union", 1, 1, _union),
+    ("histogram_numeric", 2, 2, _histogram),
     ("bool_and every", 1, 1, _all),
     ("bool_or any some", 1, 1, _all),
     ("string_agg listagg", 1, 2, _joined),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Call, Case, Expression, Literal
-from driftline.plan.functions.base import Arguments, cast_to, register, same_type
+from driftline.plan.functions.base import Arguments, argument, cast_to, register, same_type
 from driftline.plan.functions.operators import case, compare, condition, is_not_null
-from driftline.plan.types import INT, VOID, is_orderable, type_name
+from driftline.plan.types import INT, STRING, VOID, is_orderable, type_name
 
 
 @register("coalesce", 1, None)
@@ -61,3 +61,19 @@ def _extreme(name: str) -> None:
 
 _extreme("greatest")
 _extreme("least")
+
+
+@register("raise_error", 1, 1)
+def _raise_error(args: Arguments) -> Expression:
+    return Call("raise_error", (argument(args[0], STRING, "raise_error", 1),), VOID)
+
+
+@register("assert_true", 1, 2)
+def _assert_true(args: Arguments) -> Expression:
+    holds = condition(args[0], "assert_true")
+    text = (
+        argument(args[1], STRING, "assert_true", 2)
+        if args[1:]
+        else Literal(f"'{args[0].sql()}' is not true!", STRING)
+    )
+    return Case(((holds, Literal(None, VOID)),), Call("raise_error", (text,), VOID), VOID)

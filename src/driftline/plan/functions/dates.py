@@ -5,9 +5,11 @@ from __future__ import annotations
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Call, Cast, Expression, Literal
 from driftline.plan.functions.base import (
+    FUNCTIONS,
     Arguments,
     argument,
     cast_to,
+    constant,
     define,
     register,
     wrong_argument,
@@ -24,6 +26,7 @@ from driftline.plan.types import (
     SMALLINT,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     TINYINT,
     VOID,
     DataType,
@@ -295,7 +298,75 @@ def _of_whole(name: str) -> None:
 
 _of_whole("timestamp_millis")
 _of_whole("timestamp_micros")
-define("make_timestamp make_timestamp_ltz", [INT, INT, INT, INT, INT, decimal(16, 6)], TIMESTAMP)
+_PARTS = [INT, INT, INT, INT, INT, decimal(16, 6)]
+_MICROS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+
+
+def _make_timestamp(names: str, function: str, kind: DataType) -> None:
+    """A moment of numbers, and with a zone of these as they are there."""
+
+    @register(names, len(_PARTS), len(_PARTS) + (kind == TIMESTAMP))
+    def build(args: Arguments) -> Expression:
+        typed = tuple(
+            argument(arg, wanted, function, place)
+            for place, (arg, wanted) in enumerate(zip(args, _PARTS, strict=False), start=1)
+        )
+        moment: Expression = Call(function, typed, TIMESTAMP)
+        if len(args) > len(_PARTS):
+            zone = argument(args[-1], STRING, function, len(args))
+            return Call("to_utc_timestamp", (moment, zone), TIMESTAMP)
+        return moment if kind == TIMESTAMP else Cast(moment, kind)
+
+
+_make_timestamp("make_timestamp make_timestamp_ltz", "make_timestamp", TIMESTAMP)
+_make_timestamp("try_make_timestamp try_make_timestamp_ltz", "try_make_timestamp", TIMESTAMP)
+_make_timestamp("make_timestamp_ntz", "make_timestamp", TIMESTAMP_NTZ)
+_make_timestamp("try_make_timestamp_ntz", "try_make_timestamp", TIMESTAMP_NTZ)
+
+
+@register("to_timestamp_ntz", 1, 2)
+def _to_timestamp_ntz(args: Arguments) -> Expression:
+    if len(args) == 1:
+        return cast_to(args[0], TIMESTAMP_NTZ)
+    return Cast(FUNCTIONS["to_timestamp"](args), TIMESTAMP_NTZ)
+
+
+@register("convert_timezone", 2, 3)
+def _convert_timezone(args: Arguments) -> Expression:
+    *zones, moment = args
+    typed = [
+        argument(zone, STRING, "convert_timezone", place) for place, zone in enumerate(zones, 1)
+    ]
+    moved = cast_to(argument(moment, TIMESTAMP_NTZ, "convert_timezone", len(args)), TIMESTAMP)
+    if len(typed) > 1:
+        moved = Call("to_utc_timestamp", (moved, typed[0]), TIMESTAMP)
+    return Cast(Call("from_utc_timestamp", (moved, typed[-1]), TIMESTAMP), TIMESTAMP_NTZ)
+
+
+@register("make_dt_interval", 0, 4)
+def _make_dt_interval(args: Arguments) -> Expression:
+    total: Expression = Literal(0, INTERVAL)
+    for place, (arg, micros) in enumerate(zip(args, _MICROS.values(), strict=False), start=1):
+        number = argument(
+            arg, INT if place < len(_MICROS) else decimal(18, 6), "make_dt_interval", place
+        )
+        part = Call("multiply_interval", (Literal(micros, INTERVAL), number), INTERVAL)
+        total = Call("add", (total, part), INTERVAL)
+    return total
+
+
+@register("time_bucket", 2, 3)
+def _time_bucket(args: Arguments) -> Expression:
+    size = constant(args[0], "the size of time_bucket")
+    if args[0].type != INTERVAL or size is None or size <= 0:
+        raise ExpressionError("time_bucket takes an INTERVAL of days or less, longer than 0")
+    moment = argument(
+        args[1], args[1].type if is_timestamp(args[1].type) else TIMESTAMP, "time_bucket", 2
+    )
+    origin = (
+        argument(args[2], moment.type, "time_bucket", 3) if args[2:] else Literal(0, moment.type)
+    )
+    return Call("time_bucket", (args[0], moment, origin), moment.type)
 
 
 def _casting(names: str, kind: object) -> None:

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Call, Expression, FieldAccess, Lambda, Variable
-from driftline.plan.functions.base import FUNCTIONS, argument, wrong_argument
+from driftline.plan.functions.base import FUNCTIONS, wrong_argument
 from driftline.plan.functions.operators import condition
-from driftline.plan.types import INT, DataType, is_array, is_map
+from driftline.plan.types import INT, DataType, is_array, is_map, type_name
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,11 @@ def _zip_with(name: str, args: tuple[Argument, ...]) -> Expression:
 def _aggregate(name: str, args: tuple[Argument, ...]) -> Expression:
     items, start = _array(name, args), _value(args, 1)
     merge = _function(args, 2).of(name, start.type, items.type.value_type)
-    merge = Lambda(merge.parameters, argument(merge.body, start.type, name, 3))
+    if merge.type != start.type:
+        raise ExpressionError(
+            f"the function of {name} must be a {type_name(start.type)}, as its start is, and no "
+            f"{type_name(merge.type)}: cast one of them"
+        )
     if len(args) == HIGHER_ORDER[name].least:
         return Call("aggregate", (items, start, merge), start.type)
     finish = _function(args, 3).of(name, start.type)

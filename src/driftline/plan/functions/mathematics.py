@@ -162,3 +162,27 @@ def _bit_count(args: Arguments) -> Expression:
     value = args[0]
     value = cast_to(value, INT) if value.type == BOOLEAN else value
     return Call("bit_count", (cast_to(value, BIGINT),), INT)
+
+
+_BITS_OF_A_BITMAP = Literal(8 * 4096, BIGINT)
+
+
+@register("bitmap_bit_position", 1, 1)
+def _bitmap_bit_position(args: Arguments) -> Expression:
+    value = argument(args[0], BIGINT, "bitmap_bit_position", 1)
+    one, zero = Literal(1, BIGINT), Literal(0, BIGINT)
+    before = Call("subtract", (value, one), BIGINT)
+    above = Call("remainder", (before, _BITS_OF_A_BITMAP), BIGINT)
+    below = Call("remainder", (Call("negate", (value,), BIGINT), _BITS_OF_A_BITMAP), BIGINT)
+    return Case(((Call("greater", (value, zero), BOOLEAN), above),), below, BIGINT)
+
+
+@register("bitmap_bucket_number", 1, 1)
+def _bitmap_bucket_number(args: Arguments) -> Expression:
+    value = argument(args[0], BIGINT, "bitmap_bucket_number", 1)
+    one, zero = Literal(1, BIGINT), Literal(0, BIGINT)
+    before = Call("subtract", (value, one), BIGINT)
+    whole = Call("integral_divide", (before, _BITS_OF_A_BITMAP), BIGINT)
+    above = Call("add", (whole, one), BIGINT)
+    below = Call("integral_divide", (value, _BITS_OF_A_BITMAP), BIGINT)
+    return Case(((Call("greater", (value, zero), BOOLEAN), above),), below, BIGINT)

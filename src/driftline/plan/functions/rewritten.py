@@ -19,7 +19,16 @@ from dataclasses import replace
 import pyarrow as pa
 
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import AggregateCall, Call, Case, Cast, Expression, Literal
+from driftline.plan.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Expression,
+    Lambda,
+    Literal,
+    Variable,
+)
 from driftline.plan.functions.aggregates import AGGREGATES, aggregate
 from driftline.plan.functions.base import FUNCTIONS, Arguments, cast_to
 from driftline.plan.functions.collections import field, struct
@@ -57,6 +66,13 @@ def aggregate_value(
     call = aggregate(name, args, distinct, filtered, ignore_nulls)
     if call.function in ("min_by", "max_by"):
         return _by(call)
+    if call.function == "collect_union":
+        _refuse_distinct(call)
+        return FUNCTIONS["array_distinct"]((FUNCTIONS["flatten"]((_listed(call),)),))
+    if call.function == "histogram_numeric":
+        _refuse_distinct(call)
+        ordered = FUNCTIONS["array_sort"]((_listed(call),))
+        return _unless_empty(call, Call("histogram", (ordered, call.args[1]), call.type))
     if call.function == "approx_count_distinct":
         return aggregate("count", call.args[:1], True, filtered)
     if call.function == "corr":
@@ -131,7 +147,26 @@ def _both(first: Expression | None, second: Expression) -> Expression:
     return second if first is None else logical("and", first, second)
 
 
+def _listed(call: AggregateCall) -> AggregateCall:
+    """All values of the first argument."""
+    return aggregate("array_agg", call.args[:1], False, call.filter)
+
+
+def _first_by(call: AggregateCall) -> Expression:
+    """max_by and min_by with a number: the values of the first ones in order."""
+    value, by, count = call.args
+    pair = struct(["by", "value"], (by, value))
+    there = _both(call.filter, condition(is_not_null((by,)), "FILTER"))
+    ascending = Literal(call.function == "min_by", BOOLEAN)
+    pairs = FUNCTIONS["sort_array"]((aggregate("array_agg", (pair,), False, there), ascending))
+    first = FUNCTIONS["slice"]((pairs, Literal(1, INT), count))
+    each = Variable("$pair", pair.type)
+    return Call("transform", (first, Lambda((each,), field(each, "value"))), call.type)
+
+
 def _by(call: AggregateCall) -> Expression:
+    if call.args[2:]:
+        return _first_by(call)
     value, by = call.args
     if not is_orderable(value.type):
         raise ExpressionError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import Call, Expression, Literal
+from driftline.plan.expressions import Call, Case, Expression, Literal
 from driftline.plan.functions.base import (
     Arguments,
     argument,
@@ -18,6 +18,7 @@ from driftline.plan.functions.base import (
 from driftline.plan.types import (
     BINARY,
     BOOLEAN,
+    DOUBLE,
     INT,
     STRING,
     VOID,
@@ -37,7 +38,33 @@ for _name in ("startswith", "endswith", "contains"):
 define("rlike regexp regexp_like", [STRING, STRING], BOOLEAN)
 define("translate", [STRING, STRING, STRING], STRING)
 define("space", [INT], STRING)
-define("levenshtein", [STRING, STRING], INT)
+define("quote", [STRING], STRING)
+define("parse_url", [STRING, STRING, STRING], STRING, optional=1)
+define("try_parse_url", [STRING, STRING, STRING], STRING, optional=1)
+define("jaro_winkler_similarity", [STRING, STRING], DOUBLE)
+
+
+@register("levenshtein", 2, 3)
+def _levenshtein(args: Arguments) -> Expression:
+    texts = tuple(argument(arg, STRING, "levenshtein", i) for i, arg in enumerate(args[:2], 1))
+    distance = Call("levenshtein", texts, INT)
+    if len(args) == 2:  # noqa: PLR2004 - no threshold
+        return distance
+    most = argument(args[2], INT, "levenshtein", 3)
+    near = Call("less_equal", (distance, most), BOOLEAN)
+    far = Call("less", (most, distance), BOOLEAN)
+    return Case(((near, distance), (far, Literal(-1, INT))), Literal(None, INT), INT)
+
+
+def _like_function(name: str) -> None:
+    @register(name, 2, 3)
+    def build(args: Arguments) -> Expression:
+        escape = constant(args[2], "the escape of LIKE") if args[2:] else "\\"
+        return like(name, args[0], args[1], str(escape))
+
+
+_like_function("like")
+_like_function("ilike")
 
 
 define("get_json_object", [STRING, STRING], STRING)

@@ -1,0 +1,157 @@
+"""from_json: a text of JSON as a value of a type.
+
+A field that is not there, or whose value is not of its type, is null. Where the text is no JSON of
+the type a struct has null fields, and a list or a map is null; so is all of an empty text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any
+
+from driftline.engine.expressions.arrays import Array, Value, counted, per_distinct
+from driftline.engine.expressions.json_texts import is_object, parsed, written
+from driftline.engine.expressions.registry import kernel
+from driftline.plan.expressions import Call
+from driftline.plan.literals import fits
+from driftline.plan.temporal import parse_date, parse_timestamp
+from driftline.plan.types import (
+    BOOLEAN,
+    DATE,
+    STRING,
+    is_array,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_map,
+    is_struct,
+    is_timestamp,
+)
+
+Read = Callable[[Any], Any]
+_DIGITS = 76
+_WORDS = {
+    "NaN": float("nan"),
+    "Infinity": float("inf"),
+    "+Infinity": float("inf"),
+    "INF": float("inf"),
+    "+INF": float("inf"),
+    "-Infinity": float("-inf"),
+    "-INF": float("-inf"),
+}
+
+
+class _Mismatch(ValueError):
+    """A value that is not of its type."""
+
+
+@kernel("from_json", total=True)
+def _from_json(call: Call, args: Sequence[Value]) -> Array:
+    read, kind = _reader(call.kind), call.kind
+
+    def value(text: str) -> Any:
+        if not text.strip():
+            return None
+        found = parsed(text)
+        if is_array(kind) and is_object(found):
+            found = [found]
+        try:
+            if found is not None:
+                return read(found)
+        except _Mismatch:
+            pass
+        return dict.fromkeys(field.name for field in kind) if is_struct(kind) else None
+
+    return per_distinct(value, [args[0]], counted(kind)).cast(kind)
+
+
+def _reader(kind: Any) -> Read:
+    """How values of a type are read."""
+    if is_struct(kind):
+        return _struct(kind)
+    if is_map(kind):
+        item = _nullable(_reader(kind.item_type))
+        return lambda value: [(name, item(each)) for name, each in _object(value)]
+    if is_array(kind):
+        part = _nullable(_reader(kind.value_type))
+        return lambda value: [part(each) for each in _list(value)]
+    if kind == STRING:
+        return lambda value: value if isinstance(value, str) else written(value)
+    if kind == BOOLEAN:
+        return lambda value: value if isinstance(value, bool) else _refused(value)
+    if is_integer(kind):
+        return lambda value: (
+            value
+            if isinstance(value, int) and not isinstance(value, bool) and fits(value, kind)
+            else _refused(value)
+        )
+    if is_float(kind):
+        return _float
+    if is_decimal(kind):
+        return lambda value: _decimal(value, kind)
+    if kind == DATE:
+        return lambda value: _parsed(parse_date, value)
+    if is_timestamp(kind):
+        return lambda value: _parsed(parse_timestamp, value)
+    raise TypeError(f"from_json does not read a {kind}")
+
+
+def _struct(kind: Any) -> Read:
+    fields = {field.name: _reader(field.type) for field in kind}
+
+    def read(value: Any) -> Any:
+        found = dict.fromkeys(fields)
+        for name, item in _object(value):
+            if name in fields:
+                try:
+                    found[name] = None if item is None else fields[name](item)
+                except _Mismatch:
+                    found[name] = None
+        return found
+
+    return read
+
+
+def _nullable(read: Read) -> Read:
+    return lambda value: None if value is None else read(value)
+
+
+def _refused(value: Any) -> Any:
+    raise _Mismatch(value)
+
+
+def _object(value: Any) -> Any:
+    return value if is_object(value) else _refused(value)
+
+
+def _list(value: Any) -> Any:
+    return value if isinstance(value, list) and not is_object(value) else _refused(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, str):
+        return _WORDS[value] if value in _WORDS else float(_refused(value))
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        _refused(value)
+    return float(value)
+
+
+def _decimal(value: Any, kind: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        _refused(value)
+    try:
+        exact = Decimal(value if isinstance(value, str) else repr(value))
+        rounded = exact.quantize(
+            Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, Context(prec=_DIGITS)
+        )
+    except InvalidOperation:
+        raise _Mismatch(value) from None
+    if len(rounded.as_tuple().digits) > kind.precision:
+        raise _Mismatch(value)
+    return rounded
+
+
+def _parsed(parse: Callable[[str], int | None], value: Any) -> int:
+    found = parse(value) if isinstance(value, str) else None
+    return int(_refused(value)) if found is None else found
