@@ -32,6 +32,7 @@ from bench import (
     patterns,
     progress,
     schedulers,
+    soak,
     spark,
     spark_loops,
     tables,
@@ -66,6 +67,7 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "progress": progress.measure,
     "now": now.measure,
     "patterns": patterns.measure,
+    "soak": soak.measure,
 }
 RESULTS = Path(__file__).parent / "results.json"
 

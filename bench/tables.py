@@ -269,6 +269,20 @@ def _loops(part: Part) -> str:
     return f"{reached}\nA level of a chain costs {part['level']:.0f} µs.\n\n{closure}"
 
 
+def _soak(part: Part) -> str:
+    runs = _table(
+        ("run", "memory MiB", "checkpoint MiB", "micro-batch s"),
+        (
+            (str(number), f"{memory / 2**20:,.0f}", f"{checkpoint / 2**20:.1f}", f"{batch:.2f}")
+            for number, (memory, checkpoint, batch) in enumerate(part["runs"], 1)
+        ),
+    )
+    return (
+        f"{runs}\n{part['seconds']:.0f} s, {part['kills']} kills, {part['windows']} whole windows, "
+        f"{part['rows']:,} rows, each once.\n"
+    )
+
+
 _PARTS: dict[str, Callable[[Part], str]] = {
     "engine": _engine,
     "growth": _growth,
@@ -288,4 +302,5 @@ _PARTS: dict[str, Callable[[Part], str]] = {
     "automata": _automata,
     "progress": _progress,
     "patterns": _patterns,
+    "soak": _soak,
 }

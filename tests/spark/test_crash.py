@@ -19,10 +19,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from driftline.model.history import History, Lifetime
+from driftline.model.row import Row
+from driftline.model.time import INFINITY
+from tests.cli.run import driftline
+from tests.spark.sinks.test_databases import in_sqlite
 
 EVENTS = """
 CREATE STREAM orders (k STRING, x INT);
@@ -104,12 +111,12 @@ def write_events(path: Path, seed: int) -> None:
             file.write(json.dumps(line) + "\n")
 
 
-def command(folder: Path, runner: str, output: str) -> list[str]:
+def command(folder: Path, runner: str, output: str, *, table: bool = True) -> list[str]:
     (given,) = folder.glob("*.input.jsonl")
     stream = "readings=" if given.name.startswith("records") else ""
     base = [sys.executable, "-m", "driftline.cli.main", "run", str(folder / "query.sql")]
     base += ["--input", f"{stream}{given}", "--output", str(folder / output)]
-    base += ["--table"]
+    base += ["--table"] if table else ["--dead-letters", str(folder / "dead.jsonl")]
     base += ["--batch", str(BATCH), "--runner", runner]
     return base + (["--checkpoint", str(folder / "checkpoint")] if runner == "spark" else [])
 
@@ -151,15 +158,25 @@ def _arguments(pid: int) -> bytes:
         return b""
 
 
-def run_until_killed(folder: Path, after: int | None, what: str, draw: random.Random) -> int | None:
+def emitted_by(folder: Path) -> int:
+    """How many micro-batches have been emitted."""
+    note = folder / "checkpoint" / "output.json"
+    if note.exists():
+        return 1 + int(json.loads(note.read_text())["batches"]["0"])
+    return len(list((folder / "checkpoint" / "emitted").glob("*.arrow")))
+
+
+def run_until_killed(
+    folder: Path, after: int | None, what: str, draw: random.Random, *, table: bool = True
+) -> int | None:
     """Start, kill after so many micro-batches have been emitted; 0 if it came to its end."""
-    emitted = folder / "checkpoint" / "emitted"
-    process = subprocess.Popen(command(folder, "spark", "out.jsonl"), stderr=subprocess.DEVNULL)
+    started = command(folder, "spark", "out.jsonl", table=table)
+    process = subprocess.Popen(started, stderr=subprocess.DEVNULL)
     until = time.monotonic() + PATIENCE
     killed = False
     while process.poll() is None:
         assert time.monotonic() < until, "the run does not come to its end"
-        if after is not None and not killed and len(list(emitted.glob("*.arrow"))) >= after:
+        if after is not None and not killed and emitted_by(folder) >= after:
             time.sleep(draw.random())
             below = children(process.pid)
             kill(process.pid, what, draw)
@@ -197,6 +214,65 @@ def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> No
 @pytest.mark.spark
 def test_killed_once_in_each_way(tmp_path: Path) -> None:
     check(tmp_path, ["worker", "everything", "driver"], seed=1)
+
+
+PIPELINE = """
+CREATE SINK appended WITH (type = 'sqlite', path = '{0}.sqlite', view = 'history') AS
+SELECT k, count(*) AS n FROM orders [RANGE 20] GROUP BY k;
+CREATE SINK keyed WITH (type = 'sqlite', path = '{0}.sqlite', keys = 'k') AS
+SELECT k, count(*) AS n, sum(x) AS x FROM orders GROUP BY k;
+CREATE SINK log WITH (type = 'eventlog', path = '{0}.log.jsonl') AS
+SELECT k, max(p) AS p FROM prices [RANGE 20] GROUP BY k;
+"""
+
+
+@pytest.mark.spark
+def test_sinks_of_a_script_and_an_event_log_after_a_crash(tmp_path: Path) -> None:
+    """Outputs are appended to, and nothing of what was emitted is kept."""
+    write_events(tmp_path / "events.input.jsonl", 5)
+    script = tmp_path / "query.sql"
+    for runner in ("local", "spark"):
+        script.write_text(EVENTS + PIPELINE.format(tmp_path / runner))
+        if runner == "local":
+            subprocess.run(command(tmp_path, runner, "expected.jsonl"), check=True)
+    draw = random.Random(6)
+    run_until_killed(tmp_path, 3, "everything", draw, table=False)
+    length = (tmp_path / "out.jsonl").stat().st_size
+    assert run_until_killed(tmp_path, None, "none", draw, table=False) == 0
+    assert (tmp_path / "out.jsonl").stat().st_size > length
+    assert not (tmp_path / "checkpoint" / "emitted").exists()
+
+    expected = map(json.loads, (tmp_path / "expected.jsonl").read_text().splitlines())
+    assert logged(tmp_path / "out.jsonl") == coalesced(expected)
+    assert logged(tmp_path / "local.log.jsonl") == logged(tmp_path / "spark.log.jsonl")
+    tables = [in_sqlite(tmp_path / f"{runner}.sqlite", "keyed") for runner in ("local", "spark")]
+    assert tables[0] == tables[1] != []
+    assert appended(tmp_path / "local.sqlite") == appended(tmp_path / "spark.sqlite")
+
+
+def coalesced(lines: Iterable[dict[str, Any]]) -> History:
+    """What a table means, in whatever pieces it was emitted."""
+    return History(
+        Lifetime(e["vs"], INFINITY if e["ve"] is None else e["ve"], Row(e["row"])) for e in lines
+    ).coalesced()
+
+
+def logged(path: Path) -> History:
+    return coalesced(map(json.loads, driftline("history", path).out.splitlines()))
+
+
+def appended(path: Path) -> History:
+    """What the rows of a history table add up to."""
+    sums: dict[tuple[Any, ...], int] = {}
+    for row in in_sqlite(path, "appended"):
+        key = (row["vs"], row["ve"], row["k"], row["n"])
+        sums[key] = sums.get(key, 0) + row["weight"]
+    assert min(sums.values()) >= 0
+    return coalesced(
+        {"vs": vs, "ve": ve, "row": {"k": k, "n": n}}
+        for (vs, ve, k, n), count in sums.items()
+        for _ in range(count)
+    )
 
 
 @pytest.mark.spark

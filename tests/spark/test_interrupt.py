@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import driftline_on_a_terminal
+from tests.cli.run import driftline, driftline_on_a_terminal
 
 QUERY = """
 CREATE STREAM trades (symbol STRING, qty INT, ts BIGINT)
@@ -89,15 +89,22 @@ def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
     wait_for(lambda: not alive(running.pid))
 
     add(trades, "3.csv", "symbol,qty,ts\nA,1,11\n")
-    table = tmp_path / "table.jsonl"
-    more = ("--table", "--output", str(table), "--dead-letters", str(dead))
+    before = out.read_text()
+    with out.open("a") as file:
+        file.write("what a run that was killed has written and not noted")
+    more = ("--output", str(out), "--dead-letters", str(dead))
     shown = driftline_on_a_terminal(*command(tmp_path, *more)[3:])
     assert dead.read_text().count("\n") == 1  # again, and not a second time
     for part in ("events ·", "taken back", "rows held"):
         assert part in shown, shown
-    assert table.read_text().splitlines() == [
-        '{"vs":1,"ve":7,"row":{"symbol":"A","qty":3}}',
-        '{"vs":7,"ve":11,"row":{"symbol":"A","qty":8}}',
-        '{"vs":9,"ve":null,"row":{"symbol":"C","qty":4}}',
-        '{"vs":11,"ve":null,"row":{"symbol":"A","qty":9}}',
+    assert out.read_text().startswith(before)
+    assert driftline("history", out).out.splitlines() == [
+        '{"stream":"result","vs":1,"ve":7,"row":{"symbol":"A","qty":3}}',
+        '{"stream":"result","vs":7,"ve":11,"row":{"symbol":"A","qty":8}}',
+        '{"stream":"result","vs":9,"ve":null,"row":{"symbol":"C","qty":4}}',
+        '{"stream":"result","vs":11,"ve":null,"row":{"symbol":"A","qty":9}}',
     ]
+    assert not (tmp_path / "checkpoint" / "emitted").exists()
+    refused = driftline(*command(tmp_path, "--table")[3:])
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert f"driftline history {out} prints their table" in refused.err

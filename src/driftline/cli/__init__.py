@@ -4,6 +4,7 @@ main             the `driftline` command and its options
 run              `driftline run`;  runners: what a runner is given and gives back
 inputs           files and which stream each is;  streams: inputs that are read as they come
 outputs          event logs, tables of lifetimes, CSV, Parquet;  letters: dead letters
+resumed          what a run has written so far, so that the next goes on there
 sinks            the sinks that a script declares, and databases as the output
 now, live        the answer now: its changes, and a table that is redrawn in place
 explain          `driftline explain`;  explain_time: `run --explain-time`

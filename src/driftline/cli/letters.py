@@ -9,11 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
+from driftline.cli.resumed import LETTERS
 from driftline.event_log.bad import BadEvent, BadInput
 from driftline.running.problems import one_line
 
 if TYPE_CHECKING:
     from driftline.cli.inputs import Inputs
+    from driftline.cli.resumed import Written
     from driftline.engine.ingest.dead_letters import DeadLetters
     from driftline.engine.step_outputs import Outputs
     from driftline.plan.nodes import Source
@@ -24,9 +26,9 @@ NAMED = 3
 
 
 class Letters:
-    """Dead letters, written as they come. A run that goes on from a checkpoint receives the
-    dead letters of earlier runs again: it begins the file anew, so that every event is in it once.
-    `strict`: the first one ends the run."""
+    """Dead letters, written as they come. A run that goes on from a checkpoint goes on with the
+    file (`so_far`); or, where the checkpoint keeps what was emitted, it receives the dead letters
+    of earlier runs again, and begins the file anew. `strict`: the first one ends the run."""
 
     def __init__(
         self,
@@ -35,10 +37,12 @@ class Letters:
         path: str | None,
         *,
         strict: bool = False,
+        so_far: Written | None = None,
     ) -> None:
+        self.so_far = so_far
         self.inputs, self.sources, self.path, self.strict = inputs, sources, path, strict
-        self.counts: dict[str, int] = {}
-        self.unread = 0
+        self.counts: dict[str, int] = {} if so_far is None else so_far.letters
+        self.unread = 0 if so_far is None else so_far.unread
         self.named: list[BadEvent] = []  # the first that could not be read
         self.file: IO[bytes] | None = None
         self._count_unread(inputs.bad)
@@ -58,6 +62,8 @@ class Letters:
         """Add the dead letters of one step of a run."""
         for name, dead in outputs.dead.items():
             self._count_unread(dead.bad)
+            if self.so_far is not None:
+                self.so_far.unread += len(dead.bad)
             if len(dead.kind):
                 self.counts[name] = self.counts.get(name, 0) + len(dead.kind)
                 if self.strict:
@@ -94,8 +100,12 @@ class Letters:
         if self.path is None:
             return
         if self.file is None:  # not earlier: a run that cannot begin leaves the file alone
-            self.file = Path(self.path).open("wb")  # noqa: SIM115 - it is closed on leaving
-            self.file.writelines(map(dead_letter, self.inputs.bad))
+            if self.so_far is None:
+                self.file = Path(self.path).open("wb")  # noqa: SIM115 - it is closed on leaving
+            else:
+                self.file = self.so_far.file(LETTERS)
+            if self.so_far is None or not self.so_far.batches:
+                self.file.writelines(map(dead_letter, self.inputs.bad))
         for name, letters in dead.items():
             self.file.writelines(map(dead_letter, letters.bad))
             self.file.writelines(map(dead_letter, self._explained(name, letters)))

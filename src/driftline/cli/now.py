@@ -32,9 +32,6 @@ class NowWriter(Writer):
     def add(self, name: str, batch: Batch, now: int) -> None:
         self.changed(self.answers[name], self.views[name].update(batch, now))
 
-    def changed(self, answer: Answer, changes: NowChanges) -> None:
-        """Write what has changed in an answer."""
-
     def shown(self, name: str) -> NowChanges:
         """The rows that are there now, since the clock."""
         import numpy as np

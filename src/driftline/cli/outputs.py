@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from driftline.cli.resumed import OUTPUT, GrowingFile
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from driftline.cli.resumed import Written
     from driftline.engine.core.batch import Batch
+    from driftline.engine.outputs.now_view import NowChanges
     from driftline.model.columns import StreamColumns
     from driftline.model.prefix import Prefix
     from driftline.plan.choices import Clock
@@ -47,12 +50,16 @@ def writer(
     table: bool,
     growing: bool = False,
     clocks: Mapping[str, Clock] | None = None,
+    so_far: Written | None = None,
 ) -> Iterator[Writer]:
     """A writer for the answers of the queries; files appear in full or not at all, unless an event
-    log is to be read while it grows. `clocks`: the answers now are written, by these."""
-    answers = {name: Answer(name, plan) for name, plan in plans.items()}
+    log is to be read while it grows. `clocks`: the answers now are written, by these; `so_far`:
+    what earlier runs have written of an event log."""
+    known = {} if so_far is None else so_far.final
+    answers = {name: Answer(name, plan, known.get(name)) for name, plan in plans.items()}
     with ExitStack() as stack:
-        made = _writer(target, _Form(answers, clocks, table=table), stack, growing=growing)
+        form = _Form(answers, clocks, table=table)
+        made = _writer(target, form, stack, growing=growing, so_far=so_far)
         yield made
         made.finish()
 
@@ -99,7 +106,15 @@ class _Form:
         return _Files(self.answers, paths, self.table)
 
 
-def _writer(target: str, form: _Form, stack: ExitStack, *, growing: bool) -> Writer:
+def is_appended_to(target: str, *, table: bool) -> bool:
+    """Whether answers are added to an output as they come, and it is never written anew."""
+    suffix = "" if target == STANDARD_OUTPUT else Path(target).suffix.lower()
+    return not table and writes_log(target) and suffix not in COMPRESSIONS
+
+
+def _writer(
+    target: str, form: _Form, stack: ExitStack, *, growing: bool, so_far: Written | None
+) -> Writer:
     answers, table = form.answers, form.table
     if target == STANDARD_OUTPUT:
         if table and form.clocks is None and sys.stdout.isatty():
@@ -130,44 +145,22 @@ def _writer(target: str, form: _Form, stack: ExitStack, *, growing: bool) -> Wri
             )
         return form.to_files(dict.fromkeys(answers, path))
     last = suffixes[-1] if suffixes else ""
-    grows = growing and not table and last not in COMPRESSIONS
-    file = stack.enter_context(_growing(path) if grows else _opened(path, last))
+    if so_far is not None:
+        file = stack.enter_context(_growing(so_far.file(OUTPUT)))
+    elif growing and not table and last not in COMPRESSIONS:
+        file = stack.enter_context(_growing(cast("IO[bytes]", GrowingFile(path))))
+    else:
+        file = stack.enter_context(_opened(path, last))
     return form.to(file)
 
 
 @contextmanager
-def _growing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that can be read while it is written. A run that fails before its first output
-    leaves the old one as it was."""
-    late = _Late(path)
+def _growing(file: IO[bytes]) -> Iterator[IO[bytes]]:
     try:
-        yield cast("IO[bytes]", late)
-        late.open()
+        yield file
+        file.flush()  # it is there also if nothing was written
     finally:
-        late.close()
-
-
-class _Late:
-    """A file that is opened when something is written to it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.file: IO[bytes] | None = None
-
-    def open(self) -> IO[bytes]:
-        if self.file is None:
-            self.file = self.path.open("wb")
-        return self.file
-
-    def write(self, data: Any) -> int:
-        return self.open().write(data)
-
-    def flush(self) -> None:
-        self.open().flush()
-
-    def close(self) -> None:
-        if self.file is not None:
-            self.file.close()
+        file.close()
 
 
 @contextmanager
@@ -228,6 +221,9 @@ class Writer:
     def add(self, name: str, batch: Batch, now: int) -> None:
         """Write what a query emits after a batch of input; `now`: the time that has come."""
         self.answers[name].kept.append(batch)
+
+    def changed(self, answer: Answer, changes: NowChanges) -> None:
+        """Write what has changed in the answer now."""
 
     def mark(self, name: str, prefix: Prefix) -> None:
         """Note that what a query has emitted so far is the answer for a prefix of the inputs."""

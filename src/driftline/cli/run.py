@@ -17,11 +17,13 @@ from driftline.cli.outputs import (
     STANDARD_OUTPUT,
     Writer,
     check_types,
+    is_appended_to,
     outputs_of,
     writer,
     writes_log,
 )
 from driftline.cli.progress import drawn
+from driftline.cli.resumed import Written, need_kept
 from driftline.cli.runners import runner
 from driftline.cli.scripts import consistency_of, load, script_of
 from driftline.cli.sinks import Declared, LocalSinks, is_database, made, sinks_of
@@ -113,7 +115,14 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     inputs = read_inputs(wanted, sources, as_they_come=runner_name != "local")
     _check_follow(inputs, queries, arguments.options)
     queries = [_final(query, inputs) for query in queries]
-    options = replace(arguments.options, now=bool(shown))
+    so_far = _so_far(written, runner_name, arguments)
+    options = replace(
+        arguments.options,
+        now=bool(shown),
+        written=frozenset(query.name for query in written),
+        is_kept=arguments.options.checkpoint is not None and so_far is None,
+        after={} if so_far is None else so_far.batches,
+    )
     steps = run_queries(queries, inputs.streams, options)
     local_sinks = LocalSinks(queries if runner_name == "local" else [])
     plans = {query.name: query.plan for query in queries}
@@ -121,8 +130,10 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     stopped = None
     tally = Tally(plans, timestamps=all(plan.timestamps for plan in plans.values()))
     with (
-        Letters(inputs, sources, arguments.dead_letters, strict=arguments.strict) as letters,
-        _writer([query for query in queries if query.sink is None], arguments) as output,
+        Letters(
+            inputs, sources, arguments.dead_letters, strict=arguments.strict, so_far=so_far
+        ) as letters,
+        _writer([query for query in queries if query.sink is None], arguments, so_far) as output,
     ):
         try:
             with (
@@ -132,12 +143,16 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
                 for outputs in emitted:
                     letters.add(outputs)
                     local_sinks(outputs)
-                    for name, batch in outputs.batches.items():
-                        if name in output.answers:
-                            output.add(name, batch, outputs.now)
-                    for name, prefix in outputs.prefixes.items():
-                        if name in output.answers:
-                            output.mark(name, prefix)
+                    for name, answer in output.answers.items():
+                        if arguments.options.now and name in outputs.now_changes:
+                            output.changed(answer, outputs.now_changes[name])
+                        elif name in outputs.batches:
+                            output.add(name, outputs.batches[name], outputs.now)
+                        if name in outputs.prefixes:
+                            output.mark(name, outputs.prefixes[name])
+                    if so_far is not None and outputs.number is not None:
+                        closed = {name: each.closed for name, each in output.answers.items()}
+                        so_far.commit(*outputs.number, closed)
                     come = tally.add(outputs)
                     output.advanced(come)
                     progress(come)
@@ -195,7 +210,22 @@ def _check_written(queries: Sequence[Query], arguments: RunArguments) -> None:
             raise Problem(f"{option}: all answers of the script go to sinks: leave it out")
 
 
-def _writer(queries: Sequence[Query], arguments: RunArguments) -> AbstractContextManager[Writer]:
+def _so_far(written: Sequence[Query], runner_name: str, arguments: RunArguments) -> Written | None:
+    """What earlier runs from the checkpoint have written, if that can be added to."""
+    checkpoint = arguments.options.checkpoint
+    if checkpoint is None or runner_name == "local":
+        return None
+    appended = is_appended_to(arguments.output, table=arguments.table) and not arguments.live
+    if written and not appended:
+        need_kept(checkpoint)
+        return None
+    output = arguments.output if written else None
+    return Written.so_far(checkpoint, output, arguments.dead_letters)
+
+
+def _writer(
+    queries: Sequence[Query], arguments: RunArguments, so_far: Written | None
+) -> AbstractContextManager[Writer]:
     plans = {query.name: query.plan for query in queries}
     clocks = {query.name: cast("Clock", query.consistency.clock) for query in queries}
     if arguments.live:
@@ -208,6 +238,7 @@ def _writer(queries: Sequence[Query], arguments: RunArguments) -> AbstractContex
         table=arguments.table,
         growing=arguments.options.follow,
         clocks=clocks if arguments.options.now else None,
+        so_far=so_far,
     )
 
 

@@ -12,6 +12,7 @@ from driftline.model.time import BEGINNING
 if TYPE_CHECKING:
     from driftline.engine.core.batch import Batch
     from driftline.engine.ingest.dead_letters import DeadLetters
+    from driftline.engine.outputs.now_view import NowChanges
     from driftline.model.prefix import Prefix
 
 Counted = Mapping[OperatorKey, Mapping[str, int]]
@@ -22,7 +23,9 @@ class Outputs:
     """What one step of a run emits: by query the changes, by stream the dead letters, and by
     operator what it has done so far and what it holds; `prefixes`: by query, the prefix of the
     input that its answer is complete for, where it is complete for one; `now`: the time that has
-    come (see `outputs.clock`), and `late`: how many rows came so far when it was past their own."""
+    come (see `outputs.clock`), and `late`: how many rows came so far when it was past their own;
+    `number`: of a runner with checkpoints, the group of queries and the micro-batch; `now_changes`:
+    by query what changes in the answer now, where the runner keeps that."""
 
     batches: Mapping[str, Batch]
     dead: Mapping[str, DeadLetters]
@@ -30,6 +33,8 @@ class Outputs:
     prefixes: Mapping[str, Prefix] = field(default_factory=dict)
     now: int = BEGINNING
     late: int = 0
+    number: tuple[int, int] | None = None
+    now_changes: Mapping[str, NowChanges] = field(default_factory=dict)
 
     @property
     def batch(self) -> Batch:

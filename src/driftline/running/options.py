@@ -49,7 +49,10 @@ class Query:
 @dataclass(frozen=True)
 class RunOptions:
     """What concerns the whole run. `now`: the answer now is asked for; `pace`: inputs are replayed
-    as they came, so many times as fast."""
+    as they came, so many times as fast; `written`: the queries whose answers go to the output of
+    the run, and not to sinks (None: all); `is_kept`: the checkpoint keeps what these emit, as their
+    output is written whole; `after`: by group of queries, the last micro-batch that the output
+    has."""
 
     batch: int | None = None
     keep_open: bool = False
@@ -61,6 +64,9 @@ class RunOptions:
     settings: Mapping[str, str] = field(default_factory=dict)  # of Spark
     now: bool = False
     pace: float | None = None
+    written: frozenset[str] | None = None
+    is_kept: bool = False
+    after: Mapping[int, int] = field(default_factory=dict)
 
 
 def by_consistency(queries: Iterable[Query]) -> dict[Consistency, dict[str, Node]]:

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any, cast
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from driftline.plan.choices import Clock
     from driftline.plan.nodes import Node
     from driftline.spark.query import Sink
+    from driftline.spark.written import Targets
 
 
 def run_queries(
@@ -94,7 +95,8 @@ def _run_groups(
             given = {**inputs, **constants(sources)}
             needed = {name: given[name] for name in sources}
             own_sinks = [OneResult(name, sinks[name]) for name in plans if name in sinks]
-            for update in _run(plans, consistency, needed, options, own, own_sinks):
+            last = options.after.get(number, -1)
+            for update in _run(plans, consistency, needed, options, own, own_sinks, last):
                 yield Outputs(
                     update.batches,
                     # An event that several groups set aside is one dead letter.
@@ -102,6 +104,8 @@ def _run_groups(
                     {key._replace(run=number): each for key, each in update.counters.items()},
                     _prefixes(plans, update.prefix, needed),
                     now=wall_time() if consistency.clock == "wall" else update.latest,
+                    number=(number, update.batch_id),
+                    now_changes={} if update.now is None else update.now.changes,
                 )
         if options.close:
             for place in (folder, *folder.glob("[0-9]*")):
@@ -118,6 +122,7 @@ def _run(
     options: RunOptions,
     folder: Path,
     sinks: Sequence[Sink],
+    last: int,
 ) -> Iterator[SparkUpdate]:
     chosen = engine_options(consistency, plans, options)
     if chosen.clock is not None:
@@ -137,8 +142,14 @@ def _run(
         for name, source in sources.items()
     }
     query = SparkQuery(plans, frames, chosen, clock=cast("Clock", consistency.clock))
-    known = Emitted(folder / "emitted", plans, sources, marked=query.is_marked)
-    yield from known
+    kept = None
+    if options.is_kept:
+        kept = Emitted(folder / "emitted", plans, sources, marked=query.is_marked)
+        for update in kept:
+            last = update.batch_id
+            yield update
+    handed = [name for name in plans if options.written is None or name in options.written]
+    known = Handed(last, kept, handed, is_now=options.now and bool(handed) and kept is None)
     if options.follow:
         yield from _started(query, known, sinks, folder, {})
         return
@@ -179,14 +190,14 @@ ALL_THERE_IS = {"availableNow": True}
 
 def _started(
     query: SparkQuery,
-    known: Emitted,
+    known: Handed,
     sinks: Sequence[Sink],
     folder: Path,
     trigger: Mapping[str, Any],
 ) -> Generator[SparkUpdate]:
     """The updates of a query from its start to its end, or until the consumer stops."""
     handover = Handover(known)
-    sink = Several(*sinks, handover.put)
+    sink = Several(*sinks, handover)
     started = query.start(sink, checkpoint=folder, trigger=trigger)
     watcher = threading.Thread(target=handover.watch, args=(started,), daemon=True)
     watcher.start()
@@ -197,20 +208,42 @@ def _started(
         started.stop()
 
 
-class Handover:
-    """Micro-batches on their way from Spark's thread to ours. `put` returns when what was put is
-    kept and has been dealt with: only then is the micro-batch committed."""
+@dataclass
+class Handed:
+    """What the consumer has. `last`: the last micro-batch; `kept`: where all is kept that was
+    emitted, if that is so; `names`: the results that it takes; `is_now`: it takes what changes in
+    the answers now."""
 
-    def __init__(self, known: Emitted) -> None:
+    last: int
+    kept: Emitted | None
+    names: Sequence[str]
+    is_now: bool
+
+
+class Handover:
+    """Micro-batches on their way from Spark's thread to ours: a sink. It returns when what it was
+    given is kept, if need be, and has been dealt with: only then is the micro-batch committed."""
+
+    def __init__(self, known: Handed) -> None:
         self.known = known
+        self.view = "now" if known.is_now else "changes"
         self.waiting: Queue[SparkUpdate | BaseException | None] = Queue()
         self.dealt_with = threading.Semaphore(0)
 
-    def put(self, update: SparkUpdate) -> None:
-        if update.batch_id in self.known:
+    def targets(self, about: SparkUpdate) -> Targets | None:
+        """If no result is to be handed over, executors may write what others want."""
+        return None if self.known.names else {}
+
+    def __call__(self, update: SparkUpdate) -> None:
+        if self.known.is_now:
+            for name in update.batches:
+                update.micro_batch(name)  # which depends on the micro-batches before
+        if update.batch_id <= self.known.last:
             return
-        self.known.add(update)
-        self.waiting.put(update)
+        if self.known.kept is not None:
+            self.known.kept.add(update)
+        self.known.last = update.batch_id
+        self.waiting.put(update if self.known.is_now else replace(update, now=None))
         self.dealt_with.acquire()
 
     def watch(self, started: Any) -> None:
