@@ -13,7 +13,7 @@ from workloads.progress import METHODS, Input, progress_of
 EARLY = (0, 5, 10, 15, 20)
 """By how many punctuations every hundredth event is early."""
 QUICK_EARLY = (0, 8, 16)
-TOSSES, QUICK_TOSSES = 3_000, 400
+TOSSES, QUICK_TOSSES = 3_000, 250
 DISORDER, STATE = "disorder, punctuations", "join rows, mean"
 OUT, LAG, SPECULATIVE = "output punctuations", "lag, events", "speculative punctuations"
 

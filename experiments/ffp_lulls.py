@@ -16,7 +16,7 @@ LULLS = (0.0, 0.25, 0.5, 0.75, 0.9)
 QUICK_LULLS = (0.0, 0.5, 0.9)
 EVERY = 24
 """Turns of the loop from one punctuation to the next: time to work everything off."""
-TOSSES, QUICK_TOSSES = 2_000, 400
+TOSSES, QUICK_TOSSES = 2_000, 250
 LULL, SPECULATIVE = "likelihood of a lull", "speculative punctuations"
 SILENCE, LAG, OUT = "longest silence, turns", "lag, events", "output punctuations"
 

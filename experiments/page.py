@@ -19,6 +19,8 @@ RESULTS = Path(__file__).parent / "results.json"
 PAGE, README = ROOT / "docs" / "experiments.md", ROOT / "README.md"
 FIGURES = ROOT / "docs" / "img" / "experiments"
 
+LONG = 40
+"""Rows from which on a table is folded up."""
 COUNTED: dict[Verdict, str] = {"holds": "hold", "holds in part": "in part", "does not hold": "not"}
 
 Results = dict[str, dict[str, Any]]
@@ -120,10 +122,18 @@ def _section(experiment: Experiment, found: dict[str, Any]) -> str:
         seen = "; ".join(text if so else f"<del>{text}</del>" for text, so in statements.items())
         why = f" {claim.why}" if claim.why else ""
         lines.append(f"| {claim.paper} | {seen}.{why} | **{verdict(statements)}** |")
-    columns = list(found["rows"][0])
-    lines += ["", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    lines += [f"| {' | '.join(map(_shown, row.values()))} |" for row in found["rows"]]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *_table(rows)]) + "\n"
+
+
+def _table(rows: Rows) -> list[str]:
+    """All that was measured; folded up if it is long."""
+    columns = list(rows.rows[0])
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    lines += [f"| {' | '.join(map(_shown, row.values()))} |" for row in rows.rows]
+    if len(rows.rows) <= LONG:
+        return lines
+    title = f"<summary>{len(rows.rows)} rows</summary>"
+    return ['<details markdown="1">', title, "", *lines, "", "</details>"]
 
 
 def _shown(value: Value) -> str:

@@ -15,7 +15,7 @@ from experiments.drawing import COLOURS, panels
 from experiments.experiment import Claim, Experiment, Floats, Row, Rows, Statements
 from workloads.joins import KEYS, RANGE, hand_in_hand, joins, two_streams
 
-EVENTS, QUICK_EVENTS = 16_000, 1_200
+EVENTS, QUICK_EVENTS = 12_000, 1_200
 QUICK_KEYS, QUICK_RANGE = 200, 400
 BIN = 10
 DISTANCE, STATES = "distance, output tuples", "consistent states"
