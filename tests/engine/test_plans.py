@@ -121,6 +121,7 @@ ONE: dict[str, Callable[[Both], Both]] = {
             lambda row: {"k": row["k"], "x": row["window_end"] - row["window_start"]},
         ),
     ),
+    "stitch": lambda p: Both(p.query.stitch(), lambda s, t: ref.coalesce(p.meaning(s, t))),
     "first": windowed(
         lambda q: q.group_by("k").agg("first(x) AS x"),
         lambda h: ref.group_by(h, {"k": k}, {"x": aggregates.first(x)}),
@@ -246,6 +247,14 @@ TWO: dict[str, Callable[[Both, Both], Both]] = {
                 ["k2", "x2"],
             ),
             lambda row: {"k": row["k"], "x": row["x2"]},
+        ),
+    ),
+    "until": lambda p, q: Both(
+        p.query.alias("l").until(q.query.alias("r"), "l.k = r.k"),
+        lambda s, t: ref.until(
+            ref.coalesce(p.meaning(s, t)) if is_loose(p.query.plan) else p.meaning(s, t),
+            renamed(ref.starts(q.meaning(s, t)) if is_loose(q.query.plan) else q.meaning(s, t)),
+            same_key,
         ),
     ),
     "left join": lambda p, q: Both(

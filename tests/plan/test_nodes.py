@@ -43,6 +43,7 @@ EXAMPLES: dict[type[Node], Node] = {
         nodes.Coalesce(S.distinct().plan),
         final(S.tumble(5).plan, PLAIN),
         S.distinct().plan,
+        S.stitch().plan,
         nodes.Aggregate(
             S.plan, (nodes.Named("k", Column("k", S.schema.fields[0].type)),), aggregates=()
         ),

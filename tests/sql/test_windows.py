@@ -1,7 +1,7 @@
 import pytest
 
 from driftline.plan import nodes
-from tests.sql.declared import TRADES, T, plan, pointed_at
+from tests.sql.declared import TRADES, T, U, plan, pointed_at
 
 MINUTE = 60_000_000
 
@@ -20,6 +20,7 @@ MINUTE = 60_000_000
             T.window(start="vs + 2", duration="2 * (ve - vs)").plan,
         ),
         ("[SESSION 5]", T.session(5).plan),
+        ("[STITCH]", T.stitch().plan),
         ("[session 5 max 9 per k, x + 1]", T.session(5, at_most=9, per=["k", "x + 1"]).plan),
         ("[RANGE 5] [FROM ve FOR 1]", T.window(range=5).window(start="ve", duration=1).plan),
     ],
@@ -28,6 +29,14 @@ def test_brackets(bracket: str, window: nodes.Node) -> None:
     assert plan(f"SELECT * FROM t {bracket}") == window
     assert plan(f"SELECT * FROM t {bracket} AS a") == nodes.Alias(window, "a")
     assert plan(f"SELECT * FROM t AS a {bracket}") == nodes.Alias(window, "a")
+
+
+def test_until() -> None:
+    cut = T.until(U, "t.k = u.k AND u.z > 1").plan
+    assert plan("SELECT * FROM t [UNTIL u ON t.k = u.k AND u.z > 1]") == cut
+    named = T.alias("a").until(U.alias("b"), "a.k = b.k").plan
+    made = plan("SELECT * FROM t AS a [UNTIL u AS b ON a.k = b.k]")
+    assert [each.label() for each in made.walk()][1:] == [each.label() for each in named.walk()]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ from driftline.plan.types import (
     is_timestamp,
     type_name,
 )
+from driftline.plan.until import until
 
 if TYPE_CHECKING:
     from driftline.automata import By
@@ -199,6 +200,17 @@ class Relation:
                 self._new_name(name)
             return self._of(nodes.SessionColumns(self.plan, keys, every, most))
         return self._of(nodes.Session(self.plan, keys, every, most))
+
+    def stitch(self) -> Self:
+        """The lifetimes of equal rows as one, where one ends as the next begins."""
+        return self._of(nodes.Stitch(self.plan))
+
+    def until(self, other: Relation, on: Text) -> Self:
+        """Every row until a row of the other comes that starts later and matches: `on` is a
+        condition over both."""
+        self._meets(other, "until")
+        condition = condition_of(on, self.schema + other.schema)
+        return self._of(until(self.plan, other.plan, condition), other)
 
     def explode(
         self, value: Text, *names: str, outer: bool = False, position: bool = False

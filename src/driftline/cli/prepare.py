@@ -72,8 +72,6 @@ OF_LOGS = (
     "SELECT k FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.s = t.s);",
     "SELECT k, c FROM (SELECT k, count(*) AS c FROM t [RANGE 3] GROUP BY k) [RANGE 4] WHERE c > 1;",
     "SELECT s FROM t [FROM ve FOR 2]; SELECT k FROM t [NOW];",
-    "SELECT t.k, u.s FROM t ASOF LEFT JOIN u MATCH_CONDITION (t.n >= u.n) ON t.k = u.k;",
-    "SELECT k, n FROM t [SESSION 3 PER k]; SELECT * FROM SESSION(TABLE t PARTITION BY s, 3);",
     "SELECT k, n FROM t ORDER BY n DESC, s LIMIT 2;",
     "SELECT * FROM (SELECT k, n, rank() OVER (PARTITION BY k ORDER BY n) AS p FROM t) WHERE p < 3;",
     f"SELECT k, {OVERS} FROM t WINDOW w AS (PARTITION BY k ORDER BY n);",
@@ -88,6 +86,8 @@ OF_LOGS = (
     "SET block = 2; SET remember = 9; SELECT s, count(*) AS c FROM t GROUP BY s;",
     # Rows of many derivations.
     "WITH RECURSIVE p (b) AS (SELECT b FROM t UNION SELECT b FROM p WHERE b) SELECT b FROM p;",
+    "SELECT t.k, u.s FROM t ASOF LEFT JOIN u MATCH_CONDITION (t.n >= u.n) ON t.k = u.k;",
+    "SELECT k, n FROM t [SESSION 3 PER k]; SELECT * FROM SESSION(TABLE t PARTITION BY s, 3);",
 )
 OF_RECORDS = (
     f"SELECT k, {SUMS} FROM r [RANGE 10 SECONDS] GROUP BY k;",

@@ -8,6 +8,7 @@
     select             one SELECT;  its clauses: tables (FROM), where, grouping, order
     scope              what names mean;  errors: mistakes with line, column and a caret
     as_of              ASOF JOIN and FOR SYSTEM_TIME AS OF
+    now_filters        conditions on now(), which are windows
     windows            brackets, TUMBLE, HOP, CUMULATE and SESSION;  values: VALUES, and SELECT
                        without FROM
     matches            MATCH_RECOGNIZE;  match_grammar: its grammar

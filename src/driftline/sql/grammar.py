@@ -552,6 +552,13 @@ class DriftlineSql(DriftlineSpark):
                 made = Bracket(form="range", size=size, slide=slide)
             elif self._match_text_seq("SESSION"):
                 made = self._session()
+            elif self._match_text_seq("STITCH"):
+                made = Bracket(form="stitch")
+            elif self._match_text_seq("UNTIL"):
+                other = self._parse_table()
+                if other is None or not self._match(TokenType.ON):
+                    self.refuse("[UNTIL other ON condition] needs a table and a condition")
+                made = Bracket(form="until", other=other, on=self._parse_disjunction())
             elif self._match_text_seq("NOW"):
                 made = Bracket(form="now")
             elif self._match_text_seq("UNBOUNDED"):
@@ -568,8 +575,8 @@ class DriftlineSql(DriftlineSpark):
                 self._in_window = False
             else:
                 self.refuse(
-                    "a window is [RANGE d], [RANGE d SLIDE d], [SESSION d], [NOW], [UNBOUNDED] or "
-                    "[FROM e FOR d]"
+                    "a window is [RANGE d], [RANGE d SLIDE d], [SESSION d], [NOW], [UNBOUNDED], "
+                    "[FROM e FOR d], [STITCH] or [UNTIL other ON condition]"
                 )
             if not self._match(TokenType.R_BRACKET):
                 self.refuse("a ] is expected after the window", self._curr or self._prev)

@@ -64,6 +64,8 @@ class Bracket(exp.Expression):
         "duration": False,
         "most": False,
         "keys": False,
+        "other": False,
+        "on": False,
     }
 
 

@@ -15,6 +15,7 @@ from driftline.plan.functions.base import cast_to
 from driftline.plan.names import as_written, told_apart
 from driftline.plan.resolver import resolve
 from driftline.plan.types import BOOLEAN, VOID
+from driftline.plan.until import until
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 from driftline.sql.explode import lateral
@@ -90,7 +91,10 @@ class _Tables:
         plan = scope.plan
         for bracket in alias.args.get("brackets") or ():
             with at(bracket):
-                plan = window(plan, bracket)
+                if bracket.args["form"] == "until":
+                    plan = self.until(plan, alias, bracket)
+                else:
+                    plan = window(plan, bracket)
         scope = scope.over(plan)
         columns = alias.args.get("columns")
         if columns:
@@ -100,6 +104,15 @@ class _Tables:
         if not scope.is_plain:
             scope = Scope(nodes.Project(scope.plan, tuple(scope.star())))
         return Scope(self.named(scope.plan, alias.name))
+
+    def until(self, plan: nodes.Node, alias: exp.Expr, bracket: exp.Expr) -> nodes.Node:
+        """`[UNTIL other ON condition]`."""
+        uses(bracket, "form", "other", "on")
+        left = Scope(plan if alias.this is None else self.named(plan, alias.name))
+        right = self.table(bracket.args["other"])
+        refuse_same_names(left, right, bracket)
+        same_time(left.plan, right.plan, bracket)
+        return until(left.plan, right.plan, self.condition(left, right, bracket.args["on"]))
 
     def rows(self, node: exp.Expr) -> Scope:
         if isinstance(node, exp.Table):

@@ -27,13 +27,15 @@ LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
 
 def window(plan: nodes.Node, bracket: Bracket) -> nodes.Node:
     """The lifetimes that a bracket gives to the rows of a plan."""
-    uses(bracket, "form", "size", "slide", "start", "duration", "most", "keys")
+    uses(bracket, "form", "size", "slide", "start", "duration", "most", "keys", "other", "on")
     stamps = plan.timestamps
     match bracket.args["form"]:
         case "now":
             return nodes.Window(plan, "now")
         case "unbounded":
             return nodes.Window(plan, "unbounded")
+        case "stitch":
+            return nodes.Stitch(plan)
         case "session":
             return _session(plan, bracket)
         case "from":

@@ -13,7 +13,7 @@ from driftline.engine.stateless.linear_times import Linear
 from driftline.model import time
 from driftline.model.event import Cti, Event, Insert
 from driftline.model.history import History
-from driftline.model.reference import alter_lifetime, hopping, now, sliding, unbounded
+from driftline.model.reference import alter_lifetime, hopping, now, sliding, unbounded, within
 from driftline.model.reference.alter_lifetime import first_multiple_after
 from driftline.model.stream import closed_up_to
 from driftline.model.time import BEGINNING, INFINITY
@@ -138,7 +138,9 @@ Form = tuple[Callable[[], AlterLifetime], Callable[[History], History]]
 def forms(draw: st.DrawFn) -> Form:
     size = draw(st.one_of(st.integers(-1, 9), st.just(INFINITY)))
     slide = draw(st.integers(1, 6))
-    match draw(st.sampled_from(["sliding", "hopping", "now", "unbounded", "linear"])):
+    match draw(st.sampled_from(["sliding", "within", "hopping", "now", "unbounded", "linear"])):
+        case "within":
+            return lambda: AlterLifetime.within(KX, size), lambda history: within(history, size)
         case "sliding":
             return lambda: AlterLifetime.sliding(KX, size), lambda history: sliding(history, size)
         case "hopping":

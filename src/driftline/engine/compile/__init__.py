@@ -45,6 +45,7 @@ BUILDERS: dict[type[nodes.Node], Builder] = {
     nodes.AsOf: stateful.as_of,
     nodes.SetOperation: stateful.set_operation,
     nodes.Distinct: stateful.distinct,
+    nodes.Stitch: stateful.stitch,
     nodes.Aggregate: stateful.aggregate,
     nodes.Rank: stateful.rank,
     nodes.Over: stateful.over,

@@ -198,6 +198,12 @@ def distinct(compiler: Compiler, node: nodes.Distinct) -> Step:
     return compiler.after(node, "distinct", operator, groups)
 
 
+def stitch(compiler: Compiler, node: nodes.Stitch) -> Step:
+    operator = Retell(node.schema.arrow, compiler.level)
+    compiler.closed(operator, node)
+    return compiler.after(node, "stitch", operator, compiler.step(node.input))
+
+
 def as_groups(compiler: Compiler, source: Step) -> Step:
     """The rows as what a group of equal ones is shown by, in whichever order these came."""
     schema = source.operator.schema

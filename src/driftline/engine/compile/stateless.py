@@ -98,6 +98,8 @@ def _alter_lifetime(node: nodes.Window, schema: pa.Schema) -> AlterLifetime:
             return AlterLifetime.sliding(schema, node.size)
         case "hopping":
             return AlterLifetime.hopping(schema, node.size, node.slide)
+        case "within":
+            return AlterLifetime.within(schema, node.size)
         case "now":
             return AlterLifetime.now(schema)
         case "unbounded":

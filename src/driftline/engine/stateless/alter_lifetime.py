@@ -88,6 +88,16 @@ class AlterLifetime(Operator):
         return _Hopping(schema, size, slide)
 
     @classmethod
+    def within(cls, schema: pa.Schema, size: int) -> AlterLifetime:
+        """[vs, vs + size), or to ve if that is sooner."""
+
+        def shorter(vs: Int64s, ve: Int64s) -> Int64s:
+            lasts = np.where(ve == INFINITY, INFINITY, ve - np.where(ve == INFINITY, 0, vs))
+            return np.minimum(lasts, size)
+
+        return cls(schema, Linear(1, 0, 0), shorter, lambda t: t)
+
+    @classmethod
     def now(cls, schema: pa.Schema) -> AlterLifetime:
         return cls.sliding(schema, 1)
 

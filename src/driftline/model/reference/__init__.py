@@ -7,6 +7,7 @@ after every batch. If the two disagree, the definition at the top of each file d
     snapshot_operator               what all snapshot operators share
     select, project, explode        row by row
     alter_lifetime, window_columns  windows as lifetimes, windows as columns;  session: both
+    until                           lifetimes cut where a row of another stream comes
     union, intersect, minus         set operators;  distinct
     group_by, aggregates            groups, and the functions over them
     rank, over                      ranks, top-k and window functions
@@ -29,6 +30,7 @@ from driftline.model.reference.alter_lifetime import (
     now,
     sliding,
     unbounded,
+    within,
 )
 from driftline.model.reference.as_of import as_of_join
 from driftline.model.reference.automaton import automaton_runs
@@ -64,6 +66,7 @@ from driftline.model.reference.select import select
 from driftline.model.reference.session import session, session_columns, sessions
 from driftline.model.reference.snapshot_operator import snapshot_operator
 from driftline.model.reference.union import union, union_all
+from driftline.model.reference.until import until
 from driftline.model.reference.window_columns import cumulate, hop, tumble
 
 __all__ = [
@@ -126,5 +129,7 @@ __all__ = [
     "unbounded",
     "union",
     "union_all",
+    "until",
     "window_finals",
+    "within",
 ]

@@ -52,6 +52,15 @@ def hopping(history: History, size: int, slide: int) -> History:
     return alter_lifetime(history, lambda vs, ve: first_multiple_after(vs, slide), duration)
 
 
+def within(history: History, size: int) -> History:
+    """What is left of each lifetime after so long: what conditions on now() leave."""
+    return alter_lifetime(
+        history,
+        lambda vs, ve: vs,
+        lambda vs, ve: size if ve == INFINITY else min(size, ve - vs),
+    )
+
+
 def now(history: History) -> History:
     return sliding(history, 1)
 

@@ -30,7 +30,7 @@ A family answers what its members have in common, and leaves the rest to them:
     rowwise.py     Rowwise, each row by itself with its lifetime: Alias, Select, Project,
     explode.py     WindowColumns, Explode
     windows.py     Window, Coalesce, Final: the rows of the input with other lifetimes
-    keyed.py       Keyed, a snapshot operator over groups: Distinct, Aggregate, Rank
+    keyed.py       Keyed, a snapshot operator over groups: Distinct, Stitch, Aggregate, Rank
     over.py        Over
     sessions.py    Session, SessionColumns: session windows
     match.py       Match: MATCH_RECOGNIZE
@@ -63,7 +63,15 @@ from driftline.plan.nodes.base import (
 )
 from driftline.plan.nodes.explode import Explode
 from driftline.plan.nodes.join import Join, JoinKind
-from driftline.plan.nodes.keyed import Aggregate, Distinct, Keyed, Partitioned, Rank, RankMethod
+from driftline.plan.nodes.keyed import (
+    Aggregate,
+    Distinct,
+    Keyed,
+    Partitioned,
+    Rank,
+    RankMethod,
+    Stitch,
+)
 from driftline.plan.nodes.loop import RULE, Back, Loop, Rule, leaf_name
 from driftline.plan.nodes.match import Match, RowsPerMatch
 from driftline.plan.nodes.over import Frame, Over, OverColumn, Unit
@@ -121,6 +129,7 @@ __all__ = [
     "SessionColumns",
     "SetOperation",
     "Source",
+    "Stitch",
     "TwoInputs",
     "Union",
     "Unit",

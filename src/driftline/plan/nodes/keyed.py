@@ -124,6 +124,15 @@ class Distinct(Keyed):
         return whole_rows(emit, self._evicted(emit, facts))
 
 
+@dataclass(frozen=True)
+class Stitch(Distinct):
+    """At every time the copies of each row, in the longest stretches: lifetimes of equal rows are
+    one where one ends as the next begins. See the reference's `coalesce`."""
+
+    def label(self) -> str:
+        return "stitch"
+
+
 def whole_rows(emit: str, evicted: str) -> Remarks:
     """How an operator that goes by whole rows is described."""
     lifetimes = f"while a row is there, emitted {emit}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from driftline.plan.native import Native
     from driftline.plan.types import Schema
 
-WindowForm = Literal["sliding", "hopping", "now", "unbounded", "general"]
+WindowForm = Literal["sliding", "hopping", "within", "now", "unbounded", "general"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ class Window(SameRows):
                 return f"window [RANGE {size}]"
             case "hopping":
                 return f"window [RANGE {size} SLIDE {slide}]"
+            case "within":
+                return f"window within {size}"
             case "general":
                 return f"window [FROM {self.start} FOR {self.duration}]"
         return f"window [{self.form.upper()}]"
@@ -89,6 +91,8 @@ class Window(SameRows):
     @cached_property
     def goes_by(self) -> Part | None:
         """Only when a row starts, only when it ends, or both."""
+        if self.form == "within":
+            return "stretches"
         if self.form != "general":
             return "starts"
         assert self.start is not None
@@ -151,6 +155,8 @@ class Window(SameRows):
             case "hopping":
                 first = f"the first multiple of {slide} after vs"
                 return Remarks(f"from {first} to that after vs + {size}")
+            case "within":
+                return Remarks(f"from vs to ve, or to vs + {size} if that is sooner")
             case "now":
                 return Remarks("[vs, vs + 1)")
             case "unbounded":
