@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_read_is_named(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["-i", "trades=kafka://h:1/t"], "kafka://h:1/t is for --runner spark"),
+        (["-i", "trades=rate://"], "rate:// has no end: add --follow"),
         (["-i", "trades=rate://", "--runner", "spark"], "rate:// has no end: add --follow"),
         (["-i", "trades=in", "--follow"], "--follow is for --runner spark"),
         (["-i", "trades=x.csv", "--follow", "--runner", "spark"], "--follow needs an input that"),

@@ -22,7 +22,6 @@ from driftline.model.columns import CTI, INSERT
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
-from driftline.running.problems import Problem
 from driftline.running.streams import Streamed
 from driftline.spark.inputs import (
     close,
@@ -132,14 +131,6 @@ def test_messages_are_json_of_the_streams_columns(spark: Any) -> None:
     assert bad[0].text == values[1]
     assert bad[1].reason.startswith("malformed JSON")
     assert bad[2].reason == "a record is a JSON object, but this is not"
-
-
-def test_without_the_connector_kafka_is_refused(spark: Any, tmp_path: Path) -> None:
-    for form in ("json", "log"):
-        kafka = given(f"kafka://localhost:9092/trades?format={form}")
-        package = f"spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
-        with pytest.raises(Problem, match=f"add --conf {package}"):
-            streamed_events(spark, kafka, TRADES, tmp_path)
 
 
 def test_the_rate_source(spark: Any, tmp_path: Path) -> None:

@@ -207,7 +207,13 @@ def _given(name: str | None, path: str, options: Mapping[str, str]) -> _Given:
 
 
 def _logs_of(name: str | None, given: Streamed) -> list[_Given]:
-    """A directory of event logs as its files: they are read one after another."""
+    """A directory of event logs as its files, which are read one after another; or what a topic has
+    now."""
+    if given.kind == "kafka":
+        from driftline.running.kafka import all_there_is, lines, topic_of
+
+        text = lines(all_there_is(topic_of(given)))
+        return [_Given(name, given.shown, text, given.stream, "log")]
     if given.kind != "files" or "://" in given.place:
         raise Problem(f"--input: {given.shown} is for --runner spark")
     return [
@@ -248,6 +254,8 @@ def _suffixes(path: str) -> list[str]:
 
 def _is_log(given: _Given) -> bool:
     """Is it a file with an event log, rather than with plain records?"""
+    if isinstance(given.data, bytes) and given.form is not None:
+        return given.form == "log"
     suffixes = _suffixes(given.path)
     if given.form is not None:
         named = next((each for each in PLAIN_SUFFIXES if each in suffixes), ".jsonl")

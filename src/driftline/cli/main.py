@@ -155,8 +155,8 @@ def run_command(
             "-i",
             metavar="[NAME=]FILE",
             help="An event log (.jsonl), or plain records (.jsonl, .csv, .parquet) of the stream "
-            "NAME; - is standard input. A directory of such files, and with Spark "
-            "kafka://HOST:PORT/TOPIC or rate://?rowsPerSecond=N, is read as it comes. Repeats.",
+            "NAME; - is standard input. A directory of such files, kafka://HOST:PORT/TOPIC, and "
+            "with Spark rate://?rowsPerSecond=N, is read as it comes. Repeats.",
             show_default=False,
             default_factory=list,
         ),

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from driftline.running.environment import conceal, filled_in
@@ -134,13 +134,26 @@ def made(name: str, given: Declared) -> Sink:
         case "parquet":
             return sinks.Parquet(path, view)
         case "eventlog":
-            if view not in ("changes", "now", "finals"):
-                raise Problem(f"the sink {name}: an event log has the view changes, now or finals")
             kind = sinks.EventLog if Path(path).suffix else sinks.EventLogFiles
-            return kind(path, "now" if view == "now" else "changes")
+            return kind(path, _log_view(name, view))
+        case "kafka":
+            from driftline.running.kafka import OWN, Topic
+
+            settings = {
+                key[len(OWN) :]: value for key, value in options.items() if key.startswith(OWN)
+            }
+            topic = Topic(options["servers"], options["topic"], settings)
+            return sinks.Kafka(topic, _log_view(name, view))
         case "console":
             return sinks.Console(view, rows=_number(name, options.get("rows", "20")))
     raise Problem(f"the sink {name} has a type that is not known")
+
+
+def _log_view(name: str, view: str) -> Literal["changes", "now"]:
+    """What an event log, which final rows are as well, has of an answer."""
+    if view not in ("changes", "now", "finals"):
+        raise Problem(f"the sink {name}: an event log has the view changes, now or finals")
+    return "now" if view == "now" else "changes"
 
 
 def _number(name: str, text: str) -> int:

@@ -4,6 +4,7 @@
     environment  environment variables in scripts, whose values are never printed
     options    queries with their consistency, and what concerns a whole run
     streams    inputs that are read as they come
+    kafka      topics of Kafka
     files      files of plain records that the local runner reads while it runs
     local      the local runner of `driftline run`; the Spark one is `driftline.spark.runner`
     pace       inputs replayed at the pace at which they came

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -75,12 +76,29 @@ def inside(folder: str, path: str) -> str:
 
 
 def read_here(source: Source, given: Streamed) -> Iterator[Any]:
-    """The records of a directory, file after file: for the local runner."""
+    """The records of a directory, file after file, or those that a topic has now: for the local
+    runner."""
+    if given.kind == "kafka":
+        return _read_topic(source, given)
     if given.kind != "files" or "://" in given.place:
         raise Problem(f"--input {source.name}={given.shown} is for --runner spark")
     from driftline.engine.readers.ahead import ahead
 
     return ahead(_read_files(source, given))
+
+
+def _read_topic(source: Source, given: Streamed) -> Iterator[RawEvents]:
+    from driftline.engine.readers.chunks import LARGEST_CHUNK, chunks
+    from driftline.engine.readers.inputs import json_records
+    from driftline.running.kafka import AT_ONCE, all_there_is, lines, topic_of
+
+    messages = all_there_is(topic_of(given))
+
+    def parts() -> Iterator[Any]:
+        while some := list(islice(messages, AT_ONCE)):
+            yield json_records(source, lines(some)).records
+
+    return chunks(source, parts(), LARGEST_CHUNK)
 
 
 def _read_files(source: Source, given: Streamed) -> Iterator[RawEvents]:

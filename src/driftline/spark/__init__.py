@@ -22,5 +22,6 @@
 For the command line:
 
     runner         the Spark runner;  inputs: what it reads as it comes;  spool: finite inputs
+    kafka_source   a topic of Kafka as a data source
     emitted        what was emitted, by micro-batch
 """

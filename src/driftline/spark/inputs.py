@@ -1,7 +1,7 @@
 """Inputs that are read as they come, as DataFrames of raw events.
 
     files   Spark's file source over a directory: new files are picked up
-    kafka   Spark's Kafka source, if the connector is there: the values of messages as JSON
+    kafka   the values of a topic's messages, as JSON (see `kafka_source`)
     rate    Spark's rate source: columns timestamp and value
 
 Spark finds which files there are, and a task reads each by the same reader as everywhere: values
@@ -40,8 +40,9 @@ from driftline.model.columns import CTI, INSERT, StreamColumns
 from driftline.model.time import INFINITY
 from driftline.plan.nodes import Source
 from driftline.plan.types import quoted, type_name
-from driftline.running.problems import Problem
+from driftline.running.kafka import topic_of
 from driftline.running.streams import Streamed
+from driftline.spark.kafka_source import messages
 from driftline.spark.sources import EVENTS, FILE, ROW, UNREADABLE, payload_name, raw_events
 
 if TYPE_CHECKING:
@@ -50,9 +51,6 @@ if TYPE_CHECKING:
 
 UNREAD = "$unread"
 """A column with the text of a record that Spark could not read as it was to be."""
-
-SCALA = "2.13"
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10"
 
 MOST_BYTES = 64 << 20
 """How much of a directory a micro-batch takes at most, by default."""
@@ -82,7 +80,7 @@ def streamed_events(
     from pyspark.sql import functions as f
 
     if given.kind == "kafka":
-        raw = message_events(_messages(spark, given), source, given)
+        raw = message_events(messages(spark, topic_of(given)), source, given)
     elif given.kind == "files" and not _is_sparks_own(given):
         raw = _file_events(spark, given, source, with_files)
     else:
@@ -296,37 +294,11 @@ def _record_events(records: DataFrame, source: Source, with_files: bool) -> Data
     return events.select(*times, *payload)
 
 
-def _messages(spark: SparkSession, given: Streamed) -> DataFrame:
-    """The values of a topic's messages, and where each stood."""
-    from pyspark.errors import AnalysisException
-    from pyspark.sql import functions as f
-
-    servers, _, topic = given.place.partition("/")
-    options = {
-        "kafka.bootstrap.servers": servers,
-        "subscribe": topic,
-        "startingOffsets": "earliest",
-        **given.options,
-    }
-    try:
-        messages = spark.readStream.format("kafka").options(**options).load()
-    except AnalysisException as error:
-        if "data source" not in str(error).lower():
-            raise
-        package = f"{CONNECTOR}_{SCALA}:{spark.version}"
-        raise Problem(
-            f"{given.shown} needs Spark's Kafka connector, which is not there: add "
-            f"--conf spark.jars.packages={package}"
-        ) from None
-    source = f.concat(f.lit(f"{given.shown}/"), f.col("partition")).alias("source")
-    return messages.select("value", source, f.col("offset").alias("line"))
-
-
-def message_events(messages: DataFrame, source: Source, given: Streamed) -> DataFrame:
+def message_events(found: DataFrame, source: Source, given: Streamed) -> DataFrame:
     """Messages as raw events: their values are records in JSON, or lines of an event log; `source`
     and `line` are where each stood."""
     read = partial(_read_messages, source, given.form, given.stream or source.name)
-    return messages.mapInArrow(read, _raw_schema(source, events=given.form == "log"))
+    return found.mapInArrow(read, _raw_schema(source, events=given.form == "log"))
 
 
 def _read_messages(

@@ -20,7 +20,9 @@ from driftline.plan.choices import View
 from driftline.plan.used import place_of, uses
 from driftline.sql.errors import refuse
 
-SinkType = Literal["postgres", "delta", "parquet", "eventlog", "duckdb", "sqlite", "console"]
+SinkType = Literal[
+    "postgres", "delta", "parquet", "eventlog", "duckdb", "sqlite", "kafka", "console"
+]
 VIEWS: tuple[View, ...] = get_args(View)
 SINK_TYPES: tuple[SinkType, ...] = get_args(SinkType)
 
@@ -33,11 +35,13 @@ OF_SINKS: dict[SinkType, tuple[str, ...]] = {
     "eventlog": ("path",),
     "duckdb": ("path", "table", "keys"),
     "sqlite": ("path", "table", "keys"),
+    "kafka": ("servers", "topic"),
     "console": ("rows",),
 }
 """What a sink of each type takes, besides its type and its view."""
 NEEDED: dict[SinkType, tuple[str, ...]] = {
     "postgres": ("url",),
+    "kafka": ("servers", "topic"),
     "console": (),
 }
 """What it cannot do without; of all others that is the path."""

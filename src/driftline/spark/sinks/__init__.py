@@ -5,6 +5,7 @@
     memory, console         for notebooks
     event_log, parquet      files (`files`: written in full or not at all)
     delta, postgres         tables;  databases: of DuckDB and SQLite
+    kafka                   messages of a topic
     dead_letters            events that were no part of their stream
     foreach                 a function that takes DataFrames
     several                 several sinks as one;  one_result: a sink for one of several results
@@ -22,6 +23,7 @@ from driftline.spark.sinks.dead_letters import DeadLetterFiles
 from driftline.spark.sinks.delta import Delta
 from driftline.spark.sinks.event_log import EventLog, EventLogFiles
 from driftline.spark.sinks.foreach import ForeachBatch
+from driftline.spark.sinks.kafka import Kafka
 from driftline.spark.sinks.memory import Memory
 from driftline.spark.sinks.one_result import OneResult
 from driftline.spark.sinks.parquet import Parquet, read_parquet
@@ -36,6 +38,7 @@ __all__ = [
     "EventLog",
     "EventLogFiles",
     "ForeachBatch",
+    "Kafka",
     "Memory",
     "OneResult",
     "Parquet",

@@ -40,7 +40,7 @@ class EventLogFiles:
     another query of Driftline, can read the directory as a stream."""
 
     def __init__(self, path: str | Path, view: LogView = "changes") -> None:
-        self.folder, self.view = OwnFolder(path), _log_view(view)
+        self.folder, self.view = OwnFolder(path), log_view(view)
 
     @property
     def places(self) -> list[str]:
@@ -60,7 +60,7 @@ class EventLog:
     """Appends to one file. `final`: how far each result was final at its end."""
 
     def __init__(self, path: str | Path, view: LogView = "changes") -> None:
-        self.path, self.view = Path(path), _log_view(view)
+        self.path, self.view = Path(path), log_view(view)
         self.note = self.path.with_name(self.path.name + NOTE)
         self.run = ""
         self.batch, self.length = -1, 0
@@ -114,7 +114,8 @@ class EventLog:
         self._write_note()  # before anything is in the log
 
 
-def _log_view(view: LogView) -> LogView:
+def log_view(view: LogView) -> LogView:
+    """The view, if an event log can have it."""
     if view not in get_args(LogView):
         raise PlanError(f"an event log has the view changes or now, not {view!r}")
     return view
