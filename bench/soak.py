@@ -15,6 +15,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -22,8 +23,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-
-from bench.spark import scratch
 
 RATE = 20_000
 SECONDS = 300
@@ -91,7 +90,8 @@ def soak(seconds: float) -> Report:
     """Run for so long, and check what was written."""
     draw = random.Random(1)
     samples: list[Sample] = []
-    with scratch() as folder:
+    with tempfile.TemporaryDirectory(prefix="driftline-soak-") as name:
+        folder = Path(name)
         (folder / "pipeline.sql").write_text(SCRIPT)
         start, kills = time.monotonic(), 0
         while time.monotonic() - start < seconds:
@@ -137,6 +137,11 @@ def _of_run(samples: Sequence[Sample]) -> tuple[int, int, float]:
     batches = max(1, last.batches - first.batches)
     sizes = statistics.median(each.checkpoint for each in samples[len(samples) // 2 :])
     return max(each.memory for each in samples), int(sizes), (last.at - first.at) / batches
+
+
+def of_runs(runs: Sequence[tuple[int, int, float]]) -> tuple[float, ...]:
+    """The medians of several runs."""
+    return tuple(statistics.median(values) for values in zip(*runs, strict=True))
 
 
 def _batches(folder: Path) -> int:

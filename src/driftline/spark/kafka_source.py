@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -94,7 +95,7 @@ def messages(spark: SparkSession, topic: Topic) -> DataFrame:
 
         @classmethod
         def name(cls) -> str:
-            return f"driftline_kafka_{topic.name}"
+            return f"driftline_kafka_{blake2b(topic.shown.encode(), digest_size=8).hexdigest()}"
 
         def schema(self) -> str:
             return SCHEMA
