@@ -107,7 +107,9 @@ def _run(folder: Path, run: int, lives: float) -> list[Sample]:
     """Start the pipeline, and kill all of it when it has lived so long."""
     command = [sys.executable, "-m", "driftline.cli.main", "run", "pipeline.sql", "--follow"]
     command += ["--checkpoint", "state", "--master", "local[2]"]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, start_new_session=True)
+    errors = folder / "errors"
+    with errors.open("wb") as file:
+        process = subprocess.Popen(command, cwd=folder, stderr=file, start_new_session=True)
     samples: list[Sample] = []
     began, first = time.monotonic(), None
     before = _batches(folder)
@@ -115,8 +117,7 @@ def _run(folder: Path, run: int, lives: float) -> list[Sample]:
         while first is None or time.monotonic() - first < lives:
             time.sleep(PAUSE)
             if process.poll() is not None:
-                error = b"" if process.stderr is None else process.stderr.read()
-                raise AssertionError(f"the run has ended: {error.decode()}")
+                raise AssertionError(f"the run has ended: {errors.read_text()}")
             now, batches = time.monotonic(), _batches(folder)
             if first is None and batches > before:
                 first = now
