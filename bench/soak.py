@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -127,7 +128,8 @@ def _run(folder: Path, run: int, lives: float) -> list[Sample]:
             memory, size = _memory(process.pid), _size(folder / "state")
             samples.append(Sample(run, now - first, memory, size, batches))
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     return samples
 

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from driftline.engine.step_outputs import Outputs
+from driftline.running.options import Query, RunOptions
 from driftline.spark.sinks import read_parquet
 from tests.cli.run import Ran, driftline
 from tests.spark.sinks.postgres_server import binaries, server
@@ -94,6 +97,28 @@ def test_final_on_the_command_line_in_sql_and_as_a_view() -> None:
         assert rows == [{"window_end": 10, "n": 3}, {"window_end": 20, "n": 2}]
         assert {each["kind"] for each in events} == {"insert", "cti"}
     assert "retract" in run(f"SET final = true; {WINDOWS}", "--no-final").out
+
+
+def test_final_rows_and_others_run_as_one_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a pipeline that is followed may have both."""
+    seen: list[Query] = []
+
+    def runner(queries: list[Query], inputs: Any, options: RunOptions) -> Iterator[Outputs]:
+        seen.extend(queries)
+        assert (options.follow, options.is_kept, options.written) == (True, False, frozenset())
+        yield from ()
+
+    monkeypatch.setattr("driftline.cli.run.runner", lambda name: runner)
+    Path("pipeline.sql").write_text(
+        "CREATE STREAM s (timestamp TIMESTAMP, value BIGINT) WITH (time = 'timestamp', "
+        "path = 'rate://');"
+        "CREATE SINK a WITH (type = 'console', view = 'finals') AS SELECT value FROM s [NOW];"
+        "CREATE SINK b WITH (type = 'console') AS SELECT value FROM s;"
+    )
+    ran = driftline("run", "pipeline.sql", "--follow", "--checkpoint", "state", "--runner", "spark")
+    assert (ran.code, ran.err) == (0, "")
+    assert len({query.consistency for query in seen}) == 1
+    assert "final" in seen[0].plan.tree()
 
 
 def test_a_database_as_the_output() -> None:

@@ -113,8 +113,8 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     wanted = with_declared(arguments.inputs, script, sources)
     _need_apart(path, arguments, queries, files_read(wanted, sources))
     inputs = read_inputs(wanted, sources, as_they_come=runner_name != "local")
-    _check_follow(inputs, queries, arguments.options)
     queries = [_final(query, inputs) for query in queries]
+    _check_follow(inputs, queries, arguments.options)
     so_far = _so_far(written, runner_name, arguments)
     options = replace(
         arguments.options,
