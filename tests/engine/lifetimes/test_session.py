@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import driftline as dl
+from driftline.engine.expressions import EvaluationError
 from driftline.engine.lifetimes.restate import Retell
 from driftline.engine.lifetimes.session import Session, SessionColumns
 from driftline.model import reference
@@ -123,6 +125,14 @@ def test_of_rows_that_are_only_added_columns_are_valid_by_themselves(
         expected = reference.session_columns(canonical_history(each for _, each in came), gap, k)
         assert breaches(emitted) == []
         assert canonical_history(emitted).same_snapshots(expected)
+
+
+def test_a_long_session_as_columns_is_refused_before_it_takes_all_memory() -> None:
+    rows = [{"ts": ts} for ts in range(400)]
+    query = dl.stream("s", {"ts": "BIGINT"}, time="ts").session(5, columns=True)
+    assert len(query.run(s=rows).history()) == 400 * 401 // 2
+    with pytest.raises(EvaluationError, match="sessions as columns make more than"):
+        query.run(s=rows, max_expansion="1MB")
 
 
 @pytest.mark.parametrize("only_grows", [True, False])

@@ -26,7 +26,9 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, added_up, empty
 from driftline.engine.core.operator import Arrays, Operator, Span, span_of
+from driftline.engine.expressions import expansion
 from driftline.engine.lifetimes import session_kernel as kernel
+from driftline.engine.limits import limits
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
@@ -39,6 +41,8 @@ from driftline.model.arrays import Int64s, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
 
 _NONE = np.empty(0, np.int64)
+_PIECE_BYTES, _FIELD_BYTES = 64, 8
+"""About how many bytes a piece takes, and each of its columns."""
 
 
 class Session(Operator):
@@ -209,9 +213,20 @@ class SessionColumns(Session):
         return not self.only_grows
 
     def _output(self, slots: Int64s, begins: Int64s, stops: Int64s, earliest: Int64s) -> Batch:
+        width = _PIECE_BYTES + _FIELD_BYTES * len(self.schema)
+        most = limits().max_expansion // width
         made = kernel.columns(
-            slots, begins, stops, earliest, self.gap, self.at_most, self.held, self.runs.arrays
-        )
+            slots, begins, stops, earliest, self.gap, self.at_most, self.held, self.runs.arrays,
+            most,
+        )  # fmt: skip
+        with expansion.refused_at_once():
+            expansion.check(
+                f"sessions as columns make more than {most:,} rows: one for every row and every "
+                "later one of its session",
+                width * float(len(made.member)),
+                "take a smaller gap, the lifetimes of sessions ([SESSION gap MAX d]), or smaller "
+                "batches (--batch)",
+            )
         numbers = fingerprints([], len(made.member)).with_numbers(*made[:3], *made[4:])
         rows, weight = added_up(numbers.low, numbers.high, made.weight)
         kinds = [self.schema.field(-2).type, self.schema.field(-1).type]

@@ -182,9 +182,11 @@ def columns(
     at_most: int,
     members: Members,
     runs: RunArrays,
+    most: int,
 ) -> Pieces:
     """The rows of changed sessions with these as columns: as they were emitted, taken back, and as
-    they are now; without what ended before the first change."""
+    they are now; without what ended before the first change. It stops when there are more than
+    `most` pieces."""
     out, made = np.empty((64, 6), np.int64), 0
     for number in range(len(slots)):
         base = runs.first[slots[number]]
@@ -213,7 +215,7 @@ def columns(
                         distinct += 1
                 for place in range(head, stop):
                     member = run[place, MEMBER]
-                    if copies[member] == 0:
+                    if copies[member] == 0 or made > most:
                         continue
                     nth = np.searchsorted(starts[:distinct], run[place, START])
                     late = np.searchsorted(starts[:distinct], earliest[number]) - 1
