@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from driftline.running.kafka import Topic
 from driftline.spark import sinks
+from tests.kafka_cluster import cluster
 from tests.spark.sinks import writing
 from tests.spark.sinks.postgres_server import binaries, server
 from tests.spark.sinks.test_databases import in_duckdb, in_sqlite
+from tests.spark.sinks.test_kafka import expected, values
 
 ROOT = Path(__file__).parents[3]
 KILLS = 5
@@ -23,9 +26,9 @@ LONGEST = 1.5
 """A process that is to be killed lives at most so many seconds."""
 
 
-def run_until_killed(folder: Path, conninfo: str | None, lives: float | None) -> int:
+def run_until_killed(folder: Path, servers: str, conninfo: str | None, lives: float | None) -> int:
     """The exit code; `lives`: for how long after it has begun, None: to its end."""
-    command = [sys.executable, "-m", "tests.spark.sinks.writing", str(folder)]
+    command = [sys.executable, "-m", "tests.spark.sinks.writing", str(folder), servers]
     command += [] if conninfo is None else [conninfo]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -41,21 +44,23 @@ def run_until_killed(folder: Path, conninfo: str | None, lives: float | None) ->
 @pytest.mark.slow
 def test_killed_at_any_moment(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
-    if binaries() is None:
-        _killed(tmp_path, None)
-    else:
-        with server() as conninfo:
-            _killed(tmp_path, conninfo)
+    pytest.importorskip("confluent_kafka")
+    with cluster() as servers:
+        if binaries() is None:
+            _killed(tmp_path, servers, None)
+        else:
+            with server() as conninfo:
+                _killed(tmp_path, servers, conninfo)
 
 
-def _killed(folder: Path, conninfo: str | None) -> None:
+def _killed(folder: Path, servers: str, conninfo: str | None) -> None:
     from deltalake import DeltaTable
 
     draw = random.Random()
     for _ in range(KILLS):
-        if run_until_killed(folder, conninfo, draw.random() * LONGEST) == 0:
+        if run_until_killed(folder, servers, conninfo, draw.random() * LONGEST) == 0:
             break
-    assert run_until_killed(folder, conninfo, None) == 0
+    assert run_until_killed(folder, servers, conninfo, None) == 0
 
     memory, once = sinks.Memory(), folder / "once"
     once.mkdir()
@@ -65,6 +70,7 @@ def _killed(folder: Path, conninfo: str | None) -> None:
     for each in writing.steps():
         undisturbed(each)
     assert (folder / "log.jsonl").read_bytes() == (once / "log.jsonl").read_bytes()
+    assert values(Topic(servers, writing.TABLE)) == expected(writing.steps())
     logs = sorted((once / "logs").glob("*.jsonl"))
     assert len(logs) > writing.COUNT
     for path in logs:

@@ -1,4 +1,4 @@
-"""A process that writes micro-batches to sinks, to be killed: `python -m` FOLDER [CONNINFO].
+"""A process that writes micro-batches to sinks, to be killed: `python -m` FOLDER KAFKA [POSTGRES].
 
 As Spark does, it notes which micro-batch is done after all sinks have it, and begins with the one
 that follows the note.
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import driftline as dl
+from driftline.running.kafka import Topic
 from driftline.spark import sinks
 from driftline.spark.query import Sink
 from driftline.spark.update import SparkUpdate
@@ -35,7 +36,7 @@ def steps() -> list[SparkUpdate]:
     return emitted({"result": volume}, {"trades": events}, len(events) // COUNT)
 
 
-def sink(folder: Path, conninfo: str | None) -> sinks.Several:
+def sink(folder: Path, servers: str, conninfo: str | None) -> sinks.Several:
     found: list[Sink] = [
         sinks.EventLog(folder / "log.jsonl"),
         sinks.EventLogFiles(folder / "logs"),
@@ -46,6 +47,7 @@ def sink(folder: Path, conninfo: str | None) -> sinks.Several:
         sinks.SQLite(folder / "sqlite.db", "current", keys=KEYS),
         sinks.DuckDB(folder / "duck.db", "appended", view="history"),
         sinks.DuckDB(folder / "duck.db", "current", keys=KEYS),
+        sinks.Kafka(Topic(servers, TABLE)),
     ]
     if conninfo is not None:
         found.append(sinks.Postgres(conninfo, TABLE, KEYS))
@@ -59,8 +61,8 @@ def file_sink(folder: Path) -> sinks.Several:
     return sinks.Several(sinks.Parquet(rows, "history"), sinks.Delta(str(table), "history"))
 
 
-def main(folder: Path, conninfo: str | None) -> None:
-    write, files, note = sink(folder, conninfo), file_sink(folder), folder / NOTE
+def main(folder: Path, servers: str, conninfo: str | None) -> None:
+    write, files, note = sink(folder, servers, conninfo), file_sink(folder), folder / NOTE
     done = int(note.read_text()) if note.exists() else -1
     whole = steps()
     print("ready", flush=True)
@@ -73,4 +75,4 @@ def main(folder: Path, conninfo: str | None) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None)
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)
