@@ -62,7 +62,7 @@ REFUSED = {
     **_each(
         "not there yet",
         "bitmap_and_agg bitmap_construct_agg bitmap_or_agg counter_diff from_csv schema_of_csv "
-        "to_csv sentences to_char to_varchar to_number try_to_number hash xxhash64 vector_avg "
+        "to_csv sentences to_char to_varchar to_number try_to_number vector_avg "
         "vector_cosine_similarity vector_inner_product vector_l2_distance vector_norm "
         "vector_normalize vector_sum",
     ),
@@ -74,17 +74,14 @@ _ORDER = "of several values that would do, the same whatever the order of arriva
 _BY_START = "in the order of the starts of lifetimes, and of rows with one start by their values"
 _TIME_TOO = "but for values of type TIME"
 _MONTHS_TOO = "but for intervals of months"
-_NAMED = "but for arguments by name (=>)"
 
 DIFFERS = {
     **_each(_ORDER, "any_value first first_value last last_value mode"),
     **_each(_BY_START, "array_agg collect_list"),
     **_each(_MONTHS_TOO, "date_part datepart extract div sign signum sequence abs"),
-    **_each(_NAMED, "explode explode_outer posexplode posexplode_outer inline inline_outer"),
     **_each(_TIME_TOO, "date_format"),
     **_each("rank(), without arguments", "rank dense_rank percent_rank"),
     **_each("but for intervals", "approx_percentile percentile percentile_approx width_bucket"),
-    **_each("with a unit: dateadd(DAY, 1, d)", "dateadd"),
     **_each("with two arguments", "instr"),
     **_each("without options", "to_json from_json schema_of_json"),
     **_each("bytes are written X'…', without a space", "bitmap_count"),
@@ -95,7 +92,7 @@ DIFFERS = {
         "make_timestamp make_timestamp_ltz make_timestamp_ntz try_make_timestamp "
         "try_make_timestamp_ltz try_make_timestamp_ntz",
     ),
-    **_each("but for the words PLACING, FROM and FOR", "overlay"),
+    **_each("of texts, and not of bytes", "overlay"),
     **_each("with an argument: without one it reads the clock", "unix_timestamp"),
     **_each("not with a pattern as the second argument", "format_number"),
 }

@@ -40,7 +40,7 @@ _COMPARISONS: dict[TokenType, type[exp.Binary]] = {
     TokenType.GTE: exp.GTE,
 }
 # Functions whose arguments have a syntax of their own; all others are plain calls.
-_OWN_SYNTAX = {"CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION"}
+_OWN_SYNTAX = {"CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY"}
 _TERMINAL_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _NOT_CLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
 _TEXTS = r"'(?:\\.|''|[^'\\])*'|\"(?:\\.|\"\"|[^\"\\])*\"|`[^`]*`|--[^\n]*|/\*.*?\*/"

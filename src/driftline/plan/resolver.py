@@ -530,6 +530,11 @@ class Resolver:
             None if characters is None else self.resolve(characters),
         )
 
+    def overlay(self, node: exp.Overlay) -> Expression:
+        """`OVERLAY(text PLACING other FROM start FOR length)`."""
+        parts = [node.this, node.expression, node.args.get("from_"), node.args.get("for_")]
+        return FUNCTIONS["overlay"](self.all([part for part in parts if part is not None]))
+
     def position(self, node: exp.StrPosition) -> Expression:
         """`POSITION(part IN text)`."""
         parts = [node.args["substr"], node.this, node.args.get("position")]
@@ -626,6 +631,7 @@ _METHODS: dict[type, tuple[Any, ...]] = {
     exp.WithinGroup: ("aggregate", "this", "expression"),
     exp.Substring: ("substring", "this", "start", "length"),
     exp.Trim: ("trim", "this", "expression", "position"),
+    exp.Overlay: ("overlay", "this", "expression", "from_", "for_"),
     exp.StrPosition: ("position", "this", "substr", "position"),
     exp.Extract: ("extract", "this", "expression"),
     exp.BitwiseNot: ("bitwise_not", "this"),

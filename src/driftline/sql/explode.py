@@ -13,7 +13,7 @@ from sqlglot import exp
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Explode
 from driftline.plan.resolver import GENERATORS
-from driftline.plan.used import uses
+from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import Scope, walked
 
@@ -37,6 +37,7 @@ def generator(node: exp.Expr) -> Generator | None:
     if name not in GENERATORS:
         return None
     uses(node, "this", "expressions")
+    args = [_unnamed(name, each) for each in args]
     if name == "stack":
         return Generator(_stacked(node, args), False, fields=True)
     if name == "json_tuple":
@@ -50,6 +51,19 @@ def generator(node: exp.Expr) -> Generator | None:
         what = "ARRAY of STRUCTs" if name.startswith("inline") else "ARRAY or MAP"
         raise refuse(f"{name} takes one {what}", node)
     return Generator(args[0], *GENERATORS[name], fields=name.startswith("inline"))
+
+
+def _unnamed(name: str, node: exp.Expr) -> exp.Expr:
+    """The value of `collection => value`, which is what the one argument is called."""
+    if not isinstance(node, exp.Kwarg):
+        return node
+    uses(node, "this", "expression")
+    uses_all(node.this)
+    wanted = "input" if name.startswith("inline") else "collection"
+    if node.this.name.lower() != wanted:
+        raise refuse(f"there is no argument {node.this.name} of {name}", node)
+    value: exp.Expr = node.expression
+    return value
 
 
 def _stacked(node: exp.Expr, args: list[exp.Expr]) -> exp.Expr:

@@ -6,7 +6,7 @@ One module for each family of functions; importing this package makes all of the
     frames             the columns an expression reads;  higher_order: functions of functions
     arithmetic, mathematics, decimals, comparison, conditionals
     strings            with characters and patterns (LIKE, regular expressions; java_patterns)
-    bytes_and_texts    UTF-8, base 32, keyed hashes;  urls: parse_url
+    bytes_and_texts    UTF-8, base 32, keyed hashes;  urls: parse_url;  hashes: hash, xxhash64
     encodings          texts as bytes, codes and JSON;  formats: texts put together and taken apart
     datetimes          with datetime_fields, datetime_patterns and timezones
     collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON;
@@ -46,6 +46,7 @@ from driftline.engine.expressions import (
     datetimes,
     encodings,
     formats,
+    hashes,
     json_texts,
     json_values,
     maps,
@@ -74,6 +75,7 @@ __all__ = [
     "evaluate",
     "evaluate_predicate",
     "formats",
+    "hashes",
     "json_texts",
     "json_values",
     "maps",

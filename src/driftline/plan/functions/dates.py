@@ -190,6 +190,13 @@ def _days(name: str) -> None:
 
 
 _days("date_add")
+
+
+@register("dateadd", 2, 2)
+def _dateadd(args: Arguments) -> Expression:
+    return FUNCTIONS["date_add"](args)
+
+
 _days("date_sub")
 
 

@@ -94,3 +94,23 @@ def _typeof(args: Arguments) -> Expression:
     if _has_interval(args[0].type):
         raise ExpressionError("typeof does not take intervals, which do not remember their fields")
     return Literal(type_name(args[0].type).replace(": ", ":").replace(", ", ",").lower(), STRING)
+
+
+def _of_values(name: str, kind: DataType) -> None:
+    """A hash of any values but maps, whose order says nothing."""
+
+    @register(name, 1, None)
+    def build(args: Arguments) -> Expression:
+        for place, arg in enumerate(args, start=1):
+            if _has_map(arg.type):
+                raise ExpressionError(f"argument {place} of {name} has a MAP, which has no order")
+        return Call(name, args, kind)
+
+
+def _has_map(kind: DataType) -> bool:
+    parts = [kind.field(i).type for i in range(kind.num_fields)]
+    return is_map(kind) or any(map(_has_map, parts))
+
+
+_of_values("hash", INT)
+_of_values("xxhash64", BIGINT)
