@@ -15,6 +15,7 @@ try:
     main()
 finally:
     unwanted = ("pandas", "coverage", "matplotlib", "pydantic", "pyspark", "yaml")
+    unwanted += ("driftline.spark",)
     unwanted += ("numba.np.linalg", "numba.np.arrayobj", "numba.cpython.unicode")
     print([name for name in unwanted if name in sys.modules])
 """

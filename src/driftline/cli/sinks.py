@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from driftline.plan.choices import Clock
     from driftline.running.options import Query
     from driftline.spark.query import Sink
+    from driftline.spark.sinks import OneResult
     from driftline.spark.views import ViewName
     from driftline.sql import Output
 
@@ -167,11 +168,16 @@ class LocalSinks:
     of those that ask for them."""
 
     def __init__(self, queries: Sequence[Query]) -> None:
+        own = [query for query in queries if query.sink is not None]
+        self.sinks: dict[str, OneResult] = {}
+        if own:  # a run without sinks does not load them
+            self._open(own)
+
+    def _open(self, own: Sequence[Query]) -> None:
         from driftline.engine.outputs.now_view import NowView
         from driftline.spark.sinks import OneResult
         from driftline.spark.views import shows_now
 
-        own = [query for query in queries if query.sink is not None]
         self.sinks = {query.name: OneResult(query.name, cast("Any", query.sink)) for query in own}
         self.timestamps = frozenset(query.name for query in own if query.plan.timestamps)
         self.schemas = {query.name: query.plan.schema.arrow for query in own}
