@@ -22,7 +22,7 @@ from driftline.event_log.apart import Used, files_of, need_apart
 from driftline.event_log.bad import BadEvent, BadInput, Misfit, Misfits
 from driftline.event_log.deadletters import write_dead_letters
 from driftline.event_log.explain import ParsedLine, PassedOver, Refused, parse_line
-from driftline.event_log.rows import Coerce, Convert, RowReader
+from driftline.event_log.rows import Coerce, Convert, RowReader, Shape
 from driftline.event_log.scan import Scanned, scan_lines, scan_row
 from driftline.event_log.source import BLOCK_BYTES, Progress, Source, line_bounds
 from driftline.model.arrays import Int64s
@@ -42,6 +42,10 @@ class Declared(Protocol):
     def coerce(self, name: str) -> Mapping[str, Coerce]:
         """The columns that hold numbers or booleans, by their names in lower case, and how a text
         becomes one."""
+
+    def shapes(self, name: str) -> Mapping[str, Shape]:
+        """What is wrong with a list or an object in a column that holds none, or the other way
+        round, by the names of the columns in lower case."""
 
     def fit(self, stream: StreamColumns) -> tuple[StreamColumns, Misfits]:
         """A stream with its types, and the events that do not fit."""
@@ -186,7 +190,7 @@ class _StreamBuilder:
         self.rows = (
             RowReader(name)
             if declared is None
-            else RowReader(name, declared.exact(name), declared.coerce(name))
+            else RowReader(name, declared.exact(name), declared.coerce(name), declared.shapes(name))
         )
         self.timestamps = False
         self.parts: list[

@@ -44,22 +44,30 @@ Coerce = Callable[[str], Any]
 """From a text to the number or boolean that a column is declared to hold, or to a `Misfit`."""
 
 
+Shape = Callable[[Any], Misfit | None]
+"""What is wrong with a value, if it is a list or an object and its column holds none, or the other
+way round."""
+
+
 class RowReader:
     """Gathers the rows of one stream. Rows that do not fit are reported and left out.
 
     `exact` has the columns, by their names in lower case, whose values are kept as they were
     written until they are converted; `coerce` those that hold numbers or booleans, of which a text
-    may be one, too."""
+    may be one, too; `shapes` all of which it is known whether they hold lists or objects."""
 
     def __init__(
         self,
         stream: str,
         exact: Mapping[str, Convert] | None = None,
         coerce: Mapping[str, Coerce] | None = None,
+        shapes: Mapping[str, Shape] | None = None,
     ) -> None:
         self.types = RowTypes(stream)
         self._exact = exact or {}
         self._coerce = coerce or {}
+        # What is kept as text is looked at when it is converted.
+        self._shapes = {n: each for n, each in (shapes or {}).items() if n not in self._exact}
         self._tables: list[pa.Table] = []
         self._names: int | None = None  # the hash of the set of the stream's column names
 
@@ -162,7 +170,7 @@ class RowReader:
                 row = part.reread(i).row or {}
                 if self._exact:
                     row |= part.texts(i, self._exact)
-                misfit = self._coerced(row) if self._coerce else None
+                misfit = self._misshapen(row) or self._coerced(row)
                 reason = None if misfit is not None else self.types.refuse(row)
             except Refused as error:
                 misfit, reason = None, str(error)
@@ -183,10 +191,17 @@ class RowReader:
         else:
             self._tables.append(_empty_rows(len(kept)))
 
+    def _misshapen(self, row: dict[str, Any]) -> Misfit | None:
+        for name, value in row.items() if self._shapes else ():
+            shape = self._shapes.get(name.lower())
+            if shape is not None and value is not None and (found := shape(value)) is not None:
+                return found
+        return None
+
     def _coerced(self, row: dict[str, Any]) -> Misfit | None:
         """Puts the values of a row into the form in which their columns have been so far: a number
         may be written as a text. What is no number in any form is a misfit."""
-        for name, value in row.items():
+        for name, value in row.items() if self._coerce else ():
             coerce = self._coerce.get(name.lower())
             if coerce is None or value is None:
                 continue

@@ -33,6 +33,7 @@ from driftline.engine.readers.inputs import CLOSING, RawEvents, empty_log, event
 from driftline.engine.readers.log_columns import declared
 from driftline.engine.shards.reads import FILE_OF
 from driftline.engine.shards.source_messages import BAD, CLOCK, KIND, VE, VN, VS
+from driftline.event_log.bad import UnreadableLog
 from driftline.event_log.deadletters import to_text
 from driftline.event_log.reader import scan_log
 from driftline.event_log.source import COMPRESSIONS
@@ -132,7 +133,7 @@ def _file_events(
     reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).options(**options)
     is_near = "://" not in given.place or given.place.startswith("file:")
     files = reader.load(given.place).select("path", *([] if is_near else ["content"]))
-    read = partial(_read_files, source, given.form, given.stream or source.name, with_files)
+    read = partial(read_files, source, given.form, given.stream or source.name, with_files)
     schema = _raw_schema(source, events=given.form == "log")
     if with_files:
         schema += f", {quoted(FILE_OF)} STRING"
@@ -142,12 +143,15 @@ def _file_events(
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 
-def _read_files(
+def read_files(
     source: Source, form: str, stream: str, with_files: bool, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    """The raw events of files, of which there is the path, and of those elsewhere the content."""
     for batch in batches:
         for row in batch.to_pylist():
             path = unquote(urlsplit(row["path"]).path) if "content" not in row else row["path"]
+            if _size(path, row.get("content")) == 0:
+                continue
             what = Path(path) if "content" not in row else _opened(path, row["content"])
             first = True
             for table in _tables(source, form, stream, what):
@@ -156,24 +160,29 @@ def _read_files(
                 yield from named.to_batches(max_chunksize=MOST_ROWS)
 
 
+def _size(path: str, content: bytes | None) -> int:
+    return Path(path).stat().st_size if content is None else len(content)
+
+
 def _with_file(table: pa.Table, path: str | None) -> pa.Table:
     """The file that rows stood in, beside the first of them (None: it was named before)."""
     names = [path] + [None] * (table.num_rows - 1) if table.num_rows else []
     return table.append_column(FILE_OF, pa.array(names, pa.string()))
 
 
-def _opened(path: str, content: bytes) -> IO[bytes]:
+def _opened(path: str, content: bytes) -> io.BytesIO:
     kind = COMPRESSIONS.get(Path(path).suffix.lower())
-    whole = pa.input_stream(pa.BufferReader(content), kind).read() if kind else content
+    try:
+        whole = pa.input_stream(pa.BufferReader(content), kind).read() if kind else content
+    except OSError as error:
+        raise UnreadableLog(f"{path}: cannot be read: {error}") from None
     file = io.BytesIO(whole)
     file.name = path
     return file
 
 
-def _tables(source: Source, form: str, stream: str, what: Path | IO[bytes]) -> Iterator[pa.Table]:
+def _tables(source: Source, form: str, stream: str, what: Path | io.BytesIO) -> Iterator[pa.Table]:
     """The raw events of a file, part by part."""
-    if isinstance(what, Path) and what.stat().st_size == 0:
-        return
     if form == "log":
         yield log_table(what, source, stream)
     elif form == "json":
@@ -297,13 +306,14 @@ def _record_events(records: DataFrame, source: Source, with_files: bool) -> Data
 def message_events(found: DataFrame, source: Source, given: Streamed) -> DataFrame:
     """Messages as raw events: their values are records in JSON, or lines of an event log; `source`
     and `line` are where each stood."""
-    read = partial(_read_messages, source, given.form, given.stream or source.name)
+    read = partial(read_messages, source, given.form, given.stream or source.name)
     return found.mapInArrow(read, _raw_schema(source, events=given.form == "log"))
 
 
-def _read_messages(
+def read_messages(
     source: Source, form: str, stream: str, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    """The raw events of messages: their values, and where each stood."""
     for batch in batches:
         values, files, lines = (
             batch.column(name).to_pylist() for name in ("value", "source", "line")

@@ -201,3 +201,30 @@ def test_a_bad_value_at_the_beginning_spoils_no_others(tmp_path: Path) -> None:
         ]
         bad = {(each.column, each.value, order[each.line - 1]) for each in events.bad}
         assert bad == {("x", "one", rows[0]), ("d", "?", rows[3]), ("b", "maybe", rows[4])}
+
+
+@pytest.mark.parametrize("odd", ['{"y":[1]}', "[1]", "[]"])
+@pytest.mark.parametrize(("column", "good"), [("k", '"a"'), ("x", "1"), ("d", "1.5")])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_list_or_an_object_where_none_is_declared(
+    column: str, good: str, odd: str, first: bool, tmp_path: Path
+) -> None:
+    """The event that has it is bad, also if it is the first, and no other."""
+    lines = [
+        f'{{"stream":"s","kind":"insert","vs":1,"ve":null,"row":{{"{column}":{value}}}}}\n'
+        for value in ([odd, good] if first else [good, odd])
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(lines))
+    source = dl.stream("s", {column: {"k": "STRING", "x": "INT", "d": "DOUBLE"}[column]})
+    events = events_from(source.plan.sources()["s"], tmp_path / "log.jsonl")
+    assert len(events) == 1
+    (bad,) = events.bad
+    assert (bad.line, bad.column) == (1 if first else 2, column)
+
+
+@pytest.mark.parametrize("kind", ["ARRAY<INT>", "STRUCT<y: INT>"])
+def test_a_value_that_is_neither_where_one_is_declared(kind: str, tmp_path: Path) -> None:
+    line = '{"stream":"s","kind":"insert","vs":1,"ve":null,"row":{"c":5}}\n'
+    (tmp_path / "log.jsonl").write_text(line)
+    events = events_from(dl.stream("s", {"c": kind}).plan.sources()["s"], tmp_path / "log.jsonl")
+    assert (len(events), [each.column for each in events.bad]) == (0, ["c"])

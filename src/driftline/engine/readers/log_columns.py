@@ -8,6 +8,7 @@ cast. An event whose values do not fit is bad.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -26,10 +27,20 @@ from driftline.engine.readers.json_records import column_of, exactly, holds
 from driftline.event_log.bad import Misfit, Misfits
 from driftline.event_log.base64 import decoded
 from driftline.event_log.fields import WORDS
-from driftline.event_log.rows import Coerce, Convert
+from driftline.event_log.rows import Coerce, Convert, Shape
 from driftline.model.columns import INSERT, StreamColumns
 from driftline.plan.nodes import Source
-from driftline.plan.types import BINARY, BOOLEAN, STRING, is_decimal, is_float, is_integer, is_map
+from driftline.plan.types import (
+    BINARY,
+    BOOLEAN,
+    STRING,
+    is_array,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_map,
+    is_struct,
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,14 @@ class Declared:
             field.name.lower(): partial(_coerced, field)
             for field in (() if source is None else source.columns.arrow)
             if is_integer(field.type) or is_float(field.type) or field.type == BOOLEAN
+        }
+
+    def shapes(self, name: str) -> Mapping[str, Shape]:
+        """Whether a value is a list, an object or neither, as its column is declared to be."""
+        source = self.sources.get(name.lower())
+        return {
+            field.name.lower(): partial(_shaped, field)
+            for field in (() if source is None else source.columns.arrow)
         }
 
     def fit(self, stream: StreamColumns) -> tuple[StreamColumns, Misfits]:
@@ -96,6 +115,16 @@ def _coerced(field: pa.Field, text: str) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return next(word for word, number in WORDS.items() if repr(number) == repr(value))
     return value
+
+
+def _shaped(field: pa.Field, value: Any) -> Misfit | None:
+    if is_array(field.type):
+        fits = isinstance(value, list)
+    elif is_struct(field.type):
+        fits = isinstance(value, dict)
+    else:
+        fits = not isinstance(value, (list, dict))
+    return None if fits else misfit(field.name, json.dumps(value), field.type)
 
 
 def _converted(
