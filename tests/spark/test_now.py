@@ -270,3 +270,34 @@ def test_both_runners_write_the_same(tmp_path: Path) -> None:
     )  # fmt: skip
     assert local.out
     assert on_spark.out == local.out
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_log_of_the_answer_now_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    """The second run knows what is there, and writes only what is new."""
+    (tmp_path / "query.sql").write_text(QUERY)
+    header, *records = TRADES_CSV.splitlines()
+    folder, out, half = tmp_path / "in", tmp_path / "out.jsonl", len(records) // 2
+    folder.mkdir()
+    before = ""
+    for number, part in enumerate((records[:half], records[half:])):
+        (folder / f"{number}.csv").write_text("\n".join([header, *part, ""]))
+        ran = driftline(
+            "run", tmp_path / "query.sql", "-i", f"trades={folder}", "--now", "--output", out,
+            "--checkpoint", tmp_path / "state", "--runner", "spark",
+        )  # fmt: skip
+        assert ran.code == 0, ran.err
+        assert out.read_text().startswith(before)
+        assert len(out.read_text()) > len(before)
+        before = out.read_text()
+    shown: Counter[str] = Counter()
+    for line in map(json.loads, before.splitlines()):
+        shown[str(line["row"])] += 1 if line["op"] == "+" else -1
+        assert shown[str(line["row"])] >= 0
+    local = driftline(
+        "run", tmp_path / "query.sql", "-i", f"trades={folder}", "--now", "--table",
+        "--keep-open", "--runner", "local",
+    )  # fmt: skip
+    there = [str(json.loads(line)["row"]) for line in local.out.splitlines()]
+    assert sorted(shown.elements()) == sorted(there) != []
