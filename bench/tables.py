@@ -283,6 +283,18 @@ def _soak(part: Part) -> str:
     )
 
 
+def _distances(part: Part) -> str:
+    rows = (
+        ("all at once", "at_once"),
+        (f"{part['changes']} changes", "batch"),
+        ("DuckDB", "duckdb"),
+    )
+    return _table(
+        (f"shortest distances, {part['edges']:,} edges", "CPU s", "÷ DuckDB"),
+        ((name, f"{part[of]:.3f}", f"{part[of] / part['duckdb']:.3f}") for name, of in rows),
+    )
+
+
 _PARTS: dict[str, Callable[[Part], str]] = {
     "engine": _engine,
     "growth": _growth,
@@ -297,6 +309,7 @@ _PARTS: dict[str, Callable[[Part], str]] = {
     "schedulers": _schedulers,
     "marks": _marks,
     "loops": _loops,
+    "distances": _distances,
     "now": _now,
     "spark-loops": _spark_loops,
     "automata": _automata,

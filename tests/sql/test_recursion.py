@@ -209,6 +209,37 @@ def test_what_gets_better_with_a_min_runs(written: str) -> None:
     )
 
 
+def test_columns_are_those_of_the_first_branch_wherever_the_step_stands() -> None:
+    between = SHORTEST.replace(") GROUP BY", " UNION ALL SELECT n, 7 FROM roots) GROUP BY")
+    assert answer(between) == answer(SHORTEST)
+    step_first = """
+    WITH RECURSIVE d (n, c) AS (
+        SELECT n, min(c) FROM (
+            SELECT b AS n, c + cost AS c FROM d JOIN links ON n = a
+            UNION ALL SELECT roots.n, 0 FROM roots) GROUP BY n)
+    SELECT n, c FROM d"""
+    assert answer(step_first) == answer(SHORTEST)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "r AS (SELECT n FROM roots UNION SELECT b FROM r JOIN links ON n = a)",
+        "s AS (SELECT n FROM r), r AS (SELECT n FROM roots)",
+    ],
+)
+def test_a_with_that_has_to_be_recursive_is_told_so(names: str) -> None:
+    with pytest.raises(SqlError, match="r is not defined here yet.* needs WITH RECURSIVE"):
+        answer(f"WITH {names} SELECT n FROM r")
+
+
+def test_a_limit_of_no_level_is_refused() -> None:
+    with pytest.raises(SqlError, match="MAX RECURSION LEVEL 0 would allow no step"):
+        answer(
+            f"WITH RECURSIVE {REACH.replace('(n)', '(n) MAX RECURSION LEVEL 0')} SELECT n FROM r"
+        )
+
+
 def test_a_name_needs_something_to_begin_with() -> None:
     with pytest.raises(SqlError, match="r has nothing to begin with"):
         answer("WITH RECURSIVE r AS (SELECT b FROM links JOIN r ON r.b = a) SELECT * FROM r")

@@ -70,16 +70,7 @@ def check_improving(rules: Sequence[nodes.Rule]) -> None:
     bodies = [node for rule in rules for node in rule.body.walk()]
     if not any(isinstance(node, nodes.Aggregate) for node in bodies):
         return
-    found = {rule.name: (FIXED,) * len(rule.columns) for rule in rules}
-    while True:
-        before, through = dict(found), {}
-        for rule in rules:
-            body = _Body(found)
-            shown = body.of(rule.body)
-            found[rule.name] = body.combined(shown.columns, found[rule.name], rule.body)
-            through[rule.name] = shown.through if any(found[rule.name]) else frozenset()
-        if before == found:
-            break
+    _, through = _directions(rules)
     for rule in rules:
         if rule.name in _reachable(rule.name, through):
             raise NotRecursive(
@@ -87,6 +78,29 @@ def check_improving(rules: Sequence[nodes.Rule]) -> None:
                 "values before would go round with it for ever; aggregate all of its rows",
                 rule.body,
             )
+
+
+def fixed_rules(rules: Sequence[nodes.Rule]) -> set[str]:
+    """The names of the rules whose rows stay from round to round, as no column gets better."""
+    found, _ = _directions(rules)
+    return {name for name, columns in found.items() if not any(columns)}
+
+
+def _directions(
+    rules: Sequence[nodes.Rule],
+) -> tuple[dict[str, tuple[Direction, ...]], dict[str, frozenset[str]]]:
+    """By the name of a rule, how its columns change, and the rules whose rows come there as they
+    are, and get better."""
+    found = {rule.name: (FIXED,) * len(rule.columns) for rule in rules}
+    while True:
+        before, through = dict(found), dict[str, frozenset[str]]()
+        for rule in rules:
+            body = _Body(found)
+            shown = body.of(rule.body)
+            found[rule.name] = body.combined(shown.columns, found[rule.name], rule.body)
+            through[rule.name] = shown.through if any(found[rule.name]) else frozenset()
+        if before == found:
+            return found, through
 
 
 def _reachable(name: str, through: Mapping[str, frozenset[str]]) -> set[str]:

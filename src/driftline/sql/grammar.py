@@ -441,7 +441,12 @@ class DriftlineSql(DriftlineSpark):
                 alias.set("match", match_recognize(self))
             if alias is not None and self._match_text_seq("MAX", "RECURSION", "LEVEL"):
                 if not self._at(TokenType.NUMBER) or not self._curr.text.isdigit():
-                    self.refuse("MAX RECURSION LEVEL takes a whole number")
+                    self.refuse("MAX RECURSION LEVEL takes a whole number, from 1 on")
+                if int(self._curr.text) == 0:
+                    self.refuse(
+                        "MAX RECURSION LEVEL 0 would allow no step: the base has the level 0, the "
+                        "first step 1"
+                    )
                 alias.set("limit", self._curr.text)
                 self._advance()
             return alias

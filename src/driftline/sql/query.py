@@ -64,6 +64,7 @@ def _with_ctes(ctes: exp.With, names: Relations) -> Relations:
         if cte.alias.lower() in seen:
             raise refuse(f"there are two CTEs {cte.alias}", cte)
         seen.add(cte.alias.lower())
+    inner.to_come = seen
     groups = in_order(ctes.expressions) if ctes.recursive else ([cte] for cte in ctes.expressions)
     for group in groups:
         if ctes.recursive and is_recursive(group):

@@ -72,16 +72,29 @@ def _names_in(query: exp.Expr) -> set[str]:
 
 def _without(query: exp.Expr, names: set[str]) -> exp.Expr:
     """A query without those branches of the UNIONs in it that use some names, where the others do
-    not."""
+    not. The innermost goes first: of three branches the first two are a UNION of their own."""
     if not _names_in(query) & names:
         return query
     query = query.copy()
-    for union in list(query.find_all(exp.Union)):
+    for union in reversed(list(query.find_all(exp.Union))):
         branches = (union.this, union.expression)
         kept = [each for each in branches if not _names_in(each) & names]
         if len(kept) == 1 and union is not query:
-            union.replace(kept[0])
+            union.replace(_named_as(kept[0], union.this))
     return query
+
+
+def _named_as(branch: exp.Expr, first: exp.Expr) -> exp.Expr:
+    """A branch of a UNION with the columns named as in the first one, whose names a UNION has."""
+    names = first.named_selects if isinstance(first, exp.Query) else []
+    if branch is first or not isinstance(branch, exp.Select) or "*" in names:
+        return branch
+    if len(branch.selects) == len(names):
+        pairs = zip(branch.selects, names, strict=True)
+        named = [exp.alias_(each.unalias(), name, quoted=True) for each, name in pairs if name]
+        if len(named) == len(names):
+            branch.set("expressions", named)
+    return branch
 
 
 def _reachable(name: str, reads: dict[str, set[str]]) -> set[str]:

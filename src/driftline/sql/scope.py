@@ -22,12 +22,14 @@ OWN_COLUMN = "$scalar"
 
 
 class Relations:
-    """The streams, views and CTEs that a query can read; inner ones hide outer ones."""
+    """The streams, views and CTEs that a query can read; inner ones hide outer ones. `to_come`: the
+    CTEs of a WITH, also those that are not defined yet."""
 
     def __init__(self, outer: Relations | None = None) -> None:
         self.outer = outer
         self._plans: dict[str, tuple[str, nodes.Node]] = {}
         self.read: set[str] = set()
+        self.to_come: set[str] = set()
         self.empty_aggregates: bool = outer is not None and outer.empty_aggregates
         """Whether an aggregate without GROUP BY has a row even of nothing."""
 
@@ -58,6 +60,12 @@ class Relations:
         if node.args.get("db") is not None:
             raise refuse("a stream has a name of one part: there are no databases here", node)
         found = self._lookup(node.name)
+        if found is None and self._comes(node.name):
+            raise refuse(
+                f"{node.name} is not defined here yet: a name that uses itself, or another that "
+                "comes after it, needs WITH RECURSIVE",
+                node,
+            )
         if found is None:
             near = get_close_matches(
                 node.name.lower(), [name.lower() for name in self.names()], n=1, cutoff=0.6
@@ -66,6 +74,9 @@ class Relations:
             hint = f"did you mean {known[near[0]]}?" if near else f"there are {self._listed()}"
             raise refuse(f"there is no stream or view {node.name}; {hint}", node)
         return found
+
+    def _comes(self, name: str) -> bool:
+        return name.lower() in self.to_come or (self.outer is not None and self.outer._comes(name))
 
     def _lookup(self, name: str) -> nodes.Node | None:
         if self.known(name):

@@ -266,7 +266,57 @@ GLOBAL = Program(
     },
 )
 
+_LABEL, _NODE = Schema.of({"c": "BIGINT", "n": "BIGINT"}), Schema.of({"n": "BIGINT"})
+
+# Shortest distances with the columns in another order, of ways that are distinct, and a set of
+# nodes that are near: all that is worse may stay.
+NEAR = Program(
+    (
+        rule(
+            "d",
+            _LABEL,
+            least(start(_LABEL).select("n", "c").union(along(back("d", _LABEL)).distinct())).select(
+                "c", "n"
+            ),
+            bag=True,
+        ),
+        rule(
+            "near",
+            _NODE,
+            back("d", _LABEL)
+            .where("c < 3")
+            .select("n")
+            .union(
+                back("near", _NODE)
+                .alias("r")
+                .join(LINKS, "r.n = e.a AND e.c > 1")
+                .select("e.b AS n")
+            ),
+        ),
+    ),
+    {
+        "d": lambda s, roots, edges: project(
+            best(union_all(roots, distinct(go(s["d"], edges)))),
+            lambda row: {"c": row["c"], "n": row["n"]},
+        ),
+        "near": lambda s, roots, edges: distinct(
+            union_all(
+                project(select(s["d"], lambda row: row["c"] < 3), lambda row: {"n": row["n"]}),
+                project(
+                    inner_join(
+                        project(s["near"], lambda row: {"from": row["n"]}),
+                        edges,
+                        lambda r, e: r["from"] == e["a"] and e["c"] > 1,
+                    ),
+                    lambda row: {"n": row["b"]},
+                ),
+            )
+        ),
+    },
+)
+
 SELECTIONS = {
+    "near": NEAR,
     "of the step": OF_THE_STEP,
     "of both": OF_BOTH,
     "twice": TWICE,

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftline.engine.compile.loops import rows_may_go
 from driftline.engine.core.batch import Batch
+from driftline.engine.loop.operator import Loop
 from driftline.model.event import Cti, Event, Insert, Retract
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
 from driftline.testing import interleaved, streams
 from driftline.testing.driving import batch_of
-from tests.engine.loop.selections import SELECTIONS, labels
+from tests.engine.loop.selections import OF_BOTH, SELECTIONS, labels
 from tests.engine.loop.test_operator import check, operator_of, ports_of
 
 NODES, WEIGHTS = st.integers(0, 3), st.integers(0, 3)
@@ -79,6 +81,36 @@ def test_a_circle_whose_only_root_goes_dissolves(name: str) -> None:
     arrivals += [(0, Retract(0, 5, 3, Row(n=1, c=0))), (0, Insert(4, 9, Row(n=3, c=7)))]
     for size in (1, 3, 100):
         check(SELECTIONS[name], arrivals, size)
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"),
+    [("of both", True), ("near", True), ("widest", True), ("of the step", False), ("twice", False)],
+)
+def test_worse_rows_stay_where_only_the_best_goes_out(name: str, stays: bool) -> None:
+    assert rows_may_go(SELECTIONS[name].loop()) == (not stays)
+
+
+def test_a_better_value_takes_nothing_back_inside_the_loop() -> None:
+    """A way of two edges is better than the one edge that is found first; its row goes out once,
+    and what it leads to is not retracted on its way."""
+    loop = OF_BOTH.loop()
+    operator = operator_of(loop)
+    assert isinstance(operator, Loop)
+    ports = ports_of(loop)
+    rows: dict[str, list[Event]] = {
+        "roots": [Insert(0, INFINITY, Row(n=0, c=0))],
+        "edges": [
+            Insert(0, INFINITY, Row(a=a, b=b, c=c)) for a, b, c in [(0, 2, 9), (0, 1, 1), (1, 2, 1)]
+        ],
+    }
+    emitted = [
+        operator.receive(port, batch_of(rows[name], loop.given[port].schema.arrow))
+        for port, name in enumerate(ports)
+    ]
+    assert best_at(emitted, 5) == {0: 0, 1: 1, 2: 2}
+    assert all(step.operator.counters.retracts_out == 0 for step in operator.graph.steps)
+    assert (emitted[-1].weight == 1).all()
 
 
 def distances(roots: dict[int, int], edges: dict[tuple[int, int], int]) -> dict[int, int]:

@@ -4,7 +4,7 @@ its last column (see `driftline.engine.loop`)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -17,6 +17,8 @@ from driftline.engine.stateless.project import Project
 from driftline.engine.stateless.union import Union
 from driftline.model.level import Level
 from driftline.plan import nodes
+from driftline.plan.expressions import Column
+from driftline.plan.improving import fixed_rules
 from driftline.plan.types import BIGINT
 
 if TYPE_CHECKING:
@@ -48,15 +50,23 @@ def _bodies(
     from driftline.engine.loop.operator import Head
 
     as_set = _in_any_round if rows_may_go(node) else _least_level
+    stays = not rows_may_go(node)
     own: dict[type[nodes.Node], Builder] = {
         nodes.Distinct: lambda inner, each: as_set(inner, inner.step(each.input)),
-        nodes.Aggregate: _best,
+        nodes.Aggregate: lambda inner, each: _best(inner, each, stays=stays),
     }
     inner = Compiler({**builders, **own}, Level.EAGER, "drain", (), {})
     levels = Levels()
-    plans = [levels.of(rule.body) for rule in node.rules]  # all live: steps go by their ids
+    selections = {rule.name: _selection(rule) if stays else None for rule in node.rules}
+    plans = [
+        levels.of(rule.body) if found is None else levels.of_groups(found.node)
+        for rule, found in zip(node.rules, selections.values(), strict=True)
+    ]  # all live: steps go by their ids
     ends: list[Step] = []
     for rule, plan in zip(node.rules, plans, strict=True):
+        if isinstance(plan, nodes.Aggregate):
+            ends.append(_best(inner, plan, stays=True, shows=True))
+            continue
         schema = pa.schema([*rule.columns.arrow, (LEVEL, BIGINT)])
         body = inner.renamed(inner.step(plan), schema)
         if rule.distinct:
@@ -70,25 +80,66 @@ def _bodies(
     heads, before = [], 0
     for number, (rule, end) in enumerate(zip(node.rules, ends, strict=True)):
         uses = [(leaf.name, leaf.schema.arrow) for leaf in levels.uses.get(rule.name, ())]
-        heads.append(Head(rule.name, end, uses, number, before))
+        found = selections[rule.name]
+        places = None if found is None else found.places
+        heads.append(Head(rule.name, end, uses, number, before, places))
         before += len(rule.columns)
     return inner.graph, heads
 
 
 def rows_may_go(node: nodes.Loop) -> bool:
-    """Whether a row that is there in a round may be gone in a later one: an aggregate has found a
-    better one."""
-    return any(
+    """Whether a row that is there in a round has to be gone in a later one, when an aggregate has
+    found a better one. It may stay if all rules are groups of which only the best goes out, or sets
+    of rows that no better ones take the place of."""
+    aggregates = any(
         isinstance(each, nodes.Aggregate) for rule in node.rules for each in rule.body.walk()
+    )
+    if not aggregates:
+        return False
+    fixed = fixed_rules(node.rules)
+    return not all(
+        _selection(rule) is not None or (rule.distinct and rule.name in fixed)
+        for rule in node.rules
     )
 
 
-def _best(compiler: Compiler, node: nodes.Aggregate) -> Step:
+class _Selection(NamedTuple):
+    """The aggregate that a rule is, and where that has each of the rule's columns."""
+
+    node: nodes.Aggregate
+    places: list[int]
+
+
+def _selection(rule: nodes.Rule) -> _Selection | None:
+    """The aggregate that a rule is, if its columns are all of the aggregate's, in any order."""
+    node, names = rule.body, list(rule.body.schema.names)
+    while isinstance(node, (nodes.Project, nodes.Alias)):
+        if isinstance(node, nodes.Project):
+            values = {each.name: each.value for each in node.columns}
+            found = [values[name] for name in names]
+            columns = [each.name for each in found if isinstance(each, Column)]
+            if len(columns) < len(names):
+                return None
+            names = columns
+        else:
+            renamed = dict(zip(node.schema.names, node.input.schema.names, strict=True))
+            names = [renamed[name] for name in names]
+        node = node.inputs[0]
+    if not isinstance(node, nodes.Aggregate):
+        return None
+    own = node.schema.names
+    types = [list(node.schema)[own.index(name)].type for name in names]
+    if sorted(names) != sorted(own) or types != [each.type for each in rule.columns]:
+        return None
+    return _Selection(node, [own.index(name) for name in names])
+
+
+def _best(compiler: Compiler, node: nodes.Aggregate, *, stays: bool, shows: bool = False) -> Step:
     """The best values of groups; the last aggregate is the level."""
     from driftline.engine.loop.best import Best
 
     source, (*aggregates, _) = with_arguments(compiler, node, compiler.step(node.input))
-    operator = Best(source.operator.schema, node.schema.arrow, aggregates)
+    operator = Best(source.operator.schema, node.schema.arrow, aggregates, stays=stays, shows=shows)
     return compiler.after(node, "best", operator, source)
 
 

@@ -3,10 +3,11 @@
     overlapping(k, vs, ve) = { e : e.key = k, e.vs < ve, vs < e.ve }
 
 State: sorted runs, each more than twice as long as the next; a new run swallows those that are not.
-So there are O(log n) runs, and an entry is sorted O(log n) times. A run is sorted by key hash and
-vs. A directory over the first bits of the hash leads to a key; above the ends of its entries stands
-a tree of maxima, so stretches of entries that end too early are leapt over: a search costs
-O(log n) for a run and for an entry found, however many entries its key has.
+So there are O(log n) runs, and an entry is sorted O(log n) times. What was added becomes a run when
+something is asked of it: where only one side of a join changes, its own index costs nothing. A run
+is sorted by key hash and vs. A directory over the first bits of the hash leads to a key; above the
+ends of its entries stands a tree of maxima, so stretches of entries that end too early are leapt
+over: a search costs O(log n) for a run and for an entry found, however many entries its key has.
 
 `lasting`: how long after its vs an entry is of use at most; one that is of no use any more counts
 as ended when it comes to dropping. An entry is taken out by setting its end to BEGINNING. `worn`
@@ -70,43 +71,63 @@ class Run:
         return sum(array.nbytes for array in arrays)
 
 
+@dataclass(slots=True)
+class _Entries:
+    """Entries as they were given."""
+
+    low: UInt64s
+    vs: Int64s
+    ends: Int64s
+    places: Int64s
+
+
 class Index:
-    """`runs`: by number, the longest first. `run_of`, `position`: where each place's entry is."""
+    """`runs`: by number, the longest first. `run_of`, `position`: where each place's entry is.
+    `pending`: entries that are in no run yet, as nothing was asked of them; `soonest`: the least
+    time at which one of these is of no use."""
 
     def __init__(self, lasting: int = INFINITY) -> None:
         self.lasting = lasting
+        self.pending: list[_Entries] = []
+        self.soonest = INFINITY
         self.runs: dict[int, Run] = {}
         self.run_of = np.zeros(0, np.int64)
         self.position = np.zeros(0, np.int64)
         self.made = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self.runs.values()))
+        pending = sum(len(each.places) for each in self.pending)
+        return pending + sum(map(len, self.runs.values()))
 
     def places(self) -> Int64s:
+        self._settle()
         return _concatenated([run.place for run in self.runs.values()])
 
     def add(self, low: UInt64s, vs: Int64s, ends: Int64s, places: Int64s) -> None:
         """Take in entries, each at a place of its own."""
         if len(places) == 0:
             return
-        lows, starts, all_ends, all_places = [low], [vs], [ends], [places]
-        size = len(places)
+        self.pending.append(_Entries(low, vs, ends, places))
+        self.soonest = min(self.soonest, int(at_most(vs, ends, self.lasting).min()))
+
+    def _settle(self) -> None:
+        """Make a run of what is in none yet, and of runs that are not much longer."""
+        if not self.pending:
+            return
+        parts, size = self.pending, sum(len(each.places) for each in self.pending)
         while self.runs:
             number, run = next(reversed(self.runs.items()))
             if len(run) > 2 * size:
                 break
             del self.runs[number]
-            lows.append(run.low)
-            starts.append(run.vs)
-            all_ends.append(run.ends)
-            all_places.append(run.place)
+            parts.append(_Entries(run.low, run.vs, run.ends, run.place))
             size += len(run)
+        self.pending, self.soonest = [], INFINITY
         self._make(
-            np.concatenate(lows),
-            np.concatenate(starts),
-            np.concatenate(all_ends),
-            np.concatenate(all_places),
+            np.concatenate([each.low for each in parts]),
+            np.concatenate([each.vs for each in parts]),
+            np.concatenate([each.ends for each in parts]),
+            np.concatenate([each.places for each in parts]),
         )
 
     def _make(self, low: UInt64s, vs: Int64s, ends: Int64s, places: Int64s) -> None:
@@ -141,6 +162,7 @@ class Index:
         """For some keys and lifetimes: which of them overlaps the entry at which place.
         `high_at`: the second half of the key's fingerprint at each place. Where there are more than
         `most`, not all are given, but more than `most`."""
+        self._settle()
         found: list[tuple[Int64s, Int64s]] = []
         for run in self.runs.values():
             if most < 0:
@@ -152,13 +174,22 @@ class Index:
 
     def set_ends(self, places: Int64s, ends: Int64s) -> None:
         """Change the ends of entries; BEGINNING takes one out."""
+        if len(places) == 0:
+            return
+        self._settle()
         run_of = self.run_of[places]
         for number in np.unique(run_of).tolist():
             run, here = self.runs[number], run_of == number
             run.removed += _set_ends(self.position[places[here]], ends[here], run.reach, len(run))
 
     def worn(self, bound: int) -> list[int]:
-        """The runs in which about half of the entries end at or before a time, or more."""
+        """The runs in which about half of the entries end at or before a time, or more; these are
+        there until something is added."""
+        if bound >= self.soonest or (self.pending and self._worn(bound)):
+            self._settle()
+        return self._worn(bound)
+
+    def _worn(self, bound: int) -> list[int]:
         return [
             number
             for number, run in self.runs.items()
@@ -191,6 +222,7 @@ class Index:
     @property
     def nbytes(self) -> int:
         runs = sum(run.nbytes for run in self.runs.values())
+        runs += sum(4 * each.places.nbytes for each in self.pending)
         return runs + self.run_of.nbytes + self.position.nbytes
 
 

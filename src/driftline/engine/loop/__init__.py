@@ -12,8 +12,9 @@ greater level of the two rows (as it has the later start); on the edge back a le
                  row; least_level_kernel, least_level_shown, least_level_segments: its kernels)
     derivations  bags: every derivation
     best         min and max, and sets of rows that may go again in a later round
-                 (best_derivations, best_kernel: its kernels; best_values: values as numbers)
-    restated     what leaves a loop with min or max, as lifetimes
+                 (best_derivations, best_kernel, best_shown: its kernels; best_values: values as
+                 numbers)
+    restated     what leaves a loop in which rows go again, as lifetimes
     operator     the loop: lets the levels work in order, lowest first
     free         the loop that runs free: input comes while it still has work
     flying_fixed_point   how far its answer is final;  held: what operators by level hold back;

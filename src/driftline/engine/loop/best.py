@@ -15,9 +15,14 @@ what was emitted at its own level, and is followed by a turn at the next level a
 has something: a derivation that can matter, or something that was emitted. As long as a group has
 not changed, a derivation that is worse than what was emitted cannot.
 
-State: of every group its derivations, the best first, with their levels and lifetimes, and what was
-emitted at which level. A cti evicts what ends before it. While the loop runs free, also which
-groups wait for which level.
+Where all that is derived of a row gets better with it (see `plan.improving`), and only the best of
+that goes out, the row before need not go: what it leads to is worse than what the better row leads
+to, and changes no best value in any round. Then it stays (`stays`), and only what is better than in
+the round before goes round. What goes out are the rows of the last round (`show`).
+
+State: of every group its derivations, the best first, with their levels and lifetimes, what was
+emitted at which level, and what has gone out. A cti evicts what ends before it. While the loop runs
+free, also which groups wait for which level.
 """
 
 from __future__ import annotations
@@ -29,10 +34,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import Aggregate
-from driftline.engine.core.batch import Batch
+from driftline.engine.core.batch import Batch, joined
 from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
 from driftline.engine.loop import best_derivations as derivations
 from driftline.engine.loop import best_kernel as kernel
+from driftline.engine.loop import best_shown as outside
 from driftline.engine.loop.best_values import Numbered, Words
 from driftline.engine.loop.levelled import NEVER, Levelled
 from driftline.engine.state.blocks import Blocks
@@ -59,18 +65,30 @@ def _writable(numbers: Int64s) -> Int64s:
 
 class Best(Levelled):
     """`given`, `schema`: the columns of input and output, which are the keys, then the arguments,
-    or the values, of the aggregates, which are min and max, then the level.
+    or the values, of the aggregates, which are min and max, then the level. `stays`: whether a row
+    stays when there is a better one; `shows`: whether its answer is that of the loop.
 
     `starts`, `lasts`: bounds of the lifetimes of each slot's derivations; `number_of`: room to
     number slots in, see `slot_lists`; `touched`, `touching`: see `Touched`, and the slots it is
     about; `ends`: the least end of
     what is held of each slot; `waiting`: by level, the slots that have to be looked at; `emptied`:
-    slots that may have nothing left."""
+    slots that may have nothing left; `unshown`: those of which something has changed that was not
+    shown; `shown`: what was, and has not gone out; `outside`: what has gone out."""
+
+    improves = True
 
     def __init__(
-        self, given: pa.Schema, schema: pa.Schema, aggregates: Sequence[Aggregate] = ()
+        self,
+        given: pa.Schema,
+        schema: pa.Schema,
+        aggregates: Sequence[Aggregate] = (),
+        *,
+        stays: bool = False,
+        shows: bool = False,
     ) -> None:
         super().__init__(schema)
+        self.stays, self.shows = stays, shows
+        self.shown: list[Batch] = []
         self.keys = pa.schema(list(schema)[: len(schema) - len(aggregates) - 1])
         self.aggregates = [
             (Words if each.is_fast(given) else Numbered)(each, given) for each in aggregates
@@ -81,8 +99,10 @@ class Best(Levelled):
 
     def _start_empty(self) -> None:
         self.slots, self.store, self.ends = Slots(), RowStore(self.keys), Due()
-        self.derived = Blocks(derivations.DERIVED, 0)
+        self.derived = Blocks(derivations.DERIVED, 0, derivations.SMALLEST)
         self.emitted = Blocks(kernel.KEYS + 2 * len(self.aggregates), 0)
+        self.outside = Blocks(kernel.KEYS + 2 * len(self.aggregates), 0)
+        self.unshown: list[Int64s] = []
         self.starts, self.lasts, self.number_of = _NONE, _NONE, _NONE
         self.touched = kernel.Touched(_NONE, np.empty(0, np.bool_))
         self.touching: list[Int64s] = []
@@ -92,33 +112,41 @@ class Best(Levelled):
     def take_in(self, batch: Batch, columns: list[pa.Array], levels: Int64s) -> None:
         keys, arguments = columns[: len(self.keys)], columns[len(self.keys) :]
         slots = self._slots_of(keys, len(batch))
-        touched, counts, order = by_slot_in(slots, self.number_of)
-        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         nothing = np.zeros(len(batch), np.bool_)
         level, vs, ve, weight = map(_writable, (levels, batch.vs, batch.ve, batch.weight))
         some = derivations.Derivations(
-            bounds, order, nothing, nothing.astype(np.int64), level, vs, ve, weight, _NONE
+            nothing, nothing.astype(np.int64), level, vs, ve, weight, _NONE
         )
-        lowest, ends = np.full(len(touched), NEVER), self.ends.of(touched)
-        derivations.reaching(touched, some, self.starts, self.lasts, ends, lowest)
-        self.ends.set(touched, ends)
+        touched, lowest = derivations.reaching(
+            slots, some, self.starts, self.lasts, self.ends.times, self.ends.least, self.number_of
+        )
         self._wait(touched, lowest)
         self.touching.append(touched)
         for number in range(self.lists):
-            runs = self.lists * touched + number
-            sizes = self.derived.sizes(runs)
+            best = self.touched.best
             if number < len(arguments):
                 argument, values = arguments[number], self.aggregates[number]
                 key = values.keys(argument)
                 null = nothing if argument.null_count == 0 else ~valid(argument)
-                ranks = values.compare(self._keys_of(runs, sizes, values))
+                runs = self.lists * touched + number
+                ranks = values.compare(self._keys_of(runs, values))
                 some = some._replace(null=null, key=np.where(null, 0, key), ranks=ranks)
                 if len(ranks):  # keys that are only numbers
-                    self.touched.best[runs] = LEAST
-                else:
-                    derivations.touch(runs, some, self.touched.best)
-            self.derived.reserve(runs, sizes + counts)
-            derivations.take_in(runs, some, self.derived.arrays)
+                    best[runs] = LEAST
+            arrays = self.derived.arrays
+            left = derivations.insert(slots, some, self.lists, number, arrays, best)
+            if len(left):
+                self._merge(slots, left, some, number)
+
+    def _merge(
+        self, slots: Int64s, left: Int64s, some: derivations.Derivations, number: int
+    ) -> None:
+        """Take in changes whose runs are long, or have to get longer."""
+        touched, counts, order = by_slot_in(slots[left], self.number_of)
+        runs = self.lists * touched + number
+        self.derived.reserve(runs, self.derived.sizes(runs) + counts)
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        derivations.merge(runs, bounds, left[order], some, self.derived.arrays)
 
     def _slots_of(self, keys: list[pa.Array], length: int) -> Int64s:
         slots, new = self.slots.find_or_add(fingerprints(keys, length))
@@ -128,11 +156,13 @@ class Best(Levelled):
                 self.store.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.keys))
             self.derived.make_slots(self.lists * self.slots.used)
             self.emitted.make_slots(self.slots.used)
+            self.outside.make_slots(self.slots.used)
             self._make_room()
         return slots
 
     def _make_room(self) -> None:
         """See to it that all slots have bounds."""
+        self.ends.make_room(self.slots.used)
         self.starts = grown(self.starts, self.slots.used, INFINITY)
         self.lasts = grown(self.lasts, self.slots.used, BEGINNING)
         self.number_of = grown(self.number_of, self.slots.used, NOWHERE)
@@ -141,9 +171,9 @@ class Best(Levelled):
             grown(self.touched.changed, self.slots.used),
         )
 
-    def _keys_of(self, runs: Int64s, sizes: Int64s, values: Words) -> Int64s:
+    def _keys_of(self, runs: Int64s, values: Words) -> Int64s:
         """The keys in some runs, if their order has to be found."""
-        if not isinstance(values, Numbered) or not sizes.any():
+        if not isinstance(values, Numbered):
             return _NONE
         ints = self.derived.snapshot(runs, "")[".ints"].astype(np.int64)
         keys: Int64s = ints[ints[:, derivations.NULL] == 0, derivations.KEY]
@@ -167,7 +197,7 @@ class Best(Levelled):
         slots = np.sort(slots)  # so that what lies together is read together
         made = kernel.turn(
             slots, level, self.cti, self.derived.arrays, self.emitted.arrays, self.starts,
-            self.lasts, self.touched, len(self.aggregates),
+            self.lasts, self.touched, len(self.aggregates), self.stays,
         )  # fmt: skip
         self._wait(slots, made.due)
         if not self.waiting:
@@ -175,15 +205,48 @@ class Best(Levelled):
         self.emptied.append(slots[self.derived.sizes(self.lists * slots) == 0])
         if len(made.changes) == 0:
             return None
-        changed = np.flatnonzero(made.counts >= 0)
-        some, counts, ends = slots[changed], made.counts[changed], self.ends.of(slots[changed])
-        sizes = kernel.sizes_after(some, level, counts, self.emitted.arrays)
-        self.emitted.reserve(some, sizes)
-        kernel.put(some, level, counts, made.kept, self.emitted.arrays, ends)
+        changed = self._put(slots, level, made, self.emitted)
+        if self.shows:
+            self.unshown.append(changed)
+        vs, ve, weight, columns = self._changes(slots, made)
+        return self.with_levels(vs, ve, weight, columns, np.full(len(vs), level))
+
+    def _put(self, slots: Int64s, level: int, made: kernel.Turn, to: Blocks) -> Int64s:
+        """Write what is now emitted at a level; returns the slots of which that has changed."""
+        which = np.flatnonzero(made.counts >= 0)
+        some, counts, ends = slots[which], made.counts[which], self.ends.of(slots[which])
+        to.reserve(some, kernel.sizes_after(some, level, counts, to.arrays))
+        kernel.put(some, level, counts, made.kept, to.arrays, ends)
         self.ends.set(some, ends)
+        return some
+
+    def _changes(
+        self, slots: Int64s, made: kernel.Turn
+    ) -> tuple[Int64s, Int64s, Int64s, list[pa.Array]]:
         number, vs, ve, weight, state, *keys = np.ascontiguousarray(made.changes.T)
         columns = [*self.store.take(slots[number]).columns, *self._values(state, keys)]
-        return self.with_levels(vs, ve, weight, columns, np.full(len(vs), level))
+        return vs, ve, weight, columns
+
+    def show(self) -> Batch | None:
+        self._show()
+        shown, self.shown = self.shown, []
+        return joined(shown) if shown else None
+
+    def _show(self) -> None:
+        """Find what has changed of the rows of the last round, before a cti cuts it off."""
+        if not self.unshown:
+            return
+        slots = each_once_in(np.concatenate(self.unshown), self.number_of)
+        self.unshown = []
+        made = outside.show(
+            slots, self.cti, self.emitted.arrays, self.outside.arrays, len(self.aggregates)
+        )
+        if len(made.changes) == 0:
+            return
+        self._put(slots, outside.OUTSIDE, made, self.outside)
+        vs, ve, weight, columns = self._changes(slots, made)
+        rows = pa.RecordBatch.from_arrays(columns, schema=self.rows)
+        self.shown.append(Batch(vs, ve, weight, rows))
 
     def _rest(self) -> None:
         """All turns are done: what was emitted is right at every level."""
@@ -201,6 +264,7 @@ class Best(Levelled):
         return columns
 
     def evict(self, cti: int) -> None:
+        self._show()
         if cti == INFINITY:
             self._start_empty()
             self.cti = cti
@@ -209,16 +273,17 @@ class Best(Levelled):
         slots = np.unique(np.concatenate([self.ends.up_to(self.cti), *self.emptied]))
         slots = slots[self.slots.place_of[slots] != NO_SLOT]
         self.emptied = []
-        ends = kernel.evict(
-            slots, self.cti, self.derived.arrays, self.emitted.arrays, self.starts, self.lasts,
-            self.lists,
+        ends = outside.evict(
+            slots, self.cti, self.derived.arrays, self.emitted.arrays, self.outside.arrays,
+            self.starts, self.lasts, self.lists,
         )  # fmt: skip
         self.ends.set(slots, ends)
         held = self.derived.sizes(self.lists * slots) + self.emitted.sizes(slots)
-        gone = slots[held == 0]
+        gone = slots[held + self.outside.sizes(slots) == 0]
         self.slots.remove(gone)
         self.store.forget(gone)
         self.emitted.clear(gone)
+        self.outside.clear(gone)
         for number in range(self.lists):
             self.derived.clear(self.lists * gone + number)
         self.starts[gone], self.lasts[gone] = INFINITY, BEGINNING
@@ -230,9 +295,10 @@ class Best(Levelled):
         """The keys that are in use of one of the aggregates."""
         live = self.slots.live_slots()
         derived = self.derived.snapshot(self.lists * live + number, "")[".ints"]
-        emitted = self.emitted.snapshot(live, "")[".ints"]
-        before = kernel.KEYS + number
-        keys = (derived[:, derivations.KEY], emitted[:, before], emitted[:, before + self.lists])
+        keys = [derived[:, derivations.KEY]]
+        for blocks in (self.emitted, self.outside):
+            entries, before = blocks.snapshot(live, "")[".ints"], kernel.KEYS + number
+            keys += [entries[:, before], entries[:, before + self.lists]]
         return np.unique(np.concatenate(keys)).astype(np.int64)
 
     def _runs_of(self, slots: Int64s) -> Int64s:
@@ -241,8 +307,9 @@ class Best(Levelled):
 
     def state_size(self) -> tuple[int, int]:
         values = sum(each.nbytes for each in self.aggregates)
-        held = self.derived.nbytes + self.emitted.nbytes + self.store.nbytes + values
-        return self.derived.entries() + self.emitted.entries(), held
+        held = (self.derived, self.emitted, self.outside)
+        own = sum(each.nbytes for each in held) + self.store.nbytes + values
+        return sum(each.entries() for each in held), own
 
     def state_span(self) -> Span:
         runs = self._runs_of(self.slots.live_slots())
@@ -257,6 +324,7 @@ class Best(Levelled):
             **self.slots.snapshot(),
             **self.derived.snapshot(self._runs_of(live), "derived"),
             **self.emitted.snapshot(live, "emitted"),
+            **(self.outside.snapshot(live, "shown") if self.shows else {}),
             "rows": rows_to_bytes(self.store.take(live)),
             "ends": self.ends.of(live),
             "starts": self.starts[live],
@@ -277,8 +345,11 @@ class Best(Levelled):
             self.store.put(live, rows_from_bytes(arrays["rows"]))
         self.derived.make_slots(self.lists * used)
         self.emitted.make_slots(used)
+        self.outside.make_slots(used)
         self.derived.restore(self._runs_of(live), arrays, "derived")
         self.emitted.restore(live, arrays, "emitted")
+        if self.shows:
+            self.outside.restore(live, arrays, "shown")
         self.ends.set(live, arrays["ends"].astype(np.int64))
         self._make_room()
         self.starts[live], self.lasts[live] = arrays["starts"], arrays["lasts"]

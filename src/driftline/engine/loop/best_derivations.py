@@ -11,7 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.engine.state.due_times import BLOCK
 from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.slot_lists import NOWHERE
+from driftline.engine.state.slots import AHEAD
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
@@ -23,14 +26,15 @@ SEGMENT = 3
 NEVER = INFINITY
 _FEW = 24
 """So many items are sorted by insertion."""
+SMALLEST = 4
+"""For so many derivations a run has room at least."""
+SHORT = 64
+"""Up to so many derivations a run gets others one by one."""
 
 
 class Derivations(NamedTuple):
-    """Changes of derivations: those of the n-th slot are bounds[n] … bounds[n + 1] - 1 of `order`.
-    `ranks`: the order of the keys, if it is not their own."""
+    """Changes of derivations. `ranks`: the order of the keys, if it is not their own."""
 
-    bounds: Int64s
-    order: Int64s
     null: NDArray[np.bool_]
     key: Int64s
     level: Int64s
@@ -80,18 +84,21 @@ def _of_held(ints: Int64s, place: int, some: Derivations, item: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def take_in(runs: Int64s, some: Derivations, derived: RunArrays) -> None:
-    """Merge changes into the runs, which have the room."""
+def merge(
+    runs: Int64s, bounds: Int64s, order: Int64s, some: Derivations, derived: RunArrays
+) -> None:
+    """Merge changes into runs, which have the room; those of the n-th run are bounds[n] …
+    bounds[n + 1] - 1 of `order`."""
     ints = derived.ints
     merged = np.empty((64, DERIVED), np.int64)
     for number in range(len(runs)):
-        run, start, stop = runs[number], some.bounds[number], some.bounds[number + 1]
-        _sort(some, start, stop)
+        run, start, stop = runs[number], bounds[number], bounds[number + 1]
+        _sort(some, order[start:stop])
         first, last = derived.first[run], derived.first[run] + derived.size[run]
         old, end = first, last  # what comes before the first change stays where it is
         while old < end:
             middle = (old + end) >> 1
-            if _of_held(ints, middle, some, some.order[start]) < 0:
+            if _of_held(ints, middle, some, order[start]) < 0:
                 old = middle + 1
             else:
                 end = middle
@@ -99,7 +106,7 @@ def take_in(runs: Int64s, some: Derivations, derived: RunArrays) -> None:
             merged = np.empty((2 * (last - old + stop - start), DERIVED), np.int64)
         kept, made, new = old, 0, start
         while old < last or new < stop:
-            item = some.order[new] if new < stop else -1
+            item = order[new] if new < stop else -1
             side = -1
             if old >= last:
                 side = 1
@@ -114,8 +121,8 @@ def take_in(runs: Int64s, some: Derivations, derived: RunArrays) -> None:
                 merged[made, LEVEL], merged[made, WEIGHT] = some.level[item], 0
                 merged[made, VS], merged[made, VE] = some.vs[item], some.ve[item]
             if side >= 0:
-                while new < stop and _of_two(some, some.order[new], item) == 0:
-                    merged[made, WEIGHT] += some.weight[some.order[new]]
+                while new < stop and _of_two(some, order[new], item) == 0:
+                    merged[made, WEIGHT] += some.weight[order[new]]
                     new += 1
             made += merged[made, WEIGHT] != 0
         for place in range(made):
@@ -125,9 +132,8 @@ def take_in(runs: Int64s, some: Derivations, derived: RunArrays) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _sort(some: Derivations, start: int, stop: int) -> None:
-    """Sort the changes of one slot."""
-    order = some.order[start:stop]
+def _sort(some: Derivations, order: Int64s) -> None:
+    """Sort the changes of one run."""
     if len(order) > _FEW:
         for column in (some.ve, some.vs, some.level):
             order[:] = order[np.argsort(column[order], kind="mergesort")]
@@ -147,29 +153,84 @@ def _sort(some: Derivations, start: int, stop: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def touch(runs: Int64s, some: Derivations, best: Int64s) -> None:
-    """Note the best key among changes, by run; null is worse than all others."""
-    for number in range(len(runs)):
-        for place in range(some.bounds[number], some.bounds[number + 1]):
-            item = some.order[place]
-            if not some.null[item]:
-                best[runs[number]] = min(best[runs[number]], some.key[item])
+def reaching(
+    slots: Int64s, some: Derivations, starts: Int64s, lasts: Int64s, ends: Int64s, blocks: Int64s,
+    number_of: Int64s,
+) -> tuple[Int64s, Int64s]:  # fmt: skip
+    """Note how far derivations reach: of each slot the least vs and the greatest ve (`starts`,
+    `lasts`), and the least ve (`ends`, `blocks`: see `state.due_times`). Returns the distinct
+    slots, and the least level of the derivations of each; `number_of`: see `slot_lists`."""
+    touched, lowest, count = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64), 0
+    for row in range(len(slots)):
+        slot, end = slots[row], some.ve[row]
+        if number_of[slot] == NOWHERE:
+            number_of[slot] = count
+            touched[count], lowest[count] = slot, some.level[row]
+            count += 1
+        else:
+            lowest[number_of[slot]] = min(lowest[number_of[slot]], some.level[row])
+        starts[slot] = min(starts[slot], some.vs[row])
+        lasts[slot] = max(lasts[slot], end)
+        if end < ends[slot]:
+            ends[slot] = end
+            blocks[slot // BLOCK] = min(blocks[slot // BLOCK], end)
+    for slot in touched[:count]:
+        number_of[slot] = NOWHERE
+    return touched[:count], lowest[:count].copy()
 
 
 @njit(cache=True, nogil=True)
-def reaching(
-    slots: Int64s, some: Derivations, starts: Int64s, lasts: Int64s, ends: Int64s, lowest: Int64s
-) -> None:
-    """Note how far derivations reach: of each slot the least vs and the greatest ve (`starts`,
-    `lasts`), of each of the call's slots the least ve and level (`ends`, `lowest`)."""
-    for number in range(len(slots)):
-        slot = slots[number]
-        for place in range(some.bounds[number], some.bounds[number + 1]):
-            item = some.order[place]
-            starts[slot] = min(starts[slot], some.vs[item])
-            lasts[slot] = max(lasts[slot], some.ve[item])
-            ends[number] = min(ends[number], some.ve[item])
-            lowest[number] = min(lowest[number], some.level[item])
+def insert(
+    slots: Int64s, some: Derivations, lists: int, number: int, derived: RunArrays, best: Int64s
+) -> Int64s:  # fmt: skip
+    """Add changes up, in the lists of this number, where the runs are short and have the room; the
+    others are returned. `best`: by run, the best key among changes; null is worse than all
+    others."""
+    first_of, size_of, ints = derived.first, derived.size, derived.ints
+    left, lefts = np.empty(len(slots), np.int64), 0
+    ahead = np.empty(AHEAD, np.int64)
+    for row in range(len(slots)):
+        if row % AHEAD == 0:
+            few = slots[row : row + AHEAD]
+            for each in range(len(few)):
+                ahead[each] = first_of[lists * few[each] + number]
+            for each in range(len(few)):
+                ahead[each] = ints[ahead[each], KEY] ^ ints[ahead[each] + 1, WEIGHT]
+        run = lists * slots[row] + number
+        first, size = first_of[run], size_of[run]
+        if not some.null[row]:
+            best[run] = min(best[run], some.key[row])
+        if size > SHORT:
+            left[lefts] = row
+            lefts += 1
+            continue
+        place, stop = first, first + size
+        while place < stop:
+            middle = (place + stop) >> 1
+            if _of_held(ints, middle, some, row) < 0:
+                place = middle + 1
+            else:
+                stop = middle
+        stop = first + size
+        if place < stop and _of_held(ints, place, some, row) == 0:
+            ints[place, WEIGHT] += some.weight[row]
+            if ints[place, WEIGHT] == 0:
+                for later in range(place + 1, stop):
+                    for column in range(DERIVED):
+                        ints[later - 1, column] = ints[later, column]
+                size_of[run] = size - 1
+        elif size == derived.room[run]:
+            left[lefts] = row
+            lefts += 1
+        else:
+            for later in range(stop, place, -1):
+                for column in range(DERIVED):
+                    ints[later, column] = ints[later - 1, column]
+            ints[place, NULL], ints[place, KEY] = some.null[row], some.key[row]
+            ints[place, LEVEL], ints[place, WEIGHT] = some.level[row], some.weight[row]
+            ints[place, VS], ints[place, VE] = some.vs[row], some.ve[row]
+            size_of[run] = size + 1
+    return left[:lefts]
 
 
 @njit(cache=True, nogil=True)

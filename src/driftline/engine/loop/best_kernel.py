@@ -13,17 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine.loop.best_derivations import (
-    DERIVED,
     KEY,
     NEVER,
     NULL,
     SEGMENT,
-    VE,
-    VS,
     best_values,
     fill,
 )
 from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.slots import AHEAD
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
@@ -63,9 +61,10 @@ def turn(
     lasts: Int64s,
     touched: Touched,
     values: int,
+    stays: bool,
 ) -> Turn:
     """Compare, from the cti on, the best rows of this level with those of the level before, and
-    bring what was emitted at this level into line."""
+    bring what was emitted at this level into line. `stays`: see `best`."""
     lists = max(values, 1)
     width = KEYS + 2 * values
     room = 2 * len(slots) + 16
@@ -75,7 +74,18 @@ def turn(
     best, founds = np.empty((lists, 64, SEGMENT), np.int64), np.zeros(lists, np.int64)
     base, fresh = np.empty((64, SEGMENT), np.int64), np.empty((64, width), np.int64)
     events = np.empty((64, 2), np.int64)
+    ahead = np.empty(AHEAD, np.int64)
     for number in range(len(slots)):
+        if number % AHEAD == 0:
+            some = slots[number : number + AHEAD]
+            for each in range(len(some)):
+                ahead[each] = emitted.first[some[each]]
+            for each in range(len(some)):
+                ahead[each] = emitted.ints[ahead[each], AT]
+            for each in range(len(some)):
+                ahead[each] = derived.first[lists * some[each]]
+            for each in range(len(some)):
+                ahead[each] = derived.ints[ahead[each], KEY]
         slot = slots[number]
         since = max(cti, starts[slot])
         if not touched.changed[slot]:
@@ -109,16 +119,17 @@ def turn(
         if most > len(fresh):
             fresh = np.empty((2 * most, width), np.int64)
         count = _differing(
-            best, founds, base[:found], derived.ints, emitted.ints, cti, level, fresh, values
-        )
+            best, founds, base[:found], derived.ints, emitted.ints, cti, level, fresh, values,
+            stays,
+        )  # fmt: skip
         old = emitted.ints[low:high]
         if held + count + len(old) + 2 > len(kept):
-            kept = _grown(kept, held + count + len(old) + 2)
-        count = _from_cti(old, fresh[:count], cti, kept[held:])
+            kept = larger(kept, held + count + len(old) + 2)
+        count = from_cti(old, fresh[:count], cti, kept[held:])
         if made + 2 * (count + len(old)) > len(changes):
-            changes = _grown(changes, made + 2 * (count + len(old)))
+            changes = larger(changes, made + 2 * (count + len(old)))
         before = made
-        made = _changes(old, kept[held : held + count], number, changes, made, values)
+        made = changes_of(old, kept[held : held + count], number, changes, made, values)
         if made > before:
             touched.changed[slot] = True
             counts[number] = count
@@ -175,8 +186,10 @@ def _differing(
     level: int,
     fresh: Int64s,
     values: int,
+    stays: bool,
 ) -> int:
-    """Writes where the best row is not the one of the level before: time, row before, row now."""
+    """Writes where the best row is not the one of the level before: time, row before, row now. A
+    row that stays is nothing that there was before."""
     made, time, at = 0, cti, 0
     on = np.zeros(len(founds), np.int64)
     while time < INFINITY:
@@ -208,7 +221,11 @@ def _differing(
                 fresh[made, KEYS + values + each] = derived[place, KEY]
         if not _same_rows(fresh[made], values):
             fresh[made, AT], fresh[made, START], fresh[made, END] = level, time, until
-            if made and fresh[made - 1, END] == time and _same(fresh[made - 1], fresh[made]):
+            if stays:
+                fresh[made, BEFORE] = ABSENT
+                for value in range(KEYS, KEYS + values):
+                    fresh[made, value] = 0
+            if made and fresh[made - 1, END] == time and same_entry(fresh[made - 1], fresh[made]):
                 fresh[made - 1, END] = until
             else:
                 made += 1
@@ -226,7 +243,7 @@ def _same_rows(entry: Int64s, values: int) -> bool:
 
 
 @njit(inline="always")
-def _same(one: Int64s, other: Int64s) -> bool:
+def same_entry(one: Int64s, other: Int64s) -> bool:
     """Whether two entries have the same rows."""
     same = True
     for column in range(BEFORE, len(one)):
@@ -235,7 +252,7 @@ def _same(one: Int64s, other: Int64s) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _from_cti(old: Int64s, fresh: Int64s, cti: int, kept: Int64s) -> int:
+def from_cti(old: Int64s, fresh: Int64s, cti: int, kept: Int64s) -> int:
     """Writes what is to be emitted at a level: what is over at the cti as it was, then what is
     fresh. What started before the cti can become shorter, but not longer: that would be a change
     before the cti. What goes on after it is an entry of its own."""
@@ -246,7 +263,7 @@ def _from_cti(old: Int64s, fresh: Int64s, cti: int, kept: Int64s) -> int:
         kept[made] = old[place]
         if old[place, END] > cti:
             kept[made, END] = cti
-            if len(fresh) and fresh[0, START] == cti and _same(old[place], fresh[0]):
+            if len(fresh) and fresh[0, START] == cti and same_entry(old[place], fresh[0]):
                 kept[made, END] = min(old[place, END], fresh[0, END])
                 fresh[0, START] = kept[made, END]
                 new = fresh[0, START] == fresh[0, END]
@@ -258,7 +275,7 @@ def _from_cti(old: Int64s, fresh: Int64s, cti: int, kept: Int64s) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _changes(
+def changes_of(
     old: Int64s, new: Int64s, number: int, changes: Int64s, made: int, values: int
 ) -> int:  # fmt: skip
     """Writes what differs between what was emitted and what is to be."""
@@ -273,7 +290,7 @@ def _changes(
             side = -1 if old[one, START] < new[other, START] else 1
         elif old[one, END] != new[other, END]:
             side = -1 if old[one, END] < new[other, END] else 1
-        elif _same(old[one], new[other]):
+        elif same_entry(old[one], new[other]):
             one, other = one + 1, other + 1
             continue
         for after in range(2):
@@ -350,44 +367,8 @@ def put(
 
 
 @njit(cache=True, nogil=True)
-def evict(
-    slots: Int64s,
-    cti: int,
-    derived: RunArrays,
-    emitted: RunArrays,
-    starts: Int64s,
-    lasts: Int64s,
-    lists: int,
-) -> Int64s:
-    """Drop what ends at or before the cti. Returns the least end that is left of each slot."""
-    ends = np.full(len(slots), INFINITY)
-    for number in range(len(slots)):
-        slot = slots[number]
-        starts[slot], lasts[slot] = INFINITY, cti
-        for run in range(lists * slot, lists * slot + lists):
-            first, left = derived.first[run], 0
-            for place in range(first, first + derived.size[run]):
-                if derived.ints[place, VE] > cti:
-                    for column in range(DERIVED):
-                        derived.ints[first + left, column] = derived.ints[place, column]
-                    starts[slot] = min(starts[slot], derived.ints[place, VS])
-                    ends[number] = min(ends[number], derived.ints[place, VE])
-                    lasts[slot] = max(lasts[slot], derived.ints[place, VE])
-                    left += 1
-            derived.size[run] = left
-        first, left = emitted.first[slot], 0
-        for place in range(first, first + emitted.size[slot]):
-            if emitted.ints[place, END] > cti:
-                for column in range(emitted.ints.shape[1]):
-                    emitted.ints[first + left, column] = emitted.ints[place, column]
-                ends[number] = min(ends[number], emitted.ints[place, END])
-                left += 1
-        emitted.size[slot] = left
-    return ends
-
-
-@njit(cache=True, nogil=True)
-def _grown(array: Int64s, room: int) -> Int64s:
-    larger = np.empty((2 * room, array.shape[1]), np.int64)
-    larger[: len(array)] = array
-    return larger
+def larger(array: Int64s, room: int) -> Int64s:
+    """The array, copied to one with twice the room."""
+    copy = np.empty((2 * room, array.shape[1]), np.int64)
+    copy[: len(array)] = array
+    return copy

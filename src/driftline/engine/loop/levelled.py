@@ -24,11 +24,13 @@ NEVER = INFINITY
 
 class Levelled(Operator):
     """`schema` has the level as its last column; `rows` is the schema without it. `shows`: what
-    goes out of the loop is not what a turn emits, but what `show` returns."""
+    goes out of the loop is not what a turn emits, but what `show` returns; `improves`: whether
+    values may get better from level to level."""
 
     adds_up = True
     looks_again = True  # whether what a turn has looked at may wait for a higher level
     shows = False
+    improves = False
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)

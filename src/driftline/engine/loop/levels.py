@@ -36,6 +36,10 @@ class Levels:
         node, level = self._with_level(body)
         return self._as_last(node, body.schema, level)
 
+    def of_groups(self, body: nodes.Aggregate) -> nodes.Node:
+        """Groups with their level as last column."""
+        return self._with_level(body)[0]
+
     def _with_level(self, node: nodes.Node) -> tuple[nodes.Node, Expression]:
         """A node in which the level of every row can be computed, and how."""
         if isinstance(node, nodes.Back):

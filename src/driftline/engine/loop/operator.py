@@ -37,18 +37,24 @@ RESTATED = "restated"
 class Head:
     """The end of a rule's body. `uses`: the sources of the graph that its rows go back to, with
     their schemas; `number`: that of the rule; `before`: how many columns of other rules stand
-    before its own in the output."""
+    before its own in the output; `places`: where the operator has each of the rule's columns, if
+    not in their order."""
 
     name: str
     step: Step
     uses: Sequence[tuple[str, pa.Schema]]
     number: int = 0
     before: int = 0
+    places: Sequence[int] | None = None
 
     @property
     def operator(self) -> Levelled:
         assert isinstance(self.step.operator, Levelled)
         return self.step.operator
+
+    def ordered(self, columns: list[pa.Array]) -> list[pa.Array]:
+        """The columns of the operator's rows as the rule has them."""
+        return columns if self.places is None else [columns[place] for place in self.places]
 
 
 class Loop(Operator):
@@ -130,7 +136,7 @@ class Loop(Operator):
         for head in self.heads:
             shown = head.operator.show() if head.operator.shows else None
             if shown is not None:
-                found.append(self._outside(head, shown, shown.payload.columns))
+                found.append(self._outside(head, shown, head.ordered(shown.payload.columns)))
         return found
 
     def _round(self, head: Head, output: Batch, level: int) -> list[Batch]:
@@ -140,15 +146,19 @@ class Loop(Operator):
                 "RECURSION_LEVEL_LIMIT_EXCEEDED",
                 f"the recursion of {head.name} goes on after level {self.limit}: rows may lead "
                 "back to themselves (UNION drops such repetitions, UNION ALL counts them for ever)"
-                + (", or values get better for ever" if self.restated is not None else "")
+                + (", or values get better for ever" if self._improves() else "")
                 + "; a deeper one needs MAX RECURSION LEVEL",
             )
         *columns, levels = output.payload.columns
+        columns = head.ordered(columns)
         further = to_arrow(to_numpy(levels) + 1)
         for name, schema in head.uses:
             payload = pa.RecordBatch.from_arrays([*columns, further], schema=schema)
             self.graph.admit(name, output.with_payload(payload))
         return [] if head.operator.shows else [self._outside(head, output, columns)]
+
+    def _improves(self) -> bool:
+        return any(operator.improves for _, operator in self.by_level)
 
     def _outside(self, head: Head, output: Batch, columns: list[pa.Array]) -> Batch:
         """What goes out of a rule, its rows among those of the others."""

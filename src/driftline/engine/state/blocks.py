@@ -14,16 +14,17 @@ from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 
 _CLASSES = 48
-_SMALLEST = 2
 _GROWTH = 1.25
 
 
 class Blocks(Runs):
-    """`free`: by the logarithm of their size, the blocks to use again."""
+    """`smallest`: the entries of the smallest blocks; `free`: by the logarithm of their size, the
+    blocks to use again."""
 
-    def __init__(self, ints: int, floats: int) -> None:
+    def __init__(self, ints: int, floats: int, smallest: int = 2) -> None:
         super().__init__(ints, floats)
-        self.free = [np.empty(0, np.int64) for _ in range(_CLASSES)]
+        self.smallest = smallest
+        self.free: list[list[Int64s]] = [[] for _ in range(_CLASSES)]
 
     def reserve(self, slots: Int64s, needed: Int64s) -> None:
         if len(slots) == 0:
@@ -33,7 +34,7 @@ class Blocks(Runs):
         if len(outgrown) == 0:
             return
         slots = slots[outgrown]
-        wanted = np.maximum(needed[outgrown], _SMALLEST)
+        wanted = np.maximum(needed[outgrown], self.smallest)
         classes = np.ceil(np.log2(wanted)).astype(np.int64)
         places = self._allotted(classes)
         held = slots[self.arrays.room[slots] > 0]
@@ -46,12 +47,15 @@ class Blocks(Runs):
         places = np.empty(len(classes), np.int64)
         for size in np.unique(classes).tolist():
             where, free = np.flatnonzero(classes == size), self.free[size]
-            again = min(len(where), len(free))
-            places[where[:again]] = free[len(free) - again :]
-            self.free[size] = free[: len(free) - again]
-            more = len(where) - again
-            places[where[again:]] = self.top + (np.arange(more) << size)
-            self.top += more << size
+            while free and len(where):
+                again = free.pop()
+                if len(again) > len(where):
+                    free.append(again[len(where) :])
+                    again = again[: len(where)]
+                places[where[: len(again)]] = again
+                where = where[len(again) :]
+            places[where] = self.top + (np.arange(len(where)) << size)
+            self.top += len(where) << size
         self._make_room()
         return places
 
@@ -65,7 +69,7 @@ class Blocks(Runs):
     def _give_back(self, places: Int64s, rooms: Int64s) -> None:
         for room in np.unique(rooms).tolist():
             size = room.bit_length() - 1
-            self.free[size] = np.concatenate([self.free[size], places[rooms == room]])
+            self.free[size].append(places[rooms == room])
 
     def clear(self, slots: Int64s) -> None:
         held = slots[slots < len(self.arrays.size)]

@@ -205,7 +205,12 @@ def _find(low: Int64s, high: Int64s, table: Int64s) -> Int64s:
 def _put(keys: Int64s, slots: Int64s, table: Int64s, place_of: Int64s) -> None:
     """Fill a table that has no tombstones; `keys` have fingerprints as the table has them."""
     mask = len(table) - 1
+    ahead = np.empty(AHEAD, np.int64)
     for row in range(len(slots)):
+        if row % AHEAD == 0:
+            some = keys[row : row + AHEAD, _LOW]
+            for number in range(len(some)):
+                ahead[number] = table[some[number] & mask, _SLOT]
         place = keys[row, _LOW] & mask
         while table[place, _SLOT] != _NOTHING:
             place = (place + 1) & mask
