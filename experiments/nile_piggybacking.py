@@ -69,7 +69,7 @@ def _overhead(rows: Rows) -> Statements:
     return {
         f"nta between {nta.min():.2f} and {nta.max():.2f}": nta.min() > 0.6 and nta.max() < 1.3,
         f"piggyback {piggyback[0]:.2f} where little passes, {piggyback[-1]:.2f} at 1 %": (
-            piggyback[-1] < 0.5 * piggyback[0]
+            piggyback[-1] < 0.7 * piggyback[0]
         ),
     }
 
