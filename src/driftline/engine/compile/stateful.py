@@ -31,6 +31,7 @@ from driftline.plan.expressions import AggregateCall, Column, Expression, Litera
 from driftline.plan.functions.operators import arithmetic
 from driftline.plan.lifetimes import is_stretches
 from driftline.plan.nodes.base import SETTLED
+from driftline.plan.running import running
 from driftline.plan.types import is_float
 
 if TYPE_CHECKING:
@@ -254,6 +255,9 @@ def with_arguments(
 def over(compiler: Compiler, node: nodes.Over) -> Step:
     from driftline.engine.by_rows.over import Over
 
+    so_far = running(node, compiler.facts)
+    if so_far is not None:
+        return compiler.renamed(compiler.step(compiler.lifetimes.of(so_far)), node.schema.arrow)
     source = compiler.step(node.input)
     own = source.operator.schema
     named = Naming(own)
