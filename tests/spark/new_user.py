@@ -15,6 +15,7 @@ import driftline as dl
 from driftline.plan.errors import PlanError
 from driftline.spark import sinks
 from driftline.spark.history import as_of, intervals
+from driftline.spark.retried import RetriedQuery
 
 COLUMNS = {"symbol": "STRING", "qty": "BIGINT", "at": "TIMESTAMP"}
 TRADES = dl.stream("trades", COLUMNS, time="at", disorder="10 seconds")
@@ -82,7 +83,7 @@ def sparks_own_sink(spark: Any, folder: Path) -> None:
     changes = dl.on_spark(VOLUME, {"trades": frame(spark, folder)}).changes()
     writer = changes.where("kind = 'insert'").writeStream.format("memory").queryName("changed")
     writer = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True)
-    writer.start().awaitTermination()
+    RetriedQuery(writer.start).awaitTermination()  # the machine may be busy
     when = "date_format(window_end, 'HH:mm:ss')"
     rows = spark.table("changed").selectExpr(f"{when} AS at", "symbol", "qty").collect()
     assert sorted(map(tuple, rows)) == sorted(FINAL), rows
@@ -103,7 +104,7 @@ def frames_of_its_own(spark: Any, folder: Path) -> None:
     )
     writer = volume.current().writeStream.format("memory").queryName("current")
     writer = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True)
-    writer.start().awaitTermination()
+    RetriedQuery(writer.start).awaitTermination()  # the machine may be busy
     when = "date_format(window_end, 'HH:mm:ss')"
     rows = spark.table("current").selectExpr(f"{when} AS at", "symbol", "qty").collect()
     assert sorted(map(tuple, rows)) == sorted(FINAL[:2]), rows

@@ -18,7 +18,8 @@ Expressions are Spark SQL in strings. A query is a value; nothing runs until `ru
 {'vs': 4, 've': 11, 'symbol': 'A', 'vwap': 11.0}
 {'vs': 11, 've': 14, 'symbol': 'A', 'vwap': 13.0}
 
-    relation   a plan, and the ways to build on it
+    relation   a plan, and the ways to build on it (planned: what these have in common; windowed:
+               windows; ordered: ranks, window functions, patterns)
     grouped    groups and their aggregates, also those that users define
     query      queries that run in this process
     streams    where queries begin: streams, and rows that are defined by themselves

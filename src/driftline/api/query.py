@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, cast, get_args
 
+from driftline.api.planned import Planned
 from driftline.api.relation import Relation
 from driftline.arguments import flag, is_whole, options_of
 from driftline.plan import nodes
@@ -37,7 +38,7 @@ from driftline.results import Now, Result, Update
 class Query(Relation):
     """A query: a plan, the ways to build on it, and those to run it in this process."""
 
-    def _of(self, plan: nodes.Node, *others: Relation) -> Self:
+    def _of(self, plan: nodes.Node, *others: Planned) -> Self:
         for other in others:
             if not isinstance(other, Query):  # one that comes with its inputs
                 return cast(Self, other._of(plan, self))

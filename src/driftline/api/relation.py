@@ -1,42 +1,23 @@
-"""What all queries are: a plan, and the ways to build on it. Expressions are Spark SQL in strings,
-or columns of PySpark."""
+"""What all queries are: a plan, and the ways to build on it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Self, get_args
 
 from driftline.api.grouped import Grouped, UserDefined
-from driftline.arguments import (
-    condition_of,
-    flag,
-    is_whole,
-    lasting,
-    resolved,
-    row_value,
-    several,
-    text_of,
-    time_of,
-)
+from driftline.api.ordered import Ordered
+from driftline.api.windowed import Windowed
+from driftline.arguments import condition_of, flag, several
 from driftline.plan import nodes
-from driftline.plan.choices import need_choice
 from driftline.plan.combining import need_same_time, with_common_types
-from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
-from driftline.plan.expressions import Call, Column, Expression
-from driftline.plan.naming import parse_ordered
-from driftline.plan.resolver import parse_expression, resolve
+from driftline.plan.expressions import Call, Column
+from driftline.plan.resolver import parse_expression
 from driftline.plan.spark_columns import Text, is_column, sql_text
-from driftline.plan.types import (
-    BOOLEAN,
-    Schema,
-    is_integer,
-    is_orderable,
-    is_timestamp,
-    type_name,
-)
+from driftline.plan.types import BOOLEAN
 from driftline.plan.until import until
 
 if TYPE_CHECKING:
@@ -53,45 +34,8 @@ JOIN_KINDS: dict[str, nodes.JoinKind] = {
 
 
 @dataclass(frozen=True, repr=False)
-class Relation:
+class Relation(Windowed, Ordered):
     """A plan, and the ways to build on it."""
-
-    plan: nodes.Node
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.plan, nodes.Node):
-            raise PlanError(f"a query begins with stream(…), not with a {type(self.plan).__name__}")
-
-    def __repr__(self) -> str:
-        columns = ", ".join(f"{each.name} {type_name(each.type)}" for each in self.schema)
-        return f"<{type(self).__name__}: {columns}>"
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of the result."""
-        return self.plan.schema
-
-    def explain(self) -> str:
-        """The plan, drawn as a tree."""
-        return self.plan.tree()
-
-    def _of(self, plan: nodes.Node, *others: Relation) -> Self:
-        """A query like this one, and over the inputs of others, too, with another plan."""
-        return replace(self, plan=plan)
-
-    def _called(self, name: str) -> Relation:
-        """The same under a name that it is given later."""
-        return self
-
-    def _expression(self, given: Text) -> Expression:
-        text = sql_text(given)
-        return row_value(parse_expression(text, self.schema), text)
-
-    def _named(self, texts: Sequence[Text], named: Mapping[str, Text]) -> tuple[nodes.Named, ...]:
-        return tuple(
-            nodes.Named(name, row_value(value, text))
-            for name, value, text in resolved(texts, named, self.schema)
-        )
 
     def select(self, *columns: Text, **named: Text) -> Self:
         """These columns: `select("symbol", "price * qty AS value", double="2 * price")`."""
@@ -114,92 +58,6 @@ class Relation:
     def alias(self, name: str) -> Self:
         """The same rows under another name, for joins: `t.alias("u")` gives `u.price`."""
         return self._of(nodes.Alias(self.plan, name))
-
-    def window(
-        self,
-        *,
-        range: Duration | None = None,
-        slide: Duration | None = None,
-        start: str | int | None = None,
-        duration: Duration | None = None,
-    ) -> Self:
-        """Other lifetimes: `range` alone slides; with `slide` it hops; `start` and `duration` are
-        expressions over vs and ve. `range="inf"` keeps every row for ever, `range=1` for a tick."""
-        stamps = self.plan.timestamps
-        if start is not None:
-            if duration is None or range is not None or slide is not None:
-                raise PlanError("window(start=…) goes with duration=… alone")
-            begins, lasts = time_of(start), lasting(duration, stamps)
-            return self._of(nodes.Window(self.plan, "general", start=begins, duration=lasts))
-        if range is None:
-            raise PlanError("a window needs range=…, or start=… and duration=…")
-        size = ticks(range, stamps)
-        if size == 0:
-            raise PlanError("a window lasts at least one tick: in one of range=0 no row would live")
-        if slide is None:
-            return self._of(nodes.Window(self.plan, "sliding", size))
-        step = ticks(slide, stamps)
-        if step == 0:
-            raise PlanError("a hopping window needs a slide of at least one tick")
-        return self._of(nodes.Window(self.plan, "hopping", size, step))
-
-    def hop(self, slide: Duration, size: Duration, time: str | None = None) -> Self:
-        """The windows of each row as columns window_start and window_end; lifetimes stay."""
-        stamps = self.plan.timestamps if time is None else True
-        if time is not None:
-            found = self.schema.find(text_of(time, "the time of windows"))
-            if len(found) != 1:
-                raise PlanError(f"there is no column {time} to take windows by")
-            stamps = is_timestamp(found[0].type)
-            if not stamps and not is_integer(found[0].type):
-                raise PlanError(
-                    f"windows go by a TIMESTAMP or an integer column, and {time} is a "
-                    f"{type_name(found[0].type)}"
-                )
-            time = self.schema.key(found[0])
-        for name in ("window_start", "window_end"):
-            self._new_name(name)
-        every, whole = ticks(slide, stamps), ticks(size, stamps)
-        if every == 0 or whole == 0:
-            raise PlanError("a window needs a slide and a size of at least one tick")
-        return self._of(nodes.WindowColumns(self.plan, every, whole, time))
-
-    def tumble(self, size: Duration, time: str | None = None) -> Self:
-        """The window of each row as columns window_start and window_end; lifetimes stay."""
-        return self.hop(size, size, time)
-
-    def session(
-        self,
-        gap: Duration,
-        *,
-        per: Text | Sequence[Text] = (),
-        at_most: Duration | None = None,
-        columns: bool = False,
-    ) -> Self:
-        """Rows that follow each other within a gap, of all rows or per key, belong to a session:
-        every row lives until its session ends, a gap after its last row. `at_most`: how long after
-        its first row a session ends at the latest. With `columns` the lifetimes of rows stay, and
-        their sessions are the columns window_start and window_end.
-
-        >>> import driftline as dl
-        >>> clicks = dl.stream("clicks", {"user": "STRING", "url": "STRING"})
-        >>> print(clicks.session(30, per="user").group_by("user").agg("count(*) AS n").explain())
-        project user, `$0` AS n
-        └─ aggregate count(*) AS $0 by user
-           └─ window [SESSION 30 PER user]
-              └─ source clicks (user STRING, url STRING)
-        """
-        flag(columns, "columns")
-        stamps = self.plan.timestamps
-        every, most = ticks(gap, stamps), None if at_most is None else ticks(at_most, stamps)
-        if every == 0 or most == 0:
-            raise PlanError("a session needs a gap, and a length, of at least one tick")
-        keys = tuple(self._expression(each) for each in several(per, "per"))
-        if columns:
-            for name in ("window_start", "window_end"):
-                self._new_name(name)
-            return self._of(nodes.SessionColumns(self.plan, keys, every, most))
-        return self._of(nodes.Session(self.plan, keys, every, most))
 
     def stitch(self) -> Self:
         """The lifetimes of equal rows as one, where one ends as the next begins."""
@@ -329,50 +187,6 @@ class Relation:
             raise PlanError(f"{what} takes another query, not a {type(other).__name__}")
         need_same_time(self.plan, other.plan)
 
-    def top(self, k: int, by: Text | Sequence[Text], per: Text | Sequence[Text] = ()) -> Self:
-        """The first k rows by an order (`"price DESC"`), of all rows or per partition."""
-        if not is_whole(k) or k < 0:
-            raise PlanError(f"top needs a number of rows, not {k}")
-        keys, order = self._columns(per), self._order(by)
-        return self._of(nodes.Rank(self.plan, keys, order, name=None, limit=k))
-
-    def rank(
-        self,
-        by: Text | Sequence[Text],
-        per: Text | Sequence[Text] = (),
-        *,
-        method: nodes.RankMethod = "row_number",
-        name: str = "rank",
-    ) -> Self:
-        """Every row with its place in an order, of all rows or per partition."""
-        need_choice("the method of a rank", method, get_args(nodes.RankMethod))
-        self._new_name(name)
-        return self._of(nodes.Rank(self.plan, self._columns(per), self._order(by), method, name))
-
-    def over(
-        self,
-        *functions: Text,
-        by: Text | Sequence[Text] = (),
-        per: Text | Sequence[Text] = (),
-        frame: str = "",
-        **named: Text,
-    ) -> Self:
-        """Every row with window functions, of all rows or per partition, in an order:
-        `over("avg(price) AS mean", per="symbol", by="ts", frame="ROWS 2 PRECEDING")`. A frame is
-        written as in SQL; without one it goes from the first row to this one and its peers, or,
-        without an order, over the whole partition. LAG and LEAD have none."""
-        from driftline.sql.overs import window_function, with_functions
-
-        partition, order = self._columns(per), self._order(by)
-        texts = [sql_text(each) for each in functions]
-        texts += [f"{sql_text(text)} AS `{name}`" for name, text in named.items()]
-        columns = [window_function(text, frame, order, self.schema) for text in texts]
-        for column in columns:
-            self._new_name(column.name)
-        if not columns:
-            raise PlanError("over needs window functions, such as sum(price) AS total")
-        return self._of(with_functions(self.plan, partition, order, *columns))
-
     def automaton(
         self,
         automaton: Automaton,
@@ -407,55 +221,3 @@ class Relation:
         from driftline.automata import runs_of
 
         return runs_of(self, automaton, sequence, symbol, per, partial, by, transitions)
-
-    def match(
-        self,
-        pattern: str,
-        define: Mapping[str, str] | None = None,
-        measures: Mapping[str, str] | Sequence[str] | str = (),
-        *,
-        by: Text | Sequence[Text],
-        per: Text | Sequence[Text] = (),
-        rows: nodes.RowsPerMatch = "one",
-        skip: str = "past last row",
-        within: Duration | None = None,
-        subsets: Mapping[str, Sequence[str]] | None = None,
-    ) -> Self:
-        """The matches of a pattern of rows, as MATCH_RECOGNIZE finds them:
-        `match("DOWN+ UP", {"DOWN": "price < PREV(price)", "UP": "price > PREV(price)"},
-        {"bottom": "LAST(DOWN.price)"}, per="symbol", by="ts")`. A row for each match (`one`), or
-        the rows of each (`all`, `omit empty`, `with unmatched`); then the search goes on
-        `past last row`, `to next row`, `to first A` or `to last A`. See docs/patterns.md."""
-        from driftline.plan.patterns.building import matched
-        from driftline.plan.patterns.texts import clauses
-
-        order = self._order(by)
-        written = clauses(
-            pattern,
-            define,
-            measures,
-            order,
-            rows=rows,
-            skip=skip,
-            within=within,
-            subsets=subsets,
-        )
-        return self._of(matched(self.plan, self._columns(per), order, written))
-
-    def _new_name(self, name: str) -> None:
-        if self.schema.find(text_of(name, "the name of a column")):
-            raise PlanError(f"there is a column {name} already: give the new one another name")
-
-    def _columns(self, texts: Text | Sequence[Text]) -> tuple[Expression, ...]:
-        return tuple(self._expression(text) for text in several(texts))
-
-    def _order(self, texts: Text | Sequence[Text]) -> tuple[nodes.OrderItem, ...]:
-        return tuple(self._order_item(text) for text in several(texts))
-
-    def _order_item(self, given: Text) -> nodes.OrderItem:
-        text = sql_text(given)
-        node, descending, nulls_first = parse_ordered(text)
-        value = row_value(resolve(node, self.schema), text)
-        if not is_orderable(value.type):
-            raise PlanError(f"{text}: one cannot order by a {type_name(value.type)}")
-        return nodes.OrderItem(value, descending, nulls_first)

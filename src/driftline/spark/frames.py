@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from driftline.api import Relation
+from driftline.api.planned import Planned
 from driftline.plan import nodes
 from driftline.plan.errors import PlanError
 from driftline.spark.on_spark import on_spark
@@ -46,7 +47,7 @@ class FrameQuery(Relation):
 
     frames: Mapping[str, DataFrame] = field(compare=False)
 
-    def _of(self, plan: nodes.Node, *others: Relation) -> Self:
+    def _of(self, plan: nodes.Node, *others: Planned) -> Self:
         frames = dict(self.frames)
         for other in others:
             for name, frame in getattr(other, "frames", {}).items():

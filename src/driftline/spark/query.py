@@ -40,7 +40,9 @@ from driftline.spark.session import (
     UNCHECKED,
     await_workers,
     configured,
+    is_remote,
     on_disk,
+    parallelism,
     prepare_workers,
     set_for_good,
 )
@@ -131,12 +133,8 @@ class SparkQuery:
         for name, frame in frames.items():
             if not hasattr(frame, "sparkSession"):
                 raise PlanError(f"{name} is a {type(frame).__name__}, not a DataFrame of Spark")
-            if ".connect." in type(frame).__module__:
-                raise PlanError(
-                    f"{name} is a DataFrame of Spark Connect, which cannot run queries like this: "
-                    "make a session without remote(…)"
-                )
         self.spark = next(iter(frames.values())).sparkSession
+        self.is_remote = is_remote(self.spark)
         own = {
             name: constant_rows(self.spark, source)
             for name, source in sources_of(plans.values()).items()
@@ -149,8 +147,9 @@ class SparkQuery:
         self.plans, self.frames = dict(plans), dict(frames)
         self.options, self.strict, self.clock = options or Options(), strict, clock
         self.chosen, self.is_final = shards, False
-        self.shards = shards or max(1, self.spark.sparkContext.defaultParallelism)
-        prepare_workers(self.spark)
+        self.shards = shards or parallelism(self.spark)
+        if not self.is_remote:
+            prepare_workers(self.spark)
 
     def changes(self, output: str = RESULT, *, compact: bool = False) -> DataFrame:
         """The changes of a result as a DataFrame: kind (insert or retract), vs, ve (null: without
@@ -201,6 +200,12 @@ class SparkQuery:
         if output not in self.plans:
             raise PlanError(f"there is no result {output}; there are {', '.join(self.plans)}")
         fixed = self.chosen is not None
+        still = [name for name, frame in self.frames.items() if not frame.isStreaming]
+        if self.is_remote and self.is_streaming and still:
+            raise PlanError(
+                f"{still[0]} is a table beside a stream, which a session of Spark Connect cannot "
+                "keep: make it a stream, or a session without remote(…)"
+            )
         if self.is_streaming:
             set_for_good(self.spark, {**STATE, **SAME_WORKERS, PARTITIONS: str(self.shards)})
         options = replace(options or self.options, outputs="free")  # there is no place for marks
@@ -261,6 +266,11 @@ class SparkQuery:
             raise PlanError(
                 f"a {type(sink).__name__} is no sink: give one of driftline.spark.sinks, or a "
                 "function of a SparkUpdate"
+            )
+        if self.is_remote:
+            raise PlanError(
+                "the sinks of Driftline need the driver, which a session of Spark Connect has not: "
+                "take a view, as query.current(), and its writeStream"
             )
         if not self.is_streaming:
             raise PlanError(

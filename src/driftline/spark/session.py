@@ -108,6 +108,21 @@ def is_local(master: str | None) -> bool:
     return master is None or master.startswith("local")
 
 
+def is_remote(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect: its driver is elsewhere."""
+    return ".connect." in type(spark).__module__
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks Spark has room for at once."""
+    if not is_remote(spark):
+        return max(1, spark.sparkContext.defaultParallelism)
+    from pyspark.sql import functions as f
+
+    many = spark.range(1 << 12).select(f.spark_partition_id()).distinct()
+    return max(1, many.count())
+
+
 def _shipped() -> dict[str, str]:
     from driftline.spark.ship import shipped
 

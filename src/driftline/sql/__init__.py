@@ -89,7 +89,7 @@ def _relation(name: str, given: object) -> Relation:
         return stream(name, cast("DataFrame", given))
     if not isinstance(given, Relation):
         raise PlanError(f"{name} is to be a stream or a query, not a {type(given).__name__}")
-    return given._called(name)
+    return cast("Relation", given._called(name))
 
 
 class _Callable(ModuleType):
