@@ -74,7 +74,8 @@ def verdict(statements: Statements) -> Verdict:
 @dataclass(frozen=True)
 class Experiment:
     """`figure`: what it repeats; `workload`: what runs, and in which time; `measure`: the rows, in
-    full or quickly, as they are found; `claims`, `draw`: over the rows."""
+    full or quickly, as they are found; `claims`, `draw`: over the rows; `of_processor_time`:
+    whether rows depend on the machine."""
 
     name: str
     paper: Paper
@@ -84,3 +85,4 @@ class Experiment:
     measure: Callable[[bool], Iterator[Row]]
     claims: tuple[Claim, ...]
     draw: Callable[[Rows, Figure], None]
+    of_processor_time: bool = False

@@ -87,4 +87,5 @@ EXPERIMENT = Experiment(
         Claim("It has about a tenth of the code.", _easier),
     ),
     draw=draw,
+    of_processor_time=True,
 )

@@ -150,4 +150,5 @@ EXPERIMENT = Experiment(
         Claim("The capacity does not depend on the multiplicity.", _independent),
     ),
     draw=draw,
+    of_processor_time=True,
 )

@@ -118,4 +118,5 @@ EXPERIMENT = Experiment(
         ),
     ),
     draw=draw,
+    of_processor_time=True,
 )
