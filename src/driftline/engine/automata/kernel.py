@@ -91,9 +91,13 @@ def follow(
 ) -> tuple[Progress, Int64s, Int64s]:
     """Find the runs of all cells that are dirty, and of those behind them for as long as something
     changes. `queue`: dirty cells, in order of their numbers, so that each is looked at once.
-    Returns the changes (the cell, then as the runs of a cell) and the cells looked at, so far."""
+    Returns the changes, column by column (the cell, then as the runs of a cell), and the cells
+    looked at, so far."""
     place, cell, top, made, looked, _ = progress
-    found = np.empty((64, runs.ints.shape[1]), np.int64)
+    width = runs.ints.shape[1]
+    moves = _most_moves(machine)
+    found = np.empty((64, width), np.int64)
+    empty = np.empty((1, width), np.int64)  # the run over no row
     while True:
         if cell == NONE:
             while place < len(queue) and not cells.dirty[queue[place]]:
@@ -101,7 +105,12 @@ def follow(
             if place == len(queue):
                 return Progress(place, cell, top, made, looked, 0), changes, seen
             cell = queue[place]
-        found, count = _found(cell, cells, rows, runs, machine, found)
+        before = cells.before[cell]
+        sources = rows.size[cell] + (0 if before == NONE else runs.size[before])
+        room = sources * moves * rows.size[cell] + 1
+        if room > len(found):
+            found = np.empty((2 * room, width), np.int64)
+        count = _found(cell, cells, rows, runs, machine, empty, found)
         if top + count > len(runs.ints):
             return Progress(place, cell, top, made, looked, top + count), changes, seen
         cells.dirty[cell] = False
@@ -109,13 +118,18 @@ def follow(
             _least_end(rows.ints, rows.first[cell], rows.size[cell]), _least_end(found, 0, count)
         )
         if looked == len(seen):
-            seen = _grown(seen, 2 * looked + 1)
+            bigger = np.empty(2 * looked + 1, np.int64)
+            bigger[:looked] = seen
+            seen = bigger
         seen[looked] = cell
         looked += 1
-        if made + count + runs.size[cell] > len(changes):
-            changes = _grown(changes, 2 * (made + count + runs.size[cell]))
+        if made + count + runs.size[cell] > changes.shape[1]:
+            wider = np.empty((1 + width, 2 * (made + count + runs.size[cell])), np.int64)
+            wider[:, :made] = changes[:, :made]
+            changes = wider
+        before_this = made
         made = _compared(cell, runs, found, count, machine.wanted, changes, made)
-        if count == runs.size[cell] and not _differ(runs, cell, found):
+        if made == before_this and not _differ(runs, cell, found, count):
             cell = NONE
             continue
         if count > runs.room[cell]:
@@ -132,64 +146,78 @@ def follow(
 
 
 @njit(cache=True, nogil=True)
-def _grown(array: Int64s, room: int) -> Int64s:
-    larger = np.empty((room, *array.shape[1:]), np.int64)
-    larger[: len(array)] = array
-    return larger
+def _most_moves(machine: Machine) -> int:
+    """The greatest number of transitions of a state."""
+    most = 0
+    for state in range(len(machine.first) - 1):
+        most = max(most, machine.first[state + 1] - machine.first[state])
+    return most
 
 
 @njit(cache=True, nogil=True)
 def _found(
-    cell: int, cells: Cells, rows: RunArrays, runs: RunArrays, machine: Machine, found: Int64s
-) -> tuple[Int64s, int]:
-    """The runs that end at a cell, in order; returns where they are, and how many. What each is
-    made from stands in the last place."""
-    registers, count, before = found.shape[1] - REGISTERS, 0, cells.before[cell]
-    longer = 0 if before == NONE else runs.size[before]
-    first_row, row_count = rows.first[cell], rows.size[cell]
-    for source in range(longer + row_count):
-        last = len(found) - 1
-        if source < longer:
-            _copy(found, last, runs.ints, runs.first[before] + source)
-        else:  # the run over no row, which begins here
-            place = first_row + source - longer
-            found[last, VS], found[last, VE] = rows.ints[place, VS], rows.ints[place, VE]
-            found[last, BEGINS], found[last, STATE] = cells.number[cell], START
-            found[last, WEIGHT] = rows.ints[place, COPIES]
-            for register in range(registers):
-                found[last, REGISTERS + register] = machine.initial[register]
-        state = found[last, STATE]
-        for move in range(machine.first[state], machine.first[state + 1]):
-            if not _may(machine, move, found, last):
+    cell: int,
+    cells: Cells,
+    rows: RunArrays,
+    runs: RunArrays,
+    machine: Machine,
+    empty: Int64s,
+    found: Int64s,
+) -> int:
+    """The runs that end at a cell, in order; returns how many. `empty`: room for the run over no
+    row that begins here."""
+    count, before = 0, cells.before[cell]
+    if before != NONE:
+        first = runs.first[before]
+        for place in range(first, first + runs.size[before]):
+            count = _moved(cell, rows, machine, runs.ints, place, found, count)
+    empty[0, BEGINS], empty[0, STATE] = cells.number[cell], START
+    for register in range(len(machine.initial)):
+        empty[0, REGISTERS + register] = machine.initial[register]
+    for place in range(rows.first[cell], rows.first[cell] + rows.size[cell]):
+        empty[0, VS], empty[0, VE] = rows.ints[place, VS], rows.ints[place, VE]
+        empty[0, WEIGHT] = rows.ints[place, COPIES]
+        count = _moved(cell, rows, machine, empty, 0, found, count)
+    for place in range(1, count):
+        if _side(found, place - 1, found, place) >= 0:
+            return _in_order(found, count)
+    return count
+
+
+@njit(inline="always")
+def _moved(
+    cell: int, rows: RunArrays, machine: Machine, of: Int64s, place: int, found: Int64s, count: int
+) -> int:
+    """Add what a run becomes with the rows of a cell; returns how many there are then."""
+    state = of[place, STATE]
+    for move in range(machine.first[state], machine.first[state + 1]):
+        for row in range(rows.first[cell], rows.first[cell] + rows.size[cell]):
+            if not rows.ints[row, SYMBOLS] & machine.symbol[move]:
                 continue
-            for row in range(first_row, first_row + row_count):
-                vs = max(found[last, VS], rows.ints[row, VS])
-                ve = min(found[last, VE], rows.ints[row, VE])
-                if vs >= ve or not rows.ints[row, SYMBOLS] & machine.symbol[move]:
-                    continue
-                if count + 2 > last:
-                    found = _grown(found, 2 * len(found))
-                    _copy(found, len(found) - 1, found, last)
-                    last = len(found) - 1
-                found[count, VS], found[count, VE] = vs, ve
-                found[count, BEGINS] = found[last, BEGINS]
-                found[count, STATE] = machine.target[move]
-                found[count, WEIGHT] = found[last, WEIGHT] * rows.ints[row, COPIES]
-                for register in range(registers):
-                    value = found[last, REGISTERS + register] + machine.add[move, register]
-                    found[count, REGISTERS + register] = value
-                count += 1
-    return found, _in_order(found, count)
+            vs = max(of[place, VS], rows.ints[row, VS])
+            ve = min(of[place, VE], rows.ints[row, VE])
+            if vs >= ve or not _may(machine, move, of, place):
+                continue
+            found[count, VS], found[count, VE] = vs, ve
+            found[count, BEGINS] = of[place, BEGINS]
+            found[count, STATE] = machine.target[move]
+            found[count, WEIGHT] = of[place, WEIGHT] * rows.ints[row, COPIES]
+            for register in range(len(machine.initial)):
+                found[count, REGISTERS + register] = (
+                    of[place, REGISTERS + register] + machine.add[move, register]
+                )
+            count += 1
+    return count
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _may(machine: Machine, move: int, runs: Int64s, place: int) -> bool:
     """Whether the registers of a run are within the bounds of a transition."""
-    for register in range(machine.add.shape[1]):
+    may = True
+    for register in range(len(machine.initial)):
         value = runs[place, REGISTERS + register]
-        if value < machine.least[move, register] or value > machine.most[move, register]:
-            return False
-    return True
+        may &= machine.least[move, register] <= value <= machine.most[move, register]
+    return may
 
 
 @njit(cache=True, nogil=True)
@@ -234,10 +262,12 @@ def _side(one: Int64s, place: int, other: Int64s, place_2: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _differ(runs: RunArrays, cell: int, found: Int64s) -> bool:
-    """Whether the runs of a cell, as many as before, are others."""
+def _differ(runs: RunArrays, cell: int, found: Int64s, count: int) -> bool:
+    """Whether the runs of a cell are others than before."""
+    if count != runs.size[cell]:
+        return True
     first = runs.first[cell]
-    for entry in range(runs.size[cell]):
+    for entry in range(count):
         for column in range(found.shape[1]):
             if runs.ints[first + entry, column] != found[entry, column]:
                 return True
@@ -262,21 +292,27 @@ def _compared(
             side = 1
         elif new < count:
             side = _side(runs.ints, first + old, found, new)
-        weight = found[new, WEIGHT] if side >= 0 else 0
-        if side <= 0:
-            weight -= runs.ints[first + old, WEIGHT]
-        state = found[new, STATE] if side >= 0 else runs.ints[first + old, STATE]
-        if weight != 0 and wanted[state]:
-            changes[made, 0] = cell
-            for column in range(found.shape[1]):
-                changes[made, 1 + column] = (
-                    found[new, column] if side >= 0 else runs.ints[first + old, column]
-                )
-            changes[made, 1 + WEIGHT] = weight
+        if side >= 0:
+            weight = found[new, WEIGHT]
+            if side == 0:
+                weight -= runs.ints[first + old, WEIGHT]
+            if weight != 0 and wanted[found[new, STATE]]:
+                _note(changes, made, cell, found, new, weight)
+                made += 1
+        elif wanted[runs.ints[first + old, STATE]]:
+            _note(changes, made, cell, runs.ints, first + old, -runs.ints[first + old, WEIGHT])
             made += 1
         old += side <= 0
         new += side >= 0
     return made
+
+
+@njit(inline="always")
+def _note(changes: Int64s, made: int, cell: int, of: Int64s, place: int, weight: int) -> None:
+    changes[0, made] = cell
+    for column in range(of.shape[1]):
+        changes[1 + column, made] = of[place, column]
+    changes[1 + WEIGHT, made] = weight
 
 
 @njit(cache=True, nogil=True)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from driftline.engine.automata import kernel
 from driftline.engine.automata.machine import machine_of
-from driftline.engine.core.batch import Batch, empty, joined, latest_start
+from driftline.engine.core.batch import Batch, empty, latest_start
 from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
@@ -80,33 +80,52 @@ class AutomatonRuns(Operator):
         self.cells.dirty[touched] = True
         changes, seen = self._followed(touched[np.argsort(self.cells.number[touched])])
         self.ends.set(seen, self.cells.ends[seen])
-        cell, vs, ve, begins, state, weight, *registers = np.ascontiguousarray(changes.T)
-        made = self._batch(cell, vs, ve, weight, begins, self.cells.number[cell], state, registers)
+        ends = self.cells.number[changes[0]]
         if self.machine.wanted[kernel.START]:
-            at_start = np.full(len(batch), kernel.START)
-            initial = [np.full(len(batch), value) for value in self.machine.initial.tolist()]
-            no_row = self._batch(
-                slots, batch.vs, batch.ve, batch.weight, number, number - 1, at_start, initial
-            )
-            made = joined([no_row, made])
+            changes = np.concatenate([self._over_no_row(slots, batch, number), changes], axis=1)
+            ends = np.concatenate([number - 1, ends])
+        cell, vs, ve, begins, state, weight, *registers = changes
+        made = self._batch(cell, vs, ve, weight, begins, ends, state, registers)
         self._remove(touched[self.rows.sizes(touched) == 0])
         return made.consolidated()
+
+    def _over_no_row(self, slots: Int64s, batch: Batch, number: Int64s) -> Int64s:
+        """The runs over no row that begin at the rows of a batch, as changes."""
+        start = np.full(len(batch), kernel.START)
+        initial = [np.full(len(batch), value) for value in self.machine.initial.tolist()]
+        columns = [slots, batch.vs, batch.ve, number, start, batch.weight, *initial]
+        return np.stack(columns).astype(np.int64, copy=False)
 
     def _cells_of(self, prints: Fingerprints, keys: list[pa.Array], number: Int64s) -> Int64s:
         """The cells of rows; new ones are linked with those before and after them."""
         slots, new = self.slots.find_or_add(prints.with_numbers(number))
         self._make_cells(self.slots.used)
         if len(new):
-            made, own = slots[new], prints.take(new)
+            made = slots[new]
             rows = [column.take(to_arrow(new)) for column in keys]
             if rows:
                 self.key_rows.put(made, pa.RecordBatch.from_arrays(rows, schema=self.keys))
             self.cells.number[made] = number[new]
-            self._link(made, self.slots.find(own.with_numbers(number[new] - 1)))
-            after = self.slots.find(own.with_numbers(number[new] + 1))
+            # Rows often come one after the other: the cell before is then that of the row before.
+            before, last = np.full(len(new), NO_SLOT), new - 1
+            follow = number[new] == number[last] + 1
+            follow &= (prints.low[new] == prints.low[last]) & (
+                prints.high[new] == prints.high[last]
+            )
+            before[follow] = slots[last[follow]]
+            before[~follow] = self._neighbours(prints, new[~follow], number, -1)
+            self._link(made, before)
+            alone = self.cells.after[made] == NO_SLOT
+            after = self._neighbours(prints, new[alone], number, 1)
             found = after != NO_SLOT
-            self._link(after[found], made[found])
+            self._link(after[found], made[alone][found])
         return slots
+
+    def _neighbours(
+        self, prints: Fingerprints, rows: Int64s, number: Int64s, distance: int
+    ) -> Int64s:
+        """The cells that are so far from those of rows, NO_SLOT where there is none."""
+        return self.slots.find(prints.take(rows).with_numbers(number[rows] + distance))
 
     def _make_cells(self, count: int) -> None:
         before, after, number, ends, dirty = self.cells
@@ -126,7 +145,7 @@ class AutomatonRuns(Operator):
     def _followed(self, queue: Int64s) -> tuple[Int64s, Int64s]:
         """The changes of runs, and the cells that were looked at."""
         width = self.runs.arrays.ints.shape[1]
-        changes, seen = np.empty((len(queue), 1 + width), np.int64), np.empty_like(queue)
+        changes, seen = np.empty((1 + width, 4 * len(queue)), np.int64), np.empty_like(queue)
         progress = kernel.Progress(top=self.runs.top)
         while True:
             progress, changes, seen = kernel.follow(
@@ -135,7 +154,7 @@ class AutomatonRuns(Operator):
             )  # fmt: skip
             self.runs.top = progress.top
             if not progress.wanted:
-                return changes[: progress.made], seen[: progress.looked]
+                return changes[:, : progress.made], seen[: progress.looked]
             self.runs.make_room(progress.wanted - progress.top + _RUNS_A_CELL * len(queue))
             progress = progress._replace(top=self.runs.top)
 
