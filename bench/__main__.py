@@ -36,6 +36,7 @@ from bench import (
     soak,
     spark,
     spark_loops,
+    spark_patterns,
     tables,
     time,
 )
@@ -64,6 +65,7 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "lifetimes": lifetimes.measure,
     "loops": loops.measure,
     "spark-loops": spark_loops.measure,
+    "spark-patterns": spark_patterns.measure,
     "distances": distances.measure,
     "automata": automata.measure,
     "progress": progress.measure,

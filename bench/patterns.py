@@ -17,6 +17,8 @@ import driftline as dl
 from bench import data
 from bench.engine import BATCH, DISORDER, IN_ORDER, LATE
 from bench.queries import trades
+from driftline.engine.core.batch import Batch
+from driftline.model.arrays import Int64s
 
 FACTOR = 10
 MIB = 1 << 20
@@ -83,13 +85,13 @@ def falls(disorder: int) -> dl.Query:
 
 def _run(count: int, version: str) -> Run:
     table = data.events(count, version == LATE)
-    found: list[tuple[pa.RecordBatch, pa.Array]] = []
+    found: list[Batch] = []
     state, start = 0, process_time()
     for emitted in falls(DISORDER[version]).changes({"events": table}, batch=BATCH):
-        found.append((emitted.batch.payload, pa.array(emitted.batch.weight)))
+        found.append(emitted.batch)
         state = max(state, sum(each["state_bytes"] for each in emitted.counters.values()))
     taken = process_time() - start
-    answer = pl.concat(_as_frame(rows, weight) for rows, weight in found)
+    answer = pl.concat(as_frame(each.payload, each.weight) for each in found)
     keys = ["key", "since", "until", "low", "high"]
     left = answer.group_by(keys).agg(pl.col("weight").sum()).filter(pl.col("weight") != 0)
     truth = _on_polars(table).group_by(keys).agg(pl.len().cast(pl.Int64).alias("weight"))
@@ -97,8 +99,10 @@ def _run(count: int, version: str) -> Run:
     return Run(count, taken, len(truth) - len(both), len(left) - len(both), state / MIB)
 
 
-def _as_frame(rows: pa.RecordBatch, weight: pa.Array) -> pl.DataFrame:
-    made = pl.from_arrow(pa.Table.from_batches([rows]).append_column("weight", weight))
+def as_frame(rows: pa.RecordBatch, weight: Int64s) -> pl.DataFrame:
+    """The rows of a batch, with how many of each come or go."""
+    changes = pa.Table.from_batches([rows]).append_column("weight", pa.array(weight))
+    made = pl.from_arrow(changes)
     assert isinstance(made, pl.DataFrame)
     return made
 

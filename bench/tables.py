@@ -224,7 +224,7 @@ def _progress(part: Part) -> str:
     return _table(columns, rows)
 
 
-def _spark_loops(part: Part) -> str:
+def _beside_local(part: Part) -> str:
     rows = (
         (name, part["rows"] / part[name], part[name] / part["local"]) for name in ("spark", "local")
     )
@@ -311,7 +311,8 @@ _PARTS: dict[str, Callable[[Part], str]] = {
     "loops": _loops,
     "distances": _distances,
     "now": _now,
-    "spark-loops": _spark_loops,
+    "spark-loops": _beside_local,
+    "spark-patterns": _beside_local,
     "automata": _automata,
     "progress": _progress,
     "patterns": _patterns,

@@ -5,7 +5,8 @@ Python worker, or everything at once. It is then started again on the same check
 comes to its end.
 
     events    late events, retractions and ctis of two streams, in an event log
-    bounds    plain records of several sources, with all bounds there are: heartbeats are promises
+    bounds    plain records of several sources, with all bounds there are: heartbeats are promises;
+              what they add up to, and a pattern in them
     guesses   the same records without bounds: heartbeats are guessed, and end the waiting
     loop      the same events, in a loop of which every shard has a part and the edges whole
 """
@@ -42,7 +43,14 @@ BOUNDS = """
 CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
   WITH (time = 'ts', source = 'sensor', sources = 3, disorder = 6, skew = 9, latency = 4,
         timeout = 25, arrival = 'got');
-SELECT sensor, count(*) AS n, sum(value) AS total FROM readings [RANGE 20] GROUP BY sensor;
+SELECT sensor, count(*) AS n, sum(value) AS total FROM readings [RANGE 20] GROUP BY sensor
+UNION ALL
+SELECT sensor, n, total FROM readings MATCH_RECOGNIZE (
+    PARTITION BY sensor ORDER BY ts
+    MEASURES count(*) AS n, sum(value) AS total
+    PATTERN (UP+ DOWN)
+    DEFINE UP AS value >= PREV(value), DOWN AS value < PREV(value)
+);
 """
 GUESSES = """
 CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)

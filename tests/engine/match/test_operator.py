@@ -262,6 +262,15 @@ def test_a_match_that_was_emitted_in_two_parts_is_found_again_by_a_late_row(leve
     held(node, plain((1, None), (4, 0), (3, None), (1, None)), level, 1, in_order=True)
 
 
+@pytest.mark.parametrize("level", [Level.ORDERED, Level.EAGER])
+@pytest.mark.parametrize("measure", ["count(*)", "MATCH_NUMBER()"])
+def test_attempts_whose_time_is_over_begin_where_they_did(level: Level, measure: str) -> None:
+    node = match_node(COLUMNS, "A B | A", {}, {"n": measure}, within=3)
+    # The rows at 8 and one of those at 9 are a match; the other one waits for a B until 12.
+    events = [*plain((8, 0), (9, 1), (9, 2)), Cti(10), Cti(13)]
+    held(node, events, level, 1, in_order=True)
+
+
 def fall(first: int, last: int) -> Row:
     return Row(k="a", first=first, last=last)
 
@@ -317,6 +326,36 @@ def test_a_late_row_costs_its_partition_up_to_where_all_is_as_before(
     monkeypatch.setattr(operator, "_swept", counted)
     said(operator, plain((101, 7)))
     assert max(looked_at) < 100
+
+
+def test_rows_of_attempts_that_are_open_for_long_are_read_again_only_for_a_match(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = match_node(
+        COLUMNS, "A+ B", {"A": "x >= 0", "B": "x < 0"}, {"n": "count(*)", "first": "FIRST(t)"}
+    )
+    operator = operator_of(node, Level.ORDERED, in_order=True)
+    said(operator, plain(*((t, 1) for t in range(1_000))))
+    looked_at: list[int] = []
+    swept = operator._swept
+
+    def counted(found: Any, entries: Any, *rest: Any) -> Any:
+        looked_at.append(len(entries.member))
+        return swept(found, entries, *rest)
+
+    monkeypatch.setattr(operator, "_swept", counted)
+    assert said(operator, plain((1_000, 1), (1_001, 1))) == []
+    operator.restore(operator.snapshot())
+    assert said(operator, plain((500, -1))) == [
+        Insert(500, INFINITY, Row(n=501, first=0)),
+    ]
+    assert looked_at[0] == 2
+    looked_at.clear()
+    assert said(operator, plain((1_002, 1))) == []
+    assert said(operator, plain((1_003, -1))) == [
+        Insert(1_003, INFINITY, Row(n=504, first=500)),
+    ]
+    assert looked_at == [1, 1, 504]
 
 
 def test_ways_that_conditions_allow_are_tried_one_by_one_up_to_a_limit() -> None:

@@ -133,10 +133,14 @@ class Side:
             new_places = self._allot(len(new))
             self._assign(slots[new], new_places)
             places = self.place_at[slots]
-        rows = rows.take(to_arrow(new))
         self.low[new_places], self.high[new_places] = keyed.low[new], keyed.high[new]
         self.vs[new_places], self.ve[new_places] = keyed.vs[new], keyed.ve[new]
-        self.rows.put(new_places, rows)
+        if len(new) == len(rows):  # each row goes to its place
+            to = np.empty(len(new), np.int64)
+            to[new] = new_places
+            self.rows.put(to, rows)
+        else:
+            self.rows.put(new_places, rows.take(to_arrow(new)))
         ends = self.ends(keyed.vs[new], keyed.ve[new])
         self.index.add(keyed.low[new], keyed.vs[new], ends, new_places)
         if label is not None:

@@ -6,6 +6,8 @@
     condition_kernel  that code, run for one row of an attempt
     search_kernel     one attempt to match, from one row on
     sweep_kernel      all attempts of a partition, from snapshot to snapshot
+    thread_kernel     the automaton simulated, while no open attempt has a match
+    version_kernel    matches with the time in which they hold, and their rows
     sequence          the rows of partitions in order, and the runs that go on from before a change
     eviction          what a cti lets go of these
     measures          what is put out of the matches, column by column

@@ -6,7 +6,8 @@ import numpy as np
 
 from driftline.engine.by_rows.emit_kernel import SETTLED
 from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
-from driftline.engine.match.sequence import OPEN, back_to, first_from
+from driftline.engine.match.sequence import back_to, first_from
+from driftline.engine.match.sweep_kernel import OPEN
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
@@ -15,17 +16,17 @@ from driftline.model.time import INFINITY
 
 @njit(cache=True, nogil=True)
 def settle_rows(
-    slots: Int64s, final: int, back: int, keeps_last: bool, members: RunArrays, known: Int64s,
-    freed: Int64s,
+    slots: Int64s, final: int, back: int, keeps_last: bool, restarts: bool, members: RunArrays,
+    known: Int64s, freed: Int64s,
 ) -> int:  # fmt: skip
     """Drop the members before the first attempt that was open when the last row that is final was
     the last, but so many (`back`) that are looked at before it; their places go to `freed`.
-    `keeps_last`: the last row that is final stays."""
+    `keeps_last`: the last row that is final stays. `restarts`: see `overdue`."""
     gone = 0
     for slot in slots:
         base, size = members.first[slot], members.size[slot]
         count = first_from(members, base, size, final)
-        needed = _first_needed(members, base, count, back, keeps_last, known)
+        needed = _first_needed(members, base, count, back, keeps_last, restarts, known)
         for place in range(base, base + needed):
             freed[gone] = members.ints[place, PLACE]
             gone += 1
@@ -37,8 +38,8 @@ def settle_rows(
 
 @njit(cache=True, nogil=True)
 def next_rows(
-    slots: Int64s, final: int, back: int, keeps_last: bool, members: RunArrays, known: Int64s,
-    stale: Int64s,
+    slots: Int64s, final: int, back: int, keeps_last: bool, restarts: bool, members: RunArrays,
+    known: Int64s, stale: Int64s,
 ) -> None:  # fmt: skip
     """Lower `stale` to when the next rows can be dropped: by bisection, as what is needed never
     begins earlier than before."""
@@ -47,7 +48,7 @@ def next_rows(
         low, high = first_from(members, base, size, final) + 1, size + 1
         while low < high:
             middle = (low + high) // 2
-            if _first_needed(members, base, middle, back, keeps_last, known) == 0:
+            if _first_needed(members, base, middle, back, keeps_last, restarts, known) == 0:
                 low = middle + 1
             else:
                 high = middle
@@ -57,15 +58,28 @@ def next_rows(
 
 @njit(cache=True, nogil=True)
 def _first_needed(
-    members: RunArrays, base: int, count: int, back: int, keeps_last: bool, known: Int64s
+    members: RunArrays,
+    base: int,
+    count: int,
+    back: int,
+    keeps_last: bool,
+    restarts: bool,
+    known: Int64s,
 ) -> int:
-    """The first member that is still needed when so many of a run are final."""
+    """The first member that is still needed when so many of a run are final. Open attempts whose
+    time will be over are made again from the last time that is final on: for that it is needed what
+    is known of the row before, and the attempts that were open then."""
     if count == 0:
         return 0
-    needed = known[members.ints[base + count - 1, PLACE], OPEN] + back
-    if keeps_last:
-        needed = max(needed, 1)
-    return back_to(members, base, base + count, needed)[0] - base
+    opened = known[members.ints[base + count - 1, PLACE], OPEN]
+    first = back_to(members, base, base + count, max(opened + back, int(keeps_last)))[0]
+    if restarts and opened > 0:
+        time = members.ints[base + count - 1, START]
+        before = base + first_from(members, base, count, time)
+        if before > base:
+            opened = known[members.ints[before - 1, PLACE], OPEN]
+            first = min(first, back_to(members, base, before, max(opened + back, 1))[0])
+    return first - base
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,7 @@ from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, Pieces
 from driftline.engine.compile.aggregates import aggregate_of, argument_of, rows_of
 from driftline.engine.expressions import evaluate
 from driftline.engine.match.lowering import Apart, taken_apart
-from driftline.engine.match.sweep_kernel import UNMATCHED
+from driftline.engine.match.version_kernel import UNMATCHED
 from driftline.model.arrays import Int64s, Mask, to_arrow
 from driftline.model.compiled import njit
 from driftline.plan.expressions import Column, Expression

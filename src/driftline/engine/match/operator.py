@@ -49,7 +49,7 @@ from driftline.engine.match.conditions import (
     uses_number,
 )
 from driftline.engine.match.measures import Measures, OutputRows, Versions
-from driftline.engine.match.program import program_of
+from driftline.engine.match.program import TAKE, Program, program_of
 from driftline.engine.match.search_kernel import (
     BY_ATTEMPT,
     BY_SNAPSHOT,
@@ -60,11 +60,20 @@ from driftline.engine.match.search_kernel import (
     SKIP_PAST,
 )
 from driftline.engine.match.sequence import LOOK_AHEAD, Entries, arranged
-from driftline.engine.match.sweep_kernel import Rules, sweep
+from driftline.engine.match.sweep_kernel import (
+    MORE_AHEAD,
+    MORE_BACK,
+    THREAD,
+    THREADED,
+    Learned,
+    Rules,
+    sweep,
+)
 from driftline.engine.match.sweep_kernel import Sequence as Sequences
+from driftline.engine.match.thread_kernel import MOST_STATES, MOST_THREADS
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
-from driftline.model.arrays import Int64s, Mask, to_arrow
+from driftline.model.arrays import Int64s, to_arrow
 from driftline.model.level import Level
 from driftline.model.patterns import Anchor, Pattern, Skip, SkipError
 from driftline.model.time import BEGINNING, INFINITY
@@ -72,7 +81,7 @@ from driftline.plan.expressions import Expression
 from driftline.plan.nodes import RowsPerMatch
 
 _SKIPS = {"past last": SKIP_PAST, "next": SKIP_NEXT, "first": SKIP_FIRST, "last": SKIP_LAST}
-_NOTHING, _NOTHING_KNOWN = np.empty(0, np.int64), np.empty((0, 3), np.int64)
+_NOTHING, _NOTHING_KNOWN = np.empty(0, np.int64), np.empty((0, 0), np.int64)
 
 
 class Match(RowsOperator):
@@ -136,10 +145,22 @@ class Match(RowsOperator):
             after=after,
             back=max(before, self.defines.back, int(anchored)),
             in_order=self.in_order,
+            threads=0,
         )
+        if (
+            self.in_order
+            and knows == BY_SNAPSHOT
+            and rows != "with unmatched"
+            and pattern.shortest() > 0
+            and Anchor("end") not in pattern.walk()
+            and not self.defines.ahead.any()
+        ):
+            self.rules = self.rules._replace(threads=_threads(self.program))
         if self.in_order:
             self.segments = type(self.segments)(SEGMENT_COLUMNS + 1, 0)
-        self.known = _NOTHING_KNOWN  # by the place of a member: see `sequence`
+        # By the place of a member: see `sweep_kernel.OPEN` and what follows it.
+        threads = self.rules.threads
+        self.known = np.empty((0, THREAD + threads if threads else THREADED), np.int64)
         self.changed = np.zeros(0, np.int64)  # by slot, the latest change of this batch
         self.evicted = BEGINNING  # matches that were settled before are not there any more
 
@@ -166,40 +187,45 @@ class Match(RowsOperator):
             open_end = limit if self.level == PERFECT else INFINITY
             nothing = np.zeros(len(slots), np.int64)
             found = Sequences(
-                entries.bounds, entries.begin, entries.end, nothing, nothing, nothing, nothing,
-                nothing == 0, _NOTHING_KNOWN,
+                entries.bounds, entries.begin, entries.end, nothing, nothing, nothing,
+                _NOTHING_KNOWN, nothing, nothing == 0, _NOTHING_KNOWN,
             )  # fmt: skip
-            versions, _, same_from, _ = self._swept(found, entries, earliest, open_end)
-            return self._answered(versions, entries, len(slots), same_from)
+            versions, learned = self._swept(found, entries, earliest, open_end)
+            return self._answered(versions, entries, len(slots), learned.same_from)
         return self._answers_in_order(slots, np.where(earliest > limit, INFINITY, earliest))
 
     def _answers_in_order(self, slots: Int64s, earliest: Int64s) -> Answers:
-        """The answers from the first open attempt before each slot's first change on. Slots that do
-        not come to be as they were before within the rows that are looked at get more of them."""
+        """The answers from the first open attempt before each slot's first change on, or, where
+        attempts have been open for long, from their threads on. Slots that do not come to be as
+        they were before within the rows that are looked at get more of them, and those whose open
+        attempts come to a match their rows."""
         self.changed = grown(self.changed, self.slots.used)
         changed = np.maximum(
             self.changed[slots], np.where(earliest < INFINITY, earliest, BEGINNING)
         )
         ahead = np.full(len(slots), LOOK_AHEAD, np.int64)
+        from_threads = np.ones(len(slots), np.bool_)
         while True:
-            number, member, start, numbers, covered, whole = sequence.from_open(
-                slots, earliest, changed, ahead, self.rules.back, self.members.arrays, self.known
-            )
+            number, member, start, numbers, covered, threads, whole = sequence.from_open(
+                slots, earliest, changed, ahead, from_threads, self.rules.back,
+                self.members.arrays, self.known,
+            )  # fmt: skip
             begin = self.members.arrays.ints[member, START]
             entries = self._arranged(number, member, begin, begin, len(slots))
             places = self.members.arrays.ints[entries.member, PLACE]
             # What was known of rows after the last change shows where all is as before.
             later = bool((begin > changed[number]).any())
             found = Sequences(
-                entries.bounds, entries.begin, entries.end, start, numbers, covered, changed, whole,
-                self.known[places] if later else _NOTHING_KNOWN,
+                entries.bounds, entries.begin, entries.end, start, numbers, covered, threads,
+                changed, whole, self.known[places] if later else _NOTHING_KNOWN,
             )  # fmt: skip
-            versions, known, same_from, unfinished = self._swept(found, entries, earliest, INFINITY)
-            if not unfinished.any():
+            versions, learned = self._swept(found, entries, earliest, INFINITY)
+            if not learned.unfinished.any():
                 break
-            ahead[unfinished] = np.maximum(8 * ahead[unfinished], LOOK_AHEAD)
-        sequence.learn(self.known, places, known)
-        return self._answered(versions, entries, len(slots), same_from)
+            ahead[learned.unfinished == MORE_AHEAD] *= 8
+            from_threads &= learned.unfinished != MORE_BACK
+        sequence.learn(self.known, places, learned.known)
+        return self._answered(versions, entries, len(slots), learned.same_from)
 
     def _arranged(
         self, number: Int64s, member: Int64s, begin: Int64s, end: Int64s, slots: int
@@ -218,8 +244,9 @@ class Match(RowsOperator):
 
     def _swept(
         self, found: Sequences, entries: Entries, earliest: Int64s, open_end: int
-    ) -> tuple[Versions, Int64s, Int64s, Mask]:
-        """The matches over time. What the kernel asks for is answered, until it asks no more."""
+    ) -> tuple[Versions, Learned]:
+        """The matches over time, and what is known then. What the kernel asks for is answered,
+        until it asks no more."""
         by = [self.order[0].column] if self.rules.within else []
         names = sorted({*self.defines.columns(), *by})
         rows = self._rows_of(entries, np.arange(len(entries.member)), names)
@@ -228,7 +255,7 @@ class Match(RowsOperator):
         memory = Memory(self.defines.operands)
         while True:
             lookups, room = memory.lookups(), machine()
-            versions, pool, known, same_from, unfinished, problem = sweep(
+            versions, pool, learned, problem = sweep(
                 found, earliest, open_end, self.program, conditions, lookups, room, self.rules,
                 limits().max_steps, self.cti,
             )  # fmt: skip
@@ -236,7 +263,7 @@ class Match(RowsOperator):
                 break
         check(room)
         self._check(int(problem))
-        return Versions.of(versions, pool), known, same_from, unfinished
+        return Versions.of(versions, pool), Learned(*learned)
 
     def _check(self, problem: int) -> None:
         if problem == sweep_kernel.STEPS:
@@ -343,8 +370,8 @@ class Match(RowsOperator):
             return
         freed = np.empty(int(self.members.sizes(slots).sum()), np.int64)
         gone = eviction.settle_rows(
-            slots, self.cti, self.rules.back, self.rules.numbered, self.members.arrays, self.known,
-            freed,
+            slots, self.cti, self.rules.back, self.rules.numbered, self.rules.bound > 0,
+            self.members.arrays, self.known, freed,
         )  # fmt: skip
         self.member_places.give_back(freed[:gone])
         self.member_rows.forget(freed[:gone])
@@ -359,8 +386,8 @@ class Match(RowsOperator):
             return
         stale = np.full(len(slots), INFINITY)
         eviction.next_rows(
-            slots, self.cti, self.rules.back, self.rules.numbered, self.members.arrays, self.known,
-            stale,
+            slots, self.cti, self.rules.back, self.rules.numbered, self.rules.bound > 0,
+            self.members.arrays, self.known, stale,
         )  # fmt: skip
         eviction.next_matches(slots, self.segments.arrays, stale)
         if self.rules.bound:
@@ -388,3 +415,10 @@ class Match(RowsOperator):
             members = self.members.snapshot(self.slots.live_slots(), "members")["members.ints"]
             self.known = grown(self.known, self.member_places.used)
             self.known[members[:, PLACE].astype(np.int64)] = arrays["open"]
+
+
+def _threads(program: Program) -> int:
+    """How many threads a program has; 0, if they are too many to be kept."""
+    count = int((program.code == TAKE).sum())
+    few = count <= MOST_THREADS and len(program.code) << program.loops <= MOST_STATES
+    return count if few else 0

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from driftline.engine.by_rows.rank import OrderBy, with_nulls
 from driftline.engine.by_rows.snapshot_kernel import COPIES, PLACE, START
+from driftline.engine.match.sweep_kernel import COVERED, NUMBERED, OPEN, THREADED
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s, Mask
@@ -20,8 +21,6 @@ from driftline.model.time import INFINITY
 
 LOOK_AHEAD = 32
 """So many rows after the last change are first looked at, whether all is as before from there."""
-OPEN, NUMBER, COVERED = range(3)
-"""What is known of a row, as of when it was the last: see `sweep_kernel.Sequence.known`."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +98,20 @@ def from_open(
     earliest: Int64s,
     changed: Int64s,
     ahead: Int64s,
+    from_threads: Mask,
     back: int,
     members: RunArrays,
     known: Int64s,
-) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Mask]:
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Mask]:
     """The members from the first open attempt before the earliest change of each slot on, and some
     (`ahead`) after the last: the number of the slot, the member; and of each slot where its search
     goes on, as a number of entries from its first on, how many matches are before that, how many
-    entries from there on are in these; and whether that is all of its members."""
+    entries from there on are in these; the threads of open attempts, if they are known and these
+    may be left out (`from_threads`); and whether that is all of its members."""
     begins, stops = np.zeros(len(slots), np.int64), np.zeros(len(slots), np.int64)
     start, number_of = np.zeros(len(slots), np.int64), np.zeros(len(slots), np.int64)
     covered, whole = np.zeros(len(slots), np.int64), np.ones(len(slots), np.bool_)
+    threads = np.zeros((len(slots), known.shape[1] - THREADED), np.int64)
     total = 0
     for number in range(len(slots)):
         base, size = members.first[slots[number]], members.size[slots[number]]
@@ -119,9 +121,12 @@ def from_open(
         begin = since
         if since > base:
             place = members.ints[since - 1, PLACE]
-            number_of[number], covered[number] = known[place, NUMBER], known[place, COVERED]
-            begin, entries = back_to(members, base, since, known[place, OPEN] + back)
-            start[number] = entries - known[place, OPEN]
+            number_of[number], covered[number] = known[place, NUMBERED], known[place, COVERED]
+            opened = known[place, OPEN]
+            if from_threads[number] and threads.shape[1] > 0 and known[place, THREADED]:
+                threads[number], opened = known[place, THREADED:], 0
+            begin, entries = back_to(members, base, since, opened + back)
+            start[number] = entries - opened
         stop = base + first_from(members, base, size, changed[number] + 1) + ahead[number]
         stop = min(stop, base + size)
         while stop < base + size and members.ints[stop, START] == members.ints[stop - 1, START]:
@@ -134,7 +139,7 @@ def from_open(
         for each in range(begins[number], stops[number]):
             slot[found], member[found] = number, each
             found += 1
-    return slot, member, start, number_of, covered, whole
+    return slot, member, start, number_of, covered, threads, whole
 
 
 @njit(cache=True, nogil=True)
@@ -169,5 +174,5 @@ def learn(known: Int64s, places: Int64s, found: Int64s) -> None:
     """Note what was found out of rows at some places (OPEN is -1: nothing)."""
     for entry in range(len(places)):
         if found[entry, OPEN] >= 0:
-            for column in range(3):
+            for column in range(known.shape[1]):
                 known[places[entry], column] = found[entry, column]

@@ -1,0 +1,68 @@
+"""A query on Spark beside the local runner: Parquet in, the same batches, local[2] and two shards;
+seconds are those of a clock, without the first micro-batches.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import driftline as dl
+from bench.spark import COLD, MASTER, frames_of, scratch, seconds_of
+from driftline.engine.core.batch import Batch
+from driftline.engine.options import Options
+from driftline.spark.query import SparkQuery
+from driftline.spark.session import session
+
+SHARDS = 2
+
+
+@dataclass(frozen=True)
+class Run:
+    """What was emitted, and the seconds of the micro-batches that count."""
+
+    emitted: list[Batch]
+    seconds: float
+
+
+def beside_local(query: dl.Query, name: str, rows: pa.Table, size: int) -> tuple[Run, Run]:
+    """A query over one stream, so many rows a micro-batch: on Spark, and by the local runner."""
+    spark = session("bench", MASTER, {"spark.sql.shuffle.partitions": str(SHARDS)})
+    try:
+        with scratch() as folder:
+            on_spark = _on_spark(spark, query, name, rows, size, folder)
+    finally:
+        spark.stop()
+    with scratch() as folder:
+        return on_spark, _locally(query, name, rows, size, folder)
+
+
+def _on_spark(
+    spark: Any, query: dl.Query, name: str, rows: pa.Table, size: int, folder: Path
+) -> Run:
+    emitted: list[Batch] = []
+    frames = frames_of(spark, {name: rows}, folder, size)
+    started = SparkQuery({"result": query.plan}, frames, Options(), SHARDS).start(
+        lambda update: emitted.append(update.batches["result"]),
+        checkpoint=folder / "checkpoint",
+        trigger={"availableNow": True},
+    )
+    started.awaitTermination()
+    return Run(emitted, sum(seconds_of(started)[COLD:]))
+
+
+def _locally(query: dl.Query, name: str, rows: pa.Table, size: int, folder: Path) -> Run:
+    emitted, taken = list[Batch](), list[float]()
+    path = folder / "rows.parquet"
+    pq.write_table(rows, path, row_group_size=size)
+    start = time.perf_counter()
+    for each in query.changes({name: path}, batch=size, keep_open=True):
+        emitted.append(each.batch)
+        taken.append(time.perf_counter() - start)
+        start = time.perf_counter()
+    return Run(emitted, sum(taken[COLD : -(-len(rows) // size)]))
