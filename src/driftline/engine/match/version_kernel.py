@@ -62,7 +62,7 @@ def _grown(array: Int64s) -> Int64s:
 @in_place
 def put_unmatched(output: Written, slot: int, entry: int, since: int, until: int) -> int:
     """Write a row without a match; returns its version, or -1 where there is no room."""
-    made, pooled = output.counts[MADE], output.counts[POOLED]
+    made, pooled = int(output.counts[MADE]), int(output.counts[POOLED])
     if made == len(output.versions) or pooled == len(output.pool):
         return -1
     _put(output.versions, made, slot, UNMATCHED, since, until, 0, pooled, 0)
@@ -81,7 +81,7 @@ def put_match(
     versions, pool = output.versions, output.pool
     if before >= 0 and _is_version(output, before, alive, size, at, end, labels, number):
         return before
-    made, pooled = output.counts[MADE], output.counts[POOLED]
+    made, pooled = int(output.counts[MADE]), int(output.counts[POOLED])
     rows_at, first = pooled, at - output.before
     if before >= 0 and _extends(output, before, alive, at, end, labels):
         rows_at, first = versions[before, FIRST], at + versions[before, SIZE]
@@ -163,4 +163,4 @@ def last_entry(output: Written, version: int) -> int:
     last, length = output.versions[version, FIRST], output.versions[version, SIZE]
     if length > 0:
         last += output.before + length - 1
-    return output.pool[last, 0]
+    return int(output.pool[last, 0])
