@@ -136,6 +136,24 @@ def test_finals_come_once(trades: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+def test_what_comes_too_late_is_a_view_or_ends_the_query(trades: Any, tmp_path: Path) -> None:
+    late = tmp_path / "in" / "3.json"
+    late.write_text('{"symbol": "C", "qty": 1, "ts": 5}\n{"symbol": "D", "qty": 1, "ts": null}')
+    os.utime(late, (10, 10))
+    query = dl.sql(RECENT, trades=dl.stream(trades, time="ts", disorder=20))
+    letters = micro_batches(query.dead_letters(), tmp_path / "letters")
+    assert [len(rows) for rows in letters] == [0, 0, 0, 2]
+    found = sorted((row["stream"], row["reason"], row["letter"]) for row in letters[3])
+    assert [each[:2] for each in found] == [
+        ("trades", "it has no time: ts is null"),
+        ("trades", "too late: its sync time 5 is before the cti 110"),
+    ]
+    assert json.loads(found[1][2])["event"]["row"]["symbol"] == "C"
+    with pytest.raises(Exception, match="too late|is null"):
+        micro_batches(query.current(strict=True), tmp_path / "strict")
+
+
+@pytest.mark.spark
 def test_tables_give_tables(spark: Any) -> None:
     table = spark.createDataFrame(rows_up_to(3), SCHEMA)
     made = dl.sql(RECENT, trades=dl.stream(table, time="ts"))

@@ -104,6 +104,10 @@ class FrameQuery(Relation):
         Over tables alone, the history of the answer: vs, ve and the row."""
         return self.on_spark(**options).history()
 
+    def dead_letters(self, **options: Any) -> DataFrame:
+        """What came too late or could not be read: stream, reason and letter, a line of JSON."""
+        return self.on_spark(**options).dead_letters()
+
     def start(
         self,
         sink: Sink,

@@ -30,7 +30,7 @@ from driftline.spark.checkpoint import Checkpoint
 from driftline.spark.clock import began_at, run_id
 from driftline.spark.marks import Count, Marks, inputs_of
 from driftline.spark.now import NowAnswers, for_now
-from driftline.spark.pipeline import check_streams, pipeline
+from driftline.spark.pipeline import Pipeline, check_streams, pipeline
 from driftline.spark.places import folder_for_now
 from driftline.spark.session import (
     PARTITIONS,
@@ -49,7 +49,7 @@ from driftline.spark.session import (
 from driftline.spark.sources import constant_rows, reading_of
 from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.update import SparkUpdate, spark_update
-from driftline.spark.view_frames import ViewOf
+from driftline.spark.view_frames import ViewOf, dead_letters, strict
 from driftline.spark.views import key_names, shows_now
 from driftline.spark.wire import from_rows
 from driftline.spark.written import targets_of, written
@@ -196,9 +196,24 @@ class SparkQuery:
         of the answer itself: vs, ve (null: without end) and the row."""
         return self._view_of(output).view("history")
 
+    def dead_letters(self) -> DataFrame:
+        """What came too late or could not be read, of all streams: stream, reason, and letter, a
+        line of JSON with the event or the record (see `sinks.DeadLetterFiles`). As every view it is
+        a query of its own; what it leaves out is what the other views leave out."""
+        return dead_letters(self._made(self.options, is_strict=False), self._sources())
+
     def _view_of(self, output: str, options: Options | None = None) -> ViewOf:
         if output not in self.plans:
             raise PlanError(f"there is no result {output}; there are {', '.join(self.plans)}")
+        made = self._made(options or self.options, is_strict=self.strict)
+        fixed = self.chosen is not None or not self.is_streaming
+        return ViewOf(made, output, self.plans[output], self.shards, fixed)
+
+    def _sources(self) -> Mapping[str, Node]:
+        return sources_of(self.plans.values())
+
+    def _made(self, options: Options, *, is_strict: bool) -> Pipeline:
+        """The pipeline of a view."""
         fixed = self.chosen is not None
         still = [name for name, frame in self.frames.items() if not frame.isStreaming]
         if self.is_remote and self.is_streaming and still:
@@ -208,7 +223,7 @@ class SparkQuery:
             )
         if self.is_streaming:
             set_for_good(self.spark, {**STATE, **SAME_WORKERS, PARTITIONS: str(self.shards)})
-        options = replace(options or self.options, outputs="free")  # there is no place for marks
+        options = replace(options, outputs="free")  # there is no place for marks
         made = pipeline(
             self.plans,
             self.frames,
@@ -219,8 +234,7 @@ class SparkQuery:
             own_steps=options.clock is None,
         )
         await_workers(self.spark)
-        fixed = fixed or not self.is_streaming
-        return ViewOf(made, output, self.plans[output], self.shards, fixed)
+        return strict(made, self._sources()) if is_strict else made
 
     @property
     def is_streaming(self) -> bool:

@@ -9,15 +9,17 @@ behind the last (`engine.shards.now_shard`), with its state in the query's check
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from driftline.engine.core.batch import Batch, empty, joined
 from driftline.engine.outputs.now_view import NowChanges
+from driftline.engine.shards.letters import letters_from_bytes
 from driftline.engine.shards.messages import (
     OUTPUT,
     Kind,
@@ -29,6 +31,8 @@ from driftline.engine.shards.messages import (
 from driftline.engine.shards.now_shard import NowStage
 from driftline.engine.shards.state_log import Head
 from driftline.engine.tables import history_table, now_table
+from driftline.event_log.bad import BadInput
+from driftline.event_log.deadletters import dead_letter
 from driftline.model.arrays import to_arrow as as_arrow
 from driftline.model.time import BEGINNING
 from driftline.plan.choices import Clock
@@ -38,6 +42,7 @@ from driftline.plan.nodes import Keys, Node
 from driftline.plan.types import quoted, type_name
 from driftline.spark.labels import state_partitions
 from driftline.spark.pipeline import Pipeline, staged
+from driftline.spark.sinks.dead_letters import letter_lines
 from driftline.spark.views import (
     MILLISECOND,
     Difference,
@@ -225,6 +230,50 @@ class ViewOf:
         flow = staged(parts, stage, None, fixed=fixed)
         rows = flow.where(f"level = {OUTPUT} AND kind = {int(Kind.ROWS)}").select("data")
         return rows.mapInArrow(shown, columns)
+
+
+LETTERS = "stream STRING, reason STRING, letter STRING"
+"""The columns of dead letters; a letter is a line of JSON, as `sinks.DeadLetterFiles` writes it."""
+
+
+def dead_letters(made: Pipeline, sources: Mapping[str, Node]) -> DataFrame:
+    """The events and records that are no part of their streams."""
+    schemas = {name: (each.schema.arrow, each.timestamps) for name, each in sources.items()}
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for message in _letters_in(batches):
+            schema, stamps = schemas[message.port]
+            letters = letters_from_bytes(message.data, schema)
+            lines = [line.decode() for line in map(dead_letter, letters.bad)]
+            lines += letter_lines(message.port, letters, timestamps=stamps).to_pylist()
+            columns = {
+                "stream": pa.repeat(message.port, len(lines)),
+                "reason": letters.reasons(stamps),
+                "letter": [line.rstrip("\n") for line in lines],
+            }
+            yield pa.RecordBatch.from_pydict(columns)
+
+    return made.messages.mapInArrow(unpack, LETTERS)
+
+
+def strict(made: Pipeline, sources: Mapping[str, Node]) -> Pipeline:
+    """The pipeline that ends with its first dead letter."""
+    schemas = {name: (each.schema.arrow, each.timestamps) for name, each in sources.items()}
+
+    def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            for message in _letters_in([rows]):
+                schema, stamps = schemas[message.port]
+                raise BadInput(letters_from_bytes(message.data, schema).first(message.port, stamps))
+            yield rows
+
+    return replace(made, messages=made.messages.mapInArrow(checked, made.messages.schema))
+
+
+def _letters_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+    for rows in batches:
+        found = pc.equal(rows.column("kind"), int(Kind.DEAD_LETTERS))
+        yield from from_arrow(rows.filter(found))
 
 
 def _with_cti(message: Message, schema: pa.Schema) -> Batch:

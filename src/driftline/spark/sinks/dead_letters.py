@@ -46,12 +46,13 @@ class DeadLetterFiles:
             for name, letters in dead.items():
                 stamps = name in update.timestamps
                 file.writelines(map(dead_letter, letters.bad))
-                file.write(text_bytes(_lines(name, letters, timestamps=stamps)))
+                file.write(text_bytes(letter_lines(name, letters, timestamps=stamps)))
 
         self.folder.put(numbered(update.batch_id, ".jsonl"), write)
 
 
-def _lines(name: str, letters: DeadLetters, *, timestamps: bool) -> pa.Array:
+def letter_lines(name: str, letters: DeadLetters, *, timestamps: bool) -> pa.Array:
+    """The events among dead letters as lines of JSON."""
     events = letter_events(name, timestamps, letters)
     reasons = pa.array(
         [quoted(reason) for reason in letters.reasons(timestamps)[len(letters.bad) :]],
