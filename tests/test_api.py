@@ -644,3 +644,24 @@ def test_short_reprs() -> None:
     assert repr(TOTALS.run(trades=ROWS, keep_open=True)) == "<Result: 3 rows; nothing is final>"
     assert repr(result.updates[0]).startswith("<Update: 3 changes")
     assert repr(TOTALS.now(trades=ROWS)) == "<Now: symbol, shares, n; not begun>"
+
+
+def test_final_rows_come_once_when_they_cannot_change() -> None:
+    trades = dl.stream("trades", {"k": "STRING", "t": "BIGINT"}, time="t", disorder=2)
+    counts = dl.sql(
+        """SELECT window_end, k, count(*) AS n FROM TUMBLE(TABLE trades, DESCRIPTOR(t), 10)
+           GROUP BY window_end, k""",
+        trades=trades,
+    )
+    rows = [{"k": "A", "t": t} for t in (1, 4, 3, 11, 9, 13)]
+    emitted = [
+        row
+        for update in counts.changes(trades=rows, batch=1, final=True)
+        for row in update.table().to_pylist()
+    ]
+    assert [(row["window_end"], row["n"]) for row in emitted] == [(10, 4), (20, 2)]
+    assert counts.run(trades=rows, final=True).history().num_rows == 2
+    with pytest.raises(PlanError, match="an answer now is not final"):
+        list(counts.now(trades=rows, final=True))
+    with pytest.raises(PlanError, match="final is True or False"):
+        counts.run(trades=rows, final="often")

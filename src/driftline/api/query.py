@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, cast, get_args
+from typing import Any, Self, cast
 
 from driftline.api.planned import Planned
 from driftline.api.relation import Relation
@@ -13,9 +13,11 @@ from driftline.arguments import flag, is_whole, options_of
 from driftline.plan import nodes
 from driftline.plan.choices import (
     ADAPTIVE,
+    CHOICES,
     Clock,
     Emit,
     Expiry,
+    Heartbeat,
     Heeding,
     Loops,
     Outputs,
@@ -54,8 +56,9 @@ class Query(Relation):
         remember: Duration = "inf",
         scheduler: Scheduler = "drain",
         keep_open: bool = False,
-        heartbeat: Literal["source", "operator", "memory", "query"] = "source",
+        heartbeat: Heartbeat = "source",
         strict: bool = False,
+        final: bool = False,
         max_expansion: int | str = DEFAULT_EXPANSION,
         max_steps: int | str = DEFAULT_STEPS,
         outputs: Outputs = "free",
@@ -68,7 +71,7 @@ class Query(Relation):
     ) -> Iterator[Update]:
         """Run the query in this process, and yield an update after every batch of input."""
         from driftline.engine import local
-        from driftline.engine.options import DEFAULT_BATCH, Heartbeat
+        from driftline.engine.options import DEFAULT_BATCH
         from driftline.model.compiled import announce_compilation
 
         announce_compilation(sys.stderr)
@@ -80,6 +83,8 @@ class Query(Relation):
         if clock is not None:
             need_clock(clock, timestamps=self.plan.timestamps)
         flag(keep_open, "keep_open")
+        if flag(final, "final") and clock is not None:
+            raise PlanError("an answer now is not final: leave final out")
         if inputs is not None and not isinstance(inputs, Mapping):
             name = next(iter(self.plan.sources()), "trades")
             raise PlanError(
@@ -92,13 +97,14 @@ class Query(Relation):
             block=block,
             remember=remember,
             heartbeat=heartbeat,
-            heartbeats=get_args(Heartbeat),
+            heartbeats=CHOICES["heartbeat"],
             max_expansion=max_expansion,
             max_steps=max_steps,
             batch=batch or DEFAULT_BATCH,
             scheduler=scheduler,
             keep_open=keep_open,
             strict=strict,
+            final=final,
             outputs=outputs,
             tokens=tokens_of(tokens),
             heeding=heeding,
@@ -124,7 +130,8 @@ class Query(Relation):
         `keep_open` (do not close the streams at their end), `heartbeat` (whose heartbeats a row
         waits for while it waits: those of its own source, of all that meet in the first operator,
         that with an eye on memory, or of all sources of the query), `strict` (the first dead
-        letter raises `BadInput`, instead of being counted in `Result.dead_letters`),
+        letter raises `BadInput`, instead of being counted in `Result.dead_letters`), `final`
+        (every row is emitted once, when it cannot change any more),
         `max_expansion` (how many bytes a batch may become where rows are made of rows: "8GB"),
         `max_steps` (how many steps an attempt to match a pattern may take, or "inf"),
         `scheduler` ("drain" works every batch off before the next is read; "round-robin" and

@@ -54,7 +54,9 @@ def explained(output: Output, emit: str | None = None) -> list[str]:
 
 
 def _shown(consistency: Consistency) -> str:
-    settings = ("emit", "block", "remember")
+    settings = ["emit", "block", "remember"]
+    if consistency.heartbeat != "source":
+        settings.append("heartbeat")
     return ", ".join(f"{name} {getattr(consistency, name)}" for name in settings)
 
 

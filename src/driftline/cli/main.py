@@ -12,7 +12,17 @@ import typer
 
 from driftline.cli import demo
 from driftline.cli.errors import EXIT_BAD, guarded, heeding_the_reader
-from driftline.plan.choices import Clock, Emit, Expiry, Heeding, Loops, Outputs, Scheduler, View
+from driftline.plan.choices import (
+    Clock,
+    Emit,
+    Expiry,
+    Heartbeat,
+    Heeding,
+    Loops,
+    Outputs,
+    Scheduler,
+    View,
+)
 from driftline.running.problems import Problem, one_line
 
 COLLECT_AFTER = 500_000
@@ -301,6 +311,15 @@ def run_command(
             show_default="hybrid",
         ),
     ] = None,
+    heartbeat: Annotated[
+        Heartbeat | None,
+        typer.Option(
+            help="Whose heartbeats a row waits for, if --block holds it back: those of its own "
+            "source, of all that meet in the first operator (memory: or fewer, if less is then "
+            "held), or of all sources of the query.",
+            show_default="source",
+        ),
+    ] = None,
     live: Annotated[
         bool,
         typer.Option(
@@ -401,7 +420,8 @@ def run_command(
     arguments = RunArguments(
         inputs, output, emit, block, remember, table, dead_letters,
         explain_time, time_chart, strict, options, max_expansion,
-        outputs, tokens, heeding, clock, expiry, live, loop, max_steps, final, view, keys,
+        outputs, tokens, heeding, clock, expiry, live, loop, heartbeat, max_steps, final, view,
+        keys,
     )  # fmt: skip
     run(script, runner.value, arguments)
 

@@ -65,6 +65,7 @@ class RunArguments:
     expiry: str | None = None
     live: bool = False
     loop: str | None = None
+    heartbeat: str | None = None
     max_steps: str | None = None
     final: bool | None = None
     view: str | None = None
@@ -375,6 +376,7 @@ def _consistency(output: Output, arguments: RunArguments) -> Consistency:
         "clock": arguments.clock,
         "expiry": arguments.expiry,
         "loop": arguments.loop,
+        "heartbeat": arguments.heartbeat,
         "final": None if arguments.final is None else str(arguments.final).lower(),
     }
     return consistency_of(output, given)

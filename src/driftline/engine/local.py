@@ -45,6 +45,7 @@ from driftline.model.columns import INSERT, RETRACT
 from driftline.model.prefix import Prefix
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
+from driftline.plan.finals import only_final
 from driftline.plan.nodes import Constant, Node, Source
 
 
@@ -163,11 +164,14 @@ class Run:
         options: Options,
         wall: Callable[[], int],
     ) -> None:
-        self.plans, self.sources, self.options, self.wall = plans, sources, options, wall
+        self.sources, self.options, self.wall = sources, options, wall
         self.readers = {
             name: _Reader(source, inputs[name], options.batch) for name, source in sources.items()
         }
         plain = [name for name, reader in self.readers.items() if reader.inserts_only()]
+        if options.final:
+            plans = {name: only_final(plan, plain) for name, plan in plans.items()}
+        self.plans = plans
         warn_of_waiting([sources[name] for name in plain], options.block, options.remember)
         self.ingests = {
             name: SourceIngest(source.schema.arrow, source.timing, options, plain=name in plain)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from driftline.engine.limits import DEFAULT_LIMITS, Limits
 from driftline.model.level import Level
@@ -12,6 +11,7 @@ from driftline.plan.choices import (
     ADAPTIVE,
     Clock,
     Expiry,
+    Heartbeat,
     Heeding,
     Loops,
     Outputs,
@@ -21,21 +21,20 @@ from driftline.plan.choices import (
 
 DEFAULT_BATCH = 50_000
 
-Heartbeat = Literal["source", "operator", "memory", "query"]
-"""Whose heartbeats a row waits for: see `ingest.holding`."""
-
 
 @dataclass(frozen=True)
 class Options:
-    """How a query is run: see `Query.run`. Durations are in ticks. `report_estimates`: estimates of
-    the time of streams are reported, although nothing waits for them (see `SourceTime.learned`).
-    `strict`: the first dead letter raises `BadInput`. `limits`: what operators may
-    make of a batch. `outputs`: whether updates come with the prefixes that
-    they belong to (see `outputs.prefix`); `tokens`: how many events there are from one token to
-    the next (see `outputs.tokens`); `heeding`: labels instead of tokens (see `outputs.heeding`).
-    `clock`: which time is now, if the answer now is asked for (see `outputs.clock`).
-    `expiry`: how operators hear that time has passed (see `lifetimes.expire`). `loop`: how
-    loops that run free find how far their answers are final (see `loop.flying_fixed_point`)."""
+    """How a query is run: see `Query.run`. Durations are in ticks. `heartbeat`: whose heartbeats a
+    row waits for (see `ingest.holding`). `report_estimates`: estimates of the time of streams are
+    reported, although nothing waits for them (see `SourceTime.learned`). `strict`: the first dead
+    letter raises `BadInput`. `final`: every row is emitted once, when it cannot change any more
+    (see `plan.finals`). `limits`: what operators may make of a batch. `outputs`: whether updates
+    come with the prefixes that they belong to (see `outputs.prefix`); `tokens`: how many events
+    there are from one token to the next (see `outputs.tokens`); `heeding`: labels instead of tokens
+    (see `outputs.heeding`). `clock`: which time is now, if the answer now is asked for (see
+    `outputs.clock`). `expiry`: how operators hear that time has passed (see `lifetimes.expire`).
+    `loop`: how loops that run free find how far their answers are final (see
+    `loop.flying_fixed_point`)."""
 
     level: Level = Level.ORDERED
     block: int = 0
@@ -46,6 +45,7 @@ class Options:
     heartbeat: Heartbeat = "source"
     report_estimates: bool = False
     strict: bool = False
+    final: bool = False
     limits: Limits = DEFAULT_LIMITS
     outputs: Outputs = "free"
     tokens: Tokens = ADAPTIVE

@@ -8,6 +8,7 @@
     clock       which time is now, where the answer now is asked for
     expiry      how operators hear, for that, that time has passed
     loop        how a loop that runs free finds how far its answer is final
+    heartbeat   whose heartbeats a row waits for, while `block` holds it back
     view        what of an answer a sink has
     final       whether every row is emitted once, when it cannot change any more
 
@@ -28,6 +29,7 @@ Heeding = Literal["multiset", "naive"]
 Clock = Literal["latest", "final", "wall"]
 Expiry = Literal["ita", "nta", "time-message", "piggyback"]
 Loops = Literal["hybrid", "probing", "hwm"]
+Heartbeat = Literal["source", "operator", "memory", "query"]
 View = Literal["changes", "current", "now", "finals", "history"]
 Tokens = int | Literal["adaptive"]
 
@@ -39,6 +41,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "clock": get_args(Clock),
     "expiry": get_args(Expiry),
     "loop": get_args(Loops),
+    "heartbeat": get_args(Heartbeat),
     "final": ("true", "false"),
     "view": get_args(View),
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from driftline.engine.options import Options as LocalOptions
-    from driftline.plan.choices import Clock, Expiry
+    from driftline.plan.choices import Clock, Expiry, Heartbeat
     from driftline.plan.nodes import Node
 
 DEFAULT_EMIT, DEFAULT_BLOCK, DEFAULT_REMEMBER = "ordered", "0", "inf"
@@ -18,8 +18,9 @@ DEFAULT_EXPANSION, DEFAULT_STEPS = "2GB", "10000000"
 @dataclass(frozen=True)
 class Consistency:
     """How a query is run: emit level, block, remember, max_expansion, max_steps, outputs, tokens,
-    heeding, of the answer now the clock and the expiry, how loops find progress, and whether
-    answers are emitted only when they are final, as they were written."""
+    heeding, of the answer now the clock and the expiry, how loops find progress, whose heartbeats
+    rows wait for, and whether answers are emitted only when they are final, as they were
+    written."""
 
     emit: str = DEFAULT_EMIT
     block: str = DEFAULT_BLOCK
@@ -32,6 +33,7 @@ class Consistency:
     clock: str = "latest"
     expiry: str = "piggyback"
     loop: str = "hybrid"
+    heartbeat: str = "source"
     final: str = "false"
 
 
@@ -114,5 +116,6 @@ def engine_options(
         limits=Limits(size_of(consistency.max_expansion), steps_of(consistency.max_steps)),
         clock=cast("Clock", consistency.clock) if options.now else None,
         expiry=cast("Expiry", consistency.expiry),
+        heartbeat=cast("Heartbeat", consistency.heartbeat),
         **free_running(options.scheduler, consistency),
     )

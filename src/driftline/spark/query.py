@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from driftline.arguments import flag, is_mapping, is_whole, options_of
 from driftline.engine.options import Heartbeat, Options
@@ -21,7 +21,7 @@ from driftline.engine.plan_sources import sources_of
 from driftline.event_log.apart import Used, need_apart
 from driftline.event_log.bad import BadInput
 from driftline.model.old_names import renamed
-from driftline.plan.choices import need_choice, need_clock
+from driftline.plan.choices import CHOICES, need_choice, need_clock
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import only_final
 from driftline.plan.fragments import RESULT
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from driftline.plan.durations import Duration
 
 
-HEARTBEATS = [each for each in get_args(Heartbeat) if each != "memory"]
+HEARTBEATS = [each for each in CHOICES["heartbeat"] if each != "memory"]
 """Those that shards can do, each by itself."""
 
 Sink = Callable[[SparkUpdate], None]

@@ -55,6 +55,7 @@ SETTINGS = (
     "clock",
     "expiry",
     "loop",
+    "heartbeat",
     "final",
 )
 EMPTY_AGGREGATES = "empty_aggregates"
