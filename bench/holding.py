@@ -16,7 +16,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from driftline.engine.options import Heartbeat
+from driftline.plan.choices import Heartbeat
 from workloads.three_streams import figure_5
 
 BATCH = 5_000

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from driftline.engine.options import Heartbeat
+from driftline.plan.choices import Heartbeat
 from experiments.drawing import bars, panels
 from experiments.experiment import Claim, Experiment, Row, Rows, Statements
 from workloads.three_streams import figure_5

@@ -18,7 +18,8 @@ from driftline.plan.spark_columns import Text, is_column, sql_text
 from driftline.plan.types import BIGINT, BOOLEAN, VOID, Schema, is_integer, parse_type
 
 if TYPE_CHECKING:
-    from driftline.engine.options import Heartbeat, Options
+    from driftline.engine.options import Options
+    from driftline.plan.choices import Heartbeat
 
 LIFETIME = Schema.of({"vs": BIGINT, "ve": BIGINT})
 """What the expressions of window(start=…, duration=…) are about."""

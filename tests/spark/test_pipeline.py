@@ -14,8 +14,8 @@ import pytest
 
 import driftline as dl
 from driftline.engine.core.batch import Batch
-from driftline.engine.options import Heartbeat
 from driftline.engine.tables import history_table
+from driftline.plan.choices import Heartbeat
 from driftline.plan.errors import PlanError
 from driftline.plan.lifetimes import is_loose
 from driftline.spark.query import SparkQuery

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from driftline.api import Query
-    from driftline.engine.options import Heartbeat
-    from driftline.plan.choices import Clock, Emit, Outputs
+    from driftline.plan.choices import Clock, Emit, Heartbeat, Outputs
     from driftline.plan.durations import Duration
     from driftline.plan.nodes import Node
     from driftline.spark.query import SparkQuery

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftline.arguments import flag, is_mapping, is_whole, options_of
-from driftline.engine.options import Heartbeat, Options
+from driftline.engine.options import Options
 from driftline.engine.plan_sources import sources_of
 from driftline.event_log.apart import Used, need_apart
 from driftline.event_log.bad import BadInput
 from driftline.model.old_names import renamed
-from driftline.plan.choices import CHOICES, need_choice, need_clock
+from driftline.plan.choices import CHOICES, Heartbeat, need_choice, need_clock
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import only_final
 from driftline.plan.fragments import RESULT

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 import driftline as dl
-from driftline.engine.options import Heartbeat
+from driftline.plan.choices import Heartbeat
 from driftline.plan.errors import PlanError
 
 COLUMNS = {"k": "BIGINT", "ts": "BIGINT"}

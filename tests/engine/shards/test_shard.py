@@ -21,7 +21,7 @@ import driftline as dl
 from driftline.engine.core.batch import Batch
 from driftline.engine.ingest.dead_letters import DeadLetters
 from driftline.engine.local import run
-from driftline.engine.options import Heartbeat, Options
+from driftline.engine.options import Options
 from driftline.engine.readers.inputs import RawEvents, events_from
 from driftline.engine.shards.letters import letters_from_bytes
 from driftline.engine.shards.messages import OUTPUT, Kind, Message, unpacked_batch
@@ -42,6 +42,7 @@ from driftline.engine.tables import history_table
 from driftline.model.event import CLOSE, Event
 from driftline.model.reference import Level
 from driftline.model.time import BEGINNING
+from driftline.plan.choices import Heartbeat
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT, cut
 from driftline.plan.nodes import Node, Source

@@ -13,8 +13,8 @@ that do not want order (`Node.wants_order`) have no part in it.
 from __future__ import annotations
 
 from driftline.engine.core.graph import Graph, Step
-from driftline.engine.options import Heartbeat
 from driftline.model.time import INFINITY
+from driftline.plan.choices import Heartbeat
 from driftline.time.labels import Labels, Operator, memory_aware, operator_level, query_level
 
 _OUTPUT = "output"

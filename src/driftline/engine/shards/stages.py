@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from driftline.engine.ingest.source import has_time
-from driftline.engine.options import Heartbeat, Options
+from driftline.engine.options import Options
 from driftline.engine.shards.messages import OUTPUT, Target
 from driftline.engine.shards.shard import SourcePort, Stage
 from driftline.model.time import INFINITY
+from driftline.plan.choices import Heartbeat
 from driftline.plan.closing import delays
 from driftline.plan.errors import PlanError
 from driftline.plan.facts import Delays
