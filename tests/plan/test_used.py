@@ -21,6 +21,7 @@ a < b OR a <= b OR a > b OR a >= b
 a & b | a ^ ~b
 a << 1 >> 2
 s || 'x' || r'y' || 'p' 'q'
+OVERLAY(s PLACING 'x' FROM 2 FOR 1)
 s LIKE 'a%' OR s NOT LIKE 'b' OR s ILIKE 'c' OR s LIKE 'd!%' ESCAPE '!' OR s RLIKE 'e'
 s LIKE ANY ('a', 'b') OR s LIKE ALL ('c', 'd')
 a BETWEEN 1 AND 2 OR a NOT BETWEEN -1 AND - b

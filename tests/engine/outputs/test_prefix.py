@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.engine.core.batch import Batch, empty
 from driftline.engine.outputs.prefix import Collector
-from driftline.model.event import Event
+from driftline.model.event import Event, Insert
 from driftline.model.prefix import Prefix
-from tests.engine.test_plans import ARRIVALS, PLANS, Both, S, T
+from driftline.model.row import Row
+from driftline.model.time import INFINITY
+from tests.engine.test_plans import ARRIVALS, ONE, PLANS, TWO, Both, S, T
 
 SCHEDULERS = ("drain", "round-robin", "threads")
 WAYS: list[dict[str, Any]] = [
@@ -60,6 +62,18 @@ def held_to_its_marks(
 
 def _rows(history: pa.Table) -> list[str]:
     return sorted(map(repr, history.to_pylist()))
+
+
+@pytest.mark.parametrize("how", ["multiset", "naive"])
+@pytest.mark.parametrize("emit", ["perfect", "ordered"])
+def test_the_end_of_one_input_is_no_mark_while_that_of_another_is_on_its_way(
+    how: str, emit: str
+) -> None:
+    # t ends first, so that the join emits what has no partner before the count is final.
+    counts = TWO["anti join"](ONE["count"](Both(S, lambda s, t: s)), Both(T, lambda s, t: t))
+    rows = [Insert(0, 1, Row(k="a", x=None)), Insert(0, INFINITY, Row(k="a", x=None))]
+    free = {"scheduler": "round-robin", "heeding": how}
+    held_to_its_marks(counts.query, {"s": rows, "t": []}, free, emit=emit, batch=1)
 
 
 @settings(max_examples=40)

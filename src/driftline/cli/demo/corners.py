@@ -99,7 +99,7 @@ def _measured(memory: Memory, clock: Sequence[int]) -> Measured:
         left_out += sum(len(letters) for letters in step.dead_letters.values())
     history = memory.history()
     return Measured(
-        answer=_answers(history.column("vs").to_pylist(), history),
+        answer=_answers(history.column("vs").cast(pa.int64()).to_pylist(), history),
         first=seen,
         delays=delays(first, clock),
         taken_back=taken_back,
