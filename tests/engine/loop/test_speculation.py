@@ -97,6 +97,8 @@ class Alone:
         self.at_mark = 0
 
     def _schema(self, port: int) -> pa.Schema:
+        if isinstance(self.step.operator, Join):  # one of its inputs may come from outside
+            return self.step.operator.sides[port].schema
         before = [
             each.operator.schema
             for each in self.loop.graph.steps
