@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -44,7 +44,7 @@ from bench.chart import draw
 
 
 class Findings(Protocol):
-    def print(self) -> None: ...
+    def shown(self) -> Iterator[tables.Shown]: ...
 
     def as_dict(self) -> dict[str, object]: ...
 
@@ -88,12 +88,14 @@ def main() -> None:
     for name in arguments.parts or PARTS:
         load = os.getloadavg()[0]
         report = PARTS[name](arguments.events)
-        report.print()
+        shown = list(report.shown())
+        tables.print_shown(shown)
         results[name] = {"load before": round(load, 2), **report.as_dict()}
         if name == "engine":
             draw(results[name])
-    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
-    tables.write(results)
+            shown.append("![million events a second](engine.svg)")
+        tables.write(name, load, shown, tuple(PARTS))
+        RESULTS.write_text(json.dumps(results, indent=2) + "\n")
     print(f"written: {RESULTS.relative_to(Path.cwd())}")
 
 

@@ -4,11 +4,12 @@ processor time of this process; what comes out is counted and dropped.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from rich.console import Console
 from rich.table import Table
 
+from bench.tables import Shown
 from workloads.coin_tosses import timed
 
 EVENTS_A_TOSS = 2
@@ -23,14 +24,14 @@ class Report:
     operator: float
     loop: float
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table("W query", "events/s", "times the paper's", "operator ÷ loop")
         for name, seconds in (("operator", self.operator), ("loop", self.loop)):
             rate = self.tosses / seconds
             ratio = f"{self.loop / self.operator:.1f}" if name == "loop" else ""
             table.add_row(name, f"{rate:,.0f}", f"{rate / PAPERS[name]:.1f}", ratio)
-        Console().print(table)
-        print(f"{self.runs:,} runs over {self.tosses:,} tosses")
+        yield table
+        yield f"{self.runs:,} runs over {self.tosses:,} tosses"
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)

@@ -6,7 +6,7 @@ Seconds are processor time of this process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from statistics import mean
 from time import process_time
@@ -14,10 +14,10 @@ from time import process_time
 import duckdb
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
+from bench.tables import Shown
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch
 from driftline.model.arrays import Int64s
@@ -46,7 +46,7 @@ class Report:
     batch: float
     duckdb: float
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table("shortest distances", "seconds", "times DuckDB's")
         table.add_row("all at once", f"{self.at_once:.2f}", f"{self.at_once / self.duckdb:.2f}")
         table.add_row(
@@ -55,7 +55,7 @@ class Report:
             f"{self.batch / self.duckdb:.3f}",
         )
         table.add_row("DuckDB, afresh", f"{self.duckdb:.2f}", "1")
-        Console().print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self) | {"changes": CHANGES}

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import polars as pl
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
 from bench import data
 from bench.queries import CASES, Case, on_duckdb
 from bench.report import RUNS, seconds
+from bench.tables import Shown
 
 BATCH = 50_000
 IN_ORDER, LATE = "A in order", "B late"
@@ -46,7 +47,7 @@ class EngineReport:
     rows: dict[str, Row] = field(default_factory=dict)
     peak_mib: int = 0
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "query", "events", "Driftline", "Polars", "DuckDB", "slower limit ÷ Driftline",
             "faster limit ÷ Driftline", "wrong results", "retractions",
@@ -59,7 +60,7 @@ class EngineReport:
                 f"{row.slower / row.driftline:.1f}", f"{row.faster / row.driftline:.1f}",
                 str(row.wrong), f"{row.retractions:,}",
             )  # fmt: skip
-        Console(width=140).print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {

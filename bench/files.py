@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,11 +19,11 @@ import duckdb
 import polars as pl
 import pyarrow.csv
 import pyarrow.parquet
-from rich.console import Console
 from rich.table import Table
 
 from bench.data import VERY_LATE_BY, events
 from bench.report import RUNS, seconds
+from bench.tables import Shown
 
 SIZE, SLIDE = 60_000, 10_000
 SCRIPT = f"""
@@ -63,15 +64,15 @@ class Findings:
     duckdb: dict[str, float] = field(default_factory=dict)
     wrong: dict[str, int] = field(default_factory=dict)
 
-    def print(self) -> None:
-        print(f"six lines: {self.cpu:.2f} s of CPU, {self.start:.2f} s from start to end")
+    def shown(self) -> Iterator[Shown]:
+        yield f"six lines: {self.cpu:.2f} s of CPU, {self.start:.2f} s from start to end"
         table = Table(
             "from", "Driftline, s", "after start-up, s", "DuckDB, s", "after start-up ÷ DuckDB",
             "wrong results", title=f"{self.events:,} late events from a file to Parquet",
         )  # fmt: skip
         for row in self.rows():
             table.add_row(*map(str, row))
-        Console().print(table)
+        yield table
 
     def rows(self) -> list[tuple[object, ...]]:
         return [

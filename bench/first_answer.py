@@ -11,14 +11,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from rich.console import Console
 from rich.table import Table
 
 from bench.report import RUNS
+from bench.tables import Shown
 
 OURS, PLAIN = "driftline run", "plain PySpark"
 ROWS = "at,key\n" + "".join(f"2024-05-01T09:00:{n:02}Z,{n % 3}\n" for n in range(30))
@@ -59,12 +60,12 @@ class Findings:
     def ratio(self) -> float:
         return median(self.seconds[OURS]) / median(self.seconds[PLAIN])
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table("", "median, s", "runs, s", title="from start to the first answer on Spark")
         for row in self.rows():
             table.add_row(*row)
-        Console().print(table)
-        print(f"{OURS} ÷ {PLAIN}: {self.ratio:.2f}")
+        yield table
+        yield f"{OURS} ÷ {PLAIN}: {self.ratio:.2f}"
 
     def rows(self) -> list[tuple[str, str, str]]:
         return [

@@ -11,16 +11,17 @@ from __future__ import annotations
 import multiprocessing
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
 from bench import data
 from bench.engine import BATCH, DISORDER, LATE
 from bench.queries import CASES, Case
+from bench.tables import Shown
 
 FACTOR = 10
 GOAL = 11.0
@@ -34,12 +35,12 @@ class GrowthReport:
     events: int
     rows: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         small = f"{self.events:,} events, CPU s"
         table = Table("query", small, f"{FACTOR * self.events:,} events, CPU s", "ratio", "goal")
         for name, (few, many) in self.rows.items():
             table.add_row(name, f"{few:.2f}", f"{many:.2f}", f"{many / few:.1f}", f"≤ {GOAL:.0f}")
-        Console(width=120).print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {

@@ -12,7 +12,7 @@ import os
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
+from bench.tables import Shown
 from driftline.engine.options import Options
 from driftline.spark.query import SparkQuery
 from driftline.spark.session import session
@@ -42,14 +42,14 @@ class Findings:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "query", f"{FEW:,} rows held, s", f"{MANY:,} rows held, s", "ratio", "slowest, s",
             title=f"micro-batches of {SIZE:,} rows on Spark, by what is held",
         )  # fmt: skip
         for row in self.rows:
             table.add_row(*(str(value) for value in row.values()))
-        Console().print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {"rows": self.rows}

@@ -13,9 +13,9 @@ from typing import get_args
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
+from bench.tables import Shown
 from driftline.plan.choices import Heartbeat
 from workloads.three_streams import figure_5
 
@@ -32,14 +32,14 @@ class HoldingReport:
     events: int
     rows: dict[str, tuple[int, int, float, float]] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "heartbeats", "rows waiting", "rows held by joins", "state, MiB", "ms to an answer",
             title=f"a plan like figure 5, {self.events:,} events of each stream",
         )  # fmt: skip
         for name, (waiting, held, size, latency) in self.rows.items():
             table.add_row(name, f"{waiting:,}", f"{held:,}", f"{size:.1f}", f"{latency:.0f}")
-        Console(width=110).print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {"events": self.events, "levels": self.rows}

@@ -9,13 +9,12 @@ Answers are compared as tables, sorted: they must be equal exactly.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import polars as pl
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
@@ -23,6 +22,7 @@ from bench import data
 from bench.engine import BATCH, DISORDER, IN_ORDER, LATE, _wrong
 from bench.queries import Case, halves, on_duckdb, trades, whole
 from bench.report import RUNS
+from bench.tables import Shown
 
 GAP = 100
 T = TypeVar("T")
@@ -120,7 +120,7 @@ class LifetimesReport:
     events: int
     rows: dict[str, tuple[float, float, float, int]] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "query", "Driftline", "Polars", "DuckDB", "÷ slower", "÷ faster", "wrong results",
             title=f"{self.events:,} events, CPU seconds, batches of {BATCH:,}",
@@ -131,7 +131,7 @@ class LifetimesReport:
                 f"{ours / max(polars, duckdb):.1f}", f"{ours / min(polars, duckdb):.1f}",
                 str(wrong),
             )  # fmt: skip
-        Console(width=120).print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {

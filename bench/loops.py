@@ -12,7 +12,7 @@ Seconds are processor time of this process, with all its threads; DuckDB has its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from statistics import mean, median
@@ -21,10 +21,10 @@ from time import process_time
 import duckdb
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
+from bench.tables import Shown
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.graph import Graph
@@ -62,16 +62,16 @@ class Report:
     level: float
     tenths: list[tuple[float, int, int]]
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table("reachability", "seconds", "times DuckDB's")
         for name, seconds in self.rows():
             table.add_row(name, f"{seconds:.3f}", f"{seconds / self.duckdb:.3f}")
-        Console().print(table)
-        print(f"{self.row_bytes:.0f} bytes a row reached; {self.level:.0f} µs a level of a chain")
+        yield table
+        yield f"{self.row_bytes:.0f} bytes a row reached; {self.level:.0f} µs a level of a chain"
         closure = Table("closure", "ms an edge", "rows held", "MiB held")
         for number, (cost, rows, held) in enumerate(self.tenths, 1):
             closure.add_row(f"tenth {number}", f"{cost:.2f}", f"{rows:,}", f"{held / 2**20:.1f}")
-        Console().print(closure)
+        yield closure
 
     def rows(self) -> list[tuple[str, float]]:
         found = [

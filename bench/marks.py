@@ -12,11 +12,12 @@ consistent states are apart is counted in outputs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rich.console import Console
 from rich.table import Table
 
+from bench.tables import Shown
 from workloads.joins import BASE, TOKENS, VARIANTS, Running, hand_in_hand, joins, two_streams
 
 BATCHES = (10, 100)
@@ -28,7 +29,7 @@ SHARES = {10: 50, 100: 10}
 class MarksReport:
     rows: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "batches, query", "throughput ÷ without", "from, to", "latency, ms",
             "to the next mark, ms", "cumulative, ms", "state ÷ without",
@@ -37,7 +38,7 @@ class MarksReport:
         )  # fmt: skip
         for name, row in self.rows.items():
             table.add_row(name, *row.values())
-        Console(width=150).print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {"rows": self.rows}

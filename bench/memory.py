@@ -3,13 +3,14 @@ million keys work."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rich.console import Console
 from rich.table import Table
 
 from bench import data
 from bench.streaming import measured
+from bench.tables import Shown
 
 QUERIES = ("Q1", "Q2", "Q3", "Q4")
 FACTOR = 10
@@ -22,7 +23,7 @@ class MemoryReport:
 
     rows: dict[tuple[str, int, int], dict[str, float]] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "query", "events", "keys", "CPU s", "state at most, MiB", "peak of the process, MiB",
             title="late events made on the fly, every number from a process of its own",
@@ -32,7 +33,7 @@ class MemoryReport:
                 query, f"{events:,}", f"{keys:,}", f"{found['CPU s']:.1f}",
                 f"{found['state MiB']:.0f}", f"{found['peak MiB']:.0f}",
             )  # fmt: skip
-        Console(width=120).print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {

@@ -7,13 +7,12 @@ that without it; both give their changes as tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 from time import process_time
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
@@ -21,6 +20,7 @@ from bench import data
 from bench.engine import BATCH, DISORDER, LATE
 from bench.queries import CASES, Case
 from bench.report import RUNS
+from bench.tables import Shown
 from workloads.sales import EXPIRIES, Sales, Simulation, answer, capacity, q1, q2
 
 WINDOW, LENGTH = 500, 4_000
@@ -46,7 +46,7 @@ class NowReport:
     capacity: dict[str, float] = field(default_factory=dict)
     view: dict[str, float] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "query, rate", "expiry", "positive", "negative", "marks", "events ÷ ita",
             "average delay, ms", "greatest delay, ms",
@@ -55,15 +55,15 @@ class NowReport:
         for name, policies in self.rows.items():
             for expiry, row in policies.items():
                 table.add_row(name, expiry, *(f"{value:,.2f}" for value in row.values()))
-        Console(width=120).print(table)
+        yield table
         table = Table("expiry", "million tuples/s", "÷ nta", title="capacity of the join of Q2")
         for expiry, speed in self.capacity.items():
             table.add_row(expiry, f"{speed:.2f}", f"{speed / self.capacity['nta']:.2f}")
-        Console(width=120).print(table)
+        yield table
         table = Table("query", "with the answer now ÷ without", title="late events")
         for name, ratio in self.view.items():
             table.add_row(name, f"{ratio:.2f}")
-        Console(width=120).print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {

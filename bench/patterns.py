@@ -5,18 +5,19 @@ Seconds are processor time of this process.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from time import process_time
 
 import polars as pl
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
 from bench import data
 from bench.engine import BATCH, DISORDER, IN_ORDER, LATE
 from bench.queries import trades
+from bench.tables import Shown
 from driftline.engine.core.batch import Batch
 from driftline.model.arrays import Int64s
 
@@ -42,19 +43,19 @@ class Report:
     late: Run
     tenth: Run
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table("DOWN+ UP", "events", "CPU s", "events/s", "missing", "false", "state, MiB")
         for name, run in (("A", self.in_order), ("B", self.late), ("B, a tenth", self.tenth)):
             table.add_row(
                 name, f"{run.events:,}", f"{run.seconds:.2f}", f"{run.events / run.seconds:,.0f}",
                 str(run.missing), str(run.wrong), f"{run.state_mib:.1f}",
             )  # fmt: skip
-        Console(width=120).print(table)
+        yield table
         late, growth = (
             self.late.seconds / self.in_order.seconds,
             self.late.seconds / self.tenth.seconds,
         )
-        print(
+        yield (
             f"B takes {late:.2f} times as long as A; {FACTOR} times the events {growth:.1f} times"
         )
 

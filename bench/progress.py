@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-from rich.console import Console
 from rich.table import Table
 
+from bench.tables import Shown
 from workloads.progress import METHODS, Found, Input, progress_of
 
 EVENTS_A_TOSS = 2_000
@@ -28,7 +29,7 @@ class Report:
     tosses: int
     found: dict[str, dict[str, Found]] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "input", "method", "lag", "speculative", "definite", "join rows", "silence", "turns",
             title=f"W query, {self.tosses:,} tosses; time in turns of the loop",
@@ -40,7 +41,7 @@ class Report:
                     f"{each.definite:,}", f"{each.join_rows:,.0f}", f"{each.silence:,}",
                     f"{each.turns:,}",
                 )  # fmt: skip
-        Console(width=110).print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from rich.console import Console
 from rich.table import Table
+
+from bench.tables import Shown
 
 RUNS = 3
 
@@ -31,12 +32,12 @@ class Report:
     events: int
     rows: dict[str, float] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table("", "seconds", "million events/s", f"× {self.unit}", title=self.title)
         for name, taken in self.rows.items():
             ratio = f"{taken / self.rows[self.unit]:.2f}"
             table.add_row(name, f"{taken:.2f}", f"{self.events / taken / 1e6:.2f}", ratio)
-        Console().print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         unit = self.rows[self.unit]

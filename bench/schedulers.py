@@ -8,13 +8,12 @@ run in threads already.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import get_args
 
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
@@ -22,6 +21,7 @@ from bench import data
 from bench.engine import BATCH, DISORDER, LATE
 from bench.queries import CASES
 from bench.report import RUNS
+from bench.tables import Shown
 from driftline.plan.choices import Scheduler
 from workloads.joins import joins, two_streams
 
@@ -35,7 +35,7 @@ class SchedulersReport:
     events: int
     rows: dict[str, dict[str, float]] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "query", *SCHEDULERS, "threads ÷ drain",
             title=f"{self.events:,} late events, million events/s, {os.cpu_count()} cores",
@@ -46,7 +46,7 @@ class SchedulersReport:
                 *(f"{speed:.2f}" for speed in speeds.values()),
                 f"{speeds['threads'] / speeds['drain']:.2f}",
             )
-        Console(width=110).print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {"events": self.events, "M/s": self.rows}

@@ -17,13 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
+
+from bench.tables import Shown
 
 RATE = 20_000
 SECONDS = 300
@@ -67,14 +68,13 @@ class Report:
     rows: int
     runs: list[tuple[int, int, float]]
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table("run", "memory MiB", "checkpoint MiB", "micro-batch s")
         for number, (memory, checkpoint, batch) in enumerate(self.runs, 1):
             sizes = (f"{memory / 2**20:,.0f}", f"{checkpoint / 2**20:.1f}", f"{batch:.2f}")
             table.add_row(str(number), *sizes)
-        console = Console()
-        console.print(table)
-        console.print(
+        yield table
+        yield (
             f"{self.seconds:.0f} s, {self.kills} kills, {self.windows} whole windows, "
             f"{self.rows:,} rows, each once"
         )

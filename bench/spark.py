@@ -29,6 +29,7 @@ from rich.table import Table
 from bench.data import events
 from bench.engine import DISORDER, IN_ORDER, LATE
 from bench.queries import CASES, SECOND, Case
+from bench.tables import Shown
 from driftline.engine.core.batch import Batch
 from driftline.engine.options import Options
 from driftline.engine.tables import history_table
@@ -80,7 +81,7 @@ class Findings:
     rows: list[dict[str, Any]] = field(default_factory=list)
     startup: dict[str, float] = field(default_factory=dict)
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table(
             "query", "events", "rows per micro-batch", "Driftline, events/s", "Spark, events/s",
             "Driftline ÷ Spark", "local ÷ Driftline", "wrong: Driftline", "wrong: Spark",
@@ -95,9 +96,9 @@ class Findings:
                 f"{row['local'] / row['driftline']:.1f}", f"{row['wrong']:,}",
                 "–" if spark is None else f"{row['spark wrong']:,}",
             )  # fmt: skip
-        Console(width=140).print(table)
+        yield table
         for name, seconds in self.startup.items():
-            Console().print(f"{name}: {seconds:.2f} s")
+            yield f"{name}: {seconds:.2f} s"
 
     def as_dict(self) -> dict[str, object]:
         return {"rows": self.rows, "seconds": self.startup}

@@ -5,16 +5,17 @@ every shard has all links. Parquet in, the same batches, local[2]; seconds are t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 from rich.table import Table
 
 import driftline as dl
 from bench.beside import beside_local
 from bench.spark import COLD
+from bench.tables import Shown
 from driftline.engine.core.batch import Batch
 
 SIZE = 400_000
@@ -32,11 +33,11 @@ class Report:
     spark: float
     local: float
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table("reachability", "rows a second", "seconds ÷ local")
         for name, seconds in (("Driftline on Spark", self.spark), ("local", self.local)):
             table.add_row(name, f"{self.rows / seconds:,.0f}", f"{seconds / self.local:.2f}")
-        Console().print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)

@@ -4,10 +4,10 @@ matches of both are compared one by one. Seconds are those of a clock.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import polars as pl
-from rich.console import Console
 from rich.table import Table
 
 from bench import data
@@ -15,6 +15,7 @@ from bench.beside import Run, beside_local
 from bench.engine import DISORDER, LATE
 from bench.patterns import as_frame, falls
 from bench.spark import COLD
+from bench.tables import Shown
 
 SIZE = 400_000
 BATCHES = 6
@@ -27,11 +28,11 @@ class Report:
     spark: float
     local: float
 
-    def print(self) -> None:
+    def shown(self) -> Iterator[Shown]:
         table = Table("DOWN+ UP", "rows a second", "seconds ÷ local")
         for name, seconds in (("Driftline on Spark", self.spark), ("local", self.local)):
             table.add_row(name, f"{self.rows / seconds:,.0f}", f"{seconds / self.local:.2f}")
-        Console().print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)

@@ -5,16 +5,16 @@ Events come from sensors whose clocks deviate by up to 100 ms, over a network th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
 from bench.report import seconds
+from bench.tables import Shown
 from driftline.testing.delays import DELAYS, Cost, cost
 from driftline.time.closure import closure
 from driftline.time.estimate import Estimated
@@ -42,24 +42,23 @@ class TimeReport:
     groups: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)
     costs: dict[str, list[Cost]] = field(default_factory=dict)
 
-    def print(self) -> None:
-        console = Console(width=110)
+    def shown(self) -> Iterator[Shown]:
         table = Table("generator", "million arrivals/s", title=f"{self.events:,} arrivals")
         for name, speed in self.speeds.items():
             table.add_row(name, f"{speed:.1f}")
-        console.print(table)
+        yield table
         table = Table(
             f"{SOME} sensors in", "million arrivals/s", "state, KiB", "mean delay, ms",
             "of the stream, ms",
         )  # fmt: skip
         for name, (speed, state, delay, stream) in self.groups.items():
             table.add_row(name, f"{speed:.2f}", f"{state:.0f}", f"{delay:.1f}", f"{stream:.1f}")
-        console.print(table)
+        yield table
         columns = [f"late, {target:.1%}: × the lag" for target in TARGETS]
         table = Table("delays", *columns, title="guesses: late rows, lag to the best constant one")
         for name, costs in self.costs.items():
             table.add_row(name, *(f"{each.late:.3%}: {each.ratio:.2f}" for each in costs))
-        console.print(table)
+        yield table
 
     def as_dict(self) -> dict[str, object]:
         return {
