@@ -5,15 +5,18 @@ seconds are those of a clock, without the first micro-batches.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rich.table import Table
 
 import driftline as dl
 from bench.spark import COLD, MASTER, frames_of, scratch, seconds_of
+from bench.tables import Shown
 from driftline.engine.core.batch import Batch
 from driftline.engine.options import Options
 from driftline.spark.query import SparkQuery
@@ -28,6 +31,27 @@ class Run:
 
     emitted: list[Batch]
     seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """`what`: the query; `counted`: what was counted of the answers, which are the same."""
+
+    what: str
+    rows: int
+    counted: tuple[str, int]
+    spark: float
+    local: float
+
+    def shown(self) -> Iterator[Shown]:
+        table = Table(self.what, "rows a second", "seconds ÷ local")
+        for name, seconds in (("Driftline on Spark", self.spark), ("local", self.local)):
+            table.add_row(name, f"{self.rows / seconds:,.0f}", f"{seconds / self.local:.2f}")
+        yield table
+
+    def as_dict(self) -> dict[str, object]:
+        name, count = self.counted
+        return {"rows": self.rows, name: count, "spark": self.spark, "local": self.local}
 
 
 def beside_local(query: dl.Query, name: str, rows: pa.Table, size: int) -> tuple[Run, Run]:

@@ -5,17 +5,12 @@ every shard has all links. Parquet in, the same batches, local[2]; seconds are t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-
 import numpy as np
 import pyarrow as pa
-from rich.table import Table
 
 import driftline as dl
-from bench.beside import beside_local
+from bench.beside import Report, beside_local
 from bench.spark import COLD
-from bench.tables import Shown
 from driftline.engine.core.batch import Batch
 
 SIZE = 400_000
@@ -26,23 +21,6 @@ LINKS_A_SOURCE = 400
 """Every node leads on to 0.9 others at a time, and a source so to ten."""
 
 
-@dataclass(frozen=True)
-class Report:
-    rows: int
-    row_ticks: int
-    spark: float
-    local: float
-
-    def shown(self) -> Iterator[Shown]:
-        table = Table("reachability", "rows a second", "seconds ÷ local")
-        for name, seconds in (("Driftline on Spark", self.spark), ("local", self.local)):
-            table.add_row(name, f"{self.rows / seconds:,.0f}", f"{seconds / self.local:.2f}")
-        yield table
-
-    def as_dict(self) -> dict[str, object]:
-        return asdict(self)
-
-
 def measure(events: int) -> Report:
     size = min(SIZE, events // BATCHES)
     links = _links(size)
@@ -50,7 +28,8 @@ def measure(events: int) -> Report:
     answer, expected = _lived(on_spark.emitted), _lived(local.emitted)
     if answer != expected:
         raise AssertionError(f"rows live for {answer:,} ticks on Spark, and {expected:,} locally")
-    return Report((BATCHES - COLD) * size, expected, on_spark.seconds, local.seconds)
+    rows, counted = (BATCHES - COLD) * size, ("row_ticks", expected)
+    return Report("reachability", rows, counted, on_spark.seconds, local.seconds)
 
 
 def _links(size: int) -> pa.Table:

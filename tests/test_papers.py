@@ -28,7 +28,7 @@ THINGS = [row for row in ROWS if row != HEAD]
 NAMED = re.compile(r"`([^`]+)`")
 COMMANDS = {
     name: {option for parameter in command.params for option in parameter.opts}
-    for name, command in typer.main.get_command(main.app).commands.items()  # type: ignore[attr-defined]
+    for name, command in typer.main.get_command(main.load()).commands.items()  # type: ignore[attr-defined]
 }
 
 

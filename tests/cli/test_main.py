@@ -48,7 +48,7 @@ def test_shell_completion() -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     script = (
-        "import sys; from driftline.cli.main import app; "
+        "import sys; from driftline.cli.main import load; load(); "
         "print([m for m in ('numba', 'pyarrow', 'pandas', 'numpy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)

@@ -71,11 +71,11 @@ def test_streams_and_results_called_anything(runner: str, tmp_path: Path) -> Non
 
 
 def test_the_longest_name_is_meant() -> None:
-    from driftline.cli.inputs import _named
+    from driftline.cli.given import named
     from driftline.sql import read_script
 
     text = "CREATE STREAM a (t INT); CREATE STREAM `a=b` (t INT);"
     outputs = read_script(f"{text} SELECT * FROM a; SELECT * FROM `a=b`;").outputs
     known = {name: s for output in outputs for name, s in output.plan.sources().items()}
-    assert _named("a=b=c.csv", known) == ("a=b", "c.csv")
-    assert _named("A=c.csv", known) == ("a", "c.csv")
+    assert named("a=b=c.csv", known) == ("a=b", "c.csv")
+    assert named("A=c.csv", known) == ("a", "c.csv")

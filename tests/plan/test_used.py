@@ -3,7 +3,8 @@ from sqlglot import exp
 
 from driftline.plan.dialect import OfMatch, parse_sql
 from driftline.plan.errors import ExpressionError
-from driftline.plan.resolver import _METHODS, parse_expression, resolve
+from driftline.plan.resolver import parse_expression, resolve
+from driftline.plan.resolver.syntax import METHODS
 from driftline.plan.types import Schema, parse_type
 from driftline.plan.used import mark, refuse_unused, uses, uses_all
 
@@ -66,7 +67,7 @@ def test_every_argument_of_every_node_counts(text: str) -> None:
 def test_every_kind_of_node_is_tried() -> None:
     tried = {type(node) for text in EXPRESSIONS for node in parse_sql(text).walk()}
     refused = {exp.Star, exp.Alias, exp.RespectNulls, OfMatch}  # in an expression of its own
-    assert set(_METHODS) - tried - refused == set()
+    assert set(METHODS) - tried - refused == set()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The command line.
 
-main             the `driftline` command and its options
+main             the `driftline` command;  commands: what each is called with
 run              `driftline run`;  runners: what a runner is given and gives back
-inputs           files and which stream each is;  streams: inputs that are read as they come
+given            which input is which stream;  inputs: files as streams;  streams: inputs that are
+                 read as they come
 outputs          event logs, tables of lifetimes, CSV, Parquet;  letters: dead letters
 resumed          what a run has written so far, so that the next goes on there
 sinks            the sinks that a script declares, and databases as the output

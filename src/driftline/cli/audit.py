@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from driftline.cli.behind import Lifetimes, agree_before, is_behind, is_chained
-from driftline.cli.inputs import STANDARD_INPUT, read_inputs, with_declared
+from driftline.cli.given import STANDARD_INPUT, with_declared
+from driftline.cli.inputs import read_inputs
 from driftline.cli.progress import reading
 from driftline.cli.scripts import consistency_of, load
 from driftline.cli.start import load_engine

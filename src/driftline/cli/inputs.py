@@ -1,22 +1,30 @@
-"""The inputs of `driftline run`: event logs and plain records, and which stream each is."""
+"""The inputs of `driftline run`: event logs and plain records as streams."""
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
+from driftline.cli.given import (
+    PLAIN_SUFFIXES,
+    STANDARD_INPUT,
+    Declared,
+    Given,
+    given_by,
+    guessed,
+    holds_log,
+    logs_of,
+    named,
+    suffixes_of,
+)
 from driftline.cli.progress import reading
-from driftline.cli.streams import parted, streamed
-from driftline.event_log.apart import STDIN, Used, is_there
-from driftline.running.environment import filled_in
+from driftline.cli.streams import streamed
 from driftline.running.files import Places, PlainFile
 from driftline.running.problems import Problem
-from driftline.running.streams import Streamed, files_of
+from driftline.running.streams import Streamed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,12 +35,6 @@ if TYPE_CHECKING:
     from driftline.event_log.bad import BadEvent
     from driftline.model.columns import StreamColumns
     from driftline.plan.nodes import Source
-    from driftline.sql import Script
-
-STANDARD_INPUT = "-"
-LOG_KINDS = ("insert", "retract", "cti", "external_cti")
-PLAIN_SUFFIXES = (".csv", ".parquet")
-JSON_SUFFIXES = (".jsonl", ".ndjson", ".json", ".log")
 
 
 @dataclass
@@ -77,35 +79,6 @@ class Place:
         return self.files[int(self.columns.source[number])], int(self.columns.line[number])
 
 
-@dataclass(frozen=True)
-class Declared:
-    """An input that the script itself names, and its options."""
-
-    name: str
-    path: str
-    options: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class _Given:
-    name: str | None
-    path: str
-    data: Path | bytes
-    stream: str | None = None  # what a log calls it, if not by its name
-    form: str | None = None  # what it is, if that was written
-
-    @property
-    def shown(self) -> str:
-        return "<stdin>" if self.path == STANDARD_INPUT else self.path
-
-    def opened(self) -> str | IO[bytes]:
-        if isinstance(self.data, Path):
-            return str(self.data)
-        stream = io.BytesIO(self.data)
-        stream.name = self.shown
-        return stream
-
-
 def read_inputs(
     wanted: Sequence[str | Declared],
     sources: Mapping[str, Source],
@@ -118,24 +91,24 @@ def read_inputs(
     also event logs in directories are left for the runner to read, and files are read here; else
     the runner reads plain files while it runs. `first`: by stream, the files of its directory that
     come before all others."""
-    given: list[_Given] = []
+    given: list[Given] = []
     left: list[tuple[str | None, Streamed]] = []
     for each in wanted:
-        name, path = _named(each, sources)
+        name, path = named(each, sources)
         more = each.options if isinstance(each, Declared) else {}
         found = streamed(path, more) if path not in ("", STANDARD_INPUT) else None
         if found is not None and first:
             found = replace(found, first=_first(name, first))
         if found is None:
-            given.append(_given(name, path, more))
+            given.append(given_by(name, path, more))
         elif found.form == "log" and not as_they_come:
-            given += _logs_of(name, found)
+            given += logs_of(name, found)
         else:
             left.append((name, found))
     if sum(each.path == STANDARD_INPUT for each in given) > 1:
         raise Problem("standard input can be one input only")
     inputs = Inputs()
-    logs = [file for file in given if _is_log(file)]
+    logs = [file for file in given if holds_log(file)]
     _read_logs(logs, sources, inputs)
     for file in given:
         if file not in logs:
@@ -151,77 +124,6 @@ def _first(name: str | None, first: Mapping[str, Sequence[str]]) -> tuple[str, .
     return tuple(dict.fromkeys(each for files in names for each in files))
 
 
-def with_declared(
-    wanted: Sequence[str], script: Script, sources: Mapping[str, Source]
-) -> list[str | Declared]:
-    """The arguments of --input, and what the script says of the streams that none of them names."""
-    given = {_named(text, sources)[0] for text in wanted}
-    found: list[str | Declared] = [*wanted]
-    for name, connector in script.inputs.items():
-        if name not in sources or name in given:
-            continue
-        options = {
-            key: filled_in(value, f"CREATE STREAM {name}: {key}")
-            for key, value in connector.options.items()
-        }
-        found.append(Declared(name, options.pop("path"), options))
-    return found
-
-
-def files_read(wanted: Sequence[str | Declared], sources: Mapping[str, Source]) -> list[Used]:
-    """The files and directories that are to be read."""
-    found = []
-    for each in wanted:
-        _, path = _named(each, sources)
-        if path == STANDARD_INPUT:
-            found.append(Used("standard input", STDIN))
-        elif path:
-            place, _ = parted(path)
-            what = f"the path of {each.name}," if isinstance(each, Declared) else "--input"
-            found.append(Used(what, place))
-    return found
-
-
-def _named(text: str | Declared, sources: Mapping[str, Source]) -> tuple[str | None, str]:
-    if isinstance(text, Declared):
-        return text.name, text.path
-    if is_there(text):
-        return None, text
-    for name in sorted(sources, key=len, reverse=True):
-        before, after = text[: len(name)], text[len(name) :]
-        if before.lower() == name.lower() and after.startswith("="):
-            return name, after[1:]
-    before, sign, after = text.partition("=")
-    if sign and before.isidentifier():
-        return _known(before, sources), after
-    return None, text
-
-
-def _given(name: str | None, path: str, options: Mapping[str, str]) -> _Given:
-    stream, form = options.get("stream"), options.get("format")
-    if path == STANDARD_INPUT:
-        return _Given(name, path, sys.stdin.buffer.read(), stream, form)
-    if not path or not is_there(path):
-        raise Problem(f"--input: {path or f'{name}='}: there is no such file")
-    return _Given(name, path, Path(path), stream, form)
-
-
-def _logs_of(name: str | None, given: Streamed) -> list[_Given]:
-    """A directory of event logs as its files, which are read one after another; or what a topic has
-    now."""
-    if given.kind == "kafka":
-        from driftline.running.kafka import all_there_is, lines, topic_of
-
-        text = lines(all_there_is(topic_of(given)))
-        return [_Given(name, given.shown, text, given.stream, "log")]
-    if given.kind != "files" or "://" in given.place:
-        raise Problem(f"--input: {given.shown} is for --runner spark")
-    return [
-        _Given(name, str(path), path, given.stream)
-        for path in files_of(Path(given.place), given.first)
-    ]
-
-
 def _leave(
     name: str | None, given: Streamed, sources: Mapping[str, Source], inputs: Inputs
 ) -> None:
@@ -229,7 +131,7 @@ def _leave(
     if name is None and given.form == "log":
         names = [each for each in sources if each not in inputs.streams]
     else:
-        names = [name or _guessed(given.shown, sources)]
+        names = [name or guessed(given.shown, sources)]
     for each in names:
         if each in inputs.streams:
             raise Problem(f"the stream {each} is in two inputs")
@@ -239,44 +141,10 @@ def _leave(
         inputs.places[each] = Place((given.shown,), read=given.places)
 
 
-def _known(name: str, sources: Mapping[str, Source]) -> str:
-    for each in sources:
-        if each.lower() == name.lower():
-            return each
-    near = get_close_matches(name, sources, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"it reads {', '.join(sources) or 'none'}"
-    raise Problem(f"--input: the query reads no stream {name}; {hint}")
-
-
-def _suffixes(path: str) -> list[str]:
-    return [suffix.lower() for suffix in Path(path).suffixes]
-
-
-def _is_log(given: _Given) -> bool:
-    """Is it a file with an event log, rather than with plain records?"""
-    if isinstance(given.data, bytes) and given.form is not None:
-        return given.form == "log"
-    suffixes = _suffixes(given.path)
-    if given.form is not None:
-        named = next((each for each in PLAIN_SUFFIXES if each in suffixes), ".jsonl")
-        if f".{given.form}" != named and (given.form in ("csv", "parquet") or named != ".jsonl"):
-            raise Problem(f"{given.shown}: its name is not that of a file of format {given.form}")
-    if given.path != STANDARD_INPUT:
-        if any(each in suffixes for each in PLAIN_SUFFIXES):
-            return False
-        if not any(each in suffixes for each in JSON_SUFFIXES):
-            raise Problem(f"--input: {given.path}: its format is told by .jsonl, .csv or .parquet")
-    if given.form is not None:
-        return given.form == "log"
-    from driftline.engine.readers.json_records import is_log
-
-    return is_log(given.data)
-
-
 # Event logs
 
 
-def _read_logs(logs: Sequence[_Given], sources: Mapping[str, Source], inputs: Inputs) -> None:
+def _read_logs(logs: Sequence[Given], sources: Mapping[str, Source], inputs: Inputs) -> None:
     unnamed = [each for each in logs if each.name is None]
     parts = [[each] for each in unnamed]
     known = list(sources.items())
@@ -303,7 +171,7 @@ def _read_logs(logs: Sequence[_Given], sources: Mapping[str, Source], inputs: In
 
 
 def _read_log(
-    files: Sequence[_Given],
+    files: Sequence[Given],
     sources: Sequence[tuple[str, Source]],
     inputs: Inputs,
 ) -> dict[str, StreamColumns]:
@@ -324,7 +192,7 @@ def _read_log(
 
 def _take(
     streams: Mapping[str, StreamColumns],
-    files: Sequence[_Given],
+    files: Sequence[Given],
     sources: Mapping[str, Source],
     inputs: Inputs,
 ) -> None:
@@ -360,7 +228,7 @@ def _with_all_columns(columns: StreamColumns, source: Source) -> StreamColumns:
     return replace(columns, payload=payload)
 
 
-def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[_Given]) -> Inputs:
+def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[Given]) -> Inputs:
     """A stream of which the logs hold no event is empty; if there is no log, it is missing."""
     for name, source in sources.items():
         if name in inputs.streams:
@@ -383,16 +251,16 @@ def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[_Giv
 
 
 def _read_records(
-    given: _Given, sources: Mapping[str, Source], inputs: Inputs, *, whole: bool
+    given: Given, sources: Mapping[str, Source], inputs: Inputs, *, whole: bool
 ) -> None:
     from driftline.engine.readers.inputs import events_from
 
-    name = given.name or _guessed(given.path, sources)
+    name = given.name or guessed(given.path, sources)
     if name in inputs.streams:
         raise Problem(f"the stream {name} is in two inputs")
     source = sources[name]
     _need_time(given.shown, source)
-    if any(each in _suffixes(given.path) for each in PLAIN_SUFFIXES):
+    if any(each in suffixes_of(given.path) for each in PLAIN_SUFFIXES):
         if not whole and Path(given.path).is_file():  # what is no file can be read only once
             inputs.streams[name] = plain = PlainFile(source, Path(given.path))
             inputs.places[name] = Place((given.shown,), plain=plain)
@@ -413,24 +281,7 @@ def _need_time(shown: str, source: Source) -> None:
         )
 
 
-def _guessed(path: str, sources: Mapping[str, Source]) -> str:
-    """The stream that a file of records without a name can only be."""
-    stem = Path(path).name.split(".")[0].lower()
-    for name in sources:
-        if name.lower() == stem:
-            return name
-    if not sources:
-        raise Problem(
-            f"--input {path}: the query reads no stream, so that there is nothing to read"
-        )
-    if len(sources) == 1:
-        return next(iter(sources))
-    raise Problem(
-        f"{path} holds plain records: say of which stream, --input {next(iter(sources))}={path}"
-    )
-
-
-def _table(given: _Given, source: Source) -> RawEvents:
+def _table(given: Given, source: Source) -> RawEvents:
     import pyarrow as pa
 
     from driftline.engine.readers.inputs import events_from
@@ -441,7 +292,7 @@ def _table(given: _Given, source: Source) -> RawEvents:
         raise Problem(f"{given.shown}: {error}") from None
 
 
-def _json_records(given: _Given, source: Source) -> Records:
+def _json_records(given: Given, source: Source) -> Records:
     from driftline.engine.readers.inputs import json_records
 
     read = json_records(source, given.opened())

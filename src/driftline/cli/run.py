@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from driftline.cli.explain_time import check_chart, explain_time, say_loops
-from driftline.cli.inputs import STANDARD_INPUT, Inputs, files_read, read_inputs, with_declared
+from driftline.cli.given import STANDARD_INPUT, files_read, with_declared
+from driftline.cli.inputs import Inputs, read_inputs
 from driftline.cli.learned import say_learned
 from driftline.cli.letters import Letters
 from driftline.cli.outputs import (

@@ -1,14 +1,15 @@
 """Plans: what a query computes, described apart from how it is run.
 
     nodes          the operators of a plan, and what each answers about itself
-    expressions    typed expressions;  functions: what SQL's functions take and give
+    expressions    typed expressions;  expression: their base;  written_calls: calls as SQL
+    functions      what SQL's functions take and give
     types          SQL types and schemas;  coercion: common types and implicit casts
     errors         mistakes, explained in one line
 
 From text to expressions:
 
     dialect        Spark SQL as Driftline reads it;  depth: room for long chains of operands
-    resolver       looks up names and finds types;  names: columns by their written names
+    resolver       looks up names and finds types (a folder);  names: columns by their written names
     naming         expressions with a name or an order;  used: refuses syntax without a meaning
     constants      constants in the syntax tree;  literals: as SQL text;  temporal: dates and times
     folding        constants written as arithmetic

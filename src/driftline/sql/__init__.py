@@ -2,7 +2,10 @@
 
     script             statements, and the queries that they ask for
     connectors         where a script says that streams come from and answers go to
-    grammar, syntax    the grammar of scripts, and the parts of the syntax tree that it adds
+    grammar            the grammar of scripts;  statement_grammar: CREATE, INSERT and SET;
+                       strict_grammar: queries;  window_grammar: tables and their windows;
+                       match_grammar: MATCH_RECOGNIZE
+    syntax             the parts of the syntax tree that these add
     query              SELECT, set operations, ORDER BY … LIMIT and CTEs
     recursion          WITH RECURSIVE
     select             one SELECT;  its clauses: tables (FROM), where, grouping, order
@@ -11,7 +14,7 @@
     now_filters        conditions on now(), which are windows
     windows            brackets, TUMBLE, HOP, CUMULATE and SESSION;  values: VALUES, and SELECT
                        without FROM
-    matches            MATCH_RECOGNIZE;  match_grammar: its grammar
+    matches            MATCH_RECOGNIZE
     grouping_sets      GROUPING SETS, ROLLUP and CUBE
     overs              window functions of a SELECT;  window_functions: what each means;
                        written_out: those that are written with others

@@ -17,7 +17,6 @@ from driftline.plan import nodes
 from driftline.plan.conditions import together
 from driftline.plan.dialect import parse_sql
 from driftline.plan.expressions import (
-    OPERATORS,
     AggregateCall,
     Call,
     Case,
@@ -29,6 +28,7 @@ from driftline.plan.expressions import (
 from driftline.plan.functions import operators
 from driftline.plan.functions.operators import is_null
 from driftline.plan.types import BIGINT, BOOLEAN, Field, Schema, quoted
+from driftline.plan.written_calls import OPERATORS
 from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
 from driftline.sql.scope import Relations, Scope, walked

@@ -21,13 +21,13 @@ from driftline.plan.used import uses, uses_all
 from driftline.sql.correlated import conjuncts_of, is_aggregate
 from driftline.sql.errors import refuse
 from driftline.sql.explode import lateral, of_select_list
-from driftline.sql.grammar import TEXT
 from driftline.sql.grouping import Groups, is_grouping
 from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, Scope, is_star, replaced, starred, walked
+from driftline.sql.strict_grammar import TEXT
 from driftline.sql.subqueries import Subqueries
 from driftline.sql.tables import BindQuery, bind_from, truth
 from driftline.sql.values import one_row

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from driftline.cli.commands.app import app
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -24,6 +26,7 @@ WIDTH_OF_A_PIPE = 110
 ABOUT, ASKED_AT = "10:00", ("10:02", "10:05")
 
 
+@app.command("demo")
 def demo() -> None:
     """Take the tour: late trades, corrections, and answers that follow them."""
     from rich.console import Console

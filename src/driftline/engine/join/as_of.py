@@ -85,7 +85,7 @@ class _Side:
         self.members.before[members] = self.members.copies[members]
 
     def drop(self, slots: Int64s, cti: int, *, settled: bool, keeps_last: bool) -> None:
-        """Drop what is gone, or what a cti lets go."""
+        """Drop what is gone, or what a cti evicts."""
         gone = kernel.drop(slots, cti, settled, keeps_last, self.members, self.runs.arrays)
         self.slots.remove(gone)
         self.rows.forget(gone)

@@ -66,4 +66,4 @@ class Levelled(Operator):
 
     @abstractmethod
     def evict(self, cti: int) -> None:
-        """Drop what a cti lets go; no level has anything left to do before it."""
+        """Drop what a cti evicts; no level has anything left to do before it."""

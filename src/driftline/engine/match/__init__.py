@@ -5,11 +5,13 @@
     conditions        DEFINE as columns and as code for the kernel;  lowering: expressions as code
     condition_kernel  that code, run for one row of an attempt
     search_kernel     one attempt to match, from one row on
-    sweep_kernel      all attempts of a partition, from snapshot to snapshot
+    sweep_kernel      all attempts of a partition, from snapshot to snapshot;  sweep_state: what it
+                      works on;  redo_kernel: attempts that are made again
+    in_order_kernel   the same for rows that are only added, in order of time
     thread_kernel     the automaton simulated, while no open attempt has a match
     version_kernel    matches with the time in which they hold, and their rows
     sequence          the rows of partitions in order, and the runs that go on from before a change
-    eviction          what a cti lets go of these
+    eviction          what a cti evicts of these
     measures          what is put out of the matches, column by column
 
 A late row enters the members of its partition (`by_rows.operator`); the attempts that have looked

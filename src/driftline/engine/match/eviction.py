@@ -7,7 +7,7 @@ import numpy as np
 from driftline.engine.by_rows.emit_kernel import SETTLED
 from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
 from driftline.engine.match.sequence import back_to, first_from
-from driftline.engine.match.sweep_kernel import OPEN
+from driftline.engine.match.sweep_state import OPEN
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit

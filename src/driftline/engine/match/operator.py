@@ -38,7 +38,7 @@ from driftline.engine.core.operator import Arrays
 from driftline.engine.core.snapshot_operator import PERFECT
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.limits import limits
-from driftline.engine.match import eviction, sequence, sweep_kernel
+from driftline.engine.match import eviction, sequence, sweep_state
 from driftline.engine.match.conditions import (
     Defines,
     Memory,
@@ -60,16 +60,16 @@ from driftline.engine.match.search_kernel import (
     SKIP_PAST,
 )
 from driftline.engine.match.sequence import LOOK_AHEAD, Entries, arranged
-from driftline.engine.match.sweep_kernel import (
+from driftline.engine.match.sweep_kernel import sweep
+from driftline.engine.match.sweep_state import (
     MORE_AHEAD,
     MORE_BACK,
     THREAD,
     THREADED,
     Learned,
     Rules,
-    sweep,
 )
-from driftline.engine.match.sweep_kernel import Sequence as Sequences
+from driftline.engine.match.sweep_state import Sequence as Sequences
 from driftline.engine.match.thread_kernel import MOST_STATES, MOST_THREADS
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
@@ -158,7 +158,7 @@ class Match(RowsOperator):
             self.rules = self.rules._replace(threads=_threads(self.program))
         if self.in_order:
             self.segments = type(self.segments)(SEGMENT_COLUMNS + 1, 0)
-        # By the place of a member: see `sweep_kernel.OPEN` and what follows it.
+        # By the place of a member: see `sweep_state.OPEN` and what follows it.
         threads = self.rules.threads
         self.known = np.empty((0, THREAD + threads if threads else THREADED), np.int64)
         self.changed = np.zeros(0, np.int64)  # by slot, the latest change of this batch
@@ -266,7 +266,7 @@ class Match(RowsOperator):
         return Versions.of(versions, pool), Learned(*learned)
 
     def _check(self, problem: int) -> None:
-        if problem == sweep_kernel.STEPS:
+        if problem == sweep_state.STEPS:
             most = limits().max_steps
             raise EvaluationError(
                 "PATTERN_TOO_COSTLY",
@@ -274,8 +274,8 @@ class Match(RowsOperator):
                 "conditions exclude each other, bound it with WITHIN, or "
                 f"SET max_steps = {10 * most}",
             )
-        if problem != sweep_kernel.FINE:
-            raise SkipError(self.skip, present=problem == sweep_kernel.SKIPS_BACK)
+        if problem != sweep_state.FINE:
+            raise SkipError(self.skip, present=problem == sweep_state.SKIPS_BACK)
 
     def _answered(
         self, versions: Versions, entries: Entries, slots: int, same_from: Int64s

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from driftline.engine.by_rows.rank import OrderBy, with_nulls
 from driftline.engine.by_rows.snapshot_kernel import COPIES, PLACE, START
-from driftline.engine.match.sweep_kernel import COVERED, NUMBERED, OPEN, THREADED
+from driftline.engine.match.sweep_state import COVERED, NUMBERED, OPEN, THREADED
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s, Mask

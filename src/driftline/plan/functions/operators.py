@@ -10,7 +10,7 @@ from driftline.plan.coercion import (
     wider_decimal,
 )
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import OPERATORS, Call, Case, Expression, Literal
+from driftline.plan.expressions import Call, Case, Expression, Literal
 from driftline.plan.functions.base import (
     Arguments,
     argument,
@@ -40,6 +40,7 @@ from driftline.plan.types import (
     is_struct,
     type_name,
 )
+from driftline.plan.written_calls import OPERATORS
 
 
 def arithmetic(operator: str, left: Expression, right: Expression) -> Expression:

@@ -26,6 +26,7 @@ a fold over the answers (`driftline.plan.facts`), not a list of classes:
 A family answers what its members have in common, and leaves the rest to them:
 
     base.py        Node: the questions; what follows from the answers; walking
+    answers.py     KeepsNothing, KeepsRows, OfSnapshots, WithoutTimes: answers that go together
     sources.py     Beginning: Source, Constant, Leaf
     rowwise.py     Rowwise, each row by itself with its lifetime: Alias, Select, Project,
     explode.py     WindowColumns, Explode

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Literal
 from driftline.plan.conditions import conjuncts, together
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Call, Column, Expression
-from driftline.plan.nodes.base import Keys, Part, Places, Remarks
+from driftline.plan.nodes.answers import KeepsRows, OfSnapshots, WithoutTimes
+from driftline.plan.nodes.base import Keys, Places, Remarks
 from driftline.plan.nodes.join import Join
 from driftline.plan.nodes.two_inputs import TwoInputs
 from driftline.plan.types import is_integer, is_timestamp
 
 if TYPE_CHECKING:
-    from driftline.plan.facts import Delays, Facts, Times
+    from driftline.plan.facts import Facts
     from driftline.plan.nodes.base import Node
     from driftline.plan.types import Schema
 
@@ -24,7 +25,7 @@ _AFTER = {**{one: one for one in _TURNED}, **{other: one for one, other in _TURN
 
 
 @dataclass(frozen=True)
-class AsOf(TwoInputs):
+class AsOf(KeepsRows, OfSnapshots, WithoutTimes, TwoInputs):
     """For each row of the left the latest row of the right with equal keys (`condition`); see the
     reference's `as_of_join`. `match` is an inequality of their times."""
 
@@ -72,20 +73,6 @@ class AsOf(TwoInputs):
         on = f" on {self.condition}" if self.condition is not None else ""
         return f"{'left ' if self.how == 'left' else ''}as-of join by {self.match}{on}"
 
-    @property
-    def is_loose(self) -> bool:
-        return True
-
-    @property
-    def goes_by(self) -> Part | None:
-        return None
-
-    def only_grows(self, facts: Facts) -> bool:
-        return False
-
-    def never_ends(self, facts: Facts) -> bool:
-        return False
-
     def origin(self, place: int, side: int = 0) -> Expression | None:
         return self.pairs.origin(place, side)
 
@@ -93,15 +80,6 @@ class AsOf(TwoInputs):
         columns = self.match.columns()
         places = {place for place, name in enumerate(self.schema.names) if name in columns}
         return self.pairs.reads(wanted | places)
-
-    def closes(self, facts: Facts) -> Delays:
-        return {}
-
-    def after_vs(self, place: int, facts: Facts) -> int | None:
-        return None
-
-    def times(self, place: int, facts: Facts) -> Times | None:
-        return None
 
     @property
     def required_keys(self) -> tuple[Keys, ...] | None:
@@ -112,14 +90,6 @@ class AsOf(TwoInputs):
 
     def reaches(self, key: Expression) -> bool:
         return False
-
-    @property
-    def is_stateless(self) -> bool:
-        return False
-
-    @property
-    def wants_order(self) -> bool:
-        return True
 
     def is_by_time(self, facts: Facts) -> bool:
         """Whether rows are only added, and never end, and their times are those of the streams."""

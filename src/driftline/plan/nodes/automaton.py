@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from driftline.model.automaton import Automaton
+from driftline.plan.nodes.answers import KeepsRows, WithoutTimes
 from driftline.plan.nodes.base import (
     Keys,
     Part,
@@ -21,7 +22,7 @@ from driftline.plan.types import BIGINT, STRING, Field, Schema
 
 if TYPE_CHECKING:
     from driftline.plan.expressions import Expression
-    from driftline.plan.facts import Delays, Facts, Times
+    from driftline.plan.facts import Facts
     from driftline.plan.native import Native
 
 NUMBER, SYMBOLS = "$number", "$symbols"
@@ -30,7 +31,7 @@ in the order of the automaton's alphabet."""
 
 
 @dataclass(frozen=True)
-class AutomatonRuns(OneInput):
+class AutomatonRuns(KeepsRows, WithoutTimes, OneInput):
     """All runs of an automaton over rows with consecutive numbers. The first columns of the input
     are the key; only rows of one key are in a run. `partial`: whether runs in states that are not
     final are wanted."""
@@ -83,26 +84,9 @@ class AutomatonRuns(OneInput):
     def reads(self, wanted: Places) -> tuple[Places, ...]:
         return (all_places(self.input),)
 
-    def closes(self, facts: Facts) -> Delays:
-        return {}
-
-    def after_vs(self, place: int, facts: Facts) -> int | None:
-        return None
-
-    def times(self, place: int, facts: Facts) -> Times | None:
-        return None
-
     @property
     def required_keys(self) -> tuple[Keys, ...] | None:
         return (self.keys,)
-
-    @property
-    def is_stateless(self) -> bool:
-        return False
-
-    @property
-    def wants_order(self) -> bool:
-        return True
 
     @property
     def native(self) -> Native | None:

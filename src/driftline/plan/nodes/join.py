@@ -12,6 +12,7 @@ from driftline.plan.conditions import conjuncts, equality
 from driftline.plan.durations import span
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.facts import Closes, Times, later
+from driftline.plan.nodes.answers import KeepsRows
 from driftline.plan.nodes.base import (
     EVERY_SHARD,
     Keys,
@@ -35,7 +36,7 @@ outer join pads with nulls is not in the shard of its key."""
 
 
 @dataclass(frozen=True)
-class Join(TwoInputs):
+class Join(KeepsRows, TwoInputs):
     """Pairs of rows that are alive together and fulfil a condition (None: all pairs)."""
 
     how: JoinKind
@@ -212,14 +213,6 @@ class Join(TwoInputs):
 
     def reaches(self, key: Expression) -> bool:
         return False  # it has keys of its own to choose
-
-    @property
-    def is_stateless(self) -> bool:
-        return False
-
-    @property
-    def wants_order(self) -> bool:
-        return True
 
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         pairs = [f"{one} = {other}" for one, other in self.parts[0]]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Column, Expression
+from driftline.plan.nodes.answers import KeepsRows
 from driftline.plan.nodes.base import (
     Keys,
     Named,
@@ -37,7 +38,7 @@ TIMELINE = "endpoints before it, and groups in which nothing is left"
 
 
 @dataclass(frozen=True)
-class Keyed(OneInput):
+class Keyed(KeepsRows, OneInput):
     """Of every group of rows that are alive together something is emitted, while it lasts. Its
     required keys are those of the groups."""
 
@@ -65,14 +66,6 @@ class Keyed(OneInput):
 
     def times(self, place: int, facts: Facts) -> Times | None:
         return facts.value_times(self.input, self.origin(place))
-
-    @property
-    def is_stateless(self) -> bool:
-        return False
-
-    @property
-    def wants_order(self) -> bool:
-        return True
 
     @property
     def native(self) -> Native | None:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from driftline.plan.expressions import Column
+from driftline.plan.nodes.answers import KeepsRows, OfSnapshots, WithoutTimes
 from driftline.plan.nodes.base import EVERY_SHARD, Node, Places, Remarks, all_places
 from driftline.plan.nodes.sources import Beginning
 from driftline.plan.types import INT, Field, Schema
@@ -20,9 +21,9 @@ from driftline.plan.types import INT, Field, Schema
 if TYPE_CHECKING:
     from driftline.plan.carried import Carried
     from driftline.plan.expressions import Expression
-    from driftline.plan.facts import Delays, Facts, Times
+    from driftline.plan.facts import Facts, Times
     from driftline.plan.native import Native
-    from driftline.plan.nodes.base import Keys, Part
+    from driftline.plan.nodes.base import Keys
 
 
 def leaf_name(number: int) -> str:
@@ -72,7 +73,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Loop(Node):
+class Loop(KeepsRows, OfSnapshots, WithoutTimes):
     """The least fixed point of the rules in every snapshot. A loop of several rules emits the rows
     of all of them, each with the number of its rule, and with null in the columns of the others.
     `limit`: the deepest level at which a row may be derived."""
@@ -100,20 +101,6 @@ class Loop(Node):
         names = ", ".join(rule.name for rule in self.rules)
         return f"fixed point of {names}, at most {self.limit} levels deep"
 
-    @property
-    def is_loose(self) -> bool:
-        return True
-
-    @property
-    def goes_by(self) -> Part | None:
-        return None
-
-    def only_grows(self, facts: Facts) -> bool:
-        return False
-
-    def never_ends(self, facts: Facts) -> bool:
-        return False
-
     def is_table(self, facts: Facts) -> bool:
         return all(map(facts.is_table, self.given))
 
@@ -122,15 +109,6 @@ class Loop(Node):
 
     def reads(self, wanted: Places) -> tuple[Places, ...]:
         return tuple(map(all_places, self.given))
-
-    def closes(self, facts: Facts) -> Delays:
-        return {}
-
-    def after_vs(self, place: int, facts: Facts) -> int | None:
-        return None
-
-    def times(self, place: int, facts: Facts) -> Times | None:
-        return None
 
     @cached_property
     def _carried(self) -> tuple[list[Carried], list[str]]:
@@ -187,14 +165,6 @@ class Loop(Node):
             all_in_part = EVERY_SHARD not in keys
             found.append(tuple(k for own in keys for k in own) if all_in_part else EVERY_SHARD)
         return tuple(found)
-
-    @property
-    def is_stateless(self) -> bool:
-        return False
-
-    @property
-    def wants_order(self) -> bool:
-        return True
 
     @property
     def native(self) -> Native | None:

@@ -12,6 +12,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.facts import END, START, Closes, Times
 from driftline.plan.native import Native, is_tame
+from driftline.plan.nodes.answers import KeepsNothing
 from driftline.plan.nodes.base import (
     SETTLED,
     Keys,
@@ -42,7 +43,7 @@ class OneInput(Node):
 
 
 @dataclass(frozen=True)
-class Rowwise(OneInput):
+class Rowwise(KeepsNothing, OneInput):
     """Every row of the input becomes none, one or some, each with the lifetime of that row.
 
     That is what a new stateless operator is. It has to define its columns (`schema`), where these
@@ -85,10 +86,6 @@ class Rowwise(OneInput):
         return None if below is None else self.with_inputs([below])
 
     @property
-    def required_keys(self) -> tuple[Keys, ...] | None:
-        return None
-
-    @property
     def natural_keys(self) -> Keys | None:
         below = self.input.natural_keys
         if below is None:
@@ -101,14 +98,6 @@ class Rowwise(OneInput):
         }
         found = [own[key.name] for key in below if isinstance(key, Column) and key.name in own]
         return tuple(found) if found and len(found) == len(below) else None
-
-    @property
-    def is_stateless(self) -> bool:
-        return True
-
-    @property
-    def wants_order(self) -> bool:
-        return False
 
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         return Remarks()

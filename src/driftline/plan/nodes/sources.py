@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from driftline.plan.durations import span
 from driftline.plan.facts import Times
+from driftline.plan.nodes.answers import KeepsNothing
 from driftline.plan.nodes.base import Node, Places, Remarks
 from driftline.plan.timing import NOTHING_KNOWN, Timing
 from driftline.plan.types import INT, Field, Schema, type_name
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from driftline.plan.expressions import Expression
     from driftline.plan.facts import Delays, Facts
     from driftline.plan.native import Native
-    from driftline.plan.nodes.base import Keys, Part
+    from driftline.plan.nodes.base import Part
 
 ROW = "$scalar row"
 """The column of a Constant that numbers its rows."""
@@ -26,7 +27,7 @@ FIRST_TIMESTAMP = -62_135_596_800_000_000
 
 
 @dataclass(frozen=True)
-class Beginning(Node):
+class Beginning(KeepsNothing):
     """A node without inputs, whose rows come from outside under its name."""
 
     name: str
@@ -61,18 +62,6 @@ class Beginning(Node):
 
     def closes(self, facts: Facts) -> Delays:
         return facts.closing.get(self.name, {})
-
-    @property
-    def required_keys(self) -> tuple[Keys, ...] | None:
-        return None
-
-    @property
-    def is_stateless(self) -> bool:
-        return True
-
-    @property
-    def wants_order(self) -> bool:
-        return False
 
     @property
     def native(self) -> Native | None:

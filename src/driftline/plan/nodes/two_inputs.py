@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from driftline.plan.facts import Times, later, latest
+from driftline.plan.nodes.answers import KeepsNothing, KeepsRows, OfSnapshots
 from driftline.plan.nodes.base import (
     Keys,
     Node,
@@ -64,7 +65,7 @@ class ByPosition(TwoInputs):
 
 
 @dataclass(frozen=True)
-class Union(ByPosition):
+class Union(KeepsNothing, ByPosition):
     """All lifetimes of both inputs; columns correspond by position."""
 
     def label(self) -> str:
@@ -91,24 +92,12 @@ class Union(ByPosition):
         one, other = (facts.closes(each) for each in self.inputs)
         return {place: later(one[place], other[place]) for place in one.keys() & other.keys()}
 
-    @property
-    def required_keys(self) -> tuple[Keys, ...] | None:
-        return None
-
-    @property
-    def is_stateless(self) -> bool:
-        return True
-
-    @property
-    def wants_order(self) -> bool:
-        return False
-
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         return Remarks("those of both inputs")
 
 
 @dataclass(frozen=True)
-class SetOperation(ByPosition):
+class SetOperation(KeepsRows, OfSnapshots, ByPosition):
     """Intersect or minus; columns correspond by position."""
 
     kind: Literal["intersect", "minus"]
@@ -116,20 +105,6 @@ class SetOperation(ByPosition):
 
     def label(self) -> str:
         return f"{self.kind}{'' if self.distinct else ' all'}"
-
-    @property
-    def is_loose(self) -> bool:
-        return True
-
-    @property
-    def goes_by(self) -> Part | None:
-        return None
-
-    def only_grows(self, facts: Facts) -> bool:
-        return False
-
-    def never_ends(self, facts: Facts) -> bool:
-        return False
 
     def reads(self, wanted: Places) -> tuple[Places, ...]:
         return tuple(map(all_places, self.inputs))
@@ -143,14 +118,6 @@ class SetOperation(ByPosition):
 
     def keys_within_reach(self) -> tuple[Keys, ...]:
         return self.required_keys or ()  # whole rows meet, and are partitioned as such
-
-    @property
-    def is_stateless(self) -> bool:
-        return False
-
-    @property
-    def wants_order(self) -> bool:
-        return True
 
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         return whole_rows(emit, TIMELINE)

@@ -10,6 +10,7 @@ from driftline.plan.conditions import linear_form
 from driftline.plan.durations import span
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.facts import Times
+from driftline.plan.nodes.answers import KeepsNothing, KeepsRows
 from driftline.plan.nodes.base import (
     Keys,
     Part,
@@ -58,7 +59,7 @@ class SameRows(OneInput):
 
 
 @dataclass(frozen=True)
-class Window(SameRows):
+class Window(KeepsNothing, SameRows):
     """Other lifetimes; see the reference's `alter_lifetime`. Durations are in ticks."""
 
     form: WindowForm
@@ -135,18 +136,6 @@ class Window(SameRows):
             return Times(times.delay + form[2], times.of)
         return times
 
-    @property
-    def required_keys(self) -> tuple[Keys, ...] | None:
-        return None
-
-    @property
-    def is_stateless(self) -> bool:
-        return True
-
-    @property
-    def wants_order(self) -> bool:
-        return False
-
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         size, slide = self._spans
         match self.form:
@@ -170,7 +159,7 @@ def _from_the_end(part: Expression) -> Expression:
 
 
 @dataclass(frozen=True)
-class Coalesce(SameRows):
+class Coalesce(KeepsRows, SameRows):
     """The longest stretches of each row, or their starts or ends alone; see the reference's
     `coalesce`. `driftline.plan.lifetimes` puts it where it is needed."""
 
@@ -203,14 +192,6 @@ class Coalesce(SameRows):
     def required_keys(self) -> tuple[Keys, ...] | None:
         return (self.input.natural_keys or columns_of(self.schema),)
 
-    @property
-    def is_stateless(self) -> bool:
-        return False
-
-    @property
-    def wants_order(self) -> bool:
-        return True
-
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         return Remarks(
             f"the {'longest stretches' if self.part == 'stretches' else self.part} of each row",
@@ -221,7 +202,7 @@ class Coalesce(SameRows):
 
 
 @dataclass(frozen=True)
-class Final(SameRows):
+class Final(KeepsRows, SameRows):
     """What can not change any more, each row once; see the reference's `finals`. `windows`: the
     columns by which rows are answers about windows, and how long after the time in each these are
     over. `driftline.plan.finals` makes it."""
@@ -260,14 +241,6 @@ class Final(SameRows):
     @property
     def required_keys(self) -> tuple[Keys, ...] | None:
         return None
-
-    @property
-    def is_stateless(self) -> bool:
-        return False
-
-    @property
-    def wants_order(self) -> bool:
-        return True
 
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         return Remarks(

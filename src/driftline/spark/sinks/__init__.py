@@ -4,7 +4,7 @@
 
     memory, console         for notebooks
     event_log, parquet      files (`files`: written in full or not at all)
-    delta, postgres         tables;  databases: of DuckDB and SQLite
+    delta, postgres         tables;  databases: of DuckDB and SQLite;  tables: what goes into one
     kafka                   messages of a topic
     dead_letters            events that were no part of their stream
     foreach                 a function that takes DataFrames

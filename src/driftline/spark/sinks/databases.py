@@ -1,9 +1,7 @@
 """Results in tables of DuckDB and SQLite, in a file of this machine.
 
-A view of the result is appended; or, with `keys`, the table has the current values (with the view
-"now" the answer now), by upserts and deletes. One micro-batch is one transaction, which also writes
-its number into the table driftline_progress: a micro-batch that comes again is recognised. Between
-two micro-batches the file is closed, so that others can read it.
+What they are given is told in `tables`. Between two micro-batches the file is closed, so that
+others can read it.
 """
 
 from __future__ import annotations
@@ -21,27 +19,15 @@ import pyarrow as pa
 from driftline.event_log.text import moments_text, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
-from driftline.spark.views import (
-    Upserts,
-    ViewName,
-    difference_of,
-    key_names,
-    key_places,
-    same_key,
-    upserts,
-    view_of,
-)
+from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink
+from driftline.spark.views import Upserts, ViewName, key_places, same_key
 
 if TYPE_CHECKING:
     from driftline.spark.update import SparkUpdate
 
-PROGRESS = "driftline_progress"
-_BATCH = "driftline_batch"
 
-
-class Database(ABC):
-    """A table in a file. `output`: the result that it is of; `table`: its name, if not that of the
-    result; `keys`: the columns of its key."""
+class Database(TableSink, ABC):
+    """A table in a file. `table`: its name, if not that of the result."""
 
     def __init__(
         self,
@@ -52,12 +38,9 @@ class Database(ABC):
         view: ViewName | None = None,
         output: str = RESULT,
     ) -> None:
-        self.path, self.output, self.keys = Path(path), output, key_names(keys)
+        super().__init__(keys, view, output)
+        self.path = Path(path)
         self.table = output if table is None else table
-        self.view: ViewName = view or ("current" if self.keys else "changes")
-        view_of(self.view)
-        if self.keys and self.view not in ("current", "now"):
-            raise PlanError(f"a table with a key has the view current or now, not {view!r}")
 
     @property
     def shared_places(self) -> list[str]:
@@ -65,17 +48,7 @@ class Database(ABC):
         return [str(self.path)]
 
     def __call__(self, update: SparkUpdate) -> None:
-        if self.output not in update.batches:
-            known = ", ".join(update.batches)
-            raise PlanError(f"there is no result {self.output}; there are {known}")
-        micro_batch = update.micro_batch(self.output)
-        found: Upserts | pa.Table
-        if self.keys:
-            found = upserts(difference_of(self.view, micro_batch), self.keys)
-            schema = found.rows.schema
-        else:
-            found = view_of(self.view)(micro_batch)
-            schema = found.schema
+        found, schema, keys = self.rows_of(update)
         with self._transaction() as session:
             session.run(
                 f"CREATE TABLE IF NOT EXISTS {quoted(PROGRESS)} "
@@ -94,7 +67,7 @@ class Database(ABC):
             if isinstance(found, pa.Table):
                 session.append(self.table, found)
             else:
-                self._upsert(session, found)
+                self._upsert(session, found, keys)
 
     def _last(self, session: Session, run: str) -> int | None:
         """The last micro-batch that is in the table; None: nothing of this query is."""
@@ -112,11 +85,9 @@ class Database(ABC):
         session.run(f"DELETE FROM {quoted(PROGRESS)} WHERE target = ?", [self.table])
         return None
 
-    def _upsert(self, session: Session, found: Upserts) -> None:
+    def _upsert(self, session: Session, found: Upserts, keys: list[str]) -> None:
         if not len(found):
             return
-        schema = found.rows.schema
-        keys = [schema.names[place] for place in key_places(schema, self.keys)]
         new = pa.Table.from_batches([found.rows.filter(pa.array(found.new))])
         changed = found.rows.filter(pa.array(~np.asarray(found.new, np.bool_)))
         old = pa.Table.from_batches([changed, found.gone])
@@ -220,16 +191,16 @@ class _DuckSession(Session):
 
     def make(self, table: str, schema: pa.Schema, keys: Sequence[str]) -> None:
         with self._registered(schema.empty_table()):
-            self.run(f"CREATE TABLE IF NOT EXISTS {quoted(table)} AS SELECT * FROM {_BATCH}")
+            self.run(f"CREATE TABLE IF NOT EXISTS {quoted(table)} AS SELECT * FROM {BATCH}")
 
     def append(self, table: str, rows: pa.Table) -> None:
         with self._registered(rows):
-            self.run(f"INSERT INTO {quoted(table)} ({_names(rows)}) SELECT * FROM {_BATCH}")
+            self.run(f"INSERT INTO {quoted(table)} ({_names(rows)}) SELECT * FROM {BATCH}")
 
     def matching(self, table: str, keys: pa.Table) -> tuple[Any, ...] | None:
         with self._registered(keys):
             found = self.run(
-                f"SELECT {_names(keys, 't')} FROM {quoted(table)} t JOIN {_BATCH} b "
+                f"SELECT {_names(keys, 't')} FROM {quoted(table)} t JOIN {BATCH} b "
                 f"ON {_same(keys, 'IS NOT DISTINCT FROM')} LIMIT 1"
             )
         return found[0] if found else None
@@ -237,13 +208,13 @@ class _DuckSession(Session):
     def delete(self, table: str, keys: pa.Table) -> None:
         with self._registered(keys):
             same = _same(keys, "IS NOT DISTINCT FROM")
-            self.run(f"DELETE FROM {quoted(table)} t USING {_BATCH} b WHERE {same}")
+            self.run(f"DELETE FROM {quoted(table)} t USING {BATCH} b WHERE {same}")
 
     @contextmanager
     def _registered(self, rows: pa.Table) -> Iterator[None]:
-        self.connection.register(_BATCH, rows)
+        self.connection.register(BATCH, rows)
         yield
-        self.connection.unregister(_BATCH)
+        self.connection.unregister(BATCH)
 
 
 class _SQLiteSession(Session):
@@ -284,7 +255,7 @@ class _SQLiteSession(Session):
     def matching(self, table: str, keys: pa.Table) -> tuple[Any, ...] | None:
         with self._beside(keys):
             found = self.run(
-                f"SELECT {_names(keys, 't')} FROM temp.{_BATCH} b CROSS JOIN {quoted(table)} t "
+                f"SELECT {_names(keys, 't')} FROM temp.{BATCH} b CROSS JOIN {quoted(table)} t "
                 f"WHERE {_same(keys, 'IS')} LIMIT 1"
             )
         return found[0] if found else None
@@ -292,7 +263,7 @@ class _SQLiteSession(Session):
     def delete(self, table: str, keys: pa.Table) -> None:
         with self._beside(keys):  # the batch first: an index finds the rows
             self.run(
-                f"DELETE FROM {quoted(table)} WHERE rowid IN (SELECT t.rowid FROM temp.{_BATCH} b "
+                f"DELETE FROM {quoted(table)} WHERE rowid IN (SELECT t.rowid FROM temp.{BATCH} b "
                 f"CROSS JOIN {quoted(table)} t WHERE {_same(keys, 'IS')})"
             )
 
@@ -302,10 +273,10 @@ class _SQLiteSession(Session):
         columns = ", ".join(
             f"{quoted(each.name)} {_sqlite_type(each.type)}" for each in keys.schema
         )
-        self.run(f"CREATE TEMP TABLE {_BATCH} ({columns})")
-        self._insert(f"temp.{_BATCH}", keys)
+        self.run(f"CREATE TEMP TABLE {BATCH} ({columns})")
+        self._insert(f"temp.{BATCH}", keys)
         yield
-        self.run(f"DROP TABLE temp.{_BATCH}")
+        self.run(f"DROP TABLE temp.{BATCH}")
 
 
 PATIENCE = 10_000

@@ -22,16 +22,8 @@ from driftline.event_log.text import TEXT, joined, values_text
 from driftline.model.arrays import text_scalar, to_arrow, without_empty_parts
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
-from driftline.spark.views import (
-    Upserts,
-    ViewName,
-    difference_of,
-    key_names,
-    key_places,
-    same_key,
-    upserts,
-    view_of,
-)
+from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink
+from driftline.spark.views import Upserts, ViewName, same_key
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -40,8 +32,7 @@ if TYPE_CHECKING:
     from driftline.model.prefix import Prefix
     from driftline.spark.update import SparkUpdate
 
-PROGRESS = "driftline_progress"
-_BATCH, _OP = "driftline_batch", "driftline op"
+_OP = "driftline op"
 _NEW, _CHANGED, _GONE = "new", "changed", "gone"
 
 _DIGITS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint8).reshape(-1, 2)
@@ -51,7 +42,7 @@ _NULLS_NOT_DISTINCT = 150_000
 """From this version of the server on, nulls can be equal in a key."""
 
 
-class Postgres:
+class Postgres(TableSink):
     """Keeps a table of the current values of one result, or with the view "now" of the answer now,
     from which a row is deleted when its lifetime ends; without `keys` a view is appended to it.
     `conninfo`: as psycopg takes it; `table`: its name, or schema and name; `keys`: the columns of
@@ -69,18 +60,14 @@ class Postgres:
         output: str = RESULT,
         view: ViewName | None = None,
     ) -> None:
-        view = view or ("current" if keys else "changes")
-        view_of(view)
-        if keys and view not in ("current", "now"):
-            raise PlanError(f"a table with a key has the view current or now, not {view!r}")
+        super().__init__(keys, view, output)
         try:
             import psycopg  # noqa: F401
         except ImportError:
             raise PlanError(
                 'the PostgreSQL sink needs psycopg: pip install "driftline[postgres]"'
             ) from None
-        self.conninfo, self.keys, self.output = conninfo, key_names(keys), output
-        self.view: ViewName = view
+        self.conninfo = conninfo
         self.names = table.split(".") if isinstance(table, str) else list(table)
         self.made = False
 
@@ -99,18 +86,7 @@ class Postgres:
             raise PlanError(f"PostgreSQL: {error}") from error
 
     def __call__(self, update: SparkUpdate) -> None:
-        if self.output not in update.batches:
-            known = ", ".join(update.batches)
-            raise PlanError(f"there is no result {self.output}; there are {known}")
-        micro_batch = update.micro_batch(self.output)
-        found: Upserts | pa.Table
-        if self.keys:
-            found = upserts(difference_of(self.view, micro_batch), self.keys)
-            schema = found.rows.schema
-            keys = [schema.names[place] for place in key_places(schema, self.keys)]
-        else:
-            found = view_of(self.view)(micro_batch)
-            schema, keys = found.schema, []
+        found, schema, keys = self.rows_of(update)
         with self._connected() as connection:  # commits at its end
             if not self.made:
                 self._make(connection, schema, keys)
@@ -172,7 +148,7 @@ class Postgres:
         from psycopg.sql import SQL, Identifier
 
         names = found.rows.schema.names
-        batch = Identifier(_BATCH)
+        batch = Identifier(BATCH)
         connection.execute(
             SQL("CREATE TEMP TABLE {} ON COMMIT DROP AS SELECT ''::text AS {}, {} FROM {} "
                 "WITH NO DATA").format(batch, Identifier(_OP), _list(names), self.table)

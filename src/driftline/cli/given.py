@@ -1,0 +1,178 @@
+"""What is given as inputs: by `--input` or by the script, and of which stream each is."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from driftline.cli.streams import parted
+from driftline.event_log.apart import STDIN, Used, is_there
+from driftline.running.environment import filled_in
+from driftline.running.problems import Problem
+from driftline.running.streams import Streamed, files_of
+
+if TYPE_CHECKING:
+    from driftline.plan.nodes import Source
+    from driftline.sql import Script
+
+STANDARD_INPUT = "-"
+PLAIN_SUFFIXES = (".csv", ".parquet")
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json", ".log")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An input that the script itself names, and its options."""
+
+    name: str
+    path: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A file, or what was read of standard input or a topic, and of which stream it is."""
+
+    name: str | None
+    path: str
+    data: Path | bytes
+    stream: str | None = None  # what a log calls it, if not by its name
+    form: str | None = None  # what it is, if that was written
+
+    @property
+    def shown(self) -> str:
+        return "<stdin>" if self.path == STANDARD_INPUT else self.path
+
+    def opened(self) -> str | IO[bytes]:
+        if isinstance(self.data, Path):
+            return str(self.data)
+        stream = io.BytesIO(self.data)
+        stream.name = self.shown
+        return stream
+
+
+def with_declared(
+    wanted: Sequence[str], script: Script, sources: Mapping[str, Source]
+) -> list[str | Declared]:
+    """The arguments of --input, and what the script says of the streams that none of them names."""
+    given = {named(text, sources)[0] for text in wanted}
+    found: list[str | Declared] = [*wanted]
+    for name, connector in script.inputs.items():
+        if name not in sources or name in given:
+            continue
+        options = {
+            key: filled_in(value, f"CREATE STREAM {name}: {key}")
+            for key, value in connector.options.items()
+        }
+        found.append(Declared(name, options.pop("path"), options))
+    return found
+
+
+def files_read(wanted: Sequence[str | Declared], sources: Mapping[str, Source]) -> list[Used]:
+    """The files and directories that are to be read."""
+    found = []
+    for each in wanted:
+        _, path = named(each, sources)
+        if path == STANDARD_INPUT:
+            found.append(Used("standard input", STDIN))
+        elif path:
+            place, _ = parted(path)
+            what = f"the path of {each.name}," if isinstance(each, Declared) else "--input"
+            found.append(Used(what, place))
+    return found
+
+
+def named(text: str | Declared, sources: Mapping[str, Source]) -> tuple[str | None, str]:
+    if isinstance(text, Declared):
+        return text.name, text.path
+    if is_there(text):
+        return None, text
+    for name in sorted(sources, key=len, reverse=True):
+        before, after = text[: len(name)], text[len(name) :]
+        if before.lower() == name.lower() and after.startswith("="):
+            return name, after[1:]
+    before, sign, after = text.partition("=")
+    if sign and before.isidentifier():
+        return _known(before, sources), after
+    return None, text
+
+
+def given_by(name: str | None, path: str, options: Mapping[str, str]) -> Given:
+    stream, form = options.get("stream"), options.get("format")
+    if path == STANDARD_INPUT:
+        return Given(name, path, sys.stdin.buffer.read(), stream, form)
+    if not path or not is_there(path):
+        raise Problem(f"--input: {path or f'{name}='}: there is no such file")
+    return Given(name, path, Path(path), stream, form)
+
+
+def logs_of(name: str | None, given: Streamed) -> list[Given]:
+    """A directory of event logs as its files, which are read one after another; or what a topic has
+    now."""
+    if given.kind == "kafka":
+        from driftline.running.kafka import all_there_is, lines, topic_of
+
+        text = lines(all_there_is(topic_of(given)))
+        return [Given(name, given.shown, text, given.stream, "log")]
+    if given.kind != "files" or "://" in given.place:
+        raise Problem(f"--input: {given.shown} is for --runner spark")
+    return [
+        Given(name, str(path), path, given.stream)
+        for path in files_of(Path(given.place), given.first)
+    ]
+
+
+def _known(name: str, sources: Mapping[str, Source]) -> str:
+    for each in sources:
+        if each.lower() == name.lower():
+            return each
+    near = get_close_matches(name, sources, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it reads {', '.join(sources) or 'none'}"
+    raise Problem(f"--input: the query reads no stream {name}; {hint}")
+
+
+def suffixes_of(path: str) -> list[str]:
+    return [suffix.lower() for suffix in Path(path).suffixes]
+
+
+def holds_log(given: Given) -> bool:
+    """Is it a file with an event log, rather than with plain records?"""
+    if isinstance(given.data, bytes) and given.form is not None:
+        return given.form == "log"
+    suffixes = suffixes_of(given.path)
+    if given.form is not None:
+        named = next((each for each in PLAIN_SUFFIXES if each in suffixes), ".jsonl")
+        if f".{given.form}" != named and (given.form in ("csv", "parquet") or named != ".jsonl"):
+            raise Problem(f"{given.shown}: its name is not that of a file of format {given.form}")
+    if given.path != STANDARD_INPUT:
+        if any(each in suffixes for each in PLAIN_SUFFIXES):
+            return False
+        if not any(each in suffixes for each in JSON_SUFFIXES):
+            raise Problem(f"--input: {given.path}: its format is told by .jsonl, .csv or .parquet")
+    if given.form is not None:
+        return given.form == "log"
+    from driftline.engine.readers.json_records import is_log
+
+    return is_log(given.data)
+
+
+def guessed(path: str, sources: Mapping[str, Source]) -> str:
+    """The stream that a file of records without a name can only be."""
+    stem = Path(path).name.split(".")[0].lower()
+    for name in sources:
+        if name.lower() == stem:
+            return name
+    if not sources:
+        raise Problem(
+            f"--input {path}: the query reads no stream, so that there is nothing to read"
+        )
+    if len(sources) == 1:
+        return next(iter(sources))
+    raise Problem(
+        f"{path} holds plain records: say of which stream, --input {next(iter(sources))}={path}"
+    )

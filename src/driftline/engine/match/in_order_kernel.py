@@ -1,0 +1,215 @@
+"""The attempts of a partition whose rows are only added, in order of time.
+
+Attempts that have not looked at the end are settled: what comes later cannot change them. The
+others, from the first on, are open. Of each entry it is kept where the open ones began when it was
+the last. A late row makes it necessary to start there again, and when the open attempts begin where
+they did before, all that follows stays. While no open attempt has a match, and conditions look only
+at a row and those before it, the open attempts are simulated together instead (`thread_kernel`).
+"""
+
+from __future__ import annotations
+
+from driftline.engine.match.redo_kernel import redo, show_unmatched
+from driftline.engine.match.sweep_state import (
+    COVERED,
+    FINE,
+    FINISHED,
+    MORE_AHEAD,
+    MORE_BACK,
+    NUMBERED,
+    OPEN,
+    THREAD,
+    THREADED,
+    Learned,
+    Room,
+    Rules,
+    Search,
+    Sequence,
+    first_from,
+    set_time,
+)
+from driftline.engine.match.thread_kernel import (
+    NOWHERE,
+    Threads,
+    advance,
+    begin_threads,
+    first_start,
+)
+from driftline.engine.match.version_kernel import SETTLED, UNTIL, Written
+from driftline.model.arrays import Int64s
+from driftline.model.compiled import in_place
+
+LONG_OPEN = 64
+"""So many entries of an open attempt are rather read again than threads kept."""
+
+
+@in_place
+def _settle(
+    time: int, to_come: int, first: int, head: int, count: int, settled_to: int, since: int,
+    total: int, begin: Int64s, rules: Rules, room: Room, output: Written,
+) -> tuple[int, int]:  # fmt: skip
+    """Note since when attempts are settled, from the first on that was not (`head`), and rows from
+    a position on (`settled_to`). `since`: where the next attempt would begin. Returns the first
+    open attempt, and the position where it begins."""
+    now = room.now
+    looked = first_from(now.reach, head, count, total)
+    opened = looked
+    if rules.bound > 0 and time < to_come:
+        # Attempts that what is to come is too far away from are settled as well.
+        while opened < count and begin[now.entry[opened]] + rules.bound <= to_come:
+            opened += 1
+    for each in range(head, opened):
+        since_when = time if each < looked else begin[now.entry[each]] + rules.bound - 1
+        set_time(output, now.version[each], SETTLED, since_when)
+    if opened < count:
+        since = now.entry[opened] - first
+    if rules.shows_unmatched:
+        each = head
+        for position in range(settled_to, since):
+            entry = first + position
+            if room.unmatched[entry] < 0:
+                continue
+            while each < opened and now.entry[each] < entry:
+                each += 1
+            late = looked <= each < opened
+            since_when = begin[entry] + rules.bound - 1 if late else time
+            set_time(output, room.unmatched[entry], SETTLED, since_when)
+    return opened, since
+
+
+@in_place
+def _simulated(since: int, size: int, count: int, opened: int, search: Search, room: Room) -> bool:
+    """Whether open attempts can be simulated from here on, as none has a match; then they are, from
+    where the first begins."""
+    for each in range(opened, count):
+        if room.now.version[each] >= 0:
+            return False
+    begin_threads(search.program, room.threads, since)
+    for position in range(since, size):
+        advance(search.program, search.conditions, room.threads, room.alive[position], position)
+    return True
+
+
+@in_place
+def _resume(number: int, sequence: Sequence, size: int, threads: Threads) -> bool:
+    """Set the threads to where they were, if that is known; whether it is."""
+    if sequence.threads.shape[1] == 0 or sequence.threads[number, 0] == 0:
+        return False
+    for thread in range(len(threads.start)):
+        distance = sequence.threads[number, 1 + thread]
+        threads.start[thread] = NOWHERE if distance < 0 else size - distance
+    return True
+
+
+@in_place
+def _note(
+    known: Int64s, entry: int, size: int, since: int, matches: int, covered: int, quiet: bool,
+    threads: Threads,
+) -> None:  # fmt: skip
+    """Write what is known of an entry."""
+    known[entry, OPEN], known[entry, NUMBERED], known[entry, COVERED] = (
+        size - since, matches, covered,
+    )  # fmt: skip
+    if known.shape[1] > THREADED:
+        known[entry, THREADED] = quiet and size - since > LONG_OPEN
+        for thread in range(len(threads.start) if known[entry, THREADED] else 0):
+            start = threads.start[thread]
+            known[entry, THREAD + thread] = -1 if start == NOWHERE else size - start
+
+
+@in_place
+def _is_as_before(known: Int64s, before: Int64s, entry: int) -> bool:
+    return bool(
+        known[entry, OPEN] == before[entry, OPEN]
+        and known[entry, NUMBERED] == before[entry, NUMBERED]
+        and known[entry, COVERED] == before[entry, COVERED]
+    )
+
+
+@in_place
+def sweep_in_order(
+    number: int, sequence: Sequence, earliest: int, open_end: int, rules: Rules, final: int,
+    search: Search, stack: Int64s, room: Room, output: Written, learned: Learned,
+) -> int:  # fmt: skip
+    """Go through one slot whose rows are only added, from time to time; which problem there is."""
+    begin, alive, now = sequence.begin, room.alive, room.now
+    total, first, stop = len(begin), sequence.bounds[number], sequence.bounds[number + 1]
+    size, count, head, matches = 0, 0, 0, sequence.number[number]
+    while first + size < stop and begin[first + size] < earliest:
+        alive[size] = first + size
+        size += 1
+    since = sequence.start[number]
+    settled_to = since
+    quiet = _resume(number, sequence, size, room.threads)  # whether attempts are simulated
+    if quiet:
+        since = first_start(room.threads, size)
+    while first + size < stop:
+        appended, low = size, first + size
+        time = begin[low]
+        while first + size < stop and begin[first + size] == time:
+            alive[size] = first + size
+            size += 1
+        inside, ends = 0, False
+        if quiet:
+            for position in range(appended, size):
+                if advance(
+                    search.program, search.conditions, room.threads, alive[position], position
+                ):
+                    ends = True
+        if quiet and not ends:
+            since = first_start(room.threads, size)
+        else:
+            if quiet and since < rules.back and sequence.threads[number, 0]:
+                learned.unfinished[number] = MORE_BACK
+                return FINE
+            redone = first_from(now.reach, head, count, low)
+            at, covered = since, first + sequence.start[number] + sequence.covered[number] - 1
+            if redone > 0:
+                covered = now.last[redone - 1]
+                if not quiet:
+                    at = first_from(alive, 0, size, now.after[redone - 1] + 1)
+            problem, count, matches = redo(
+                number, time, open_end, redone, count, at, low, first + size - 1, size, matches,
+                covered, total, rules, search, stack, room, output,
+            )  # fmt: skip
+            if problem == FINE and rules.shows_unmatched:
+                problem = show_unmatched(
+                    number, time, open_end, redone, count, at, covered, size, room, output
+                )
+            if problem != FINE:
+                return problem
+            # What is settled by now, and where the open attempts begin.
+            to_come = final if first + size >= stop else min(final, begin[first + size])
+            head, since = _settle(
+                time, to_come, first, head, count, settled_to,
+                max(size, sequence.start[number]), total, begin, rules, room, output,
+            )  # fmt: skip
+            settled_to = max(settled_to, since)
+            if rules.shows_unmatched:
+                inside = sequence.start[number] + sequence.covered[number]
+                if head > 0:
+                    inside = now.last[head - 1] + 1 - first
+            quiet = rules.threads > 0 and _simulated(since, size, count, head, search, room)
+            if quiet:
+                count = head
+        of = now.number[head] if head < count else matches
+        for entry in range(first + appended, first + size):
+            _note(
+                learned.known, entry, size, since, of, max(0, inside - since), quiet, room.threads
+            )
+        if time <= sequence.changed[number] or first + size >= stop:
+            continue
+        needed = since - rules.back
+        if (
+            needed >= 0
+            and (needed >= size or begin[first + needed] > sequence.changed[number])
+            and _is_as_before(learned.known, sequence.known, first + size - 1)
+        ):
+            learned.same_from[number] = begin[first + size]
+            for each in range(head, count):
+                set_time(output, now.version[each], UNTIL, learned.same_from[number])
+            for entry in range(first + since, first + size):
+                set_time(output, room.unmatched[entry], UNTIL, learned.same_from[number])
+            return FINE
+    learned.unfinished[number] = FINISHED if sequence.whole[number] else MORE_AHEAD
+    return FINE

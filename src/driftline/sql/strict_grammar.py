@@ -1,0 +1,171 @@
+"""The grammar of queries without what sqlglot passes over.
+
+Where sqlglot drops a word that it cannot use, or takes a half-written clause for a whole one, this
+parser refuses it, with its place. It also keeps places and texts that sqlglot does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from driftline.plan.dialect import DriftlineSpark
+from driftline.plan.errors import ExpressionError
+from driftline.plan.used import place_of
+
+TEXT = "text"
+"""In the meta of an item of a select list: how it was written."""
+_UNFINISHED = frozenset(
+    [TokenType.COLLATE, TokenType.DEFAULT, TokenType.FORMAT, TokenType.ALIAS, TokenType.COMMA]
+)
+"""Tokens that cannot stand before a closing bracket."""
+
+
+def start_column(token: Token) -> int:
+    """The column, from 1, where a token starts; sqlglot keeps where it ends."""
+    return max(1, token.col - (token.end - token.start))
+
+
+def _with_place(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A clause of a query with the place where it begins."""
+
+    def parsed(parser: Any) -> Any:
+        start = parser._curr
+        key, clause = parse(parser)
+        if isinstance(clause, exp.Expr) and "line" not in clause.meta:
+            clause.update_positions(start)
+        return key, clause
+
+    return parsed
+
+
+class StrictParser(DriftlineSpark.Parser):
+    """Reads queries; what it refuses has a place."""
+
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[[Any], Any]]] = {
+        token: _with_place(parse)
+        for token, parse in DriftlineSpark.Parser.QUERY_MODIFIER_PARSERS.items()
+    }
+
+    def refuse(self, message: str, token: Token | None = None) -> NoReturn:
+        """Raises an error with a place; unlike a ParseError, nothing tries another way."""
+        place = token or self._curr or self._prev
+        raise ExpressionError(message, place.line, start_column(place))
+
+    def _at(self, kind: TokenType) -> bool:
+        return bool(self._curr) and self._curr.token_type == kind
+
+    def _expect(self, word: str) -> None:
+        if not self._match_text_seq(word):
+            self.refuse(f"{word} is expected here", self._curr or self._prev)
+
+    # Places and texts that sqlglot does not keep
+
+    def _parse_select(self, *args: Any, **options: Any) -> exp.Expr | None:
+        start = self._curr
+        query = super()._parse_select(*args, **options)
+        if isinstance(query, exp.Select) and "line" not in query.meta:
+            query.update_positions(start)
+        return query
+
+    def _parse_expression(self) -> exp.Expr | None:
+        start = self._curr
+        node = super()._parse_expression()
+        if node is not None and start and self._prev and self._prev.end >= start.start:
+            node.meta[TEXT] = self._find_sql(start, self._prev)
+            if place_of(node)[0] is None:
+                node.update_positions(start)
+        return node
+
+    # What sqlglot passes over
+
+    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+        start = self._curr
+        made = super()._parse_alias(this, explicit)
+        if made is this and self._curr is not start:
+            self.raise_error("a name is expected after this", start)
+        return made
+
+    def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
+        comma = self._curr if self._at(TokenType.COMMA) else None
+        join = super()._parse_join(*args, **options)
+        if comma and join is None:
+            self.refuse("a table is expected after the ,", comma)
+        if join is not None and self._match_text_seq("MATCH_CONDITION"):
+            join.set("match_condition", self._parse_wrapped(self._parse_comparison))
+            if self._match(TokenType.ON):
+                join.set("on", self._parse_disjunction())
+        return join
+
+    def _parse_ordered(self, *args: Any, **options: Any) -> exp.Ordered | None:
+        start = self._index
+        item = super()._parse_ordered(*args, **options)
+        words = [token.text.upper() for token in self._tokens[start : self._index]]
+        for pair in (["ASC", "DESC"], ["FIRST", "NULLS"]):
+            if any(words[place : place + 2] == pair for place in range(len(words))):
+                self.refuse("an item of ORDER BY has one direction", self._tokens[start])
+        return item
+
+    def _parse_partition_by(self) -> list[exp.Expr]:
+        start = self._curr
+        keys = super()._parse_partition_by()
+        if not keys and self._curr is not start:
+            self.refuse(f"{start.text} needs an expression", start)
+        return keys
+
+    def _parse_window_spec(self) -> dict[str, Any]:
+        if self._at(TokenType.BETWEEN) and self._prev.text.upper() in ("BETWEEN", "AND"):
+            self.refuse("BETWEEN is not expected here")
+        return super()._parse_window_spec()
+
+    def _parse_star_op(self, *keywords: str) -> list[exp.Expr] | None:
+        start = self._curr
+        found = super()._parse_star_op(*keywords)
+        if not found and self._curr is not start:
+            self.refuse(f"* {start.text} needs the names of columns: * EXCEPT (a, b)", start)
+        return found
+
+    def parse_set_operation(self, *args: Any, **options: Any) -> exp.SetOperation | None:
+        method = self._curr
+        made = super().parse_set_operation(*args, **options)
+        if made is not None and method.token_type in self.JOIN_METHODS:
+            self.refuse(f"{method.text} is not expected here", method)
+        return made
+
+    def _parse_pipe_syntax_query(self, query: Any) -> Any:
+        self.refuse("|> is not supported: write the query as SELECT … FROM …")
+
+    def _parse_cast(self, *args: Any, **options: Any) -> exp.Expr:
+        made = super()._parse_cast(*args, **options)
+        if self._prev.token_type in _UNFINISHED:
+            self.raise_error("something is missing after this", self._prev)
+        return made
+
+    def _parse_limit(self, *args: Any, **options: Any) -> exp.Expr | None:
+        if self._match_pair(TokenType.LIMIT, TokenType.COMMA, advance=False):
+            self.refuse("LIMIT needs a number", self._next)
+        return super()._parse_limit(*args, **options)
+
+    def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
+        if self._match_text_seq("WINDOW", "(", advance=False):
+            self.refuse(
+                "window(…) is written FROM TUMBLE(stream, INTERVAL …) or HOP(…) here: they add "
+                "window_start and window_end"
+            )
+        return super()._parse_function_call(*args, **options)
+
+    def _parse_query_modifiers(self, this: Any) -> Any:
+        if self._at(TokenType.GROUP_BY) and self._next and self._next.text.upper() == "WINDOW":
+            self.refuse("GROUP BY window(…) is written FROM TUMBLE(…) or HOP(…) here")
+        return super()._parse_query_modifiers(this)
+
+    def _parse_projections(self) -> Any:
+        if self._prev and self._prev.token_type == TokenType.ALIAS:
+            self.refuse("AS stands after an expression", self._prev)
+        found = super()._parse_projections()
+        if self._prev and self._prev.token_type == TokenType.COMMA:
+            self.refuse("a column is expected after the ,", self._prev)
+        return found
