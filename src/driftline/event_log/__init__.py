@@ -2,8 +2,9 @@
 
 reader         reads logs into columns, from `source` (files, compressed files, standard input)
 scan           a kernel that reads the envelope of every event;  iso: times;  base64: BINARY
-rows           the rows of one stream, from JSON text to Arrow columns
+rows           the rows of one stream, from JSON text to Arrow columns;  arrow_json: Arrow's reader
 types          the types of columns, which the rows settle;  fields: single values put right
+values         what the values of a column are declared to be
 explain        the exact reader of one line, which finds what is wrong with it
 bad            events that cannot be taken;  deadletters: the file that collects them
 writer         writes streams as a log;  text: Arrow columns as JSON text

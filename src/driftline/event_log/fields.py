@@ -6,7 +6,8 @@ and a struct of every object. So before it reads,
 - a word for a number that JSON does not have ("NaN", "Infinity", "-Infinity") in a column of
   numbers becomes null, and the number is put in afterwards;
 - a value that has to be kept as it was written, as its column is a DECIMAL or a MAP, becomes a
-  string that holds its text.
+  string that holds its text;
+- a number or a boolean in a column of texts becomes a string that holds it as it was written.
 """
 
 from __future__ import annotations
@@ -79,21 +80,26 @@ def take_words_out(text: Bytes, offsets: Int64s, names: Sequence[str]) -> Words:
     return Words(names, found)
 
 
-def kept_as_text(text: Bytes, offsets: Int64s, names: Iterable[str]) -> tuple[Bytes, Int64s]:
+def kept_as_text(
+    text: Bytes, offsets: Int64s, names: Iterable[str], *, only_bare: bool = False
+) -> tuple[Bytes, Int64s]:
     """The rows with the values of some columns as strings of their texts, null but for null, and
     where each begins. The names are in lower case; those of the rows are compared with no regard
-    to the case of A to Z.
+    to the case of A to Z. `only_bare`: of numbers and booleans alone.
 
     >>> text = np.frombuffer(b'{"A": 1.50,"b":null}{"a":{"x":"y"},"b":2}', np.uint8)
     >>> text, offsets = kept_as_text(text, np.array([0, 20, len(text)]), ["a", "b"])
     >>> print(text.tobytes().decode(), offsets)
     {"A": "1.50","b":null}{"a":"{\\"x\\":\\"y\\"}","b":"2"} [ 0 22 51]
+    >>> text = np.frombuffer(b'{"a":true,"b":"x"}', np.uint8)
+    >>> kept_as_text(text, np.array([0, 18]), ["a", "b"], only_bare=True)[0].tobytes()
+    b'{"a":"true","b":"x"}'
     """
     values, starts = _joined(list(names))
     # A value grows by its quotes, and by a backslash for each of its characters at most.
     larger = np.empty(2 * len(text) + 2 * (len(offsets) - 1) * (len(starts) - 1), np.uint8)
     moved = np.zeros_like(offsets)
-    end = _keep_as_text(text, offsets, values, starts, larger, moved)
+    end = _keep_as_text(text, offsets, values, starts, only_bare, larger, moved)
     return larger[:end].copy(), moved
 
 
@@ -126,7 +132,13 @@ def _take_words_out(
 
 @njit(cache=True, nogil=True)
 def _keep_as_text(
-    text: Bytes, offsets: Int64s, names: Bytes, starts: Int64s, larger: Bytes, moved: Int64s
+    text: Bytes,
+    offsets: Int64s,
+    names: Bytes,
+    starts: Int64s,
+    only_bare: bool,
+    larger: Bytes,
+    moved: Int64s,
 ) -> int:
     out = 0
     for row in range(len(offsets) - 1):
@@ -135,7 +147,11 @@ def _keep_as_text(
             name, name_end, at, after = _field(text, at, end)
             if after < 0:
                 break
-            if text[at] != ord("n") and _which(text, name, name_end, names, starts, True) >= 0:
+            first = text[at]
+            kept = first != ord("n")
+            if only_bare and (first == _QUOTE or first == _OPEN or first == _OPEN_LIST):
+                kept = False
+            if kept and _which(text, name, name_end, names, starts, True) >= 0:
                 larger[out : out + at - copied] = text[copied:at]
                 out += at - copied
                 larger[out] = _QUOTE

@@ -16,6 +16,7 @@ from typing import IO, Protocol
 
 import numpy as np
 import orjson
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.event_log.apart import Used, files_of, need_apart
@@ -40,12 +41,15 @@ class Declared(Protocol):
         how each becomes values."""
 
     def coerce(self, name: str) -> Mapping[str, Coerce]:
-        """The columns that hold numbers or booleans, by their names in lower case, and how a text
+        """The columns that hold numbers or booleans, by their names in lower case, and how a value
         becomes one."""
 
     def shapes(self, name: str) -> Mapping[str, Shape]:
         """What is wrong with a list or an object in a column that holds none, or the other way
         round, by the names of the columns in lower case."""
+
+    def kinds(self, name: str) -> Mapping[str, pa.DataType]:
+        """What columns hold, by their names in lower case (see `values`)."""
 
     def fit(self, stream: StreamColumns) -> tuple[StreamColumns, Misfits]:
         """A stream with its types, and the events that do not fit."""
@@ -190,7 +194,13 @@ class _StreamBuilder:
         self.rows = (
             RowReader(name)
             if declared is None
-            else RowReader(name, declared.exact(name), declared.coerce(name), declared.shapes(name))
+            else RowReader(
+                name,
+                declared.exact(name),
+                declared.coerce(name),
+                declared.shapes(name),
+                declared.kinds(name),
+            )
         )
         self.timestamps = False
         self.parts: list[

@@ -10,27 +10,26 @@ keys) are kept as text, and converted by the caller, which knows the types of th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.json
 from numpy.typing import NDArray
 
+from driftline.event_log.arrow_json import read_json
 from driftline.event_log.bad import Misfit, Misfits
 from driftline.event_log.explain import ParsedLine, Refused
 from driftline.event_log.fields import WORDS, kept_as_text, may_hold_words, take_words_out
 from driftline.event_log.scan import scan_row
 from driftline.event_log.types import RowTypes, Undecided, conform
+from driftline.event_log.values import as_text, has_bare, is_misread
 from driftline.model.arrays import Bytes, Int64s
 from driftline.model.compiled import njit
 
 ONE_BY_ONE = 256
 """At most so many rows are read one by one where they cannot be read together."""
-
-_ARROW_BLOCK = 2**20
 
 Reread = Callable[[int], ParsedLine]
 """Reads the line of the i-th row exactly; raises `Refused` if it is no event after all."""
@@ -40,8 +39,9 @@ Convert = Callable[[pa.ChunkedArray], tuple[pa.Array | pa.ChunkedArray, Misfits]
 """From the JSON texts of a column's values to the values, and the rows that have none."""
 
 
-Coerce = Callable[[str], Any]
-"""From a text to the number or boolean that a column is declared to hold, or to a `Misfit`."""
+Coerce = Callable[[Any], Any]
+"""From a text, a number or a boolean to the number or boolean that a column is declared to hold, or
+to a `Misfit`."""
 
 
 Shape = Callable[[Any], Misfit | None]
@@ -54,7 +54,9 @@ class RowReader:
 
     `exact` has the columns, by their names in lower case, whose values are kept as they were
     written until they are converted; `coerce` those that hold numbers or booleans, of which a text
-    may be one, too; `shapes` all of which it is known whether they hold lists or objects."""
+    may be one, too; `shapes` all of which it is known whether they hold lists or objects; `kinds`
+    what those hold of which that is known (see `values`), so that the first values do not decide
+    it."""
 
     def __init__(
         self,
@@ -62,9 +64,12 @@ class RowReader:
         exact: Mapping[str, Convert] | None = None,
         coerce: Mapping[str, Coerce] | None = None,
         shapes: Mapping[str, Shape] | None = None,
+        kinds: Mapping[str, pa.DataType] | None = None,
     ) -> None:
         self.types = RowTypes(stream)
         self._exact = exact or {}
+        self._kinds = {n: each for n, each in (kinds or {}).items() if n not in self._exact}
+        self._texts = [n for n, each in self._kinds.items() if pa.types.is_string(each)]
         self._coerce = coerce or {}
         # What is kept as text is looked at when it is converted.
         self._shapes = {n: each for n, each in (shapes or {}).items() if n not in self._exact}
@@ -127,7 +132,9 @@ class RowReader:
             big = bool(part.big[low:high].any())
             self.types.join(table, big=big, words=part.may_hold_words)
         except Undecided:
-            if high - low <= ONE_BY_ONE:
+            if self._texts and part.quote_bare(self._texts):
+                self._together(part, low, high)
+            elif high - low <= ONE_BY_ONE:
                 self._one_by_one(part, low, high)
             else:
                 middle = (low + high) // 2
@@ -145,13 +152,13 @@ class RowReader:
             words = take_words_out(text, offsets, self.types.numbers())
         known = pa.schema([(n, t) for n, t in self.types.columns.items() if not _has_null(t)])
         try:
-            table = _read_json(pa.py_buffer(text), known)
+            table = read_json(pa.py_buffer(text), known)
         except pa.ArrowInvalid:
             try:  # an integer column may hold floats now
-                table = _read_json(pa.py_buffer(text), pa.schema([]))
+                table = read_json(pa.py_buffer(text), pa.schema([]))
             except pa.ArrowInvalid as error:
                 raise Undecided from error
-        if table.num_rows != high - low:
+        if table.num_rows != high - low or self._is_misread(table.schema):
             raise Undecided
         if not part.may_hold_words:
             return table
@@ -159,6 +166,13 @@ class RowReader:
             return words.put_in(table)
         except pa.ArrowInvalid as error:  # an integer that no double holds
             raise Undecided from error
+
+    def _is_misread(self, found: pa.Schema) -> bool:
+        """Whether Arrow has taken a column for something else than it is declared to hold."""
+        return any(
+            is_misread(each.type, self._kinds.get(each.name.lower(), pa.null()))
+            for each in (found if self._kinds else ())
+        )
 
     def _one_by_one(self, part: _Part, low: int, high: int) -> None:
         kept: list[dict[str, Any]] = []
@@ -171,6 +185,7 @@ class RowReader:
                 if self._exact:
                     row |= part.texts(i, self._exact)
                 misfit = self._misshapen(row) or self._coerced(row)
+                self._make_texts(row, part, i)
                 reason = None if misfit is not None else self.types.refuse(row)
             except Refused as error:
                 misfit, reason = None, str(error)
@@ -206,15 +221,26 @@ class RowReader:
             if coerce is None or value is None:
                 continue
             known = (self.types.columns or {}).get(name, pa.null())
+            made = coerce(value)
+            if isinstance(made, Misfit):
+                return made
             if isinstance(value, str):
-                made = coerce(value)
-                if isinstance(made, Misfit):
-                    return made
                 if not pa.types.is_null(known) and not pa.types.is_string(known):
                     row[name] = made
-            elif pa.types.is_string(known) and isinstance(value, (bool, int, float)):
-                row[name] = json.dumps(value)
+            elif pa.types.is_string(known):
+                row[name] = json.dumps(made)
+            else:
+                row[name] = made
         return None
+
+    def _make_texts(self, row: dict[str, Any], part: _Part, i: int) -> None:
+        """Makes texts, as they were written, of numbers and booleans where texts are declared."""
+        written = None
+        for name, value in row.items() if self._kinds else ():
+            kind = self._kinds.get(name.lower(), pa.null())
+            if has_bare(value, kind):
+                written = written or part.as_written(i)
+                row[name] = as_text(value, written[name], kind)
 
 
 class _Part:
@@ -234,6 +260,21 @@ class _Part:
         self.odd = np.zeros(len(starts), np.bool_)
         self._text, self._offsets = _gather(block, starts, ends, is_row)
         self.may_hold_words = may_hold_words(self._text)
+        self._is_quoted = False
+
+    def quote_bare(self, names: Sequence[str]) -> bool:
+        """Makes texts of the numbers and booleans in some columns, unless that has been done."""
+        if self._is_quoted:
+            return False
+        self._text, self._offsets = kept_as_text(self._text, self._offsets, names, only_bare=True)
+        self._is_quoted = True
+        return True
+
+    def as_written(self, i: int) -> dict[str, Any]:
+        """One row, with its numbers as texts."""
+        text = self.text(i, i + 1).tobytes()
+        row: dict[str, Any] = json.loads(text, parse_int=str, parse_float=str)
+        return row
 
     def keep_as_text(self, names: Mapping[str, Convert]) -> None:
         """Makes the values of some columns strings that hold what was written."""
@@ -283,7 +324,7 @@ def _of_rows(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     floats = [field.name for field in schema if field.type == pa.float64()]
     words = take_words_out(text, offsets, floats)
     try:
-        return words.put_in(_read_json(pa.py_buffer(text), schema))
+        return words.put_in(read_json(pa.py_buffer(text), schema))
     except pa.ArrowInvalid:  # there are such words inside values
         return pa.table(
             {
@@ -311,48 +352,6 @@ def _with_numbers(value: Any, kind: pa.DataType) -> Any:
     return WORDS[value] if isinstance(value, str) and pa.types.is_floating(kind) else value
 
 
-def _read_json(text: pa.Buffer, known: pa.Schema) -> pa.Table:
-    """The rows, with two mistakes of Arrow's put right: it takes strings that look like times for
-    times, and miscounts the items of a list if it does not know their type before it meets a
-    null."""
-    known_types = {field.name: _countable(field.type) for field in known}
-    table = _arrow_json(text, known_types)
-    found = {field.name: _strings(field.type) for field in table.schema}
-    if any(
-        found[field.name] != field.type
-        or (_has_list(field.type) and field.type != known_types.get(field.name))
-        for field in table.schema
-    ):
-        table = _arrow_json(text, {name: _countable(kind) for name, kind in found.items()})
-    wanted = found | {f.name: f.type for f in known if _countable(f.type) != f.type}
-    if all(table.schema.field(name).type == kind for name, kind in wanted.items()):
-        return table
-    columns = [
-        pa.chunked_array([conform(chunk, kind) for chunk in table.column(name).chunks], kind)
-        for name, kind in wanted.items()
-    ]
-    return pa.table(columns, list(wanted))
-
-
-def _arrow_json(text: pa.Buffer, known_types: dict[str, pa.DataType]) -> pa.Table:
-    longest = (
-        max(_ARROW_BLOCK, min(text.size + 1, 2**31 - 1)) if _long_lines(text) else _ARROW_BLOCK
-    )
-    return pyarrow.json.read_json(
-        pa.BufferReader(text),
-        read_options=pyarrow.json.ReadOptions(block_size=longest),
-        parse_options=pyarrow.json.ParseOptions(
-            explicit_schema=pa.schema(list(known_types.items())), unexpected_field_behavior="infer"
-        ),
-    )
-
-
-def _long_lines(text: pa.Buffer) -> bool:
-    """Whether some row may not fit into one of Arrow's blocks."""
-    newlines = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
-    return bool(np.diff(newlines, prepend=-1, append=text.size).max() > _ARROW_BLOCK // 2)
-
-
 def _empty_rows(count: int) -> pa.Table:
     return pa.table({"": pa.nulls(count)}).select([])
 
@@ -370,30 +369,3 @@ def _has_null(kind: pa.DataType) -> bool:
     return pa.types.is_null(kind) or any(
         _has_null(kind.field(i).type) for i in range(kind.num_fields)
     )
-
-
-def _has_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or any(
-        _has_list(kind.field(i).type) for i in range(kind.num_fields)
-    )
-
-
-def _countable(kind: pa.DataType) -> pa.DataType:
-    """A type in which lists of unknown items are lists of booleans (which are all null)."""
-    if pa.types.is_list(kind):
-        item = kind.value_type
-        return pa.list_(pa.bool_() if pa.types.is_null(item) else _countable(item))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _countable(field.type)) for field in kind])
-    return kind
-
-
-def _strings(kind: pa.DataType) -> pa.DataType:
-    """A type with strings where Arrow found times."""
-    if pa.types.is_timestamp(kind):
-        return pa.string()
-    if pa.types.is_list(kind):
-        return pa.list_(_strings(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _strings(field.type)) for field in kind])
-    return kind

@@ -228,3 +228,69 @@ def test_a_value_that_is_neither_where_one_is_declared(kind: str, tmp_path: Path
     (tmp_path / "log.jsonl").write_text(line)
     events = events_from(dl.stream("s", {"c": kind}).plan.sources()["s"], tmp_path / "log.jsonl")
     assert (len(events), [each.column for each in events.bad]) == (0, ["c"])
+
+
+SCALARS = st.sampled_from(
+    ["null", "5", "-1", "1.50", "1e2", "true", "false", '"a"', '"7"', '"true"', '"NaN"', '""']
+    + ['"2026-01-05"', '" 3 "']
+)
+LISTS = st.lists(SCALARS, max_size=3).map(lambda parts: f"[{','.join(parts)}]")
+OBJECTS = st.builds('{{"A":{},"b":{}}}'.format, SCALARS, st.sampled_from(["null", "1", "2"]))
+KINDS = {
+    "STRING": st.one_of(SCALARS, LISTS, OBJECTS),
+    "INT": SCALARS,
+    "DOUBLE": SCALARS,
+    "BOOLEAN": SCALARS,
+    "DATE": SCALARS,
+    "TIMESTAMP": SCALARS.filter(lambda text: not text.lstrip("-")[0].isdigit()),
+    "ARRAY<STRING>": st.one_of(LISTS, SCALARS),
+    "STRUCT<a: STRING, b: INT>": st.one_of(OBJECTS, SCALARS),
+}
+
+
+def log_of(values: list[str], path: Path) -> Path:
+    path.write_text(
+        "".join(
+            f'{{"stream":"s","kind":"insert","vs":1,"ve":null,"row":{{"X":{value}}}}}\n'
+            for value in values
+        )
+    )
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(st.data(), st.sampled_from([1, 16]), st.sampled_from([1, 40]))
+@settings(deadline=None, max_examples=15)
+def test_no_value_depends_on_those_before_it(
+    kind: str, data: st.DataObject, one_by_one: int, copies: int
+) -> None:
+    """What a value is, or that it is none, is a matter of its own text and of the declared type."""
+    values = data.draw(st.lists(KINDS[kind], min_size=1, max_size=5))
+    stream = source({"X": kind})
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "ONE_BY_ONE", one_by_one)
+        path = Path(folder) / "log.jsonl"
+        alone = {each: events_from(stream, log_of([each], path)) for each in values}
+        many = [each for each in values for _ in range(copies)]
+        together = events_from(stream, log_of(many, path))
+    expected = [row for each in many for row in alone[each].payload.to_pylist()]
+    assert repr(together.payload.to_pylist()) == repr(expected)
+    bad = [many[each.line - 1] for each in together.bad]
+    assert bad == [each for each in many if alone[each].bad]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("STRING", "1.50", "1.50"),
+        ("STRING", "true", "true"),
+        ("ARRAY<STRING>", '[1e3,"a",false,null]', ["1e3", "a", "false", None]),
+        ("STRUCT<a: STRING, b: INT>", '{"A":12,"b":1}', {"a": "12", "b": 1}),
+        ("BOOLEAN", "1", True),
+    ],
+)
+def test_numbers_and_booleans_where_texts_are_declared(
+    kind: str, value: str, expected: Any
+) -> None:
+    """As of plain records: a text is what was written."""
+    assert read_one(kind, value) == [expected]

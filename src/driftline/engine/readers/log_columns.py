@@ -28,12 +28,16 @@ from driftline.event_log.bad import Misfit, Misfits
 from driftline.event_log.base64 import decoded
 from driftline.event_log.fields import WORDS
 from driftline.event_log.rows import Coerce, Convert, Shape
+from driftline.event_log.scan import LARGEST_EXACT
 from driftline.model.columns import INSERT, StreamColumns
 from driftline.plan.nodes import Source
 from driftline.plan.types import (
     BINARY,
     BOOLEAN,
+    DATE,
+    DOUBLE,
     STRING,
+    TIMESTAMP,
     is_array,
     is_decimal,
     is_float,
@@ -61,7 +65,7 @@ class Declared:
         }
 
     def coerce(self, name: str) -> Mapping[str, Coerce]:
-        """How texts become the numbers and booleans that are declared."""
+        """How values become the numbers and booleans that are declared."""
         source = self.sources.get(name.lower())
         return {
             field.name.lower(): partial(_coerced, field)
@@ -74,6 +78,14 @@ class Declared:
         source = self.sources.get(name.lower())
         return {
             field.name.lower(): partial(_shaped, field)
+            for field in (() if source is None else source.columns.arrow)
+        }
+
+    def kinds(self, name: str) -> Mapping[str, pa.DataType]:
+        """What columns hold, as far as JSON tells it."""
+        source = self.sources.get(name.lower())
+        return {
+            field.name.lower(): _kind(field.type)
             for field in (() if source is None else source.columns.arrow)
         }
 
@@ -108,10 +120,32 @@ def declared(sources: Iterable[tuple[str, Source]]) -> Declared:
     return Declared({name.lower(): source for name, source in sources})
 
 
-def _coerced(field: pa.Field, text: str) -> Any:
+def _kind(kind: pa.DataType) -> pa.DataType:
+    """See `driftline.event_log.values`."""
+    if is_array(kind):
+        return pa.list_(_text_kind(kind.value_type))
+    if is_struct(kind):
+        return pa.struct([(each.name, _text_kind(each.type)) for each in kind])
+    if is_integer(kind) or is_float(kind):
+        return DOUBLE
+    return kind if kind in (BOOLEAN, TIMESTAMP) else _text_kind(kind)
+
+
+def _text_kind(kind: pa.DataType) -> pa.DataType:
+    """Of the parts of a value only texts are put right."""
+    if is_array(kind) or is_struct(kind):
+        return _kind(kind)
+    return STRING if kind in (STRING, DATE) else pa.null()
+
+
+def _coerced(field: pa.Field, given: Any) -> Any:
+    if not isinstance(given, str) and isinstance(given, bool) == (field.type == BOOLEAN):
+        is_whole = isinstance(given, float) and given.is_integer() and abs(given) <= LARGEST_EXACT
+        return int(given) if is_whole and is_integer(field.type) else given
+    text = given if isinstance(given, str) else json.dumps(given)
     value = parser(field.type)(text)
     if value is None:
-        return misfit(field.name, text, field.type)
+        return misfit(field.name, given, field.type)
     if isinstance(value, float) and not math.isfinite(value):
         return next(word for word, number in WORDS.items() if repr(number) == repr(value))
     return value
