@@ -180,7 +180,7 @@ class SparkQuery:
     ) -> DataFrame:
         """What changes in the answer as it is now, by the query's clock or another: op (+ or -), at
         (from when on that holds) and the row. A micro-batch has at most one change for a row, or
-        for a key, as in `current`."""
+        for a key, as in `current`: at is then since when the key has had that row, or none."""
         clock = clock or self.clock
         need_clock(clock, timestamps=all(plan.timestamps for plan in self.plans.values()))
         found = self._view_of(output, for_now(self.options, clock))

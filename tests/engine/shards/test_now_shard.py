@@ -105,3 +105,37 @@ def test_one_step_is_the_sum_of_all(steps: list[tuple[int, int, int]]) -> None:
         key: each for key, each in sums.items() if each
     }
     assert found.at.tolist() == sorted(found.at.tolist())
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)), max_size=9))
+@settings(max_examples=40)
+def test_with_keys_at_is_since_when_a_key_has_its_row(steps: list[tuple[int, int, int]]) -> None:
+    """At random times a key gets a row (or none, 0) in the place of the one before."""
+    has: dict[int, int] = {}
+    before = {0: 1, 1: 2}
+    has.update(before)
+    changes: list[tuple[int, int, int, int]] = []
+    since: dict[int, int] = {}
+    time = 0
+    for passed, row, key in steps:
+        time += passed
+        if has.get(key, 0) == row:
+            continue
+        if has.get(key, 0):
+            changes.append((time, -1, key, has[key]))
+        if row:
+            changes.append((time, 1, key, row))
+        has[key], since[key] = row, time
+    at, weight, k, x = (np.array([each[n] for each in changes], np.int64) for n in range(4))
+    made = in_one_step(NowChanges(at, weight, pa.record_batch({"k": k, "x": x})), [0])
+    found = {
+        (key, row): (times, copies)
+        for times, copies, key, row in zip(
+            made.at.tolist(), made.weight.tolist(), made.rows["k"].to_pylist(),
+            made.rows["x"].to_pylist(), strict=True,
+        )
+    }  # fmt: skip
+    changed = [key for key in since if before.get(key, 0) != has[key]]
+    expected = {(key, has[key]): (since[key], 1) for key in changed if has[key]}
+    expected |= {(key, before[key]): (since[key], -1) for key in changed if before.get(key, 0)}
+    assert found == expected

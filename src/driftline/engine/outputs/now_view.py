@@ -13,6 +13,7 @@ that do neither are not looked at.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,13 +47,21 @@ class NowChanges:
         return len(self.at)
 
 
-def in_one_step(changes: NowChanges) -> NowChanges:
+def in_one_step(changes: NowChanges, keys: Sequence[int] = ()) -> NowChanges:
     """The same without the steps between: of each row how many more or fewer copies there are after
-    all changes, since the last of them."""
+    all changes, since the last of them. `keys`: the places of columns of which no two rows have the
+    same values at once; since the last change of a row with the same key, then: from then on the
+    key has had its row, or none."""
     slots, first = Slots().find_or_add(fingerprints(changes.rows.columns, len(changes)))
-    weight, at = np.zeros(len(first), np.int64), np.full(len(first), BEGINNING, np.int64)
+    weight = np.zeros(len(first), np.int64)
     np.add.at(weight, slots, changes.weight)
-    np.maximum.at(at, slots, changes.at)
+    groups = slots
+    if keys:
+        prints = fingerprints([changes.rows.column(place) for place in keys], len(changes))
+        groups, _ = Slots().find_or_add(prints)
+    last = np.full(len(changes), BEGINNING, np.int64)
+    np.maximum.at(last, groups, changes.at)
+    at = last[groups[first]]
     kept = np.flatnonzero(weight)
     kept = kept[np.lexsort((weight[kept] > 0, at[kept]))]
     return NowChanges(at[kept], weight[kept], changes.rows.take(to_arrow(first[kept])))

@@ -38,13 +38,15 @@ VIEW, CTIS = OperatorKey("now"), OperatorKey("ctis")
 @dataclass(frozen=True)
 class NowStage:
     """What the shards of the answer now have in common: `level`, behind all others; `output`, the
-    answer, with its `schema`; `clock`; `shards`, how many there are on every level."""
+    answer, with its `schema`; `clock`; `shards`, how many there are on every level; `keys`: the
+    places of the columns by which the answer is a table, if it is to be one."""
 
     level: int
     output: str
     schema: pa.Schema
     clock: Clock
     shards: int
+    keys: tuple[int, ...] = ()
 
     def shard(self, number: int) -> NowShard:
         return NowShard(self, number)
@@ -70,7 +72,8 @@ class NowShard:
             if message.data:
                 parts.append(unpacked_batch(message.data, self.stage.schema))
         whole = joined(parts) if parts else empty(self.stage.schema)
-        changes = in_one_step(self.view.update(replace(whole, cti=int(self.ctis.min())), self.now))
+        steps = self.view.update(replace(whole, cti=int(self.ctis.min())), self.now)
+        changes = in_one_step(steps, self.stage.keys)
         if len(changes) == 0:
             return []
         endless = np.full(len(changes), INFINITY, np.int64)
