@@ -165,6 +165,24 @@ def test_a_secret_is_never_printed(debug: list[str], monkeypatch: pytest.MonkeyP
     assert "hush" not in ran.out + ran.err
 
 
+def test_a_password_with_any_characters_and_a_bad_record_show_no_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setenv("PGSECRET", "hu@sh/ hush'")
+    for url in ("postgresql://me:${PGSECRET}@127.0.0.1:1/db", "host=/none password=${PGSECRET}"):
+        ran = run(f"CREATE SINK a WITH (type = 'postgres', url = '{url}') AS {TOTALS}")
+        assert ran.err.startswith("driftline: PostgreSQL: connection ")
+        assert "sh" not in ran.err.replace("PostgreSQL", "")
+    monkeypatch.setenv("PLACE", "hush")
+    Path("hush.csv").write_text("k,x,t\na,many,1\n")
+    script = STREAM.format("disorder = 2").replace("s.csv", "${PLACE}.csv") + TOTALS
+    Path("pipeline.sql").write_text(script)
+    ran = driftline("run", "pipeline.sql", "--runner", "local")
+    assert "${PLACE}.csv:2" in ran.err
+    assert "hush" not in ran.err
+
+
 def test_a_variable_in_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAY", "monday")
     Path("s.csv").rename("monday.csv")

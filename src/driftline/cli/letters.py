@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 from driftline.cli.resumed import LETTERS
 from driftline.event_log.bad import BadEvent, BadInput
+from driftline.running.environment import concealed
 from driftline.running.problems import one_line
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Letters:
             what = f"{self.unread:,} record{'s' if self.unread > 1 else ''}"
             print(f"driftline: {what} could not be read: {where}", file=sys.stderr)
             for bad in self.named:
-                print(f"driftline: {one_line(str(bad))}", file=sys.stderr)
+                print(f"driftline: {one_line(concealed(str(bad)))}", file=sys.stderr)
             if self.unread > len(self.named):
                 print(f"driftline: and {self.unread - len(self.named):,} more", file=sys.stderr)
 

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from driftline.running.environment import conceal, filled_in
+from driftline.running.environment import conceal, filled_in, in_connection
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
@@ -66,7 +66,11 @@ def sinks_of(
     found = {
         each.name: Declared(
             {
-                key: filled_in(value, f"CREATE SINK {each.name}: {key}")
+                key: filled_in(
+                    value,
+                    f"CREATE SINK {each.name}: {key}",
+                    in_connection if key == "url" else None,
+                )
                 for key, value in each.sink.options.items()
             }
         )
@@ -101,8 +105,8 @@ def _database(target: str) -> dict[str, str] | None:
     scheme, sign, _ = target.partition("://")
     if sign and scheme in POSTGRES:
         parts = urlsplit(target)
-        if parts.password:
-            conceal(parts.password)
+        for secret in {parts.password or "", unquote(parts.password or "")}:
+            conceal(secret)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         table = query.pop("table", None)
         rest = urlencode(query, quote_via=quote)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from urllib.parse import quote
 
 from driftline.running.problems import Problem
 
@@ -20,7 +22,11 @@ _shown: dict[str, str] = {}
 """By value, what is printed instead."""
 
 
-def filled_in(text: str, what: str) -> str:
+Written = Callable[[str, str, str], str]
+"""How a value is written between two texts."""
+
+
+def filled_in(text: str, what: str, written: Written | None = None) -> str:
     """A text with the values of the environment variables that it names; `what` it is to the user.
 
     >>> filled_in("/data/${DRIFTLINE_NO_SUCH_VARIABLE}", "path")
@@ -35,10 +41,34 @@ environment variable
         given = os.environ.get(name)
         if given is None:
             raise Problem(f"{what}: {name} is not set: set this environment variable")
+        made = (
+            given if written is None else written(given, text[: found.start()], text[found.end() :])
+        )
         conceal(given, found[0])
-        return given
+        conceal(made, found[0])
+        return made
 
     return VARIABLE.sub(value, text)
+
+
+def in_connection(value: str, before: str, after: str) -> str:
+    """A value in a connection string of PostgreSQL, so that it stays one value whatever is in it:
+    the user, the password or an option of a URL, or what follows an equals sign. Others may be
+    several settings.
+
+    >>> print(in_connection("p@ss w'rd", "postgresql://me:", "@host/db"))
+    p%40ss%20w%27rd
+    >>> print(in_connection("p@ss w'rd", "host=here password=", ""))
+    'p@ss w\\'rd'
+    """
+    _, is_url, place = before.partition("://")
+    if is_url:
+        is_user = "@" in after and "@" not in place and "/" not in place
+        return quote(value, safe="") if is_user or "?" in place else value
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    if before.count("'") % 2:
+        return escaped
+    return f"'{escaped}'" if before.rstrip().endswith("=") else value
 
 
 def conceal(value: str, shown: str = "***") -> None:
