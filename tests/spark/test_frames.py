@@ -161,8 +161,8 @@ def test_tables_give_tables(spark: Any) -> None:
     assert not frame.isStreaming
     expected = dl.sql(RECENT, trades=DECLARED).run(trades=rows_up_to(3)).history().to_pylist()
     assert sorted((row.asDict() for row in frame.collect()), key=str) == sorted(expected, key=str)
-    now = made.now(keys=["symbol"]).drop("at").collect()
-    assert [tuple(row) for row in now] == [("+", "B", 6)]
+    now = made.now(keys=["symbol"]).collect()
+    assert [tuple(row) for row in now] == [("+", 130, "B", 6)]
     changes = made.changes(compact=True).select("kind", "vs", "ve", "symbol", "qty").collect()
     lifetimes = Counter(tuple(row.values()) for row in expected)
     assert Counter(tuple(row)[1:] for row in changes) == lifetimes
