@@ -179,6 +179,8 @@ def _found(
         empty[0, WEIGHT] = rows.ints[place, COPIES]
         count = _moved(cell, rows, machine, empty, 0, found, count)
     for place in range(1, count):
+        if found[place - 1, BEGINS] < found[place, BEGINS]:  # as nearly all are
+            continue
         if _side(found, place - 1, found, place) >= 0:
             return _in_order(found, count)
     return count

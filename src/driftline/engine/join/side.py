@@ -117,13 +117,15 @@ class Side:
         self, keyed: Keyed, weight: Int64s, rows: pa.RecordBatch, label: Vector | None = None
     ) -> tuple[Int64s, Int64s]:
         """Add changes up. Returns those that were not there yet, and the places they got. What is
-        found together lies together: places are given out in the order of the index."""
+        found together lies together: places are given out in the order of the index, unless nobody
+        has asked it since the last changes."""
         if len(weight) == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if self.identities is None and weight.min() < 0:
             self._identify()
         if self.identities is None:
-            new, _ = in_order(keyed.low, keyed.vs)
+            is_asked = not self.index.pending
+            new = in_order(keyed.low, keyed.vs)[0] if is_asked else np.arange(len(weight))
             places = new_places = self._allot(len(new))
         else:
             prints = fingerprints(rows.columns, len(weight)).with_numbers(keyed.vs, keyed.ve)
@@ -133,16 +135,16 @@ class Side:
             new_places = self._allot(len(new))
             self._assign(slots[new], new_places)
             places = self.place_at[slots]
-        self.low[new_places], self.high[new_places] = keyed.low[new], keyed.high[new]
-        self.vs[new_places], self.ve[new_places] = keyed.vs[new], keyed.ve[new]
+        low, vs, ve = keyed.low[new], keyed.vs[new], keyed.ve[new]
+        self.low[new_places], self.high[new_places] = low, keyed.high[new]
+        self.vs[new_places], self.ve[new_places] = vs, ve
         if len(new) == len(rows):  # each row goes to its place
             to = np.empty(len(new), np.int64)
             to[new] = new_places
             self.rows.put(to, rows)
         else:
             self.rows.put(new_places, rows.take(to_arrow(new)))
-        ends = self.ends(keyed.vs[new], keyed.ve[new])
-        self.index.add(keyed.low[new], keyed.vs[new], ends, new_places)
+        self.index.add(low, vs, self.ends(vs, ve), new_places)
         if label is not None:
             self._label(new_places, places, label)
             if self.identities is not None:
