@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError, dataclass
 from pathlib import Path
+
+import pytest
+
+from driftline.cli.start import methods_on_demand
 
 LOG = '{"stream":"s","kind":"insert","vs":1,"ve":null,"row":{"k":1}}\n'
 LOADED = """
@@ -34,3 +39,28 @@ def test_a_run_in_this_process_loads_neither_pandas_nor_the_compiler(tmp_path: P
 
     run()  # after which every kernel is in the cache
     assert run() == ['{"vs":1,"ve":null,"row":{"k":1}}', "[]"]
+
+
+def test_methods_of_dataclasses_are_the_same_when_they_are_made_on_demand() -> None:
+    with methods_on_demand():
+
+        @dataclass(frozen=True, order=True)
+        class Pair:
+            one: int
+            two: str = "b"
+
+    @dataclass(frozen=True, order=True)
+    class Other:
+        one: int
+        two: str = "b"
+
+    pair = Pair(1)
+    other: object = Other(1)
+    assert (pair == Pair(1, "b"), pair == Pair(2), pair == other) == (True, False, False)
+    assert hash(pair) == hash(Pair(1)) == hash(Other(1))
+    assert repr(pair) == repr(Other(1)).replace("Other", "Pair")
+    assert Pair(1) < Pair(2)
+    with pytest.raises(FrozenInstanceError):
+        setattr(pair, "one", 2)  # noqa: B010
+    with pytest.raises(FrozenInstanceError):
+        delattr(pair, "two")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import driftline as dl
@@ -47,3 +51,18 @@ def test_missing_and_unknown_inputs() -> None:
         list(run_all({"a": S.plan}, {}, Options()))
     with pytest.raises(PlanError, match="reads only s"):
         list(run_all({"a": S.plan}, {"s": EVENTS, "t": EVENTS}, Options()))
+
+
+def test_reading_ahead_changes_nothing(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"t": [3, 1, 4, 1, 5, 9, 2, 6], "k": list("abababab")}), tmp_path / "r")
+    path = (tmp_path / "r").rename(tmp_path / "r.parquet")
+    late = dl.stream("r", {"t": "INT", "k": "STRING"}, time="t", disorder=4)
+    plan = late.window(range=3).group_by("k").agg("count(*) AS n").plan
+    runs = [
+        list(run(plan, {"r": path}, Options(batch=2, reads_ahead=ahead))) for ahead in (False, True)
+    ]
+    steps = [
+        [(events_of(step.batch), step.counters, step.dead.keys()) for step in each] for each in runs
+    ]
+    assert steps[0] == steps[1]
+    assert any(step.dead for step in runs[0])

@@ -12,6 +12,7 @@ import typer
 
 from driftline.cli.commands.app import app
 from driftline.cli.errors import EXIT_BAD, guarded
+from driftline.cli.start import methods_on_demand
 from driftline.running.problems import one_line
 
 HOMES = {
@@ -45,7 +46,8 @@ def main() -> None:
     gc.set_threshold(COLLECT_AFTER)
     if debug:
         os.environ["DRIFTLINE_DEBUG"] = "1"  # for Spark, which is quiet else
-    code = guarded(lambda: _run([a for a in arguments if a != "--debug"]), debug=debug)
+    with methods_on_demand():
+        code = guarded(lambda: _run([a for a in arguments if a != "--debug"]), debug=debug)
     if "duckdb" not in sys.modules:  # which prints what it calls leaks if nothing is collected
         gc.freeze()  # at the end Python collects twice: there is no need to go through modules
     sys.exit(code)

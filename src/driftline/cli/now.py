@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from driftline.cli.outputs import Answer, Writer, write_rows
+from driftline.cli.output_files import write_rows
+from driftline.cli.outputs import Answer, Writer
 
 if TYPE_CHECKING:
     import pyarrow as pa

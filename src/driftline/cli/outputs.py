@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +14,6 @@ from driftline.cli.resumed import OUTPUT, GrowingFile
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from driftline.cli.resumed import Written
     from driftline.engine.core.batch import Batch
     from driftline.engine.outputs.now_view import NowChanges
@@ -98,12 +95,14 @@ class _Form:
             return NowLog(self.answers, self.clocks, file, table=self.table)
         return (_Tables if self.table else _Log)(self.answers, file)
 
-    def to_files(self, paths: dict[str, Path]) -> Writer:
+    def to_files(self, paths: dict[str, Path], stack: ExitStack) -> Writer:
         if self.clocks is not None:
             from driftline.cli.now import NowFiles
 
             return NowFiles(self.answers, self.clocks, paths, table=self.table)
-        return _Files(self.answers, paths, self.table)
+        from driftline.cli.output_files import Files
+
+        return Files(self.answers, paths, self.table, stack)
 
 
 def is_appended_to(target: str, *, table: bool) -> bool:
@@ -126,7 +125,7 @@ def _writer(
             if Path(name).name != name:
                 raise Problem(f"--output: the query {name} cannot be the name of a file: rename it")
         path.mkdir(parents=True, exist_ok=True)
-        return form.to_files({name: path / f"{name}.parquet" for name in answers})
+        return form.to_files({name: path / f"{name}.parquet" for name in answers}, stack)
     if not path.parent.is_dir():
         raise Problem(f"--output: there is no directory {path.parent}")
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -143,7 +142,7 @@ def _writer(
             raise Problem(
                 f"--output: {target} can hold one query only: give a directory, {target}/"
             )
-        return form.to_files(dict.fromkeys(answers, path))
+        return form.to_files(dict.fromkeys(answers, path), stack)
     last = suffixes[-1] if suffixes else ""
     if so_far is not None:
         file = stack.enter_context(_growing(so_far.file(OUTPUT)))
@@ -281,66 +280,7 @@ class _Drawn(Writer):
         from driftline.cli.history import draw
 
         for answer in self.answers.values():
-            draw(_events(answer, []), history(answer))
-
-
-class _Files(Writer):
-    """One CSV or Parquet file for each query; `thread`: makes their rows while the queries run."""
-
-    def __init__(self, answers: dict[str, Answer], paths: dict[str, Path], table: bool) -> None:
-        super().__init__(answers)
-        self.paths, self.table = paths, table
-        self.thread = ThreadPoolExecutor(1, "driftline writes")
-        self.parts: dict[str, list[Future[pa.Table]]] = {name: [] for name in answers}
-
-    def add(self, name: str, batch: Batch, now: int) -> None:
-        if self.table:
-            super().add(name, batch, now)
-        else:
-            self.parts[name].append(self.thread.submit(_emitted_rows, self.answers[name], batch))
-
-    def finish(self) -> None:
-        from driftline.event_log.atomic import atomic_file
-
-        with self.thread:
-            for name, answer in self.answers.items():
-                rows = _history_rows(answer) if self.table else self._changes(name)
-                with atomic_file(self.paths[name]) as file:
-                    write_rows(rows, file, self.paths[name])
-
-    def _changes(self, name: str) -> pa.Table:
-        import pyarrow as pa
-
-        parts = [part.result() for part in self.parts[name]]
-        return pa.concat_tables(parts or [_change_rows(_events(self.answers[name], []))])
-
-
-def write_rows(rows: pa.Table, file: IO[bytes], path: Path) -> None:
-    """Write rows as CSV or Parquet, as the name of the file says."""
-    if ".csv" in [suffix.lower() for suffix in path.suffixes]:
-        from pyarrow import csv
-
-        from driftline.model.arrays import without_empty_parts
-
-        csv.write_csv(without_empty_parts(_writable(rows)), file)
-    else:
-        import pyarrow.parquet as pq
-
-        pq.write_table(rows, file)
-
-
-def _writable(rows: pa.Table) -> pa.Table:
-    """The column as Arrow can write it, which is in the years 0001 to 9999: others become texts."""
-    import pyarrow as pa
-
-    from driftline.event_log.text import has_far, moments_text
-
-    for place, name in enumerate(rows.column_names):
-        column = rows.column(place)
-        if has_far(column):
-            texts = [moments_text(chunk) for chunk in column.chunks]
-            rows = rows.set_column(place, name, pa.chunked_array(texts))
-    return rows
+            draw(events_of(answer, []), history(answer))
 
 
 def emitted(answer: Answer, batch: Batch) -> StreamColumns:
@@ -350,10 +290,11 @@ def emitted(answer: Answer, batch: Batch) -> StreamColumns:
     cti = None
     if batch.cti != BEGINNING and (answer.closed is None or batch.cti > answer.closed):
         cti = answer.closed = batch.cti
-    return _events(answer, [batch], cti)
+    return events_of(answer, [batch], cti)
 
 
-def _events(answer: Answer, batches: list[Batch], cti: int | None = None) -> StreamColumns:
+def events_of(answer: Answer, batches: list[Batch], cti: int | None = None) -> StreamColumns:
+    """Batches of an answer as events, and then a cti if one is given."""
     from driftline.engine.core.batch import empty, joined
     from driftline.engine.core.output_events import said_events
 
@@ -370,53 +311,6 @@ def history(answer: Answer) -> Any:
     from driftline.plan.lifetimes import is_loose
 
     whole = joined(answer.kept) if answer.kept else empty(answer.plan.schema.arrow)
-    return history_columns(_events(answer, [coalesced(whole) if is_loose(answer.plan) else whole]))
-
-
-def _times(values: Any, timestamps: bool, mask: Any) -> pa.Array:
-    import pyarrow as pa
-
-    kind = pa.timestamp("us", "UTC") if timestamps else pa.int64()
-    return pa.array(values, pa.int64(), mask=mask).cast(kind)
-
-
-def _emitted_rows(answer: Answer, batch: Batch) -> pa.Table:
-    return _change_rows(emitted(answer, batch))
-
-
-def _change_rows(events: StreamColumns) -> pa.Table:
-    """kind, vs, ve, vn and the columns; of a cti only vs, its time."""
-    import pyarrow as pa
-
-    from driftline.model.columns import CTI, KIND_NAMES, RETRACT
-    from driftline.model.time import INFINITY
-
-    kind, stamps = events.kind, events.timestamps
-    times = {
-        "kind": pa.array(KIND_NAMES, pa.string()).take(pa.array(kind)),
-        "vs": _times(events.vs, stamps, events.vs == INFINITY),
-        "ve": _times(events.ve, stamps, (events.ve == INFINITY) | (kind == CTI)),
-        "vn": _times(events.vn, stamps, kind != RETRACT),
-    }
-    return _flat(times, events.payload)
-
-
-def _history_rows(answer: Answer) -> pa.Table:
-    from driftline.model.time import INFINITY
-
-    whole, stamps = history(answer), answer.plan.timestamps
-    times = {
-        "vs": _times(whole.vs, stamps, None),
-        "ve": _times(whole.ve, stamps, whole.ve == INFINITY),
-    }
-    return _flat(times, whole.payload)
-
-
-def _flat(times: dict[str, pa.Array], payload: pa.Table) -> pa.Table:
-    """Times and columns side by side; a column that is called as a time is has `row.` before."""
-    import pyarrow as pa
-
-    columns: dict[str, Any] = dict(times)
-    for name in payload.column_names:
-        columns[f"row.{name}" if name in times else name] = payload.column(name)
-    return pa.table(columns)
+    return history_columns(
+        events_of(answer, [coalesced(whole) if is_loose(answer.plan) else whole])
+    )

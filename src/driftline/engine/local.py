@@ -9,15 +9,13 @@ answer belongs to a prefix of the inputs is marked on request (see `outputs`).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import methodcaller
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from driftline.engine.compile import compile_plans
 from driftline.engine.core.batch import Batch, empty, joined
@@ -36,12 +34,12 @@ from driftline.engine.outputs.heeding import Heeding
 from driftline.engine.outputs.prefix import Collector
 from driftline.engine.outputs.tokens import Tokens
 from driftline.engine.plan_sources import constants, sources_of
-from driftline.engine.readers.chunks import chunks
-from driftline.engine.readers.inputs import RawEvents, joined_events
+from driftline.engine.readers.ahead import ahead
+from driftline.engine.readers.inputs import RawEvents
+from driftline.engine.readers.source_reader import SourceReader
 from driftline.engine.step_outputs import Outputs
-from driftline.event_log.bad import BadEvent, BadInput
-from driftline.model.arrays import Int64s
-from driftline.model.columns import INSERT, RETRACT
+from driftline.event_log.bad import BadInput
+from driftline.model.columns import INSERT
 from driftline.model.prefix import Prefix
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
@@ -49,74 +47,17 @@ from driftline.plan.finals import only_final
 from driftline.plan.nodes import Constant, Node, Source
 
 
-class _Reader:
-    """One source while it is read: the events that were read and not yet taken, and the records
-    that could not be read and were not yet reported."""
+@dataclass(frozen=True)
+class _Received:
+    """What the sources have let in of a batch, and how far they are: `read`: how many events of
+    each input have come; `late`: how many of these after `now`."""
 
-    def __init__(self, source: Source, data: Any, batch: int) -> None:
-        self.chunks = chunks(source, data, batch)
-        self.read: deque[RawEvents] = deque()
-        self.bad: list[BadEvent] = []
-
-    def is_exhausted(self) -> bool:
-        """Whether nothing more comes; an iterator is asked for its next rows to find out."""
-        while not self.read:
-            events = next(self.chunks, None)
-            if events is None:
-                return True
-            self.bad += events.bad
-            if len(events):
-                self.read.append(events)
-        return False
-
-    def next(self, until: int) -> RawEvents | None:
-        """The events before a place in arrival order, if there are any."""
-        taken: list[RawEvents] = []
-        while not self.is_exhausted():
-            events = self.read.popleft()
-            last = int(np.searchsorted(events.position, until))
-            if last:
-                taken.append(events.slice(0, last))
-            if last < len(events):
-                self.read.appendleft(events.slice(last, len(events)))
-                break
-            if int(events.position[-1]) + 1 >= until:
-                break  # without asking for more than is needed
-        return joined_events(taken) if taken else None
-
-    def next_due(self, time: int) -> RawEvents | None:
-        """The events whose times, and those of all before them, lie at or before a time."""
-        taken: list[RawEvents] = []
-        while not self.is_exhausted():
-            events = self.read.popleft()
-            later = np.flatnonzero(_sync_times(events) > time)
-            last = int(later[0]) if len(later) else len(events)
-            if last:
-                taken.append(events.slice(0, last))
-            if last < len(events):
-                self.read.appendleft(events.slice(last, len(events)))
-                break
-        return joined_events(taken) if taken else None
-
-    @property
-    def next_time(self) -> int:
-        """The time of the next event; ∞ if there is none."""
-        return INFINITY if self.is_exhausted() else int(_sync_times(self.read[0])[0])
-
-    def inserts_only(self) -> bool:
-        """Whether all that comes are plain records, of which none is ever taken back."""
-        return not self.is_exhausted() and not self.read[0].is_log
-
-    @property
-    def next_clock(self) -> int:
-        """When the next event arrived, if it was read already and that is known."""
-        clock = self.read[0].clock if self.read else None
-        return INFINITY if clock is None else int(clock[0])
-
-    def with_bad(self, dead: DeadLetters, schema: pa.Schema) -> DeadLetters:
-        """Dead letters, and the records that could not be read meanwhile."""
-        bad, self.bad = self.bad, []
-        return dead.with_more([unreadable(schema, bad)]) if bad else dead
+    streams: Mapping[str, Batch]
+    dead: dict[str, DeadLetters]
+    counters: Mapping[OperatorKey, dict[str, int]]
+    read: dict[str, int]
+    now: int
+    late: int
 
 
 def run(plan: Node, inputs: Mapping[str, Any], options: Options) -> Iterator[Outputs]:
@@ -166,7 +107,8 @@ class Run:
     ) -> None:
         self.sources, self.options, self.wall = sources, options, wall
         self.readers = {
-            name: _Reader(source, inputs[name], options.batch) for name, source in sources.items()
+            name: SourceReader(source, inputs[name], options.batch)
+            for name, source in sources.items()
         }
         plain = [name for name, reader in self.readers.items() if reader.inserts_only()]
         if options.final:
@@ -214,13 +156,27 @@ class Run:
     def outputs(self) -> Iterator[Outputs]:
         """What every batch leads to."""
         try:
-            until = 0
-            while not self.is_exhausted():
-                until += self._size()
-                yield from self._step(self._read(methodcaller("next", until)))
+            came = self._came()
+            for each in ahead(came, parts=1) if self._reads_ahead else came:
+                yield from self._worked(each)
             yield from self.end()
         finally:
             self.close()
+
+    def _came(self) -> Iterator[_Received]:
+        """What comes from the sources, batch by batch."""
+        until = 0
+        while not self.is_exhausted():
+            until += self._size()
+            yield self._received(self._read(methodcaller("next", until)))
+
+    @property
+    def _reads_ahead(self) -> bool:
+        """Whether the sources can take the next batch in while the graph works on this one: what
+        they let through does not depend on what it has done."""
+        options = self.options
+        alone = options.heartbeat != "memory" and options.clock is None
+        return options.reads_ahead and self.is_drained and alone
 
     def is_exhausted(self) -> bool:
         """Whether nothing more comes from any input."""
@@ -257,7 +213,9 @@ class Run:
             return self.options.batch
         return min(self.options.batch, self.tokens.length)
 
-    def _read(self, taken: Callable[[_Reader], RawEvents | None]) -> dict[str, Arrivals | None]:
+    def _read(
+        self, taken: Callable[[SourceReader], RawEvents | None]
+    ) -> dict[str, Arrivals | None]:
         events = {name: taken(reader) for name, reader in self.readers.items()}
         for name in self.read:
             each = events[name]
@@ -270,6 +228,10 @@ class Run:
     def _step(
         self, came: Mapping[str, Arrivals | None], *, is_last: bool = False
     ) -> Iterator[Outputs]:
+        return self._worked(self._received(came), is_last=is_last)
+
+    def _received(self, came: Mapping[str, Arrivals | None]) -> _Received:
+        """Let the sources take in what has come."""
         received: dict[str, Batch] = {}
         dead: dict[str, DeadLetters] = {}
         for name, ingest in self.ingests.items():
@@ -284,30 +246,42 @@ class Run:
         streams = emitted(self.ingests, received, self.holding.limits, not_after=clocks)
         self._look_at_clock(came)
         labels = self._labels(streams)
-        for name, batch in streams.items():
-            admitted = replace(batch, now=self.now, label=labels.get(name))
+        let_in = {
+            name: replace(batch, now=self.now, label=labels.get(name))
+            for name, batch in streams.items()
+        }
+        counters = {
+            OperatorKey(part, name, name): counted
+            for name, ingest in self.ingests.items()
+            for part, counted in ingest.counters().items()
+        }
+        return _Received(let_in, dead, counters, dict(self.read), self.now, self.late)
+
+    def _worked(self, received: _Received, *, is_last: bool = False) -> Iterator[Outputs]:
+        """What the graph emits for what the sources have let in."""
+        for name, admitted in received.streams.items():
             if not admitted.is_empty:
                 self.graph.admit(name, admitted)
                 if self.is_drained:
                     self.graph.drain()
         if self.heeding is not None:
-            for label in labels.values():
-                self.heeding.release(label)
-        self._work(is_last=is_last)
+            for admitted in received.streams.values():
+                if admitted.label is not None:
+                    self.heeding.release(admitted.label)
+        self._work(received.read, is_last=is_last)
+        dead = received.dead
         if self.options.strict:
             for name, letters in dead.items():
                 raise BadInput(letters.first(name, self.sources[name].timestamps))
         steps = self.graph.counters()
         counters = {OperatorKey(step): counted for step, counted in steps.items()}
-        for name, ingest in self.ingests.items():
-            for part, counted in ingest.counters().items():
-                counters[OperatorKey(part, name, name)] = counted
+        counters.update(received.counters)
         for piece in self.emitted.take():
             whole = {
                 name: joined(batches) if (batches := piece.batches.get(name)) else nothing
                 for name, nothing in self.nothing.items()
             }
-            yield Outputs(whole, dead, counters, piece.prefixes, self.now, self.late)
+            yield Outputs(whole, dead, counters, piece.prefixes, received.now, received.late)
             dead = {}
 
     def _look_at_clock(self, came: Mapping[str, Arrivals | None]) -> None:
@@ -356,9 +330,9 @@ class Run:
             if step is last:
                 self.emitted.mark(name, Prefix(events, closed))
 
-    def _work(self, *, is_last: bool) -> None:
+    def _work(self, read: Mapping[str, int], *, is_last: bool) -> None:
         """Put a token in if it is time for one, and let the graph work."""
-        prefix = Prefix(dict(self.read), closed=is_last and not self.options.keep_open)
+        prefix = Prefix(read, closed=is_last and not self.options.keep_open)
         if self.tokens is not None:
             token = self.tokens.next(prefix, self.graph.backlog, at_once=is_last)
             if token is not None:
@@ -382,10 +356,6 @@ def _late(events: Arrivals, now: int) -> int:
     starts = events.vs[events.kind == INSERT]
     latest_before = np.maximum.accumulate(np.concatenate([[now], starts]))[:-1]
     return int(np.count_nonzero(starts < latest_before))
-
-
-def _sync_times(events: RawEvents) -> Int64s:
-    return np.where(events.kind == RETRACT, events.vn, events.vs)
 
 
 def _arrivals(events: RawEvents, source: Source) -> Arrivals:

@@ -19,7 +19,7 @@ from driftline.plan.choices import (
     Tokens,
 )
 
-DEFAULT_BATCH = 50_000
+DEFAULT_BATCH = 100_000
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Options:
     (see `outputs.heeding`). `clock`: which time is now, if the answer now is asked for (see
     `outputs.clock`). `expiry`: how operators hear that time has passed (see `lifetimes.expire`).
     `loop`: how loops that run free find how far their answers are final (see
-    `loop.flying_fixed_point`)."""
+    `loop.flying_fixed_point`). `reads_ahead`: the next batch may be taken from the inputs, in
+    another thread, while the operators work on this one."""
 
     level: Level = Level.ORDERED
     block: int = 0
@@ -53,6 +54,7 @@ class Options:
     clock: Clock | None = None
     expiry: Expiry = "piggyback"
     loop: Loops = "hybrid"
+    reads_ahead: bool = False
 
     @property
     def expiry_in_use(self) -> Expiry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import tee, zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,12 @@ def _run_locally(
     from driftline.engine.local import started
 
     groups = by_consistency(queries)
-    made = [engine_options(*group, options) for group in groups.items()]
+    # Several groups read the same iterators, which have to be asked in turn.
+    reads_ahead = len(groups) == 1 and all(isinstance(each, PlainFile) for each in inputs.values())
+    made = [
+        replace(engine_options(*group, options), reads_ahead=reads_ahead)
+        for group in groups.items()
+    ]
     read_by = readings([*groups.values()], inputs, made[0].batch if made else 1)
     runs = [
         _steps(started(plans, read, each), options.pace, plans)

@@ -13,10 +13,10 @@ PARTS = 3
 """How many parts are read ahead: one that takes long does not make the consumer wait."""
 
 
-def ahead(parts: Iterator[T]) -> Generator[T]:
-    """The same parts, read by a thread while the consumer has those before; an error comes where
-    its part would. Reading starts when the first part is asked for, and ends with the part that is
-    being read when no more are wanted.
+def ahead(items: Iterator[T], parts: int = PARTS) -> Generator[T]:
+    """The same items, read by a thread while the consumer has those before, at most so many ahead;
+    an error comes where its item would. Reading starts when the first is asked for, and ends
+    with the one that is being read when no more are wanted.
 
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
@@ -24,13 +24,13 @@ def ahead(parts: Iterator[T]) -> Generator[T]:
     end: list[T] = []  # what no part is
 
     def read() -> T | list[T]:
-        return next(parts, end)
+        return next(items, end)
 
     with ThreadPoolExecutor(1, "driftline reads ahead") as thread:
         following = deque([thread.submit(read)])
         try:
             while (part := following.popleft().result()) is not end:
-                while len(following) < PARTS:
+                while len(following) < parts:
                     following.append(thread.submit(read))
                 yield part  # type: ignore[misc]
         finally:

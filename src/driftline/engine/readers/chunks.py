@@ -22,7 +22,7 @@ from driftline.engine.readers.parquet_files import parquet_file
 from driftline.event_log.apart import is_there
 from driftline.plan.nodes import Source
 
-LARGEST_CHUNK = 1 << 16
+LARGEST_CHUNK = 1 << 17
 
 TABLE_CHUNK = 1 << 18
 """A table is in memory, but what is made of its rows need not be there for all at once."""
