@@ -110,8 +110,11 @@ class History:
 
     def snapshots(self, also: Iterable[int] = ()) -> list[Snapshot]:
         """The snapshots between neighbouring endpoints (and the times `also` given), in order."""
-        times = sorted({*self.endpoints, *also})
-        return [Snapshot(start, end, tuple(self.alive(start))) for start, end in pairwise(times)]
+        times, lifetimes = sorted({*self.endpoints, *also}), list(self)
+        return [
+            Snapshot(start, end, tuple(each for each in lifetimes if each.vs <= start < each.ve))
+            for start, end in pairwise(times)
+        ]
 
     def clip(self, start: int = BEGINNING, end: int = INFINITY) -> History:
         """What is left of every lifetime during [start, end)."""
@@ -129,12 +132,12 @@ class History:
         History([[1, 5) {'a': 1}])
         """
         result: list[Lifetime] = []
-        for row in {row for _, _, row in self.lifetimes}:
-            steps: Counter[int] = Counter()
-            for (vs, ve, other), copies in self.lifetimes.items():
-                if other == row:
-                    steps[vs] += copies
-                    steps[ve] -= copies
+        changes: dict[Row, Counter[int]] = {}
+        for (vs, ve, row), copies in self.lifetimes.items():
+            steps = changes.setdefault(row, Counter())
+            steps[vs] += copies
+            steps[ve] -= copies
+        for row, steps in changes.items():
             open_since: list[int] = []  # one start for every layer that is open
             for time in sorted(steps):
                 for _ in range(steps[time]):

@@ -74,6 +74,7 @@ def merged_watermark(arrivals: Iterable[tuple[int, Event | Now]], ports: int) ->
             ctis[port] = max(ctis[port], event.t)
             limit = min(ctis)
         limit = max(limit, min(nows))
-        reached = [time for time in canonical_history(came).endpoints if time <= limit]
-        watermark = max([watermark, *reached])
+        if limit > BEGINNING:
+            reached = [time for time in canonical_history(came).endpoints if time <= limit]
+            watermark = max([watermark, *reached])
     return watermark
