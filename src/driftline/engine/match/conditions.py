@@ -106,7 +106,8 @@ class Defines:
             np.array([word for word, _ in self.code.constants], np.int64),
             np.array([is_null for _, is_null in self.code.constants], np.bool_),
             np.array(aggregate_lines, np.int64).reshape(-1, 4),
-            np.zeros(size, np.int64) if by_order is None else words(by_order).view(np.int64),
+            # A copy: Arrow's own numbers are read-only, for which Numba would compile all again.
+            np.zeros(size, np.int64) if by_order is None else words(by_order).view(np.int64).copy(),
             np.zeros(size, np.bool_) if by_order is None else ~valid(by_order),
         )
 
