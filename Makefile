@@ -13,6 +13,9 @@ export SPARK_LOCAL_IP        ?= 127.0.0.1
 # In front of a command that may start Spark.
 WITH_JAVA = java_home=$$(scripts/ensure-java) && JAVA_HOME="$$java_home"
 
+# Two workers take file by file, in the order of tests/conftest.py: those that take long first.
+TWO = -n 2 --dist loadfile --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick bench experiments lint types docs lock clean
 
@@ -24,10 +27,10 @@ demo: $(READY) ## take the tour
 
 test: $(READY) ## run all tests, with coverage (ARGS="-k word" passes options to pytest)
 	@scripts/ensure-postgres
-	@$(WITH_JAVA) $(BIN)/python -m pytest -q --cov -n 2 --dist loadfile $(ARGS)
+	@$(WITH_JAVA) $(BIN)/python -m pytest -q --cov $(TWO) $(ARGS)
 
 quick: $(READY) ## run the quick part of the tests, in under five minutes
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --hypothesis-profile=quick \
+	@$(BIN)/python -m pytest -q $(TWO) --hypothesis-profile=quick \
 		-m "not spark and not slow and not long" $(ARGS)
 
 bench: $(READY) ## run the benchmarks
