@@ -15,8 +15,9 @@ from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.additive.group_by import GroupBy, distinct
 from driftline.engine.additive.set_operators import SetOperator
 from driftline.engine.by_rows.general_aggregates import GeneralGroupBy
+from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.over import Frame, Over, OverColumn
-from driftline.engine.by_rows.rank import OrderBy, Rank
+from driftline.engine.by_rows.rank import Rank
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Operator
 from driftline.engine.ingest.align import Align

@@ -13,7 +13,8 @@ from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows import pieces as by_pieces
 from driftline.engine.by_rows.general_aggregates import GeneralGroupBy
 from driftline.engine.by_rows.incremental_aggregates import is_possible
-from driftline.engine.by_rows.rank import OrderBy, Rank
+from driftline.engine.by_rows.order_words import OrderBy
+from driftline.engine.by_rows.rank import Rank
 from driftline.engine.core.batch import Batch
 from driftline.model import reference
 from driftline.model.event import Event

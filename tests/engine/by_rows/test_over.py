@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.over import Frame, Over, OverColumn
-from driftline.engine.by_rows.rank import OrderBy
 from driftline.model import reference
 from driftline.model.history import History
 from driftline.model.reference import Level, Order

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.engine.by_rows.rank import Method, OrderBy, Rank
+from driftline.engine.by_rows.order_words import OrderBy
+from driftline.engine.by_rows.rank import Method, Rank
 from driftline.model import reference
 from driftline.model.history import History, canonical_history
 from driftline.model.reference import Level, Order

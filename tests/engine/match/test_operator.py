@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from driftline.engine.by_rows.rank import OrderBy
+from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.limits import Limits, limited
 from driftline.engine.match.operator import Match

@@ -1,6 +1,7 @@
 """Snapshot operators that need the rows of every snapshot, not only sums of them.
 
-    operator                  `RowsOperator`: the members of each partition, and its answers
+    kept_rows                 `KeptRows`: the rows of each partition, and what was emitted
+    operator                  `RowsOperator`: answers computed for the whole partition
     pieces                    `PiecesOperator`: answers computed snapshot by snapshot
     snapshot_kernel           which rows are alive in each snapshot ("piece") of a partition
     piece_kernels             functions of all rows of a piece
@@ -9,7 +10,9 @@
     general_aggregates        GROUP BY with any aggregate (median, collect_list, user-defined …)
     incremental_aggregates    those of them that follow from the rows that come and go
     exact_numbers             sums, averages and variances, exact and rounded once
-    rank                      ROW_NUMBER, RANK, top-k;  over, over_kernels: window functions
+    ordered                   `OrderedRows`: a row of the answer for every row, by its place
+    order_words               the order of rows, as words;  near_kernel: what is near a change
+    rank, rank_kernels        ROW_NUMBER, RANK, top-k;  over, over_kernels: window functions
 
 A late row enters the members of its partition (`operator`), the pieces from its start on are
 computed again, and `emit_kernel` retracts what no longer holds.

@@ -7,11 +7,9 @@ their names. A frame goes by rows, from place(r) + start to place(r) + end, or b
 rows whose order value is at such a distance; see the reference's `over`. Functions go by the order
 in the frame.
 
-State: see `operator`; whole rows are kept, and a cti evicts those that ended by then. A row that
-never ends stays: a late row may change the answers of all rows whose frames it comes into.
-
-A batch costs the rows of the partitions it touches, once, and the frames that change: from one to
-the next only the rows that come and go are looked at.
+State and cost: see `ordered`. A row that never ends stays: a late row may change the answers of all
+rows whose frames it comes into. From one frame to the next only the rows that come and go are
+looked at.
 """
 
 from __future__ import annotations
@@ -26,13 +24,12 @@ from numpy.typing import NDArray
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows import general_aggregates, incremental_aggregates, over_kernels
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.engine.by_rows.operator import Answers, RowsOperator
-from driftline.engine.by_rows.over_kernels import FAR, RANGE, ROWS, Evaluations
+from driftline.engine.by_rows.near_kernel import FAR, Reach
+from driftline.engine.by_rows.order_words import OrderBy, OrderWords
+from driftline.engine.by_rows.ordered import Evaluated, OrderedRows, Rows
+from driftline.engine.by_rows.over_kernels import RANGE, ROWS, Evaluations
 from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, ChangedPieces, Pieces
-from driftline.engine.by_rows.rank import OrderBy, with_nulls
-from driftline.engine.by_rows.snapshot_kernel import COPIES, PLACE
 from driftline.engine.core.snapshot_operator import PERFECT
-from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.order_keys import order_keys, valid
 from driftline.model.arrays import Int64s
 from driftline.model.level import Level
@@ -49,6 +46,11 @@ class Frame:
     unit: Literal["rows", "range"] = "range"
     start: float | None = None
     end: float | None = 0
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether it goes by how far order values are apart."""
+        return self.unit == "range" and bool({self.start, self.end} - {None, 0})
 
 
 @dataclass(frozen=True)
@@ -71,20 +73,16 @@ class OverColumn:
         """The place in the frame, and the column whose nulls are passed over."""
         return self.nth, self.argument if self.ignore_nulls else None
 
-
-@dataclass(frozen=True)
-class _Entries:
-    """The rows that are looked at, one for every copy, sorted by slot and order."""
-
-    bounds: Int64s
-    begin: Int64s
-    end: Int64s
-    row: Int64s
-    group: Int64s  # the number of the order key
-    rows: pa.RecordBatch
+    @property
+    def reads(self) -> set[str]:
+        """The columns that it is computed from."""
+        made = self.aggregate
+        of_rows = (self.argument, self.default)
+        names = of_rows if made is None else (made.argument, made.only)
+        return {name for name in names if name is not None}
 
 
-class Over(RowsOperator):
+class Over(OrderedRows):
     """`carried` are the columns of the input that the answer has, before those of the functions;
     by them ties are broken."""
 
@@ -97,28 +95,34 @@ class Over(RowsOperator):
         level: Level,
         carried: list[str] | None = None,
     ) -> None:
-        self.order, self.columns = order, columns
+        self.columns = columns
         self.carried = schema.names if carried is None else carried
         taken = [each.name for each in columns if each.name in self.carried]
         if taken:
             raise ValueError(f"the input has a column {taken[0]!r} already: give it another name")
         self.frames = list(dict.fromkeys(each.frame for each in columns))
         for frame in self.frames:
-            if frame.unit == "range" and {frame.start, frame.end} - {None, 0} and len(order) != 1:
+            if frame.has_distance and len(order) != 1:
                 raise ValueError("a RANGE with a distance needs an order by one column")
         answer = [schema.field(name) for name in self.carried]
         answer += [pa.field(each.name, each.type) for each in columns]
-        super().__init__(schema, partition, schema.names, pa.schema(answer), level, with_keys=False)
+        super().__init__(schema, partition, order, self.carried, pa.schema(answer), level)
+        self.reach = _reach(self.frames, self.words, order, schema)
+        self.start = np.array([_rows(each.start, -FAR, each) for each in self.frames], np.int64)
+        self.stop = np.array([_rows(each.end, FAR, each) for each in self.frames], np.int64)
+        units = [ROWS if each.unit == "rows" else RANGE for each in self.frames]
+        self.unit = np.array(units, np.int64)
+        self.looked_up = sorted({name for each in columns for name in each.reads})
+        if any(frame.has_distance for frame in self.frames):
+            self.looked_up = sorted({*self.looked_up, order[0].column})
 
-    def _answers(self, slots: Int64s, earliest: Int64s, limit: int) -> Answers:
-        entries = self._entries(slots, earliest, limit)
-        low, high = self._ranges(entries)
-        start = np.array([_rows(each.start, -FAR, each) for each in self.frames], np.int64)
-        stop = np.array([_rows(each.end, FAR, each) for each in self.frames], np.int64)
-        unit = np.array([ROWS if each.unit == "rows" else RANGE for each in self.frames], np.int64)
+    def _evaluated(self, looked_at: Rows) -> Evaluated:
+        values = self.member_rows.take_some(looked_at.place, self.looked_up)
+        low, high = self._ranges(looked_at, values)
         frames_at = over_kernels.evaluations(
-            entries.bounds, entries.begin, entries.end, unit, start, stop, low, high,
-            limit if self.level == PERFECT else INFINITY,
+            looked_at.bounds, looked_at.begin, looked_at.end, looked_at.wanted, self.unit,
+            self.start, self.stop, low, high,
+            self.watermark if self.level == PERFECT else INFINITY,
         )  # fmt: skip
         found: dict[str, pa.Array] = {}
         for number, frame in enumerate(self.frames):
@@ -126,84 +130,59 @@ class Over(RowsOperator):
             nths = list(dict.fromkeys(each.place for each in mine if each.aggregate is None))
             aggregates = [each.aggregate for each in mine if each.aggregate is not None]
             steps, chosen = over_kernels.frames(
-                entries.bounds, entries.begin, entries.end, frames_at, unit[number], start[number],
-                stop[number], low[number], high[number],
-                np.array([nth for nth, _ in nths], np.int64), *_passed_over(entries, nths),
+                looked_at.bounds, looked_at.begin, looked_at.end, frames_at, self.unit[number],
+                self.start[number], self.stop[number], low[number], high[number],
+                np.array([nth for nth, _ in nths], np.int64), *_passed_over(values, nths),
                 len(aggregates) > 0,
             )  # fmt: skip
             if aggregates:
                 names = [each.name for each in aggregates]
-                found |= zip(names, self._aggregated(entries, steps, aggregates), strict=True)
+                found |= zip(names, self._aggregated(values, steps, aggregates), strict=True)
             for each in mine:
                 if each.aggregate is None:
-                    found[each.name] = _at(entries, frames_at, chosen[nths.index(each.place)], each)
-        carried = entries.rows.select(self.carried).take(pa.array(entries.row[frames_at.entry]))
+                    found[each.name] = _at(values, frames_at, chosen[nths.index(each.place)], each)
+        carried = self.member_rows.take_some(looked_at.place[frames_at.entry], self.carried)
         rows = pa.RecordBatch.from_arrays(
             [*carried.columns, *(found[each.name] for each in self.columns)],
             schema=self.answer_schema,
         )
-        prints = fingerprints(rows.columns, len(rows))
-        lines = np.stack(
-            [prints.low.view(np.int64), prints.high.view(np.int64), frames_at.start], axis=1
-        )
-        ends = frames_at.end
-        over_kernels.tell_copies_apart(frames_at.bounds, lines, ends)
-        return Answers(frames_at.bounds, lines, ends, rows)
+        return Evaluated(frames_at.entry, frames_at.start, frames_at.end, rows)
 
-    def _entries(self, slots: Int64s, earliest: Int64s, limit: int) -> _Entries:
-        number, member, begin, end = over_kernels.entries(
-            slots, earliest, limit, self.level == PERFECT, self.members.arrays
-        )
-        places, copies = self.members.arrays.ints[member][:, [PLACE, COPIES]].T
-        rows = self.member_rows.take(places)
-        order_by: list[Int64s] = [number]
-        for item in self.order:
-            side, key = with_nulls(rows.column(item.column), item)
-            order_by += [side, ~key if item.descending else key]
-        ties = [
-            key
-            for name in sorted(self.carried)
-            for key in with_nulls(rows.column(name), OrderBy(name))
-        ]
-        order = np.lexsort([*reversed(ties), *reversed(order_by)])
-        changes = np.zeros(len(order), np.bool_)
-        for key in order_by:
-            changes[1:] |= key[order][1:] != key[order][:-1]
-        times = copies[order]
-        row = np.repeat(order, times)
-        bounds = np.searchsorted(number[row], np.arange(len(slots) + 1))
-        return _Entries(
-            bounds, begin[row], end[row], row, np.repeat(np.cumsum(changes), times), rows
-        )
-
-    def _ranges(self, entries: _Entries) -> tuple[Int64s, Int64s]:
-        """Of each frame by range, the first entry in that of every entry, and the one after it."""
-        low = np.zeros((len(self.frames), len(entries.row)), np.int64)
+    def _ranges(self, looked_at: Rows, values: pa.RecordBatch) -> tuple[Int64s, Int64s]:
+        """Of each frame by range, the first row in that of every row, and the one after it."""
+        low = np.zeros((len(self.frames), len(looked_at.place)), np.int64)
         high = np.zeros_like(low)
         if all(frame.unit == "rows" for frame in self.frames):
             return low, high
-        first_peer, after_peers = over_kernels.peers(entries.bounds, entries.group)
-        sizes = np.diff(entries.bounds)
+        first_peer, after_peers = over_kernels.peers(looked_at.bounds, self.group_of(looked_at))
+        sizes = np.diff(looked_at.bounds)
         for number, frame in enumerate(self.frames):
             if frame.unit == "rows":
                 continue
             low[number] = (
-                np.repeat(entries.bounds[:-1], sizes)
+                np.repeat(looked_at.bounds[:-1], sizes)
                 if frame.start is None
-                else self._bound(entries, frame.start, first_peer, is_end=False)
+                else self._bound(looked_at, values, frame.start, first_peer, is_end=False)
             )
             high[number] = (
-                np.repeat(entries.bounds[1:], sizes)
+                np.repeat(looked_at.bounds[1:], sizes)
                 if frame.end is None
-                else self._bound(entries, frame.end, after_peers, is_end=True)
+                else self._bound(looked_at, values, frame.end, after_peers, is_end=True)
             )
         return low, high
 
-    def _bound(self, entries: _Entries, distance: float, peer: Int64s, is_end: bool) -> Int64s:
+    def _bound(
+        self,
+        looked_at: Rows,
+        values: pa.RecordBatch,
+        distance: float,
+        peer: Int64s,
+        is_end: bool,
+    ) -> Int64s:
         if distance == 0:
             return peer
         (item,) = self.order
-        column = entries.rows.column(item.column).take(pa.array(entries.row))
+        column = values.column(item.column)
         sign = -1 if item.descending else 1
         if pa.types.is_floating(column.type):
             column = column.cast(pa.float64())
@@ -216,20 +195,20 @@ class Over(RowsOperator):
         there = valid(column)
         if item.descending:
             key, wanted = ~key, ~wanted
-        return over_kernels.at_distance(entries.bounds, there, key, wanted, is_end, peer)
+        return over_kernels.at_distance(looked_at.bounds, there, key, wanted, is_end, peer)
 
     def _aggregated(
-        self, entries: _Entries, steps: Steps, aggregates: list[Aggregate]
+        self, values: pa.RecordBatch, steps: Steps, aggregates: list[Aggregate]
     ) -> list[pa.Array]:
         """The aggregates of every frame; their time is the place in the order."""
-        used = {name for each in aggregates for name in (each.argument, each.only)} - {None}
-        rows = entries.rows.select(sorted(map(str, used))).take(pa.array(entries.row))
-        place = np.arange(len(entries.row))
+        place = np.arange(len(steps.copies))
         if all(map(incremental_aggregates.is_possible, aggregates)):
-            columns = incremental_aggregates.columns(ChangedPieces(steps, rows, place), aggregates)
+            columns = incremental_aggregates.columns(
+                ChangedPieces(steps, values, place), aggregates
+            )
             if columns is not None:
                 return columns
-        return _by_rows(steps, rows, place, aggregates)
+        return _by_rows(steps, values, place, aggregates)
 
 
 def _by_rows(
@@ -252,29 +231,67 @@ def _by_rows(
 
 
 def _passed_over(
-    entries: _Entries, nths: list[tuple[int, str | None]]
+    values: pa.RecordBatch, nths: list[tuple[int, str | None]]
 ) -> tuple[Int64s, NDArray[np.bool_]]:
     """Of each place which mask it goes by (-1: none), and the masks: where a column is null."""
     columns = list(dict.fromkeys(name for _, name in nths if name is not None))
     numbers = [-1 if name is None else columns.index(name) for _, name in nths]
-    masks = [~valid(entries.rows.column(name))[entries.row] for name in columns]
-    nothing = np.zeros((0, len(entries.row)), np.bool_)
+    masks = [~valid(values.column(name)) for name in columns]
+    nothing = np.zeros((0, len(values)), np.bool_)
     return np.array(numbers, np.int64), np.stack(masks) if masks else nothing
 
 
-def _at(entries: _Entries, frames_at: Evaluations, chosen: Int64s, column: OverColumn) -> pa.Array:
-    """The values of the chosen entries, and defaults where there is none."""
+def _at(
+    values: pa.RecordBatch, frames_at: Evaluations, chosen: Int64s, column: OverColumn
+) -> pa.Array:
+    """The values of the chosen rows, and defaults where there is none."""
     assert column.argument is not None
     none = chosen < 0
-    places = np.where(none, 0, entries.row[chosen] if len(entries.row) else 0)
+    places = np.where(none, 0, chosen)
     if column.default is None:
-        taken = entries.rows.column(column.argument).take(pa.array(places, mask=none))
+        taken = values.column(column.argument).take(pa.array(places, mask=none))
         return taken.cast(column.type)
     both: Any = pa.concat_arrays(
-        [entries.rows.column(name).cast(column.type) for name in (column.argument, column.default)]
+        [values.column(name).cast(column.type) for name in (column.argument, column.default)]
     )
-    own = len(entries.rows) + entries.row[frames_at.entry]
-    return both.take(pa.array(np.where(none, own, places)))
+    return both.take(pa.array(np.where(none, len(values) + frames_at.entry, places)))
+
+
+def _reach(
+    frames: list[Frame], words: OrderWords, order: list[OrderBy], schema: pa.Schema
+) -> Reach:
+    """How far a change is seen by rows with some frames."""
+    by_range = any(frame.unit == "range" for frame in frames)
+    reach = Reach(words.of_order if by_range else words.width)
+    if order:
+        reach = reach._replace(value_side=int(order[0].starts_with_nulls))
+    for frame in frames:
+        start, end = frame.start, frame.end
+        if frame.has_distance and not _is_whole(schema.field(order[0].column).type):
+            start, end = None, None  # keys of floats do not lie as far apart as these
+        if frame.has_distance and (start, end) != (None, None):
+            low, high = (0 if each is None else int(each) for each in (start, end))
+            reach = reach._replace(
+                by_value=True,
+                low=min(reach.low, -high),
+                high=max(reach.high, -low),
+                sees_low=min(reach.sees_low, low),
+                sees_high=max(reach.sees_high, high),
+            )
+        is_rows = frame.unit == "rows"
+        before = FAR if start is None else max(0, -int(start)) if is_rows else 0
+        after = FAR if end is None else max(0, int(end)) if is_rows else 0
+        reach = reach._replace(
+            back=max(reach.back, after),
+            forward=max(reach.forward, before),
+            sees_back=max(reach.sees_back, before),
+            sees_forward=max(reach.sees_forward, after),
+        )
+    return reach
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    return not pa.types.is_floating(kind)
 
 
 def _rows(bound: float | None, none: int, frame: Frame) -> int:

@@ -16,14 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.engine.by_rows.snapshot_kernel import END, START
-from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
-FAR = 2**62
-"""The distance of a bound that is none."""
 ROWS, RANGE = 0, 1
 _COPY_STEP = 0x2545F4914F6CDD1D
 """See `emit_kernel`: what tells copies of an answer row apart."""
@@ -36,32 +32,6 @@ class Evaluations(NamedTuple):
     entry: Int64s
     start: Int64s
     end: Int64s
-
-
-@njit(cache=True, nogil=True)
-def entries(
-    slots: Int64s, earliest: Int64s, limit: int, is_perfect: bool, members: RunArrays
-) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """The members of some slots that are alive from the earliest time to the limit: the number of
-    the slot, where the member is, begin and end. What ends after the limit does not end yet."""
-    room = 0
-    for slot in slots:
-        room += members.size[slot]
-    number_of, member = np.empty(room, np.int64), np.empty(room, np.int64)
-    begin, end = np.empty(room, np.int64), np.empty(room, np.int64)
-    last = limit - 1 if is_perfect and limit != INFINITY else limit
-    found = 0
-    for number in range(len(slots)):
-        base = members.first[slots[number]]
-        for each in range(base, base + members.size[slots[number]]):
-            vs, ve = members.ints[each, START], members.ints[each, END]
-            if ve <= earliest[number] or max(vs, earliest[number]) > last:
-                continue
-            number_of[found], member[found] = number, each
-            begin[found] = max(vs, earliest[number])
-            end[found] = ve if ve <= last else INFINITY
-            found += 1
-    return number_of[:found], member[:found], begin[:found], end[:found]
 
 
 @njit(cache=True, nogil=True)
@@ -109,13 +79,13 @@ def at_distance(
 
 
 @njit(inline="always")
-def _first_from(alive: Int64s, size: int, entry: int) -> int:
+def first_from(alive: Int64s, size: int, entry: int) -> int:
     """Where the first that is alive and does not come before an entry is."""
     return int(np.searchsorted(alive[:size], entry))
 
 
 @njit(inline="always")
-def _come(alive: Int64s, size: int, entry: int) -> None:
+def come_in(alive: Int64s, size: int, entry: int) -> None:
     place = size
     while place > 0 and alive[place - 1] > entry:
         alive[place] = alive[place - 1]
@@ -124,7 +94,7 @@ def _come(alive: Int64s, size: int, entry: int) -> None:
 
 
 @njit(inline="always")
-def _go(alive: Int64s, size: int, entry: int) -> None:
+def go_out(alive: Int64s, size: int, entry: int) -> None:
     for place in range(np.searchsorted(alive[:size], entry), size - 1):
         alive[place] = alive[place + 1]
 
@@ -139,6 +109,7 @@ def evaluations(
     bounds: Int64s,
     begin: Int64s,
     end: Int64s,
+    wanted: Mask,
     unit: Int64s,
     start: Int64s,
     stop: Int64s,
@@ -146,8 +117,8 @@ def evaluations(
     high: Int64s,
     open_end: int,
 ) -> Evaluations:
-    """When the frames of entries change. Of frame f, `unit`, `start` and `stop` say how far it goes
-    in rows; or low[f] and high[f] between which entries it lies."""
+    """When the frames of wanted entries change. Of frame f, `unit`, `start` and `stop` say how far
+    it goes in rows; or low[f] and high[f] between which entries it lies."""
     entry_of = np.empty(len(begin) + 16, np.int64)
     start_of, end_of = np.empty_like(entry_of), np.empty_like(entry_of)
     evaluated = np.zeros(len(bounds), np.int64)
@@ -168,15 +139,16 @@ def evaluations(
             changes, round_ = 0, round_ + 1
             while going < size and end[by_end[going]] == time and time < INFINITY:
                 gone = by_end[going]
-                _go(alive, count, gone)
+                go_out(alive, count, gone)
                 count -= 1
-                end_of[latest[gone]] = time
+                if latest[gone] >= 0:
+                    end_of[latest[gone]] = time
                 latest[gone] = -1
                 changed[changes] = gone
                 changes += 1
                 going += 1
             while coming < size and begin[by_begin[coming]] == time:
-                _come(alive, count, by_begin[coming])
+                come_in(alive, count, by_begin[coming])
                 count += 1
                 changed[changes] = by_begin[coming]
                 changes += 1
@@ -186,7 +158,7 @@ def evaluations(
             for frame in range(len(unit)):
                 done = 0
                 for entry in several:
-                    here = _first_from(alive, count, entry)
+                    here = first_from(alive, count, entry)
                     is_there = here < count and alive[here] == entry
                     if unit[frame] == ROWS:
                         lower = here - min(max(stop[frame], 0), here)
@@ -200,14 +172,14 @@ def evaluations(
                         of = first + np.searchsorted(
                             high[frame, first : first + size], entry, "right"
                         )
-                        lower = _first_from(alive, count, of)
-                        upper = _first_from(alive, count, to)
-                        if is_there and stamp[entry] != round_:
+                        lower = first_from(alive, count, of)
+                        upper = first_from(alive, count, to)
+                        if is_there and wanted[entry] and stamp[entry] != round_:
                             stamp[entry] = round_
                             dirty[found] = entry
                             found += 1
                     for place in range(max(lower, done), upper):
-                        if stamp[alive[place]] != round_:
+                        if wanted[alive[place]] and stamp[alive[place]] != round_:
                             stamp[alive[place]] = round_
                             dirty[found] = alive[place]
                             found += 1
@@ -280,7 +252,7 @@ def frames(
                 # Whoever goes now came before: begin < end, and both are gone through in order.
                 while coming < size and begin[by_begin[coming]] < end[by_end[going]]:
                     other = by_begin[coming]
-                    _come(alive, count, other)
+                    come_in(alive, count, other)
                     count += 1
                     coming += 1
                     if since <= other < until:
@@ -290,7 +262,7 @@ def frames(
                             touched[touches] = other
                             touches += 1
                 other = by_end[going]
-                _go(alive, count, other)
+                go_out(alive, count, other)
                 count -= 1
                 going += 1
                 if inside[other]:
@@ -301,7 +273,7 @@ def frames(
                         touches += 1
             while coming < size and begin[by_begin[coming]] <= time:
                 other = by_begin[coming]
-                _come(alive, count, other)
+                come_in(alive, count, other)
                 count += 1
                 coming += 1
                 if since <= other < until:
@@ -311,12 +283,12 @@ def frames(
                         touched[touches] = other
                         touches += 1
             if unit == ROWS:
-                here = _first_from(alive, count, entry)
+                here = first_from(alive, count, entry)
                 lower = min(max(here + start, 0), count)
                 upper = min(max(here + stop + 1, lower), count)
             else:
-                lower = _first_from(alive, count, low[entry])
-                upper = max(lower, _first_from(alive, count, high[entry]))
+                lower = first_from(alive, count, low[entry])
+                upper = max(lower, first_from(alive, count, high[entry]))
             for row in range(len(nths)):
                 if masks[row] >= 0:
                     chosen[row, piece] = _nth_there(alive[lower:upper], nths[row], null[masks[row]])
@@ -338,7 +310,7 @@ def frames(
             ):
                 if a >= b:
                     continue
-                place = _first_from(alive, count, a)
+                place = first_from(alive, count, a)
                 while place < count and alive[place] < b:
                     other = alive[place]
                     place += 1

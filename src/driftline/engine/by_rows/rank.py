@@ -10,40 +10,34 @@
 Nulls come first in ascending order and last in descending order, unless ordered otherwise. The
 whole row is compared column by column, in the order of their names.
 
-State: see `snapshots`; whole rows are kept.
+State and cost: see `ordered`. A change concerns the rows after it; with a limit only if fewer than
+so many, which are there from then on, come before it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
+from driftline.engine.by_rows import over_kernels, rank_kernels
 from driftline.engine.by_rows.change_kernels import first_ones
-from driftline.engine.by_rows.pieces import ChangedPieces, Pieces, PiecesOperator
-from driftline.engine.state.order_keys import order_keys, valid
+from driftline.engine.by_rows.near_kernel import FAR, Reach
+from driftline.engine.by_rows.order_words import OrderBy
+from driftline.engine.by_rows.ordered import Evaluated, OrderedRows, Rows
+from driftline.engine.by_rows.over_kernels import ROWS
+from driftline.engine.by_rows.rank_kernels import DENSE_RANK, RANK, ROW_NUMBER
+from driftline.engine.core.snapshot_operator import PERFECT
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
 from driftline.model.level import Level
+from driftline.model.time import INFINITY
 
 Method = Literal["row_number", "rank", "dense_rank"]
-METHODS: dict[Method, int] = {"row_number": 0, "rank": 1, "dense_rank": 2}
-_ROW_NUMBER, _RANK, _DENSE_RANK = 0, 1, 2
-NO_LIMIT = 2**62
+METHODS: dict[Method, int] = {"row_number": ROW_NUMBER, "rank": RANK, "dense_rank": DENSE_RANK}
 
 
-@dataclass(frozen=True)
-class OrderBy:
-    """One item of an ORDER BY."""
-
-    column: str
-    descending: bool = False
-    nulls_first: bool | None = None  # None: first when ascending, last when descending
-
-
-class Rank(PiecesOperator):
+class Rank(OrderedRows):
     """The column `name` holds the place; without `keep_rank` it is left out."""
 
     def __init__(
@@ -59,111 +53,49 @@ class Rank(PiecesOperator):
     ) -> None:
         if keep_rank and name in schema.names:
             raise ValueError(f"the input has a column {name!r} already: give the rank another name")
-        self.order, self.method, self.limit = order, METHODS[method], limit
+        self.method, self.limit = METHODS[method], FAR if limit is None else limit
         self.keep_rank = keep_rank
-        self.goes_by_changes = limit is not None and method == "row_number"
         fields = [*schema, pa.field(name, pa.int32())] if keep_rank else [*schema]
-        super().__init__(schema, partition, schema.names, pa.schema(fields), level, with_keys=False)
-
-    def evaluate(self, pieces: Pieces) -> tuple[Int64s, pa.RecordBatch]:
-        position, group = self._positions(pieces.rows)
-        piece_of, members, places = _places(
-            pieces.offsets,
-            pieces.members,
-            position,
-            group,
-            self.method,
-            NO_LIMIT if self.limit is None else self.limit,
+        super().__init__(schema, partition, order, schema.names, pa.schema(fields), level)
+        by_row = self.method == ROW_NUMBER
+        self.reach = Reach(
+            self.words.width if by_row else self.words.of_order,
+            forward=FAR,
+            sees_back=FAR,
+            first=self.limit,
+            counts_keys=self.method == DENSE_RANK,
         )
-        return piece_of, self._ranked(pieces.rows, members, places)
 
-    def evaluate_changes(self, pieces: ChangedPieces) -> tuple[Int64s, pa.RecordBatch]:
-        position, _ = self._positions(pieces.rows)
-        member_at = np.argsort(position)
-        assert self.limit is not None
-        piece_of, found = first_ones(pieces.steps, position, self.limit)
-        first = np.concatenate([[0], np.flatnonzero(np.diff(piece_of)) + 1])
-        lengths = np.diff(np.append(first, len(piece_of)))
-        places = np.arange(len(piece_of)) - np.repeat(first, lengths) + 1
-        return piece_of, self._ranked(pieces.rows, member_at[found], places)
+    def _evaluated(self, looked_at: Rows) -> Evaluated:
+        open_end = self.watermark if self.level == PERFECT else INFINITY
+        bounds, begin, end = looked_at.bounds, looked_at.begin, looked_at.end
+        if self.method == ROW_NUMBER and self.limit < FAR:
+            steps, start, stop = rank_kernels.steps(bounds, begin, end, open_end)
+            piece, entry = first_ones(steps, np.arange(len(begin)), self.limit)
+            first = np.concatenate([[0], np.flatnonzero(np.diff(piece)) + 1])
+            lengths = np.diff(np.append(first, len(piece)))
+            place = np.arange(len(piece)) - np.repeat(first, lengths) + 1
+            kept = looked_at.wanted[entry]
+            piece, entry, place = piece[kept], entry[kept], place[kept]
+            return self._ranked(looked_at, entry, place, start[piece], stop[piece])
+        nothing = np.zeros((1, 0), np.int64)
+        found = over_kernels.evaluations(
+            bounds, begin, end, looked_at.wanted, np.array([ROWS]), np.array([-FAR]),
+            np.array([0]), nothing, nothing, open_end,
+        )  # fmt: skip
+        place = rank_kernels.places(
+            bounds, begin, end, found, self.group_of(looked_at), self.method
+        )
+        kept = place <= self.limit
+        return self._ranked(
+            looked_at, found.entry[kept], place[kept], found.start[kept], found.end[kept]
+        )
 
-    def _ranked(self, rows: pa.RecordBatch, members: Int64s, places: Int64s) -> pa.RecordBatch:
-        rows = rows.take(pa.array(members))
-        if not self.keep_rank:
-            return rows
-        columns = [*rows.columns, pa.array(places, pa.int32())]
-        return pa.RecordBatch.from_arrays(columns, schema=self.answer_schema)
-
-    def _positions(self, rows: pa.RecordBatch) -> tuple[Int64s, Int64s]:
-        """Where each row comes among all, and the number of its order key among all."""
-        order_by: list[Int64s] = []
-        for item in self.order:
-            side, key = with_nulls(rows.column(item.column), item)
-            order_by += [side, ~key if item.descending else key]
-        ties = [
-            key
-            for name in sorted(rows.schema.names)
-            for key in with_nulls(rows.column(name), OrderBy(name))
-        ]
-        order = np.lexsort([*reversed(ties), *reversed(order_by)])
-        position, group = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-        position[order] = np.arange(len(order))
-        changes = np.zeros(len(order), np.bool_)
-        for key in order_by:
-            changes[1:] |= key[order][1:] != key[order][:-1]
-        group[order] = np.cumsum(changes)
-        return position, group
-
-
-def with_nulls(column: pa.Array, item: OrderBy) -> tuple[Int64s, Int64s]:
-    """Two keys: whether a value is null (in the order of nulls and values), and its own."""
-    is_valid = valid(column)
-    nulls_first = not item.descending if item.nulls_first is None else item.nulls_first
-    side = is_valid if nulls_first else ~is_valid
-    return side.astype(np.int64), np.where(is_valid, order_keys(column), 0)
-
-
-@njit(cache=True, nogil=True)
-def _places(
-    offsets: Int64s, members: Int64s, position: Int64s, group: Int64s, method: int, limit: int
-) -> tuple[Int64s, Int64s, Int64s]:
-    """The ranked rows: the piece, the member and the place of each."""
-    member_at = np.empty(len(position), np.int64)
-    for member in range(len(position)):
-        member_at[position[member]] = member
-    piece_of, ranked = np.empty(len(members), np.int64), np.empty(len(members), np.int64)
-    places = np.empty(len(members), np.int64)
-    made = 0
-    for piece in range(len(offsets) - 1):
-        mine = position[members[offsets[piece] : offsets[piece + 1]]]
-        if method == _ROW_NUMBER and limit < len(mine):
-            mine = _least(mine, limit)
-        else:
-            mine.sort()
-        place = 0
-        for before in range(len(mine)):
-            member = member_at[mine[before]]
-            tied = before > 0 and group[member] == group[member_at[mine[before - 1]]]
-            if method == _ROW_NUMBER or (method == _RANK and not tied):
-                place = before + 1
-            elif method == _DENSE_RANK and not tied:
-                place += 1
-            if place > limit:
-                break
-            piece_of[made], ranked[made], places[made] = piece, member, place
-            made += 1
-    return piece_of[:made].copy(), ranked[:made].copy(), places[:made].copy()
-
-
-@njit(cache=True, nogil=True)
-def _least(numbers: Int64s, count: int) -> Int64s:
-    """The least numbers, sorted: each is compared with the greatest of those found so far."""
-    found = np.sort(numbers[:count])
-    for number in numbers[count:]:
-        if count and number < found[-1]:
-            place = count - 1
-            while place > 0 and found[place - 1] > number:
-                found[place] = found[place - 1]
-                place -= 1
-            found[place] = number
-    return found
+    def _ranked(
+        self, looked_at: Rows, entry: Int64s, place: Int64s, start: Int64s, end: Int64s
+    ) -> Evaluated:
+        rows = self.member_rows.take(looked_at.place[entry])
+        if self.keep_rank:
+            columns = [*rows.columns, pa.array(place, pa.int32())]
+            rows = pa.RecordBatch.from_arrays(columns, schema=self.answer_schema)
+        return Evaluated(entry, start, end, rows)

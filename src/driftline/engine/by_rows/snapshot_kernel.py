@@ -1,8 +1,8 @@
 """The kernels of snapshot operators that go by the rows of every snapshot.
 
 A slot (a partition) has two runs: its members, the rows that are alive or still matter, sorted by
-(vs, fingerprint, ve); and the segments emitted of it, each an answer row during [start,
-end). A batch is taken in like this:
+(vs, fingerprint, ve), or by what an operator puts in front of that; and the segments emitted of
+it, each an answer row during [start, end). A batch is taken in like this:
 
     take_in   merge the changes into the members, and find the earliest time they affect
     cut       the pieces between neighbouring endpoints, from there to the limit of the level
@@ -28,8 +28,10 @@ from driftline.model.time import INFINITY
 START, END, PLACE, LOW, HIGH = range(5)
 COPIES = 5  # of a member only
 MEMBER_COLUMNS, SEGMENT_COLUMNS = 6, 5
-# Columns of the keys by which changes are sorted.
-KEY_VS, KEY_LOW, KEY_HIGH, KEY_VE = range(4)
+# The last columns of the keys by which changes are sorted; those before are the operator's own, and
+# the last ones of a member.
+LIFETIME_KEYS = 4
+KEY_VS, KEY_LOW, KEY_HIGH, KEY_VE = range(-LIFETIME_KEYS, 0)
 
 _BLOCK = 8
 """Blocks of this size are sorted by insertion, and then merged."""
@@ -93,69 +95,93 @@ def take_in(
     weight: Int64s,
     members: RunArrays,
     places: Int64s,
-) -> tuple[Int64s, Int64s, Int64s, int]:
+) -> tuple[Int64s, Int64s, Int64s, int, Int64s]:
     """Merge changes into the members. Those of the n-th slot are bounds[n] … bounds[n + 1] - 1 of
     `order`, which gives their places in `keys` and `weight`; `places` are free places for rows.
 
     Returns the earliest affected time of each slot, the changes whose rows are to be put in the
-    first of the places, the places that are free again, and how many removals found nothing.
+    first of the places, the places that are free again, how many removals found nothing, and how
+    many changes of each slot are left, which now come first in `order`, when those of one lifetime
+    are added up.
     """
     earliest = np.full(len(slots), INFINITY, np.int64)
+    left = np.zeros(len(slots), np.int64)
     new, freed = np.empty(len(weight), np.int64), np.empty(len(weight), np.int64)
+    at = np.empty(len(weight), np.int64)
     taken, gone, strays = 0, 0, 0
     for number in range(len(slots)):
         mine = order[bounds[number] : bounds[number + 1]]
         if len(mine) == 0:
             continue
         sort_by(keys, mine)
-        count, earliest[number] = _net(keys, mine, weight)
-        if count == 0:
-            continue
-        slot = slots[number]
-        base, size = members.first[slot], members.size[slot]
-        first = _first_not_before(members, base, size, keys, mine[0])
-        tail = members.ints[base + first : base + size].copy()
-        tail_keys = np.empty((len(tail), 4), np.int64)
-        tail_keys[:, KEY_VS], tail_keys[:, KEY_VE] = tail[:, START], tail[:, END]
-        tail_keys[:, KEY_LOW], tail_keys[:, KEY_HIGH] = tail[:, LOW], tail[:, HIGH]
-        read, change, write = 0, 0, base + first
-        while read < len(tail) or change < count:
-            if change == count:
-                side = -1
-            elif read == len(tail):
-                side = 1
-            else:
-                side = compare(tail_keys, read, keys, mine[change])
-            if side < 0:
-                members.ints[write] = tail[read]
-                read += 1
-                write += 1
-                continue
+        left[number], earliest[number] = _net(keys, mine, weight)
+        base, size = members.first[slots[number]], members.size[slots[number]]
+        place, before, first_gone = 0, taken, size
+        for change in range(left[number]):
             item = mine[change]
-            change += 1
-            copies = weight[item]
-            if side == 0:
-                copies += tail[read, COPIES]
-                members.ints[write] = tail[read]
-                members.ints[write, COPIES] = copies
+            place, is_there = _first_not_before(members, base, place, size, keys, item)
+            if is_there:
+                copies = members.ints[base + place, COPIES] + weight[item]
+                members.ints[base + place, COPIES] = copies
                 if copies <= 0:
-                    freed[gone] = tail[read, PLACE]
+                    freed[gone] = members.ints[base + place, PLACE]
                     gone += 1
-                read += 1
-            elif copies > 0:
-                members.ints[write, START] = keys[item, KEY_VS]
-                members.ints[write, END] = keys[item, KEY_VE]
-                members.ints[write, LOW] = keys[item, KEY_LOW]
-                members.ints[write, HIGH] = keys[item, KEY_HIGH]
-                members.ints[write, PLACE] = places[taken]
-                members.ints[write, COPIES] = copies
-                new[taken] = item
+                    first_gone = min(first_gone, place)
+                strays += copies < 0
+            elif weight[item] > 0:
+                new[taken], at[taken] = item, place
                 taken += 1
-            strays += copies < 0
-            if copies > 0:
-                write += 1
-        members.size[slot] = write - base
-    return earliest, new[:taken], freed[:gone], strays
+            else:
+                strays += 1
+        if first_gone < size:
+            size = _closed_up(members, base, size, first_gone, at[before:taken])
+        # From the last one on: what comes after it makes room for it and those before it.
+        stop = size
+        for number_new in range(taken - 1, before - 1, -1):
+            shift = number_new - before + 1
+            for row in range(stop - 1, at[number_new] - 1, -1):
+                _move(members.ints, base + row, base + row + shift)
+            stop = at[number_new]
+            _write(
+                members.ints, base + stop + shift - 1, keys, new[number_new], places[number_new],
+                weight[new[number_new]],
+            )  # fmt: skip
+        members.size[slots[number]] = size + taken - before
+    return earliest, new[:taken], freed[:gone], strays, left
+
+
+@njit(inline="always")
+def _move(ints: Int64s, of: int, to: int) -> None:
+    for column in range(ints.shape[1]):
+        ints[to, column] = ints[of, column]
+
+
+@njit(inline="always")
+def _write(ints: Int64s, to: int, keys: Int64s, item: int, place: int, copies: int) -> None:
+    """Write a member: what it is sorted by before its lifetime comes last."""
+    ints[to, START], ints[to, END] = keys[item, KEY_VS], keys[item, KEY_VE]
+    ints[to, LOW], ints[to, HIGH] = keys[item, KEY_LOW], keys[item, KEY_HIGH]
+    ints[to, PLACE], ints[to, COPIES] = place, copies
+    for word in range(keys.shape[1] - LIFETIME_KEYS):
+        ints[to, MEMBER_COLUMNS + word] = keys[item, word]
+
+
+@njit(cache=True, nogil=True)
+def _closed_up(members: RunArrays, base: int, size: int, first: int, at: Int64s) -> int:
+    """Drop the members of which no copy is left, from the first of them on; `at`: places in the
+    run, in order, which move with it. Returns how many are left."""
+    write, number = first, 0
+    while number < len(at) and at[number] < first:
+        number += 1
+    for read in range(first, size):
+        while number < len(at) and at[number] == read:
+            at[number] = write
+            number += 1
+        if members.ints[base + read, COPIES] > 0:
+            _move(members.ints, base + read, base + write)
+            write += 1
+    at[number:] = write
+    return write
 
 
 @njit(cache=True, nogil=True)
@@ -189,20 +215,40 @@ def _net(keys: Int64s, order: Int64s, weight: Int64s) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def _first_not_before(members: RunArrays, base: int, size: int, keys: Int64s, item: int) -> int:
-    """The first member of a run that does not come before a change."""
-    low, high = 0, size
-    key = np.empty((1, 4), np.int64)
+def _first_not_before(
+    members: RunArrays, base: int, low: int, size: int, keys: Int64s, item: int
+) -> tuple[int, bool]:
+    """The first member of a run, from a place on, that does not come before a change, and whether
+    it has its row and lifetime."""
+    high = size
     while low < high:
         middle = (low + high) // 2
-        entry = members.ints[base + middle]
-        key[0, KEY_VS], key[0, KEY_LOW] = entry[START], entry[LOW]
-        key[0, KEY_HIGH], key[0, KEY_VE] = entry[HIGH], entry[END]
-        if compare(key, 0, keys, item) < 0:
+        if _compare_member(members.ints, base + middle, keys, item) < 0:
             low = middle + 1
         else:
             high = middle
-    return low
+    return low, low < size and _compare_member(members.ints, base + low, keys, item) == 0
+
+
+@njit(inline="always")
+def _compare_member(ints: Int64s, member: int, keys: Int64s, item: int) -> int:
+    """-1, 0 or 1, as a member comes before, with or after a change."""
+    words = keys.shape[1] - LIFETIME_KEYS
+    for column in range(keys.shape[1]):
+        if column < words:
+            a = ints[member, MEMBER_COLUMNS + column]
+        elif column == words:
+            a = ints[member, START]
+        elif column == words + 1:
+            a = ints[member, LOW]
+        elif column == words + 2:
+            a = ints[member, HIGH]
+        else:
+            a = ints[member, END]
+        b = keys[item, column]
+        if a != b:
+            return -1 if a < b else 1
+    return 0
 
 
 @njit(cache=True, nogil=True)
@@ -298,6 +344,32 @@ def fill(
                 numbers[write] = alive_numbers[place]
                 write += 1
     return offsets, numbers, places[:known].copy(), vs[:known].copy()
+
+
+@njit(cache=True, nogil=True)
+def alive_entries(
+    slots: Int64s, earliest: Int64s, limit: int, is_perfect: bool, members: RunArrays
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """The members of some slots that are alive from the earliest time to the limit: the number of
+    the slot, where the member is, begin and end. What ends after the limit does not end yet."""
+    room = 0
+    for slot in slots:
+        room += members.size[slot]
+    number_of, member = np.empty(room, np.int64), np.empty(room, np.int64)
+    begin, end = np.empty(room, np.int64), np.empty(room, np.int64)
+    last = limit - 1 if is_perfect and limit != INFINITY else limit
+    found = 0
+    for number in range(len(slots)):
+        base = members.first[slots[number]]
+        for each in range(base, base + members.size[slots[number]]):
+            vs, ve = members.ints[each, START], members.ints[each, END]
+            if ve <= earliest[number] or max(vs, earliest[number]) > last:
+                continue
+            number_of[found], member[found] = number, each
+            begin[found] = max(vs, earliest[number])
+            end[found] = ve if ve <= last else INFINITY
+            found += 1
+    return number_of[:found], member[:found], begin[:found], end[:found]
 
 
 @njit(cache=True, nogil=True)

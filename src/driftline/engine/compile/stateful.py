@@ -35,8 +35,8 @@ from driftline.plan.running import running
 from driftline.plan.types import is_float
 
 if TYPE_CHECKING:
+    from driftline.engine.by_rows.order_words import OrderBy
     from driftline.engine.by_rows.over import OverColumn
-    from driftline.engine.by_rows.rank import OrderBy
 
 
 def coalesce(compiler: Compiler, node: nodes.Coalesce) -> Step:
@@ -366,6 +366,6 @@ def match(compiler: Compiler, node: nodes.Match) -> Step:
 
 
 def _order(items: tuple[nodes.OrderItem, ...], named: Naming) -> list[OrderBy]:
-    from driftline.engine.by_rows.rank import OrderBy
+    from driftline.engine.by_rows.order_words import OrderBy
 
     return [OrderBy(named(item.value), item.descending, item.nulls_first) for item in items]

@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.by_rows.operator import Answers, RowsOperator
-from driftline.engine.by_rows.over_kernels import entries as alive_entries
-from driftline.engine.by_rows.rank import OrderBy
+from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.snapshot_kernel import (
     END,
     HIGH,
@@ -32,6 +31,7 @@ from driftline.engine.by_rows.snapshot_kernel import (
     PLACE,
     SEGMENT_COLUMNS,
     START,
+    alive_entries,
 )
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays

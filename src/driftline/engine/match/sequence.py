@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.by_rows.rank import OrderBy, with_nulls
+from driftline.engine.by_rows.order_words import OrderBy, with_nulls
 from driftline.engine.by_rows.snapshot_kernel import COPIES, PLACE, START
 from driftline.engine.match.sweep_state import COVERED, NUMBERED, OPEN, THREADED
 from driftline.engine.state.row_store import RowStore

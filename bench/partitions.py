@@ -1,0 +1,108 @@
+"""Window functions over one large partition, in small batches: what a row costs, and how that grows
+with the partition.
+
+The rows come in small batches; those by number come nearly in order, those by price anywhere. The
+answer in the end is compared with DuckDB's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from rich.table import Table
+
+import driftline as dl
+from bench.queries import on_duckdb
+from bench.tables import Shown
+
+FEW, MANY = 11_000, 100_000
+BATCH = 10
+LATE = 20
+CASES = {
+    "lag by number": "lag(x) OVER (ORDER BY n)",
+    "lead by price": "lead(x) OVER (ORDER BY price, n)",
+    "sum of 10 rows by price": "sum(x) OVER (ORDER BY price, n ROWS 9 PRECEDING)",
+    "sum within 5 by price": (
+        "sum(x) OVER (ORDER BY price RANGE BETWEEN 5 PRECEDING AND 5 FOLLOWING)"
+    ),
+    "running sum by number": "sum(x) OVER (ORDER BY n)",
+    "row number by number": "row_number() OVER (ORDER BY n)",
+}
+
+
+def rows(count: int) -> pa.Table:
+    """Numbered rows, a few of them late."""
+    generator = np.random.default_rng(7)
+    order = np.argsort(np.arange(count) + generator.integers(0, LATE, count), kind="stable")
+    return pa.table(
+        {
+            "ts": np.arange(count),
+            "n": order,
+            "price": generator.integers(0, 4 * count, count),
+            "x": generator.integers(0, 100, count),
+        }
+    )
+
+
+@dataclass
+class PartitionsReport:
+    """By function: microseconds of CPU a row, over few rows and over many; and wrong results."""
+
+    rows: dict[str, tuple[float, float, int]] = field(default_factory=dict)
+
+    def shown(self) -> Iterator[Shown]:
+        table = Table(
+            "function", f"{FEW:,} rows, µs a row", f"{MANY:,} rows, µs a row", "ratio",
+            "wrong results", title=f"one partition, batches of {BATCH}",
+        )  # fmt: skip
+        for name, (few, many, wrong) in self.rows.items():
+            table.add_row(
+                name, f"{1e6 * few:.0f}", f"{1e6 * many:.0f}", f"{many / few:.1f}", str(wrong)
+            )
+        yield table
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "batch": BATCH,
+            "functions": {
+                name: {
+                    f"{FEW} rows, µs a row": round(1e6 * few, 1),
+                    f"{MANY} rows, µs a row": round(1e6 * many, 1),
+                    "ratio": round(many / few, 2),
+                    "wrong results": wrong,
+                }
+                for name, (few, many, wrong) in self.rows.items()
+            },
+        }
+
+
+def measure(events: int) -> PartitionsReport:
+    """The sizes are what is measured: `events` only makes them smaller."""
+    report = PartitionsReport()
+    for name, function in CASES.items():
+        _seconds(function, rows(200))  # compile what has to be compiled
+        few, wrong = _seconds(function, rows(min(FEW, events)))
+        many, also = _seconds(function, rows(min(MANY, events)))
+        report.rows[name] = few, many, wrong + also
+    return report
+
+
+def _seconds(function: str, table: pa.Table) -> tuple[float, int]:
+    """CPU seconds a row, and the rows of the answer in the end that are wrong."""
+    columns = {"ts": "BIGINT", "n": "BIGINT", "price": "BIGINT", "x": "BIGINT"}
+    stream = dl.stream("t", columns, time="ts", disorder=0)
+    query = dl.sql(f"SELECT n, {function} AS f FROM t", t=stream)
+    start = time.process_time()
+    answer = query.run(t=table, batch=BATCH).history()
+    seconds = (time.process_time() - start) / len(table)
+    found = pl.from_arrow(answer)
+    assert isinstance(found, pl.DataFrame)
+    last = found.filter(pl.col("ve").is_null()).select("n", "f").sort("n")
+    truth = on_duckdb(f"SELECT n, ({function})::BIGINT AS f FROM events ORDER BY n", table)
+    same = last.cast(pl.Int64).equals(truth.cast(pl.Int64))
+    return seconds, 0 if same else len(truth)

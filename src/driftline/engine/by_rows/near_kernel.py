@@ -1,0 +1,306 @@
+"""The kernel that finds what a change can concern: rows that are near it in their order.
+
+The members of a slot are sorted by words (see `order_words`). A member is *steady* if it is there
+from the earliest affected time on. Rows that have as many steady ones between themselves and a
+change as their frames reach do not see it, at any time:
+
+    changes      ······x·················x······
+    concerned    ····─────···········─────────··     `wanted`: their answers are computed again
+    entries      ··─────────·······─────────────     what these are computed from
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, START
+from driftline.engine.state.runs import RunArrays
+from driftline.model.arrays import Int64s, Mask
+from driftline.model.compiled import njit
+from driftline.model.time import INFINITY
+
+FAR = 2**62
+"""The distance of a bound that is none."""
+_GREATEST = 2**63 - 1
+
+
+class Reach(NamedTuple):
+    """How far a change is seen: by so many rows before and after it (`back`, `forward`), by those
+    whose order value lies so far from its own (`low` … `high`, if `by_value`), and always by those
+    with the same first `words`; and the same of what these rows see in turn. `first`: only so many
+    rows, or order keys, from the beginning of the partition on count."""
+
+    words: int
+    back: int = 0
+    forward: int = 0
+    sees_back: int = 0
+    sees_forward: int = 0
+    by_value: bool = False
+    low: int = 0
+    high: int = 0
+    sees_low: int = 0
+    sees_high: int = 0
+    value_side: int = 1  # the first word of an order value that is not null
+    first: int = FAR
+    counts_keys: bool = False
+
+
+class Entries(NamedTuple):
+    """Members of some slots: those of the n-th are bounds[n] … bounds[n + 1] - 1; alive during
+    [begin, end); what ends after the limit does not end yet. `over`, `over_slot`: those that are
+    concerned and not alive any more, and the numbers of their slots."""
+
+    bounds: Int64s
+    member: Int64s
+    begin: Int64s
+    end: Int64s
+    wanted: Mask
+    over: Int64s
+    over_slot: Int64s
+
+
+@njit(cache=True, nogil=True)
+def entries(
+    slots: Int64s,
+    earliest: Int64s,
+    limit: int,
+    is_perfect: bool,
+    before: int,
+    begin: Int64s,
+    count: Int64s,
+    order: Int64s,
+    keys: Int64s,
+    members: RunArrays,
+    reach: Reach,
+) -> Entries:
+    """What is near the changes of some slots: of the n-th those at `order[begin[n]]` …, count[n] of
+    them, rows of `keys`, and the members that start or end after `before` and up to the limit, if
+    that is later. At `perfect` everything is."""
+    room = 0
+    for slot in slots:
+        room += members.size[slot]
+    member, wanted = np.empty(room, np.int64), np.empty(room, np.bool_)
+    begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
+    over, over_slot, ended = np.empty(room, np.int64), np.empty(room, np.int64), 0
+    bounds = np.zeros(len(slots) + 1, np.int64)
+    last = limit - 1 if is_perfect and limit != INFINITY else limit
+    found = 0
+    for number in range(len(slots)):
+        first, slot = earliest[number], slots[number]
+        size = members.size[slot] if first <= limit and first < INFINITY else 0
+        if size > 0:
+            run = members.ints[members.first[slot] : members.first[slot] + size]
+            if is_perfect:
+                spans = np.array([[0, size, 0, size]])
+            else:
+                changed = _changed(
+                    run, before, limit, order[begin[number] : begin[number] + count[number]], keys,
+                    reach.words,
+                )  # fmt: skip
+                spans = _spans(run, changed, first, last, reach)
+            done, concerned = 0, 0  # both begins and ends of spans are in order
+            for span in range(len(spans)):
+                for each in range(max(done, spans[span, 2]), spans[span, 3]):
+                    vs, ve = run[each, START], run[each, END]
+                    while concerned < len(spans) and spans[concerned, 1] <= each:
+                        concerned += 1
+                    is_concerned = concerned < len(spans) and spans[concerned, 0] <= each
+                    if ve <= first or max(vs, first) > last:
+                        if is_concerned:
+                            over[ended], over_slot[ended] = members.first[slot] + each, number
+                            ended += 1
+                        continue
+                    member[found] = members.first[slot] + each
+                    begins[found] = max(vs, first)
+                    ends[found] = ve if ve <= last else INFINITY
+                    wanted[found] = is_concerned
+                    found += 1
+                done = max(done, spans[span, 3])
+        bounds[number + 1] = found
+    return Entries(
+        bounds, member[:found], begins[:found], ends[:found], wanted[:found], over[:ended],
+        over_slot[:ended],
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _changed(
+    run: Int64s, before: int, limit: int, items: Int64s, keys: Int64s, words: int
+) -> Int64s:
+    """The places [begin, end) of members with the same words as something that changes, in order;
+    and the first two words of that, or zeros."""
+    found, made = np.zeros((len(items) + 16, 4), np.int64), 0
+    for item in items:
+        key = keys[item]
+        low = _bound(run, key, words, False)
+        if made and low == found[made - 1, 0] and _same_words(run, key, words, low):
+            continue  # the same rows
+        found[made, 0], found[made, 1] = low, _bound(run, key, words, True)
+        for word in range(min(words, 2)):
+            found[made, 2 + word] = key[word]
+        made += 1
+    if before < limit:
+        done = 0
+        for place in range(len(run)):
+            vs, ve = run[place, START], run[place, END]
+            passed = before < vs <= limit or (before < ve <= limit and ve < INFINITY)
+            if place < done or not passed:
+                continue
+            if made == len(found):
+                found = np.concatenate((found, np.zeros_like(found)))
+            found[made, 0] = _group_start(run, place, words)
+            done = found[made, 1] = _group_end(run, place + 1, words)
+            for word in range(min(words, 2)):
+                found[made, 2 + word] = run[place, MEMBER_COLUMNS + word]
+            made += 1
+        return found[:made][np.argsort(found[:made, 0], kind="mergesort")]
+    return found[:made]
+
+
+@njit(cache=True, nogil=True)
+def _same_words(run: Int64s, key: Int64s, words: int, place: int) -> bool:
+    if place == len(run):
+        return False
+    same = True
+    for word in range(words):
+        same = same and run[place, MEMBER_COLUMNS + word] == key[word]
+    return same
+
+
+@njit(cache=True, nogil=True)
+def _spans(run: Int64s, changed: Int64s, first: int, last: int, reach: Reach) -> Int64s:
+    """For each change [begin, end) of the concerned members, and of those these see."""
+    spans = np.empty((len(changed), 4), np.int64)
+    words, size = reach.words, len(run)
+    cap = size
+    if reach.first < FAR:
+        cap = _first_ones(run, changed, first, last, reach)
+    for each in range(len(changed)):
+        low, high = changed[each, 0], changed[each, 1]
+        if reach.by_value and changed[each, 2] == reach.value_side:
+            value = changed[each, 3]
+            low = min(low, _at_value(run, changed[each, 2], _moved(value, reach.low), False))
+            high = max(high, _at_value(run, changed[each, 2], _moved(value, reach.high), True))
+        low = _group_start(run, _back(run, low, reach.back, first, last), words)
+        high = _group_end(run, _on(run, high, reach.forward, first, last), words)
+        high = min(high, cap)
+        spans[each, 0], spans[each, 1] = low, high
+        if low < high:
+            a, b = low, high
+            if reach.by_value:
+                for end in (low, high - 1):
+                    side = run[end, MEMBER_COLUMNS]
+                    if side == reach.value_side:
+                        value = run[end, MEMBER_COLUMNS + 1]
+                        a = min(a, _at_value(run, side, _moved(value, reach.sees_low), False))
+                        b = max(b, _at_value(run, side, _moved(value, reach.sees_high), True))
+            low = _group_start(run, _back(run, a, reach.sees_back, first, last), words)
+            high = _group_end(run, _on(run, b, reach.sees_forward, first, last), words)
+        spans[each, 2], spans[each, 3] = low, max(low, high)
+    return spans
+
+
+@njit(inline="always")
+def _is_steady(run: Int64s, place: int, first: int, last: int) -> bool:
+    ve = run[place, END]
+    return bool(run[place, START] <= first and (ve > last or ve == INFINITY))
+
+
+@njit(cache=True, nogil=True)
+def _back(run: Int64s, place: int, count: int, first: int, last: int) -> int:
+    """The place that has so many steady members from itself to another place."""
+    if count >= FAR:
+        return 0
+    while place > 0 and count > 0:
+        place -= 1
+        if _is_steady(run, place, first, last):
+            count -= run[place, COPIES]
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _on(run: Int64s, place: int, count: int, first: int, last: int) -> int:
+    """The place that has so many steady members from another place up to it."""
+    if count >= FAR:
+        return len(run)
+    while place < len(run) and count > 0:
+        if _is_steady(run, place, first, last):
+            count -= run[place, COPIES]
+        place += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _first_ones(run: Int64s, changed: Int64s, first: int, last: int, reach: Reach) -> int:
+    """The place after the first so many steady members, or groups with one, which were so before
+    the changes, too."""
+    place, count, each = 0, reach.first, 0
+    while place < len(run) and count > 0:
+        stop, there = _group_end(run, place + 1, reach.words), 0
+        while each < len(changed) and changed[each, 1] <= place:
+            each += 1
+        if each == len(changed) or changed[each, 0] >= stop:
+            for member in range(place, stop):
+                if _is_steady(run, member, first, last):
+                    there += run[member, COPIES]
+        count -= min(there, 1) if reach.counts_keys else there
+        place = stop
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _are_equal(run: Int64s, one: int, other: int, words: int) -> bool:
+    for word in range(MEMBER_COLUMNS, MEMBER_COLUMNS + words):
+        if run[one, word] != run[other, word]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _group_start(run: Int64s, place: int, words: int) -> int:
+    while 0 < place < len(run) and _are_equal(run, place - 1, place, words):
+        place -= 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _group_end(run: Int64s, place: int, words: int) -> int:
+    while 0 < place < len(run) and _are_equal(run, place - 1, place, words):
+        place += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _bound(run: Int64s, key: Int64s, words: int, is_end: bool) -> int:
+    """The first member whose words do not come before those of a key (is_end: come after)."""
+    low, high = 0, len(run)
+    while low < high:
+        middle = (low + high) // 2
+        side = 0
+        for word in range(words):
+            a, b = run[middle, MEMBER_COLUMNS + word], key[word]
+            if a != b:
+                side = -1 if a < b else 1
+                break
+        if side < 0 or (is_end and side == 0):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _at_value(run: Int64s, side: int, value: int, is_end: bool) -> int:
+    key = np.array([side, value], np.int64)
+    return _bound(run, key, 2, is_end)
+
+
+@njit(inline="always")
+def _moved(value: int, distance: int) -> int:
+    """The sum, or the greatest or the least number."""
+    total = np.int64(value) + np.int64(distance)
+    if distance >= 0:
+        return int(total) if total >= value else _GREATEST
+    return int(total) if total <= value else ~_GREATEST

@@ -1,0 +1,329 @@
+"""Snapshot operators whose answer has a row for every row of its input, by places in an order.
+
+    o(H), at every time:  ⋃ over the partitions of the snapshot of  {f(r, the partition in order)}
+
+State: the rows of every partition with their lifetimes, in their order (`order_words`); and for
+every row what was emitted of it. A cti evicts every row and every segment that ends at or before
+it, and all of a partition that it closes.
+
+A batch costs the rows that can see a change, and what they look at (`near_kernel`), not the
+partition: of ROWS between two distances, LAG and LEAD some rows around each change; of a RANGE with
+distances those within these; of a running aggregate the rows that come after, and one look at each
+row before; of the first k rows about k.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.engine.by_rows import emit_kernel, near_kernel, snapshot_kernel
+from driftline.engine.by_rows.kept_rows import KeptRows
+from driftline.engine.by_rows.near_kernel import Entries, Reach
+from driftline.engine.by_rows.order_words import OrderBy, OrderWords, with_nulls
+from driftline.engine.by_rows.over_kernels import tell_copies_apart
+from driftline.engine.by_rows.snapshot_kernel import (
+    COPIES,
+    HIGH,
+    KEY_HIGH,
+    KEY_LOW,
+    KEY_VE,
+    KEY_VS,
+    LOW,
+    MEMBER_COLUMNS,
+    PLACE,
+    START,
+)
+from driftline.engine.core.batch import Batch
+from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
+from driftline.engine.core.snapshot_operator import (
+    EAGER,
+    NO_SLOTS,
+    ORDERED,
+    PERFECT,
+)
+from driftline.engine.state.due_times import Due
+from driftline.engine.state.fingerprints import Fingerprints, fingerprints
+from driftline.engine.state.runs import Runs
+from driftline.engine.state.slots import Slots
+from driftline.model.arrays import Int64s, Mask
+from driftline.model.level import Level
+from driftline.model.time import BEGINNING, INFINITY
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that are looked at, one for every copy, sorted by slot and order: those of the n-th
+    slot are bounds[n] … bounds[n + 1] - 1, each alive during [begin, end). `wanted`: those whose
+    answers can be other ones than before."""
+
+    bounds: Int64s
+    begin: Int64s
+    end: Int64s
+    wanted: Mask
+    member: Int64s  # where it is among the members
+    place: Int64s  # where its columns are
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Answers: the row of each among those looked at, and when it holds."""
+
+    row: Int64s
+    start: Int64s
+    end: Int64s
+    rows: pa.RecordBatch
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """What a batch has changed: see `KeptRows._note_changed`."""
+
+    slots: Int64s
+    begin: Int64s
+    count: Int64s
+    order: Int64s
+    keys: Int64s
+
+    def items(self) -> tuple[Int64s, Int64s]:
+        """The rows of `keys` that are left, and the number of the slot of each."""
+        number = np.repeat(np.arange(len(self.slots)), self.count)
+        first = np.cumsum(self.count) - self.count
+        return self.order[np.arange(len(number)) + (self.begin - first)[number]], number
+
+
+class OrderedRows(KeptRows):
+    """`ties`: the columns by which ties of the order are broken."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        partition: list[str],
+        order: list[OrderBy],
+        ties: list[str],
+        answer: pa.Schema,
+        level: Level,
+    ) -> None:
+        super().__init__(schema, partition, schema.names, answer, level, with_keys=False)
+        self.order, self.ties = order, ties
+        self.words = OrderWords(schema, order, ties)
+        self.members = Runs(MEMBER_COLUMNS + self.words.width, 0)
+        self.holders = Slots()  # by row: what was emitted of it is in that run of `segments`
+        self.ends = Due()  # of each holder, the first end of its segments
+        self.reach = Reach(self.words.width)
+        self._forget_changes()
+
+    @abstractmethod
+    def _evaluated(self, looked_at: Rows) -> Evaluated:
+        """The answers of the wanted rows."""
+
+    def group_of(self, looked_at: Rows) -> Int64s:
+        """The number of each row's order key."""
+        rows = looked_at
+        changes = np.zeros(len(rows.member), np.bool_)
+        changes[rows.bounds[:-1][rows.bounds[:-1] < len(changes)]] = True
+        if self.words.orders:
+            words = self.members.arrays.ints[rows.member, MEMBER_COLUMNS:]
+            keys = [words[:, word] for word in range(self.words.of_order)]
+        else:
+            names = list(dict.fromkeys(item.column for item in self.order))
+            columns = self.member_rows.take_some(rows.place, names)
+            keys = [
+                key for item in self.order for key in with_nulls(columns.column(item.column), item)
+            ]
+        for key in keys:
+            changes[1:] |= key[1:] != key[:-1]
+        return np.cumsum(changes)
+
+    def _sorted_by(self, rows: pa.RecordBatch) -> list[Int64s]:
+        return self.words.of(rows)
+
+    def _note_changed(
+        self, slots: Int64s, begin: Int64s, count: Int64s, order: Int64s, keys: Int64s
+    ) -> None:
+        self._changes = _Changes(slots, begin, count, order, keys)
+        items, slot_of = self._changes.items()
+        stale, due = self.stale.of(slots), self.due.of(slots)
+        np.minimum.at(stale, slot_of, keys[items, KEY_VE])
+        for column in (KEY_VS, KEY_VE):
+            time = keys[items, column]
+            np.minimum.at(due, slot_of, np.where(time > self.watermark, time, INFINITY))
+        self.stale.set(slots, stale)
+        self.due.set(slots, due)
+
+    def _forget_changes(self) -> None:
+        self._changes = _Changes(NO_SLOTS, NO_SLOTS, NO_SLOTS, NO_SLOTS, np.zeros((0, 4), np.int64))
+
+    def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
+        """Compute the answers that are affected, and emit by how much they change."""
+        if self.level == ORDERED:
+            earliest = np.minimum(earliest, self.due.of(slots))
+        elif self.level == PERFECT:
+            earliest = np.minimum(earliest, before)
+        limit = INFINITY if self.level == EAGER else self.watermark
+        changes = self._changes
+        self._forget_changes()
+        none = np.zeros(len(slots) - len(changes.slots), np.int64)
+        near = near_kernel.entries(
+            slots, earliest, limit, self.level == PERFECT,
+            INFINITY if self.level == EAGER else before,
+            np.concatenate([changes.begin, none]), np.concatenate([changes.count, none]),
+            changes.order, changes.keys, self.members.arrays, self.reach,
+        )  # fmt: skip
+        looked_at = self._in_order(near)
+        found = self._evaluated(looked_at)
+        holders, first, number = self._held(earliest, near, looked_at, found, changes)
+        order = np.argsort(number, kind="stable")
+        bounds = np.searchsorted(number[order], np.arange(len(holders) + 1))
+        rows = found.rows.take(pa.array(order))
+        prints = fingerprints(rows.columns, len(rows))
+        low, high = prints.low.view(np.int64), prints.high.view(np.int64)
+        lines, ends = np.stack([low, high, found.start[order]], axis=1), found.end[order]
+        tell_copies_apart(bounds, lines, ends)
+        old = self.segments.sizes(holders)
+        self.segments.reserve(holders, 2 * old + np.diff(bounds))
+        corrections, new, freed = emit_kernel.correct(
+            holders, first, limit, bounds, lines, ends, self.segments.arrays,
+            self.answer_places.offered(len(ends) + int(old.sum())), NO_SLOTS, NO_SLOTS,
+        )  # fmt: skip
+        output = self._output(corrections, rows)
+        places = self.answer_places.take(len(new))
+        self.answer_places.give_back(freed)
+        self.answer_rows.forget(freed)
+        self.answer_rows.put(places, rows.take(pa.array(new)))
+        self._note_ends(holders)
+        return output
+
+    def _in_order(self, near: Entries) -> Rows:
+        """The members in their order, also those that have the same words; one for each copy."""
+        ints = self.members.arrays.ints[near.member]
+        number = np.repeat(np.arange(len(near.bounds) - 1), np.diff(near.bounds))
+        order = None
+        if not self.words.is_exact and len(ints):
+            same = number[1:] == number[:-1]
+            for column in range(MEMBER_COLUMNS, ints.shape[1]):
+                same &= ints[1:, column] == ints[:-1, column]
+            if (same & (ints[1:, LOW] != ints[:-1, LOW])).any():
+                order = self._sorted(number, ints[:, PLACE])
+        if order is None:
+            order = np.arange(len(ints))
+        row = np.repeat(order, ints[order, COPIES])
+        bounds = np.searchsorted(number[row], np.arange(len(near.bounds)))
+        return Rows(
+            bounds, near.begin[row], near.end[row], near.wanted[row], near.member[row],
+            ints[row, PLACE],
+        )  # fmt: skip
+
+    def _sorted(self, number: Int64s, places: Int64s) -> Int64s:
+        """The order of rows of some slots."""
+        rows = self.member_rows.take(places)
+        keys: list[Int64s] = [number]
+        for item in self.order:
+            side, key = with_nulls(rows.column(item.column), item)
+            keys += [side, ~key if item.descending else key]
+        for name in sorted(self.ties):
+            keys += with_nulls(rows.column(name), OrderBy(name))
+        return np.lexsort(keys[::-1])
+
+    def _held(
+        self,
+        earliest: Int64s,
+        near: Entries,
+        looked_at: Rows,
+        found: Evaluated,
+        changes: _Changes,
+    ) -> tuple[Int64s, Int64s, Int64s]:
+        """The holders of what may have to be corrected, from when on for each; and which of them
+        each answer belongs to."""
+        slot_of = np.repeat(np.arange(len(looked_at.bounds) - 1), np.diff(looked_at.bounds))
+        wanted = np.flatnonzero(looked_at.wanted)
+        items, changed_slot = changes.items()
+        members = np.concatenate([looked_at.member[wanted], near.over])
+        members = self.members.arrays.ints[members]
+        low = np.concatenate([members[:, LOW], changes.keys[items, KEY_LOW]])
+        high = np.concatenate([members[:, HIGH], changes.keys[items, KEY_HIGH]])
+        held, _ = self.holders.find_or_add(Fingerprints(low.view(np.uint64), high.view(np.uint64)))
+        holders, number = np.unique(held, return_inverse=True)
+        since = np.empty(len(holders), np.int64)
+        since[number] = earliest[np.concatenate([slot_of[wanted], near.over_slot, changed_slot])]
+        number_of = np.full(len(looked_at.member), -1, np.int64)
+        number_of[wanted] = number[: len(wanted)]
+        return holders, since, number_of[found.row]
+
+    def _note_ends(self, holders: Int64s) -> None:
+        """Note when what is held of rows ends first, and forget those of which nothing is."""
+        ends = np.full(len(holders), INFINITY)
+        snapshot_kernel.least_end(holders, self.segments.arrays, ends)
+        self.ends.set(holders, ends)
+        gone = holders[self.segments.sizes(holders) == 0]
+        self.holders.remove(gone)
+        self.segments.clear(gone)
+
+    def _evict(self, slots: Int64s) -> None:
+        """Drop what is final, and note when to look at these slots again."""
+        final = self._settled()
+        self._drop_members(slots[self.stale.of(slots) <= final], final)
+        held = self.holders.live_slots() if final == INFINITY else self.ends.up_to(final)
+        self._drop_segments(held, final)
+        closed = self.closing.closed(self.cti)  # all endpoints of these have been passed
+        if len(closed):
+            self._close(closed)
+        if self.level != EAGER:
+            passed = slots[self.due.of(slots) <= self.watermark]
+            due, _ = snapshot_kernel.endpoints_around(
+                passed, self.members.arrays, self.watermark, BEGINNING
+            )
+            self.due.set(passed, due)
+        self._remove(slots[self.members.sizes(slots) == 0])
+
+    def _drop_members(self, slots: Int64s, final: int) -> None:
+        self._drop(self.members, slots, final)
+        stale = np.full(len(slots), INFINITY)
+        snapshot_kernel.least_end(slots, self.members.arrays, stale)
+        self.stale.set(slots, stale)
+
+    def _drop_segments(self, holders: Int64s, final: int) -> None:
+        self._drop(self.segments, holders, final)
+        self._note_ends(holders)
+
+    def _close(self, slots: Int64s) -> None:
+        """Drop all of some slots."""
+        ints = self.members.snapshot(slots, "of")["of.ints"].astype(np.int64)
+        prints = Fingerprints(ints[:, LOW].view(np.uint64), ints[:, HIGH].view(np.uint64))
+        held = np.unique(self.holders.find(prints))
+        self._drop_segments(held[held >= 0], INFINITY)
+        self._drop_members(slots, INFINITY)
+        self.closing.gone(slots)
+
+    def _remove(self, gone: Int64s) -> None:
+        self.slots.remove(gone)
+        self.key_rows.forget(gone)
+        never = np.full(len(gone), INFINITY)
+        self.due.set(gone, never)
+        self.stale.set(gone, never)
+        self.members.clear(gone)
+
+    def state_span(self) -> Span:
+        live = self.slots.live_slots()
+        ints = self.members.snapshot(live, "of")["of.ints"].astype(np.int64)
+        return joined_span(span_of(ints[:, START]), span_of(self.segments.ends()))
+
+    def _holders(self) -> Int64s:
+        return self.holders.live_slots()
+
+    def snapshot(self) -> Arrays:
+        held = self.holders.snapshot()
+        return super().snapshot() | {_of_holders(name): each for name, each in held.items()}
+
+    def restore(self, arrays: Arrays) -> None:
+        names = self.holders.snapshot()
+        self.holders.restore({name: arrays[_of_holders(name)] for name in names})
+        super().restore(arrays)
+        self._note_ends(self.holders.live_slots())
+
+
+def _of_holders(name: str) -> str:
+    return name.replace("slots", "holders")

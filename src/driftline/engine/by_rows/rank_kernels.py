@@ -1,0 +1,107 @@
+"""The kernels of ranks: places among the rows of each snapshot. See `over_kernels` for entries and
+evaluations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.engine.by_rows.change_kernels import Steps
+from driftline.engine.by_rows.over_kernels import Evaluations, come_in, first_from, go_out
+from driftline.model.arrays import Int64s
+from driftline.model.compiled import njit
+from driftline.model.time import INFINITY
+
+ROW_NUMBER, RANK, DENSE_RANK = range(3)
+
+
+@njit(cache=True, nogil=True)
+def places(
+    bounds: Int64s, begin: Int64s, end: Int64s, told: Evaluations, group: Int64s, method: int
+) -> Int64s:
+    """The place of every evaluated entry among those that are alive; `group`: the number of its
+    order key."""
+    found = np.empty(len(told.entry), np.int64)
+    for number in range(len(bounds) - 1):
+        first, size = bounds[number], bounds[number + 1] - bounds[number]
+        by_begin = first + np.argsort(begin[first : first + size], kind="mergesort")
+        by_end = first + np.argsort(end[first : first + size], kind="mergesort")
+        alive, count, coming, going = np.empty(size, np.int64), 0, 0, 0
+        here, place = 0, 0  # where an evaluation at the same time was, and its place
+        for piece in range(told.bounds[number], told.bounds[number + 1]):
+            time = told.start[piece]
+            if piece == told.bounds[number] or told.start[piece - 1] < time:
+                here, place = -1, 0
+            while going < size and end[by_end[going]] <= time and end[by_end[going]] < INFINITY:
+                while coming < size and begin[by_begin[coming]] < end[by_end[going]]:
+                    come_in(alive, count, by_begin[coming])
+                    count += 1
+                    coming += 1
+                go_out(alive, count, by_end[going])
+                count -= 1
+                going += 1
+            while coming < size and begin[by_begin[coming]] <= time:
+                come_in(alive, count, by_begin[coming])
+                count += 1
+                coming += 1
+            stop = here + 1 + first_from(alive[here + 1 :], count - here - 1, told.entry[piece])
+            for each in range(here + 1, stop + 1):
+                tied = each > 0 and group[alive[each]] == group[alive[each - 1]]
+                if method == ROW_NUMBER or (method == RANK and not tied):
+                    place = each + 1
+                elif method == DENSE_RANK and not tied:
+                    place += 1
+            found[piece], here = place, stop
+    return found
+
+
+@njit(cache=True, nogil=True)
+def steps(
+    bounds: Int64s, begin: Int64s, end: Int64s, open_end: int
+) -> tuple[Steps, Int64s, Int64s]:
+    """The times between neighbouring endpoints of each slot, as changes; and when each begins and
+    ends."""
+    room = 2 * len(begin)
+    starts, stops, fresh = (
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.zeros(room, np.bool_),
+    )
+    come, go = np.empty(len(begin), np.int64), np.empty(len(begin), np.int64)
+    come_bounds, go_bounds = np.zeros(room + 1, np.int64), np.zeros(room + 1, np.int64)
+    made, came, gone = 0, 0, 0
+    left = np.empty(0, np.int64)  # of the slot before
+    for number in range(len(bounds) - 1):
+        first, size = bounds[number], bounds[number + 1] - bounds[number]
+        by_begin = first + np.argsort(begin[first : first + size], kind="mergesort")
+        by_end = first + np.argsort(end[first : first + size], kind="mergesort")
+        coming, going, since = 0, 0, made
+        while coming < size or (going < size and end[by_end[going]] < INFINITY):
+            time = end[by_end[going]] if going < size else INFINITY
+            if coming < size:
+                time = min(time, begin[by_begin[coming]])
+            if made > since:
+                stops[made - 1] = time
+            else:
+                fresh[made] = True
+                for entry in left:
+                    go[gone] = entry
+                    gone += 1
+                left = np.empty(0, np.int64)
+            while going < size and end[by_end[going]] == time and time < INFINITY:
+                go[gone] = by_end[going]
+                gone += 1
+                going += 1
+            while coming < size and begin[by_begin[coming]] == time:
+                come[came] = by_begin[coming]
+                came += 1
+                coming += 1
+            starts[made], stops[made] = time, open_end
+            come_bounds[made + 1], go_bounds[made + 1] = came, gone
+            made += 1
+        if size > 0:
+            left = by_end[going:].copy()
+    changes = Steps(
+        fresh[:made], come_bounds[: made + 1], come[:came], go_bounds[: made + 1], go[:gone],
+        np.ones(len(begin), np.int64),
+    )  # fmt: skip
+    return changes, starts[:made], stops[:made]
