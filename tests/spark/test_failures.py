@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from driftline.spark.failures import cause, could_not_start
+from driftline.spark.failures import TOO_SLOW, cause, could_not_start
 
 WHERE = "\tat org.apache.spark.Reader(Reader.scala:1)\n"
 FOUND = "org.apache.spark.SparkException: [FAILED_READ_FILE"
@@ -57,3 +57,8 @@ def test_why_there_is_no_spark(text: str, said: str) -> None:
     assert told.startswith("Spark could not be started with --master x: ")
     assert said in told
     assert "org.apache" not in told
+
+
+def test_a_machine_that_is_too_busy_is_called_that() -> None:
+    text = f"[STREAM_FAILED] Query [id = 1] terminated with exception: {TOO_SLOW}. SQLSTATE: XXKST"
+    assert "the machine is too busy" in cause(text)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from driftline.spark.retried import PATIENCE, TOO_SLOW, RetriedQuery
+from driftline.spark.failures import TOO_SLOW
+from driftline.spark.retried import PATIENCE, RetriedQuery
 
 
 class Runs:

@@ -16,6 +16,9 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _CLASS = re.compile(r"^\[[A-Z_.0-9]+\] ")
 _SPARKS = re.compile(r"\s*(SQLSTATE: \w+|If necessary set \"spark\.sql\.ansi\.enabled\".*?error\.)")
 
+TOO_SLOW = "Python worker failed to connect back"
+"""What Spark says of a process that took more than ten seconds to start."""
+
 
 def cause(text: str) -> str:
     r"""The sentence at the bottom of a message with stack traces.
@@ -37,6 +40,11 @@ def cause(text: str) -> str:
     "Invalid value 'x' for option 'y'"
     """
     message = _COLOUR.sub("", text.partition("=== Streaming Query ===")[0])
+    if TOO_SLOW in message:
+        return (
+            "Python processes took more than ten seconds to start, again and again: the machine is "
+            "too busy; run it again, and with the same --checkpoint it goes on"
+        )
     sentence = message.split("terminated with exception: ")[-1]
     found: list[str] = []
     lines = message.splitlines()

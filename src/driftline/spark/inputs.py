@@ -44,6 +44,7 @@ from driftline.plan.types import quoted, type_name
 from driftline.running.kafka import topic_of
 from driftline.running.streams import Streamed
 from driftline.spark.kafka_source import messages
+from driftline.spark.places import address_of
 from driftline.spark.sources import EVENTS, FILE, ROW, UNREADABLE, payload_name, raw_events
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _file_events(
     options = {"recursiveFileLookup": "true", **_limits(given), **given.options}
     reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).options(**options)
     is_near = "://" not in given.place or given.place.startswith("file:")
-    files = reader.load(given.place).select("path", *([] if is_near else ["content"]))
+    files = reader.load(address_of(given.place)).select("path", *([] if is_near else ["content"]))
     read = partial(read_files, source, given.form, given.stream or source.name, with_files)
     schema = _raw_schema(source, events=given.form == "log")
     if with_files:
@@ -237,7 +238,7 @@ def _records(spark: SparkSession, given: Streamed, source: Source) -> DataFrame:
     if given.kind == "rate":
         return spark.readStream.format("rate").options(**given.options).load()
     reader = spark.readStream.options(**_file_options(given)).format(given.form)
-    frame = reader.schema(_schema(spark, given, source)).load(given.place)
+    frame = reader.schema(_schema(spark, given, source)).load(address_of(given.place))
     row = f.col("_metadata.row_index") + 1 if given.form == "parquet" else f.lit(0)
     path = f.regexp_replace("_metadata.file_path", "^file:(//)?", "")
     return frame.select("*", path.alias(FILE), row.alias(ROW))
@@ -274,7 +275,7 @@ def _schema(spark: SparkSession, given: Streamed, source: Source) -> StructType 
         return ", ".join([*declared, unread])
     reader = spark.read.options(**_file_options(given)).format(given.form)
     try:
-        found = reader.load(given.place).schema
+        found = reader.load(address_of(given.place)).schema
     except AnalysisException:  # there is none
         return ", ".join([*declared, unread] if given.form == "csv" else declared)
     if given.form == "parquet":

@@ -46,6 +46,16 @@ def place_of(path: str | Path) -> tuple[fs.FileSystem, str]:
     return files, root.rstrip("/")
 
 
+def address_of(place: str) -> str:
+    """A path as Spark and Arrow do not mistake it for a URI: in one that is relative, what stands
+    before a colon would be taken for a scheme. A URI is left as it is.
+
+    >>> address_of("s3://bucket/x"), address_of("file:/tmp/x"), address_of("/tmp/a:b")
+    ('s3://bucket/x', 'file:/tmp/x', '/tmp/a:b')
+    """
+    return place if ":/" in place else str(Path(place).absolute())
+
+
 _SAME_AS = {"s3a": "s3", "s3n": "s3"}
 
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from driftline.spark.failures import TOO_SLOW
+
 if TYPE_CHECKING:
     from pyspark.errors import StreamingQueryException
-
-TOO_SLOW = "Python worker failed to connect back"
-"""What Spark says of a process that took more than ten seconds to start."""
 
 PATIENCE = 3
 """So many starts in a row may fail for that."""

@@ -35,7 +35,7 @@ from driftline.spark.emitted import Emitted
 from driftline.spark.failures import cause, could_not_start
 from driftline.spark.inputs import close, is_closing, streamed_events
 from driftline.spark.now import for_now
-from driftline.spark.places import file_name
+from driftline.spark.places import address_of, file_name
 from driftline.spark.query import SparkQuery
 from driftline.spark.session import session
 from driftline.spark.sinks import OneResult, Several
@@ -87,7 +87,7 @@ def _run_groups(
     sinks: Mapping[str, Sink],
 ) -> Generator[Outputs]:
     temporary = None if options.checkpoint else Path(tempfile.mkdtemp(prefix="driftline-"))
-    folder = temporary or Path(str(options.checkpoint))
+    folder = temporary or Path(address_of(str(options.checkpoint)))
     try:
         for number, (consistency, plans) in enumerate(groups.items()):
             own = folder / str(number) if len(groups) > 1 else folder

@@ -1,6 +1,7 @@
 """What a stream is read from, as columns of raw events.
 
 inputs          one function for everything that can be read: files, tables, DataFrames, rows
+python_rows     rows and events that are Python objects
 chunks          the same part by part, for what is larger than memory or never ends
 ahead           the next part, read while the engine works on the one before
 source_reader   a source while it is read, and what of it was not yet taken
