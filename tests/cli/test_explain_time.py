@@ -56,6 +56,48 @@ def test_bounds_that_need_a_clock_say_so(folder: Path) -> None:
     assert "no arrival clock" not in told
 
 
+def test_bounds_between_sources_are_shown_closed(folder: Path) -> None:
+    bounds = folder / "bounds.csv"
+    bounds.write_text("from,to,after,delta\na,a,0,20\na,c,0,2\nc,b,3 tuples,0\na,b,2s,later\n")
+    told = emitted(
+        folder, f", source = 'id', bounds = '{bounds}', arrival = 'got'", "--explain-time"
+    )
+    assert "promised: 4 bounds\n" in told
+    assert "  a → b: after 2 s later\n" in told
+    assert "  a → b: after 3 tuples at most 3 behind, which follows\n" in told
+    assert "the last tuples of a wait for ever, because a is not bound to catch up" in told
+    assert row(told, "a")[:2] == ["a", "3"]
+    assert row(told, "c")[:2] == ["c", "0"]
+    bounds.write_text("from,to,after,delta\na,a,0,20\n")
+    told = emitted(folder, f", source = 'id', bounds = '{bounds}', timeout = 9", "--explain-time")
+    assert "3 records were of sources that the bounds do not name: nothing waits" in told
+    assert "the last tuples" not in told
+
+
+def test_groups_and_rates(folder: Path) -> None:
+    told = emitted(
+        folder,
+        ", source = 'got', groups = 'id', disorder = 1, skew = 3, rate = 0.5, arrival = 'got'",
+        "--explain-time",
+    )
+    assert "promised: groups by id, disorder 1, skew 3, rate 500 in a second" in told
+    assert "┃ group" in told
+    assert row(told, "a") == ["a", "3", "20", "17", "3", "1"]
+
+
+def test_a_mistake_in_the_bounds_is_shown_with_its_line(folder: Path) -> None:
+    bounds = folder / "bounds.csv"
+    bounds.write_text("from,to,after,delta\na,a,0,20\na,b,soon,2\n")
+    script = folder / "q.sql"
+    script.write_text(
+        "CREATE STREAM s (id STRING, t BIGINT) WITH (time = 't', source = 'id', "
+        f"bounds = '{bounds}'); SELECT t FROM s;"
+    )
+    done = driftline("explain", script)
+    assert done.code == 2
+    assert f"{bounds}, line 3: after: 'soon' is not a duration" in done.err
+
+
 def test_a_chart(folder: Path) -> None:
     chart = folder / "time.svg"
     assert str(chart) in emitted(folder, ", disorder = 4", "--time-chart", chart)

@@ -294,12 +294,17 @@ QUERIES |= {
     "finals": (final(QUERIES["sums"][0]), Level.ORDERED, LOG),
     "window finals": (final(QUERIES["tumbling"][0]), Level.ORDERED, LOG),
 }
+BOUNDS = [("a", "b", 4, 3), ("b", "a", "2 tuples", 1)]
 QUERIES |= {
     name: (query.plan, Level.ORDERED, RECORDS)
     for name, query in {
         "records": _by_time(disorder=6),
         "sources": _by_time(disorder=6, source="k", skew=3),
         "clocks": _by_time(disorder=6, source="k", skew=3, latency=5, timeout=20, arrival="x"),
+        "bounds": _by_time(
+            source="k", bounds=BOUNDS, disorder=6, latency=2, timeout=20, arrival="x", rate="1/2"
+        ),
+        "groups": _by_time(source="y", groups="k", disorder=2, skew=4),
         "guesses": _by_time(heartbeats="estimate", late=0.1),
         "guesses by source": _by_time(heartbeats="estimate", late=0.1, source="k"),
     }.items()

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from driftline.plan.errors import PlanError
-from driftline.plan.timing import LATE, LONGEST, Timing, timing
+from driftline.plan.milliseconds import LONGEST
+from driftline.plan.timing import LATE, Timing, timing
 from driftline.plan.types import Schema
 
 SCHEMA = Schema.of({"id": "STRING", "ts": "TIMESTAMP", "got": "TIMESTAMP", "n": "INT"})

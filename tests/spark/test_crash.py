@@ -5,7 +5,8 @@ Python worker, or everything at once. It is then started again on the same check
 comes to its end.
 
     events    late events, retractions and ctis of two streams, in an event log
-    bounds    plain records of several sources, with all bounds there are: heartbeats are promises
+    bounds    plain records of several sources, with all bounds there are: heartbeats are promises,
+              of one stream by bounds for all, and of another by bounds between its sources
     guesses   the same records without bounds: heartbeats are guessed, and end the waiting
     loop      the same events, in a loop of which every shard has a part and the edges whole
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -42,7 +44,18 @@ BOUNDS = """
 CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
   WITH (time = 'ts', source = 'sensor', sources = 3, disorder = 6, skew = 9, latency = 4,
         timeout = 25, arrival = 'got');
-SELECT sensor, count(*) AS n, sum(value) AS total FROM readings [RANGE 20] GROUP BY sensor;
+CREATE STREAM others (sensor STRING, value INT, ts BIGINT, got BIGINT)
+  WITH (time = 'ts', source = 'sensor', bounds = '{folder}/bounds.csv', latency = 4, timeout = 25,
+        rate = '1/4', arrival = 'got');
+SELECT sensor, count(*) AS n, sum(value) AS total
+FROM (SELECT * FROM readings [RANGE 20] UNION ALL SELECT * FROM others [RANGE 7])
+GROUP BY sensor;
+"""
+BETWEEN = """from,to,after,delta,latency
+a,a,0,6,
+a,b,8,9,
+b,b,2 tuples,6,2
+b,a,0,30,
 """
 GUESSES = """
 CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
@@ -113,9 +126,12 @@ def write_events(path: Path, seed: int) -> None:
 
 def command(folder: Path, runner: str, output: str, *, table: bool = True) -> list[str]:
     (given,) = folder.glob("*.input.jsonl")
-    stream = "readings=" if given.name.startswith("records") else ""
-    base = [sys.executable, "-m", "driftline.cli.main", "run", str(folder / "query.sql")]
-    base += ["--input", f"{stream}{given}", "--output", str(folder / output)]
+    script = folder / "query.sql"
+    streams = re.findall(r"CREATE STREAM (\w+)", script.read_text())
+    names = [f"{each}=" for each in streams] if given.name.startswith("records") else [""]
+    base = [sys.executable, "-m", "driftline.cli.main", "run", str(script)]
+    base += [part for name in names for part in ("--input", f"{name}{given}")]
+    base += ["--output", str(folder / output)]
     base += ["--table"] if table else ["--dead-letters", str(folder / "dead.jsonl")]
     base += ["--batch", str(BATCH), "--runner", runner]
     return base + (["--checkpoint", str(folder / "checkpoint")] if runner == "spark" else [])
@@ -194,7 +210,8 @@ def run_until_killed(
 
 def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> None:
     draw = random.Random(seed)
-    (folder / "query.sql").write_text(QUERIES[case])
+    (folder / "query.sql").write_text(QUERIES[case].replace("{folder}", str(folder)))
+    (folder / "bounds.csv").write_text(BETWEEN)
     if case in ("events", "loop"):
         write_events(folder / "events.input.jsonl", seed)
     else:

@@ -8,7 +8,9 @@ the generator's docstring, arrival by arrival.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import product
+from math import floor
 
 from driftline.model.time import BEGINNING
 from driftline.testing.sources import Emission
@@ -70,8 +72,10 @@ def _least(entries: Entries, past: list[Seen], source: int, emitted: int) -> int
     return least if fits else None
 
 
-def plain(bounds: Bounds, seen: Sequence[Emission], clock: int) -> list[int]:
-    """The generator's formula; the bounds may count tuples."""
+def plain(
+    bounds: Bounds, seen: Sequence[Emission], clock: int, rate: Fraction = Fraction(0)
+) -> list[int]:
+    """The generator's formula; the bounds may count tuples, and clocks advance at a least rate."""
     heartbeats = [BEGINNING] * bounds.sources
     for tuple_ in seen:
         for j in range(bounds.sources):
@@ -84,5 +88,6 @@ def plain(bounds: Bounds, seen: Sequence[Emission], clock: int) -> list[int]:
                         continue
                     due = later[bound.tuples - 1] + latency
                 if due <= clock:
-                    heartbeats[j] = max(heartbeats[j], tuple_.time - bound.lag)
+                    gained = floor(rate * clock) + floor(-rate * due)
+                    heartbeats[j] = max(heartbeats[j], tuple_.time - bound.lag + gained)
     return heartbeats

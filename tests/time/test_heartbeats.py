@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.testing.sources import Emission
+from driftline.time.arrivals import NO_SOURCE, STRANGER
 from driftline.time.bounds import Bounds, counted, timed
 from driftline.time.closure import closure
 from driftline.time.heartbeats import HeartbeatGenerator
@@ -68,6 +70,72 @@ def test_the_formula_at_every_clock(data: st.DataObject, closed: bool) -> None:
     for clock, heartbeats in enumerate(told):
         past = [each for each in seen if each.arrived <= clock]
         assert heartbeats == plain(kept, past, clock)
+
+
+@settings(max_examples=50)
+@given(st.data(), st.none() | st.integers(0, 20))
+def test_the_heartbeat_in_force_at_every_arrival(data: st.DataObject, timeout: int | None) -> None:
+    """It is the least of those sources that have not been silent for the timeout, at the clock
+    before, and never goes back."""
+    b = data.draw(bounds(counted=True))
+    seen = data.draw(emissions(b))
+    strange = data.draw(st.lists(st.booleans(), min_size=len(seen), max_size=len(seen)))
+    told = [each for each, out in zip(seen, strange, strict=True) if not out]
+    numbers = [STRANGER if out else each.source for each, out in zip(seen, strange, strict=True)]
+    times = [each.time for each in seen]
+    generator = HeartbeatGenerator(b, timeout=timeout)
+    cut = data.draw(st.integers(0, len(seen)))
+    clocks = [each.arrived for each in seen]
+    found = [
+        each
+        for part in (slice(0, cut), slice(cut, None))
+        for each in generator.arrive(
+            clocks[part], numbers[part], times[part], None, times[part]
+        ).tolist()
+    ]
+    in_force, expected = BEGINNING, {}
+    for clock in range(max(clocks) + 1):
+        expected[clock] = in_force
+        past = [each for each in told if each.arrived <= clock]
+        in_force = max(in_force, least_of_live(b, past, clock, timeout))
+    assert found == [expected[clock] for clock in clocks]
+
+
+def least_of_live(b: Bounds, past: Sequence[Emission], clock: int, timeout: int | None) -> int:
+    heartbeats = plain(closure(b), past, clock)
+    if not past or timeout is None:
+        return min(heartbeats)
+    first, last = past[0].arrived, past[-1].arrived
+    if clock - last >= timeout:
+        return max(each.time for each in past)
+    heard = [max((e.arrived for e in past if e.source == j), default=first)
+             for j in range(b.sources)]  # fmt: skip
+    live = [mine for mine, at in zip(heartbeats, heard, strict=True) if clock - at < timeout]
+    # A silence of all that was long enough has completed what was seen before it.
+    over = [
+        max(e.time for e in past[: n + 1])
+        for n, (one, other) in enumerate(pairwise(past))
+        if other.arrived - one.arrived > timeout
+    ]
+    return max([min(live, default=BEGINNING), *over])
+
+
+def test_what_is_about_the_whole_stream_and_what_is_of_a_stranger() -> None:
+    generator = HeartbeatGenerator(ordered([0, 0]), timeout=10)
+    generator.arrive(0, [0, 1], [100, 50])
+    none = np.full(1, NO_SOURCE)
+    assert generator.arrive(8, none, [0], None, [0]).tolist() == [49]
+    assert generator.arrive(15, [STRANGER], [500], None, [500]).tolist() == [49]  # heard at 8
+    assert generator.arrive(19, [STRANGER], [501], None, [501]).tolist() == [100]
+    assert generator.highest == 100
+
+
+def test_a_clock_that_was_closed() -> None:
+    generator = HeartbeatGenerator(ordered([0]))
+    generator.arrive(3, [0], [7])
+    assert (generator.in_force, generator.close(3), generator.in_force) == (BEGINNING, 6, 6)
+    assert generator.arrive(3, [0], [9]).tolist() == [6]  # judged by what it was closed with
+    assert generator.heartbeat(4) == 8
 
 
 @given(st.data(), st.sampled_from([-5_000, BEGINNING + 50_000, INFINITY - 100_000]))

@@ -21,7 +21,7 @@ def test_the_least_after_every_step(drawn: list[tuple[int, int, int]], timeout: 
     for source, time, later in drawn:
         clock += later
         state = state.with_room(source, 1)
-        live.hear(source, clock, time, 1, clock, state)
+        live.hear(source, clock, time, 0, 1, clock, state)
         last[source] = clock
         greatest[source] = max(greatest.get(source, BEGINNING), time)
         live.take_effect(clock, state)
@@ -35,7 +35,7 @@ def test_room_is_made_without_losing_what_waits() -> None:
     state = Sources.none()
     for at in range(100):
         state = state.with_room(at, 1)
-        live.hear(at, at, 10 * at, 1, at, state)
+        live.hear(at, at, 10 * at, 0, 1, at, state)
         if at % 3 == 0:
             live.take_effect(at // 2, state)
     live.take_effect(100, state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
 from driftline.api.query import Query
@@ -12,6 +13,7 @@ from driftline.plan import nodes
 from driftline.plan.durations import Duration
 from driftline.plan.errors import PlanError
 from driftline.plan.recursion import LIMIT, fixed_point
+from driftline.plan.source_bounds import Given as SourceBounds
 from driftline.plan.timing import timing
 from driftline.plan.types import is_timestamp, type_name
 
@@ -42,6 +44,9 @@ class Bounds(TypedDict, total=False):
     heartbeats: Literal["estimate", "none"] | None
     late: float | str | None
     time_unit: Literal["s", "ms", "us"] | None
+    groups: str | None
+    bounds: SourceBounds | None
+    rate: float | str | Fraction | None
 
 
 @overload
@@ -70,6 +75,9 @@ def stream(
     heartbeats: Literal["estimate", "none"] | None = None,
     late: float | str | None = None,
     time_unit: Literal["s", "ms", "us"] | None = None,
+    groups: str | None = None,
+    bounds: SourceBounds | None = None,
+    rate: float | str | Fraction | None = None,
 ) -> Query | FrameQuery:
     """A stream by its name and its columns: names to SQL or Arrow types, a text as CREATE TABLE has
     it (`"symbol STRING, price DOUBLE"`), or a schema of Spark or Arrow.
@@ -92,6 +100,13 @@ def stream(
     `arrival` has, or the time when Spark reads. Without any bound heartbeats are guessed from what
     has come (`heartbeats="estimate"`), such that a share of at most `late` comes after its guess,
     which ends the waiting of a query with a `block`.
+
+    `bounds`: a CSV file, or rows, of bounds that differ by source and between sources: from, to,
+    after (a duration, or '3 tuples'), delta (how far behind at most, or 'later') and, if it is
+    known, latency. `groups`: a column whose values put sources together that are treated as one;
+    `skew` is then that inside a group, and `bounds` names groups. `rate`: how many seconds the
+    clock of a source advances at least in a second of the arrival clock (of a time that is a
+    number: ticks in a millisecond), so that silence itself makes progress. See docs/time.md.
     """
     if columns is None and not isinstance(name, str):
         name, columns = NAMELESS, name
@@ -130,6 +145,9 @@ def stream(
         heartbeats=heartbeats,
         late=late,
         time_unit=time_unit,
+        groups=groups,
+        bounds=bounds,
+        rate=rate,
     )
     made = nodes.Source(name, schema, time, bool(timestamps), known)
     return Query(made) if frame is None else FrameQuery(made, {name: frame})

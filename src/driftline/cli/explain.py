@@ -75,7 +75,7 @@ def _sink(output: Output) -> str:
 
 def _nothing_final(plan: Node, remember: str) -> bool:
     return remember == DEFAULT_REMEMBER and any(
-        source.disorder is None for source in plan.sources().values()
+        not source.timing.is_promised for source in plan.sources().values()
     )
 
 

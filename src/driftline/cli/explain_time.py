@@ -8,7 +8,7 @@ came too late for it. Of loops that ran free it says how they have found what is
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST_SOURCES = 20
 """How many rows a table has at most: the sources that are the farthest behind."""
+
+MOST_BOUNDS = 100
+"""How many bounds between sources are listed at most."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def watched(source: Source, data: Any) -> StreamTime | str:
     if isinstance(data, PlainFile):
         data = data.parts(LARGEST_CHUNK)
     for events in chunks(source, data, LARGEST_CHUNK):
-        if events.is_log and timing.disorder is None:  # the whole of it
+        if events.is_log and not timing.is_promised:  # the whole of it
             others = int((events.kind != INSERT).sum())
             return f"that of its event log, which has {others:,} events beside inserts"
         _take(events, time, chart)
@@ -98,7 +101,7 @@ def _take(events: RawEvents, time: SourceTime, chart: Chart) -> None:
 
     from driftline.model.columns import INSERT
 
-    first, name = time.came, time.timing.source
+    first, name = time.came, time.timing.apart_by
     sources = None if name is None else events.payload.column(name)
     ctis_before = time.take(events, sources, events.clock)
     heartbeats = np.where(ctis_before == BEGINNING, BEGINNING, ctis_before - 1)
@@ -109,17 +112,58 @@ def _take(events: RawEvents, time: SourceTime, chart: Chart) -> None:
 
 def _bounds(stream: StreamTime) -> str:
     """What the heartbeats follow from, in the stream's own units."""
+    from driftline.engine.ingest.source_time import NO_CLOCK
+    from driftline.time.estimate import Estimated
+
     timing, stamps = stream.source.timing, stream.source.timestamps
-    if timing.disorder is None:
-        guessed = stream.time.heartbeats
+    if isinstance(guessed := stream.time.heartbeats, Estimated):
         return str(Learned(guessed.disorder or 0, guessed.skew or 0, stream.time.came, stamps))
-    parts = [f"disorder {span(timing.disorder, stamps)}"]
+    parts = [] if timing.bounds is None else [f"{len(timing.bounds.pairs)} bounds"]
+    parts += [] if timing.groups is None else [f"groups by {timing.groups}"]
+    parts += [] if timing.disorder is None else [f"disorder {span(timing.disorder, stamps)}"]
     parts += [] if timing.skew is None else [f"skew {span(timing.skew, stamps)}"]
     parts += [f"latency {span(1_000 * timing.latency, True)}"] if timing.latency else []
     parts += [] if timing.timeout is None else [f"timeout {span(1_000 * timing.timeout, True)}"]
-    if timing.needs_clock and timing.arrival is None:
+    if timing.rate is not None:
+        ticks, milliseconds = timing.rate
+        parts.append(f"rate {span(1_000 * ticks // milliseconds, stamps)} in a second")
+    if timing.needs_clock and stream.time.shown == NO_CLOCK:
         parts.append("but no arrival clock: in a file time stands still (say arrival = 'column')")
     return ", ".join(parts)
+
+
+def _closed(stream: StreamTime) -> Iterator[str]:
+    """The bounds by source and between sources, closed: one line for every two sources."""
+    from driftline.engine.ingest.generators import closed_bounds
+    from driftline.time.closure import timeout_reason
+
+    timing, stamps = stream.source.timing, stream.source.timestamps
+    if timing.bounds is None:
+        return
+    names, closed = timing.bounds.names, closed_bounds(timing)
+    declared = {tuple(pair) for pair in timing.bounds.pairs}
+    pairs = list(zip(*(column.tolist() for column in closed.pairs), strict=True))
+    for origin, target, wait, tuples, lag in pairs[:MOST_BOUNDS]:
+        after = [span(1_000 * wait, True)] if wait or not tuples else []
+        after += [f"{tuples:,} tuples"] if tuples else []
+        behind = f"at most {span(lag - 1, stamps)} behind" if lag else "later"
+        known = "" if (origin, target, wait, tuples, lag) in declared else ", which follows"
+        yield f"  {names[origin]} → {names[target]}: after {' + '.join(after)} {behind}{known}"
+    if len(pairs) > MOST_BOUNDS:
+        yield f"  and {len(pairs) - MOST_BOUNDS:,} others"
+    latencies = closed.latency.tolist()
+    if any(latencies):
+        each = (f"{n} {span(1_000 * ms, True)}" for n, ms in zip(names, latencies, strict=True))
+        yield f"  latency: {', '.join(each)}"
+    if timing.timeout is None and timing.rate is None:
+        reason = timeout_reason(closed, names)
+        if reason is not None:
+            yield f"  {reason}"
+    if stream.time.strangers:
+        yield (
+            f"  {stream.time.strangers:,} records were of sources that the bounds do not name: "
+            "nothing waits for these"
+        )
 
 
 def _print(stream: StreamTime) -> None:
@@ -129,7 +173,15 @@ def _print(stream: StreamTime) -> None:
     stamps = stream.source.timestamps
     described, names = stream.time.describe(), stream.time.source_names()
     kind = "guessed" if stream.time.is_guess else "promised"
-    table = Table("source", "records", "latest time", "heartbeat", "behind", "too late")
+    grouped = stream.source.timing.groups is not None
+    table = Table(
+        "group" if grouped else "source",
+        "records",
+        "latest time",
+        "heartbeat",
+        "behind",
+        "too late",
+    )
     reports = sorted(described.rows(), key=lambda each: -(each.lag or 0))
     for each in reports[:MOST_SOURCES]:
         lag = "–" if each.lag is None else span(each.lag, stamps)
@@ -140,6 +192,8 @@ def _print(stream: StreamTime) -> None:
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 120)
     title = f"the time of {stream.source.name}, {kind}: {_bounds(stream)}"
     console.print(title, soft_wrap=True, highlight=False)
+    for line in _closed(stream):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
     console.print(table)
     if len(reports) > MOST_SOURCES:
         console.print(f"and {len(reports) - MOST_SOURCES:,} sources that are less far behind")

@@ -359,5 +359,5 @@ def _late(events: Arrivals, now: int) -> int:
 
 
 def _arrivals(events: RawEvents, source: Source) -> Arrivals:
-    arrivals = Arrivals.of(events, source.schema.arrow, source.timing.source, events.clock)
+    arrivals = Arrivals.of(events, source.schema.arrow, source.timing.apart_by, events.clock)
     return arrivals.at_one_moment() if events.at_once else arrivals

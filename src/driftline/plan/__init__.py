@@ -14,7 +14,8 @@ From text to expressions:
     constants      constants in the syntax tree;  literals: as SQL text;  temporal: dates and times
     folding        constants written as arithmetic
     spark_columns  columns of PySpark as SQL
-    durations      "5 minutes";  sizes: "8GB", and other limits;  timing: the bounds of a stream
+    durations      "5 minutes";  milliseconds: of the arrival clock;  sizes: "8GB", other limits
+    timing         the bounds of a stream;  source_bounds: those that differ by source
     patterns       patterns, conditions and measures of MATCH_RECOGNIZE
     choices        how a query is run: emit, scheduler, outputs, tokens, heeding
 

@@ -7,11 +7,14 @@ arrivals (`estimate`), or there are none. See docs/time.md for what the bounds m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, cast, get_args
 
 from driftline.model.time import INFINITY, TICKS_PER_SECOND
 from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
+from driftline.plan.milliseconds import LONGEST, milliseconds
+from driftline.plan.source_bounds import Given, SourceBounds, source_bounds
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name
 
 Heartbeats = Literal["declared", "estimate", "none"]
@@ -23,15 +26,14 @@ MICROSECONDS: dict[str, int] = {"s": TICKS_PER_SECOND, "ms": TICKS_PER_SECOND //
 LATE = 0.001
 PERCENT = 100
 
-_PER_MILLISECOND = TICKS_PER_SECOND // 1000
-
-LONGEST = 2**61
-"""The longest time on the way, in milliseconds: it can be added to any clock."""
+FINEST_RATE = 1_000_000
+"""A rate is a multiple of one part in so many."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """`source`: the column that tells the sources of a stream apart; `sources`: how many there are.
+    """`source`: the column that tells the sources of a stream apart; `sources`: how many there are;
+    `groups`: the column whose values put sources together that are treated as one.
 
     A source's records are at most `disorder` behind the latest it has emitted, and the clocks of
     two sources at most `skew` apart (in ticks; None: nothing is known). A record is at most
@@ -39,6 +41,10 @@ class Timing:
     milliseconds of the arrival clock). `arrival`: the column that has this clock. `late`: estimated
     heartbeats may be too early for such a share of the records. `time_unit`: what numbers that are
     times count since 1970 (None: not given).
+
+    `bounds`: those that differ by source and between sources, or by group if there are groups;
+    `disorder` and `latency` are then those of the sources (or groups) that it gives none for.
+    `rate`: the clock of a source advances at least so many ticks in so many milliseconds.
     """
 
     disorder: int | None = None
@@ -51,25 +57,34 @@ class Timing:
     heartbeats: Heartbeats = "estimate"
     late: float = LATE
     time_unit: TimeUnit | None = None
+    groups: str | None = None
+    bounds: SourceBounds | None = None
+    rate: tuple[int, int] | None = None
+
+    @property
+    def is_promised(self) -> bool:
+        """Whether heartbeats follow from declared bounds."""
+        return self.disorder is not None or self.bounds is not None
+
+    @property
+    def apart_by(self) -> str | None:
+        """The column by which times are kept apart: that of the groups, if there are some."""
+        return self.source if self.groups is None else self.groups
 
     @property
     def by_source(self) -> bool:
         """Whether heartbeats take more than the greatest time so far."""
-        return self.disorder is not None and (
-            self.source is not None or self.latency > 0 or self.timeout is not None
-        )
+        return self.is_promised and (self.source is not None or self.needs_clock)
 
     @property
     def needs_clock(self) -> bool:
         """Whether it matters when records come, and not only in which order."""
-        return self.latency > 0 or self.timeout is not None
-
-    @property
-    def needs_timeout(self) -> bool:
-        """Whether the last records wait for ever when all sources pause. A timeout is not needed
-        only if every source is bound to catch up with every other (Srivastava and Widom, theorem
-        3.3), which a disorder or a skew rules out, and so does a time that may come twice."""
-        return self.disorder is not None and self.timeout is None
+        return (
+            self.latency > 0
+            or self.timeout is not None
+            or self.rate is not None
+            or (self.bounds is not None and self.bounds.needs_clock)
+        )
 
 
 NOTHING_KNOWN = Timing()
@@ -89,38 +104,38 @@ def timing(
     heartbeats: str | None = None,
     late: float | str | None = None,
     time_unit: str | None = None,
+    groups: str | None = None,
+    bounds: Given | None = None,
+    rate: float | str | Fraction | None = None,
 ) -> Timing:
     """The time options of a stream as a user gave them, checked.
 
-    >>> timing(Schema.of({"ts": "TIMESTAMP"}), True, disorder="5s", latency="2s")
-    Timing(disorder=5000000, source=None, sources=None, skew=None, latency=2000, timeout=None, \
-arrival=None, heartbeats='declared', late=0.001, time_unit=None)
+    >>> found = timing(Schema.of({"ts": "TIMESTAMP"}), True, disorder="5s", latency="2s")
+    >>> found.disorder, found.latency, found.heartbeats
+    (5000000, 2000, 'declared')
     """
-    _check_texts(source=source, arrival=arrival, heartbeats=heartbeats)
-    given = {"skew": skew, "latency": latency, "sources": sources}
-    if disorder is None:
+    _check_texts(source=source, arrival=arrival, heartbeats=heartbeats, groups=groups)
+    given = {"skew": skew, "sources": sources, "groups": groups, "bounds": bounds}
+    _check_together(disorder is not None, {**given, "latency": latency, "rate": rate})
+    if source is None:
         for name, value in given.items():
             if value is not None:
-                raise PlanError(
-                    f"{name} says nothing without disorder: add how far out of order a source is, "
-                    "disorder = 0 if it is not"
-                )
-    if source is None:
-        for name in ("skew", "sources"):
-            if given[name] is not None:
                 raise PlanError(f"{name} is about several sources: say which column tells them")
-    declared: Heartbeats = "estimate" if disorder is None else "declared"
+    is_promised = disorder is not None or bounds is not None
+    declared: Heartbeats = "declared" if is_promised else "estimate"
     wanted = declared if heartbeats is None else heartbeats.lower()
-    if wanted not in get_args(Heartbeats) or (wanted == "declared" and disorder is None):
+    if wanted not in get_args(Heartbeats) or (wanted == "declared" and not is_promised):
         raise PlanError(f"heartbeats is estimate or none, not {heartbeats!r}")
-    if wanted != declared and disorder is not None:
-        raise PlanError(f"disorder is declared, so heartbeats cannot be {wanted}: leave one out")
+    if wanted != declared and is_promised:
+        what = "disorder is" if bounds is None else "bounds are"
+        raise PlanError(f"{what} declared, so heartbeats cannot be {wanted}: leave one out")
     if wanted != "estimate" and late is not None:
         raise PlanError("late is about heartbeats that are estimated: leave it out")
     if wanted == "none" and timeout is not None:
         raise PlanError("a timeout makes heartbeats, and there are to be none: leave one out")
     found = {name: _column(schema, name, given) for name, given in
-             (("source", source), ("arrival", arrival)) if given is not None}  # fmt: skip
+             (("source", source), ("arrival", arrival), ("group", groups))
+             if given is not None}  # fmt: skip
     if arrival is not None:
         kind = schema.find(found["arrival"])[0].type
         if not is_timestamp(kind) and not is_integer(kind):
@@ -128,18 +143,56 @@ arrival=None, heartbeats='declared', late=0.001, time_unit=None)
                 f"the arrival clock is to be {arrival}, a {type_name(kind)}: it must be a "
                 "TIMESTAMP, or milliseconds"
             )
+    behind = None if disorder is None else ticks(disorder, timestamps)
+    apart = None if skew is None else ticks(skew, timestamps)
+    between = None
+    if bounds is not None:
+        kind = schema.find(found.get("group", found["source"]))[0].type
+        between = source_bounds(bounds, kind, timestamps=timestamps)
+        if behind is not None and (groups is None or apart is not None):
+            between = between.with_disorder(min(behind + (apart or 0), INFINITY - 1))
+        for name in between.unbounded():
+            raise PlanError(
+                f"no bound is about {name}, so that nothing would ever be final: add a row "
+                f"{name},{name},0,… with its own disorder, or one from another"
+            )
     return Timing(
-        None if disorder is None else ticks(disorder, timestamps),
+        behind,
         found.get("source"),
         None if sources is None else _count(sources),
-        None if skew is None else ticks(skew, timestamps),
+        apart,
         0 if latency is None else milliseconds(latency),
         None if timeout is None or milliseconds(timeout) == LONGEST else milliseconds(timeout),
         found.get("arrival"),
         wanted,  # type: ignore[arg-type]
         LATE if late is None else _share(late),
         _unit(time_unit),
+        found.get("group"),
+        between,
+        None if rate is None else _rate(rate, timestamps),
     )
+
+
+def _check_together(is_disorder: bool, given: dict[str, object]) -> None:
+    """Refuse bounds that say nothing without another, or that another has said already."""
+    there = {name for name, value in given.items() if value is not None}
+    if not is_disorder:
+        alone = there & ({"skew", "sources", "latency", "rate", "groups"} if "bounds" not in there
+                         else {"skew"})  # fmt: skip
+        for name in (each for each in given if each in alone):
+            raise PlanError(
+                f"{name} says nothing without disorder: add how far out of order a source is, "
+                "disorder = 0 if it is not"
+            )
+    if "bounds" in there and "sources" in there:
+        raise PlanError("bounds names the sources: leave sources out")
+    if {"bounds", "skew"} <= there and "groups" not in there:
+        raise PlanError("bounds tells how far sources are apart: leave skew out")
+    if "groups" in there and not there & {"skew", "bounds"}:
+        raise PlanError(
+            "groups treats the sources of a group as one: add skew, how far their clocks are apart "
+            "at most, or bounds of the groups"
+        )
 
 
 def _unit(given: object) -> TimeUnit | None:
@@ -163,6 +216,24 @@ def _count(sources: int | str) -> int:
     return int(text)
 
 
+def _rate(given: object, timestamps: bool) -> tuple[int, int]:
+    """So many ticks in so many milliseconds, rounded down."""
+    text = str(given).strip()
+    try:
+        rate = Fraction(text.removesuffix("%")) / (PERCENT if text.endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        rate = Fraction(-1)
+    rate *= MICROSECONDS["ms"] if timestamps else 1
+    rate = Fraction(int(rate * FINEST_RATE), FINEST_RATE)
+    if not 0 < rate <= FINEST_RATE:
+        what = "seconds in a second" if timestamps else "ticks in a millisecond"
+        raise PlanError(
+            f"rate is how many {what} the clock of a source advances at least, such as 1 or 0.9, "
+            f"not {given!r}"
+        )
+    return rate.numerator, rate.denominator
+
+
 def _share(late: float | str) -> float:
     text = str(late).strip()
     try:
@@ -172,18 +243,6 @@ def _share(late: float | str) -> float:
     if not 0 <= share < 1:
         raise PlanError(f"late is a share of the records, such as 0.001 or '0.1%', not {late!r}")
     return share
-
-
-def milliseconds(duration: Duration) -> int:
-    """A duration of the arrival clock; a bare number is milliseconds. None is above LONGEST.
-
-    >>> milliseconds("2s"), milliseconds("250ms"), milliseconds(7), milliseconds("inf") == LONGEST
-    (2000, 250, 7, True)
-    """
-    if isinstance(duration, int) or (isinstance(duration, str) and duration.strip().isdigit()):
-        return min(ticks(duration, False), LONGEST)
-    found = ticks(duration, True)
-    return LONGEST if found == INFINITY else -(-found // _PER_MILLISECOND)
 
 
 def _column(schema: Schema, what: str, name: str) -> str:

@@ -158,7 +158,8 @@ def _bounds(plans: Mapping[str, Node]) -> dict[str, dict[str, Any]]:
         name: {key: each for key, each in asdict(source.timing).items() if each != nothing[key]}
         for name, source in sources_of(plans.values()).items()
     }
-    return {name: given for name, given in found.items() if given}
+    given: dict[str, dict[str, Any]] = json.loads(json.dumps(found))  # as it is read again
+    return {name: each for name, each in given.items() if each}
 
 
 def _shown(duration: int) -> int | str:

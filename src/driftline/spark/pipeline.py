@@ -250,7 +250,7 @@ def _conformed(
 
 def _watch(source: Source, prefix: Prefix) -> Watch:
     """Where the column is that tells sources apart, unless Spark's own steps may have moved it."""
-    name = source.timing.source
+    name = source.timing.apart_by
     if name is None or any(
         step.native and step.native.columns is not None for step in prefix.steps
     ):

@@ -5,9 +5,11 @@ nothing comes there is no micro-batch, and the clock stands still: so a stream o
 along with the others. A tick carries nothing but the clock, to every shard that has to
 know.
 
-    period   a quarter of the shortest timeout, but at least a second and at most half a minute
+    period   a quarter of the shortest timeout or wait of a bound, but at least a second and at
+             most half a minute; clocks that advance at a least rate tick every five seconds
 
-There are ticks only until the silence has lasted for the longest timeout: an idle query is idle.
+There are ticks only until the silence has lasted for the longest timeout or wait: an idle query is
+idle. Where clocks advance by themselves there are always ticks.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from driftline.engine.ingest.generators import closed_bounds, needs_timeout
 from driftline.engine.ingest.source import has_time
 from driftline.engine.ingest.source_time import is_watched
 from driftline.engine.shards.messages import Kind, Message
@@ -38,26 +41,34 @@ if TYPE_CHECKING:
 PARTS = 4
 SHORTEST, LONGEST = 1_000, 30_000
 """Of a period, in milliseconds."""
+AT_A_RATE = 20_000
+"""What clocks that advance by themselves are taken to wait for, in milliseconds."""
+FOR_EVER = 2**53
 
 
 def ticking(
     frames: Mapping[str, DataFrame], sources: Mapping[str, Source], block: int = 0
 ) -> list[Source]:
-    """The streams whose timeout would not pass without ticks: those that the time of micro-batches
-    is the arrival clock of, if somebody waits. Files that were put in order have no clock, or one
-    of their own."""
+    """The streams whose timeouts, waits and rates would do nothing without ticks: those that the
+    time of micro-batches is the arrival clock of, if somebody waits. Files that were put in order
+    have no clock, or one of their own."""
     return [
         source
         for source in _open(frames, sources)
-        if is_watched(source.timing, block)
-        and source.timing.timeout is not None
-        and source.timing.arrival is None
+        if is_watched(source.timing, block) and goes_on(source) and source.timing.arrival is None
     ]
+
+
+def goes_on(source: Source) -> bool:
+    """Whether a silence changes anything, and not only what comes after it."""
+    timing = source.timing
+    by_bounds = timing.bounds is not None and timing.bounds.needs_clock
+    return timing.timeout is not None or timing.rate is not None or by_bounds
 
 
 def without_timeout(frames: Mapping[str, DataFrame], sources: Mapping[str, Source]) -> list[str]:
     """The streams whose last records wait for ever when all their sources pause."""
-    return [source.name for source in _open(frames, sources) if source.timing.needs_timeout]
+    return [source.name for source in _open(frames, sources) if needs_timeout(source.timing)]
 
 
 def _open(frames: Mapping[str, DataFrame], sources: Mapping[str, Source]) -> Iterator[Source]:
@@ -71,13 +82,32 @@ def _open(frames: Mapping[str, DataFrame], sources: Mapping[str, Source]) -> Ite
 
 def period(sources: Iterable[Source]) -> int:
     """How often to tick, in milliseconds."""
-    shortest = min((source.timing.timeout or 0 for source in sources), default=0)
+    shortest = min((wait for source in sources for wait in _waits(source)), default=0)
     return min(max(shortest // PARTS, SHORTEST), LONGEST)
 
 
 def patience(sources: Iterable[Source]) -> int:
     """For how long a silence changes anything, in milliseconds."""
-    return max(source.timing.latency + (source.timing.timeout or 0) for source in sources)
+    return max(
+        FOR_EVER if source.timing.rate else max(_latencies(source)) + max(_waits(source))
+        for source in sources
+    )
+
+
+def _waits(source: Source) -> list[int]:
+    """After how long a silence something changes, in milliseconds."""
+    timing = source.timing
+    found = [] if timing.timeout is None else [timing.timeout]
+    found += [] if timing.rate is None else [AT_A_RATE]
+    if timing.bounds is not None and timing.bounds.needs_clock:
+        found += [wait for wait in closed_bounds(timing).wait.tolist() if wait]
+    return found or [0]
+
+
+def _latencies(source: Source) -> list[int]:
+    timing = source.timing
+    own = () if timing.bounds is None else timing.bounds.latencies
+    return [timing.latency, *(each for each in own if each is not None)]
 
 
 def ticks(

@@ -62,7 +62,7 @@ EMPTY_AGGREGATES = "empty_aggregates"
 """What SET says of the meaning of queries, and not of how they are run."""
 BOUNDS = (
     "disorder", "source", "sources", "skew", "latency", "timeout", "arrival", "heartbeats", "late",
-    "time_unit",
+    "time_unit", "groups", "bounds", "rate",
 )  # fmt: skip
 OPTIONS = ("time", "timestamps", *OF_INPUTS, *BOUNDS)
 

@@ -5,6 +5,8 @@ closure               B*: what follows from it; is a timeout needed?
 heartbeats            the generator for any bounds;  generator_kernel: its kernels
 uniform               the same for very many sources that are alike: what CREATE STREAM declares
 groups                sources in groups
+rate                  clocks that advance at a least rate, also while nothing comes
+arrivals              what generators take in
 estimate              heartbeats for a stream without bounds, by its `lateness`
 live, live_sources    what `uniform` and `estimate` share: many sources that come and go
 estimated_bounds      B′, all of it, for few sources;  adaptive: one adaptive estimate

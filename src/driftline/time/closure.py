@@ -17,6 +17,8 @@ no pair of B[i, j] can name, because it is not j that is counted. So these are l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from driftline.model.arrays import Int64s
@@ -106,8 +108,9 @@ def closure(bounds: Bounds) -> Bounds:
         bounds = squared
 
 
-def timeout_reason(closed: Bounds) -> str | None:
-    """Why a timeout is needed, in one sentence for users; None if it is not.
+def timeout_reason(closed: Bounds, names: Sequence[str] | None = None) -> str | None:
+    """Why a timeout is needed, in one sentence for users; None if it is not. `names`: what sources
+    are called, if not by their numbers.
 
     By theorem 3.3 none is needed if and only if every source bounds every source with a lag of 0.
     Pairs that count tuples do not help here: when all pause there is nothing to count.
@@ -118,10 +121,10 @@ def timeout_reason(closed: Bounds) -> str | None:
     behind = np.argwhere(least > 0)
     if not len(behind):
         return None
-    i, j = behind[0].tolist()
+    i, j = (f"source {each}" if names is None else names[each] for each in behind[0].tolist())
     return (
-        f"when all sources pause, the last tuples of source {i} wait for ever, because source {j} "
-        f"is not bound to catch up with them: give a timeout"
+        f"when all sources pause, the last tuples of {i} wait for ever, because {j} is not bound "
+        f"to catch up with them: give a timeout"
     )
 
 

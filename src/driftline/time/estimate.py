@@ -31,10 +31,11 @@ from driftline.model.time import BEGINNING
 from driftline.time import lateness
 from driftline.time import live_sources as live
 from driftline.time.adaptive import shortfall
+from driftline.time.arrivals import Arrivals
 from driftline.time.generator_kernel import NEVER, is_over, less
 from driftline.time.lateness import Aim, Lateness
 from driftline.time.live import LiveHeartbeats
-from driftline.time.live_sources import Arrivals, Sources
+from driftline.time.live_sources import Sources
 
 DISORDER, SKEW = 0, 1
 """Places of the two estimates."""
@@ -191,7 +192,7 @@ def _absorb(arrivals: Arrivals, given: _Parameters, late: Lateness, of: Sources)
             late.counts[lateness.ROWS] += count
         if of.effective[source] > BEGINNING:
             lateness.add(DISORDER, shortfall(of.effective[source], time), count, late)
-        live.hear(source, clock, time, count, effect, of)
+        live.hear(source, clock, time, 0, count, effect, of)
 
 
 @in_place

@@ -33,10 +33,10 @@ from driftline.time.adaptive import (
     observe,
     shortfall,
 )
+from driftline.time.arrivals import steady
 from driftline.time.bounds import LONGEST, Bounds
 from driftline.time.describe import Description
 from driftline.time.generator_kernel import HIGHEST, LAST, NEVER, NOW, UNIT, is_over, less
-from driftline.time.heartbeats import steady
 
 
 class EstimatedBounds:

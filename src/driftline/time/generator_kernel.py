@@ -8,6 +8,9 @@ Of the arrivals of one source in one unit only the greatest time matters, as lon
 fall due in the same units. `cuts` are the places inside a unit where that changes: the remainders
 of (wait + latency) by the unit. So a source is handled once for each cut of a unit, however many
 tuples it sends.
+
+Heartbeats, those in force and those to come, are kept less what a least rate has added to all of
+them by the unit that they count from (see `rate`).
 """
 
 from __future__ import annotations
@@ -18,10 +21,13 @@ import numpy as np
 
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place, njit
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
+from driftline.time.arrivals import NO_SOURCE, STRANGER, Arrivals
+from driftline.time.rate import advanced, moved
 
-NOW, UNIT, LAST, HIGHEST = range(4)
-"""Places in `scalars`: the clock, the unit it is judged by, the last arrival, the greatest time."""
+NOW, UNIT, LAST, HIGHEST, FIRST, COMPLETE, IN_FORCE = range(7)
+"""Places in `scalars`: the clock, the unit it is judged by, the last arrival, the greatest time;
+the first arrival; what is complete by a timeout, and the heartbeat of the stream."""
 
 NEVER = -(2**62)
 """A clock before every clock."""
@@ -40,11 +46,14 @@ def is_over(last: int, timeout: int, unit: int, b: int) -> bool:
 
 
 class Steps(NamedTuple):
-    """How the clock is cut: the unit, the timeout (-1: none), and the cuts inside a unit."""
+    """How the clock is cut: the unit, the timeout (-1: none), and the cuts inside a unit; and how
+    many ticks clocks advance in how many units of the arrival clock, at least."""
 
     unit: int
     timeout: int
     cuts: Int64s
+    ticks: int = 0
+    units: int = 1
 
 
 class Timed(NamedTuple):
@@ -85,16 +94,9 @@ class State(NamedTuple):
 
 
 @in_place
-def absorb(
-    clocks: Int64s,
-    sources: Int64s,
-    times: Int64s,
-    steps: Steps,
-    timed: Timed,
-    counted: Counted,
-    state: State,
-) -> None:
+def absorb(arrivals: Arrivals, steps: Steps, timed: Timed, counted: Counted, state: State) -> None:
     """Take in arrivals whose clocks do not decrease."""
+    clocks, sources, times, counts, reached, in_force = arrivals
     scalars, ring = state.scalars, state.ring
     unit, timeout = steps.unit, steps.timeout
     cut = -1
@@ -105,23 +107,31 @@ def absorb(
             before = clock
             b = (clock - 1) // unit
             if b > scalars[UNIT]:
-                release(unit, timed, state)
+                release(steps, timed, state)
                 advance(b, steps, state)
-            if timeout >= 0 and NEVER < scalars[LAST] < clock - timeout:
+            if steps.ticks == 0 and timeout >= 0 and NEVER < scalars[LAST] < clock - timeout:
                 # The pause that ends here was long enough, if only inside this unit.
                 slot = -((-scalars[LAST] - timeout) // unit) % ring.shape[1]
                 for each in range(len(state.current)):
                     ring[each, slot] = max(ring[each, slot], scalars[HIGHEST])
             scalars[NOW] = clock
             cut = np.searchsorted(steps.cuts, b * unit + unit - clock, side="right")
-        state.arrivals[source] += 1
-        if time <= state.current[source]:
-            state.violations[source] += 1
+        in_force[at] = scalars[IN_FORCE]
+        if source == STRANGER:
+            continue
+        scalars[LAST] = clock
+        if scalars[FIRST] == NEVER:
+            scalars[FIRST] = clock
+        if source == NO_SOURCE:
+            continue
+        state.arrivals[source] += counts[at]
+        if time <= of_source(source, scalars[UNIT], steps, state):
+            state.violations[source] += counts[at]
         for p in range(counted.rows[source], counted.rows[source + 1]):
-            _count(p, source, clock, unit, counted, state)
+            _count(p, source, clock, counts[at], steps, counted, state)
+        time = reached[at]
         state.greatest[source] = max(state.greatest[source], time)
         scalars[HIGHEST] = max(scalars[HIGHEST], time)
-        scalars[LAST] = clock
         state.last[source] = clock
         held = state.held_clock[source]
         if held != NEVER:
@@ -129,41 +139,60 @@ def absorb(
             if np.searchsorted(steps.cuts, h * unit + unit - held, side="right") == cut:
                 state.held_time[source] = max(state.held_time[source], time)
                 continue
-            _apply(source, unit, timed, state)
+            _apply(source, steps, timed, state)
         state.held_clock[source], state.held_time[source] = clock, time
 
 
 @in_place
-def _count(p: int, source: int, clock: int, unit: int, counted: Counted, state: State) -> None:
-    """Count a tuple of the source for pair p. A time of the origin that arrived long enough before
-    the tuple to be surely emitted earlier, and that enough tuples have followed, becomes a
+def of_source(source: int, b: int, steps: Steps, state: State) -> int:
+    """The heartbeat of a source at unit b, which has come."""
+    own = moved(state.current[source], advanced(b * steps.unit, steps.ticks, steps.units))
+    return int(max(own, state.scalars[COMPLETE]))
+
+
+@in_place
+def _to_come(source: int, due: int, heartbeat: int, steps: Steps, state: State) -> None:
+    """Note a heartbeat that is due at a clock; one that was due already takes effect next."""
+    unit, ring = steps.unit, state.ring
+    b = max(-(-due // unit), state.scalars[UNIT] + 1)
+    kept = moved(heartbeat, advanced(-b * unit, steps.ticks, steps.units))
+    slot = b % ring.shape[1]
+    ring[source, slot] = max(ring[source, slot], kept)
+
+
+@in_place
+def _count(
+    p: int, source: int, clock: int, count: int, steps: Steps, counted: Counted, state: State
+) -> None:
+    """Count tuples of the source for pair p. A time of the origin that arrived long enough before
+    the tuples to be surely emitted earlier, and that enough of them have followed, becomes a
     heartbeat to come."""
     past, references, places = state.past, state.references, state.places
-    known = (clock - 1 - counted.delay[p]) // unit
+    known = (clock - 1 - counted.delay[p]) // steps.unit
     start, size = counted.ring[p], counted.ring[p + 1] - counted.ring[p]
-    references[start + places[p]] = past[counted.origin[p], known % past.shape[1]]
-    places[p] = (places[p] + 1) % size
+    for _ in range(min(count, size)):
+        references[start + places[p]] = past[counted.origin[p], known % past.shape[1]]
+        places[p] = (places[p] + 1) % size
     matured = references[start + places[p]]
-    slot = -((-clock - counted.latency[source]) // unit) % state.ring.shape[1]
-    state.ring[source, slot] = max(state.ring[source, slot], less(matured, counted.lag[p]))
+    due = clock + counted.latency[source]
+    _to_come(source, due, less(matured, counted.lag[p]), steps, state)
 
 
 @in_place
-def _apply(source: int, unit: int, timed: Timed, state: State) -> None:
+def _apply(source: int, steps: Steps, timed: Timed, state: State) -> None:
     """Line 4 of the paper's figure 2, for every pair of the source and what it holds."""
-    clock, time, ring = state.held_clock[source], state.held_time[source], state.ring
+    clock, time = state.held_clock[source], state.held_time[source]
     for p in range(timed.rows[source], timed.rows[source + 1]):
-        slot = -((-clock - timed.delay[p]) // unit) % ring.shape[1]
-        target = timed.target[p]
-        ring[target, slot] = max(ring[target, slot], less(time, timed.lag[p]))
+        due = clock + timed.delay[p]
+        _to_come(timed.target[p], due, less(time, timed.lag[p]), steps, state)
 
 
 @in_place
-def release(unit: int, timed: Timed, state: State) -> None:
+def release(steps: Steps, timed: Timed, state: State) -> None:
     """Apply what the sources still hold of the present unit."""
     for source in range(len(state.held_clock)):
         if state.held_clock[source] != NEVER:
-            _apply(source, unit, timed, state)
+            _apply(source, steps, timed, state)
             state.held_clock[source] = NEVER
 
 
@@ -181,7 +210,33 @@ def advance(b: int, steps: Steps, state: State) -> None:
     for u in range(max(scalars[UNIT] + 1, b - length + 1), b + 1):
         for source in range(past.shape[0]):
             past[source, u % length] = state.greatest[source]
+    judge(b, steps, state)
+
+
+@in_place
+def of_sources(steps: Steps, state: State, heartbeats: Int64s) -> None:
+    """The heartbeats of all sources at the unit that has come."""
+    for source in range(len(heartbeats)):
+        heartbeats[source] = of_source(source, state.scalars[UNIT], steps, state)
+
+
+@in_place
+def judge(b: int, steps: Steps, state: State) -> None:
+    """Unit b has come. The heartbeat of the stream is the least of those of the sources that have
+    not been silent for the timeout; if all have, of all that were heard."""
+    scalars = state.scalars
     if is_over(scalars[LAST], steps.timeout, steps.unit, b):
-        for source in range(len(current)):
-            current[source] = max(current[source], scalars[HIGHEST])
+        scalars[COMPLETE] = max(scalars[COMPLETE], scalars[HIGHEST])
     scalars[UNIT] = b
+    least = of_all = INFINITY
+    for source in range(len(state.current)):
+        own = of_source(source, b, steps, state)
+        last = scalars[FIRST]
+        if state.last[source] > NEVER:
+            last, of_all = state.last[source], min(of_all, own)
+        if not is_over(last, steps.timeout, steps.unit, b):
+            least = min(least, own)
+    if least == INFINITY:
+        least = of_all
+    if least < INFINITY:
+        scalars[IN_FORCE] = max(scalars[IN_FORCE], least)

@@ -101,8 +101,8 @@ class GroupedHeartbeats:
         self.group_of = np.array(group_of, np.int64)
         self.groups = HeartbeatGenerator(bounds, unit=unit, timeout=timeout, close=False)
 
-    def arrive(self, clock: object, sources: object, times: object) -> None:
-        self.groups.arrive(clock, self.group_of[np.asarray(sources, np.int64)], times)
+    def arrive(self, clock: object, sources: object, times: object) -> Int64s:
+        return self.groups.arrive(clock, self.group_of[np.asarray(sources, np.int64)], times)
 
     def at(self, clock: int) -> Int64s:
         """The heartbeat of each source: that of its group."""

@@ -11,6 +11,12 @@ The second, for n tuples: the tuple was emitted at c or before. An arrival on j 
 was emitted after c + t, so that it counts. When n of them have come, at c', what j emits after c'
 is bound, and what j emitted until then arrives until c' + L[j].
 
+With a least rate r at which clocks advance, a heartbeat that is due at clock d is greater by
+r · (c - d) at clock c. When nothing has arrived for the timeout, everything seen is complete.
+
+The heartbeat of the stream is the least of those of its sources; one that was silent for the
+timeout (one never heard: since the first arrival) is not waited for until it is heard again.
+
 State: for each source a ring of heartbeats to come, one for each unit of the clock up to the
 longest wait and latency; what has arrived in the present unit; for pairs that count, the last n
 references.
@@ -19,15 +25,18 @@ references.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 import numpy as np
 
 from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING
 from driftline.time import generator_kernel as kernel
+from driftline.time.arrivals import arrivals
 from driftline.time.bounds import Bounds
 from driftline.time.closure import closure
 from driftline.time.describe import Description
+from driftline.time.rate import Rate
 
 MOST_UNITS = 2**24
 """More units than this in a ring are a mistake in the choice of the unit."""
@@ -38,7 +47,7 @@ class HeartbeatGenerator:
 
     >>> from driftline.time.presets import uniform
     >>> generator = HeartbeatGenerator(uniform(2, disorder=0, skew=3, latency=2))
-    >>> generator.arrive(10, [0, 1], [100, 95])
+    >>> _ = generator.arrive(10, [0, 1], [100, 95])
     >>> generator.heartbeat(11) == BEGINNING, generator.at(12).tolist()
     (True, [99, 96])
     """
@@ -49,9 +58,11 @@ class HeartbeatGenerator:
         *,
         unit: int = 1,
         timeout: int | None = None,
+        rate: Fraction | int | None = None,
         close: bool = True,
     ) -> None:
-        """`close=False` takes the bounds to the letter (see `driftline.time.closure`)."""
+        """`rate`: the ticks that clocks advance at least in a unit of the arrival clock.
+        `close=False` takes the bounds to the letter (see `driftline.time.closure`)."""
         if unit < 1:
             raise ValueError(f"the unit of the clock is {unit}: give 1 or more")
         if timeout is not None and timeout < 0:
@@ -70,7 +81,7 @@ class HeartbeatGenerator:
             self.bounds.lag[timed],
         )
         cuts = np.unique(delay % unit)
-        self._steps = kernel.Steps(unit, -1 if timeout is None else timeout, cuts)
+        self._steps = kernel.Steps(unit, -1 if timeout is None else timeout, cuts, *Rate.of(rate))
         order = np.argsort(self.bounds.target[~timed], kind="stable")
         counted = tuple(column[~timed][order] for column in self.bounds.pairs)
         counted_delay = counted[2] + self.bounds.latency[counted[1]]
@@ -92,7 +103,7 @@ class HeartbeatGenerator:
         past = int(counted_delay.max(initial=0)) // unit + 2 if len(order) else 1
         n = bounds.sources
         self._state = kernel.State(
-            scalars=np.array([kernel.NEVER, kernel.NEVER, kernel.NEVER, BEGINNING], np.int64),
+            scalars=np.array([*[kernel.NEVER] * 3, BEGINNING, kernel.NEVER, *[BEGINNING] * 2]),
             ring=_beginnings(n, units),
             current=_beginnings(n),
             greatest=_beginnings(n),
@@ -115,42 +126,73 @@ class HeartbeatGenerator:
         """For each source, the arrivals at or below its heartbeat of the clock before."""
         return self._state.violations.copy()
 
-    def arrive(self, clock: object, sources: object, times: object) -> None:
-        """Arrivals at one clock, or at clocks of their own. A clock that goes back stands still."""
-        stamps = np.ascontiguousarray(times, np.int64)
-        numbers = np.ascontiguousarray(sources, np.int64)
-        if len(numbers) != len(stamps):
-            raise ValueError(f"{len(numbers)} sources came with {len(stamps)} times")
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self.sources:
+    @property
+    def highest(self) -> int:
+        """The greatest time that has arrived."""
+        return int(self._state.scalars[kernel.HIGHEST])
+
+    @property
+    def in_force(self) -> int:
+        """The heartbeat of the stream that was in force at the last arrival, or at the last clock
+        that was closed."""
+        return int(self._state.scalars[kernel.IN_FORCE])
+
+    def arrive(
+        self,
+        clock: object,
+        sources: object,
+        times: object,
+        counts: object | None = None,
+        reached: object | None = None,
+    ) -> Int64s:
+        """Arrivals at one clock, or at clocks of their own; a clock that goes back stands still.
+        `counts`, `reached` and what is returned: as `LiveHeartbeats.arrive` has them; with
+        `reached`, arrivals may be of NO_SOURCE or of a STRANGER."""
+        now = int(self._state.scalars[kernel.NOW])
+        came = arrivals(clock, sources, times, counts, reached, now)
+        if len(came.sources) and came.sources.max() >= self.sources:
             raise ValueError(f"an arrival names a source outside 0..{self.sources - 1}")
-        clocks = steady(clock, len(stamps), int(self._state.scalars[kernel.NOW]))
-        kernel.absorb(
-            clocks, numbers, stamps, self._steps, self._timed, self._counted, self._state
-        )  # fmt: skip
+        kernel.absorb(came, self._steps, self._timed, self._counted, self._state)
+        return came.in_force
 
     def at(self, clock: int) -> Int64s:
         """The heartbeat of each source, once all that arrives until `clock` has been taken in."""
-        state, unit = self._state, self.unit
-        now = max(clock, int(state.scalars[kernel.NOW]))
-        b = (now - 1) // unit
-        if b > state.scalars[kernel.UNIT]:
-            kernel.release(unit, self._timed, state)
-            kernel.advance(b, self._steps, state)
-        state.scalars[kernel.NOW] = now
-        heartbeats = state.current.copy()
-        if now // unit > b:
-            # At the end of a unit what falls due shows, but arrivals at this clock are not bound.
-            kernel.release(unit, self._timed, state)
-            slot = (now // unit) % state.ring.shape[1]
-            heartbeats = np.maximum(heartbeats, state.ring[:, slot])
-            last = int(state.scalars[kernel.LAST])
-            if kernel.is_over(last, self._steps.timeout, unit, now // unit):
-                heartbeats = np.maximum(heartbeats, state.scalars[kernel.HIGHEST])
+        heartbeats = np.empty(self.sources, np.int64)
+        kernel.of_sources(self._steps, self._shown(clock), heartbeats)
         return heartbeats
 
     def heartbeat(self, clock: int) -> int:
-        """The heartbeat of all sources together: the least of theirs."""
-        return int(self.at(clock).min(initial=2**63 - 1)) if self.sources else BEGINNING
+        """The heartbeat of the stream, once all that arrives until `clock` has been taken in."""
+        return int(self._shown(clock).scalars[kernel.IN_FORCE]) if self.sources else BEGINNING
+
+    def close(self, clock: int) -> int:
+        """The same, if all that arrives until `clock` has: what comes at that clock later is judged
+        by it."""
+        state = self._state
+        state.scalars[kernel.NOW] = max(clock, int(state.scalars[kernel.NOW]))
+        self._advance(int(state.scalars[kernel.NOW]) // self.unit)
+        return self.in_force
+
+    def _advance(self, b: int) -> None:
+        if b > self._state.scalars[kernel.UNIT]:
+            kernel.release(self._steps, self._timed, self._state)
+            kernel.advance(b, self._steps, self._state)
+
+    def _shown(self, clock: int) -> kernel.State:
+        """The state as it is at a clock. At the end of a unit what falls due shows, but arrivals at
+        this clock are not bound by it."""
+        state, unit = self._state, self.unit
+        now = max(clock, int(state.scalars[kernel.NOW]))
+        self._advance((now - 1) // unit)
+        state.scalars[kernel.NOW] = now
+        b = now // unit
+        if b <= state.scalars[kernel.UNIT]:
+            return state
+        kernel.release(self._steps, self._timed, state)
+        scalars, due = state.scalars.copy(), state.ring[:, b % state.ring.shape[1]]
+        shown = state._replace(scalars=scalars, current=np.maximum(state.current, due))
+        kernel.judge(b, self._steps, shown)
+        return shown
 
     def describe(self, clock: int) -> Description:
         """What is known of each source."""
@@ -176,16 +218,6 @@ class HeartbeatGenerator:
         if {name: array.shape for name, array in arrays.items()} != shapes:
             raise ValueError("the snapshot is of a generator with other bounds or another unit")
         self._state = kernel.State(**{name: np.array(array) for name, array in arrays.items()})
-
-
-def steady(clock: object, count: int, now: int) -> Int64s:
-    """A clock for each arrival, none of them before the one before it, nor before `now`."""
-    clocks = np.asarray(clock, np.int64)
-    if clocks.ndim == 0:
-        return np.full(count, max(int(clocks), now), np.int64)
-    if len(clocks) != count:
-        raise ValueError(f"{len(clocks)} clocks came with {count} times: give one, or one for each")
-    return np.maximum(np.maximum.accumulate(clocks), now)
 
 
 def _beginnings(*shape: int) -> Int64s:

@@ -9,10 +9,10 @@ import numpy as np
 from driftline.model.arrays import Int64s
 from driftline.model.old_names import renamed
 from driftline.time import live_sources as live
+from driftline.time.arrivals import Arrivals, arrivals
 from driftline.time.describe import Description
 from driftline.time.generator_kernel import NEVER
-from driftline.time.heartbeats import steady
-from driftline.time.live_sources import NO_SOURCE, Arrivals, Sources
+from driftline.time.live_sources import Sources
 
 PIECE = 1 << 16
 """How many arrivals are taken in at a time: the queue needs room for no more."""
@@ -58,12 +58,13 @@ class LiveHeartbeats(ABC):
         Asking for heartbeats at a clock closes it: what arrives at that clock later is judged by
         them.
         """
-        arrivals = _arrivals(clock, sources, times, counts, reached, self._state)
-        for first in range(0, len(arrivals.times), PIECE):
-            piece = Arrivals(*(column[first : first + PIECE] for column in arrivals))
+        now = int(self._state.scalars[live.NOW])
+        came = arrivals(clock, sources, times, counts, reached, now)
+        for first in range(0, len(came.times), PIECE):
+            piece = Arrivals(*(column[first : first + PIECE] for column in came))
             self._state = self._state.with_room(int(piece.sources.max()), len(piece.times))
             self._absorb(piece)
-        return arrivals.in_force
+        return came.in_force
 
     @property
     def highest(self) -> int:
@@ -86,6 +87,10 @@ class LiveHeartbeats(ABC):
         self._state = state = self._state.with_room(-1, 1)
         state.scalars[live.NOW] = max(clock, int(state.scalars[live.NOW]))
         return self._evaluate(int(state.scalars[live.NOW]) // self.unit)
+
+    def close(self, clock: int) -> int:
+        """The same, as other generators call it."""
+        return self.heartbeat(clock)
 
     def retire(self, sources: object) -> None:
         """Do not wait for these until they are heard again."""
@@ -111,25 +116,3 @@ class LiveHeartbeats(ABC):
             bounds=str(self),
             guessed=self.guessed,
         )
-
-
-def _arrivals(
-    clock: object,
-    sources: object,
-    times: object,
-    counts: object | None,
-    reached: object | None,
-    state: Sources,
-) -> Arrivals:
-    """The arrivals that a user gave, checked."""
-    stamps = np.ascontiguousarray(times, np.int64)
-    numbers = np.ascontiguousarray(sources, np.int64)
-    many = np.ones(len(stamps), np.int64) if counts is None else np.asarray(counts, np.int64)
-    if not len(numbers) == len(stamps) == len(many):
-        raise ValueError(f"{len(numbers)} sources came with {len(stamps)} times")
-    least = 0 if reached is None else NO_SOURCE
-    if len(numbers) and numbers.min() < least:
-        raise ValueError(f"a source has the number {numbers.min()}: number them from 0")
-    clocks = steady(clock, len(stamps), int(state.scalars[live.NOW]))
-    far = stamps if reached is None else np.ascontiguousarray(reached, np.int64)
-    return Arrivals(clocks, numbers, stamps, many, far, np.empty(len(stamps), np.int64))

@@ -16,8 +16,9 @@ import numpy as np
 
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.time.generator_kernel import NEVER, is_over
+from driftline.time.rate import moved
 
 NOW, UNIT, FIRST, LAST, HIGHEST, TOP, IN_FORCE, HEAP, HEAD, QUEUED, SEEN = range(11)
 """Places in `scalars`: the clock; the unit it is judged by; the first and the last arrival; the
@@ -87,23 +88,6 @@ class Sources(NamedTuple):
         return np.flatnonzero(self.arrivals)
 
 
-NO_SOURCE = -1
-"""The source of an arrival that is about the whole stream: a cti."""
-
-
-class Arrivals(NamedTuple):
-    """In the order in which they came: so many tuples of a source, and the greatest time of them.
-    `reached`: the time that the source is known to have reached by them, which is the same for
-    inserts. `in_force` receives the heartbeat of the stream that was in force."""
-
-    clocks: Int64s
-    sources: Int64s
-    times: Int64s
-    counts: Int64s
-    reached: Int64s
-    in_force: Int64s
-
-
 UNHEARD = {
     "effective": BEGINNING,
     "greatest": BEGINNING,
@@ -119,9 +103,11 @@ UNHEARD = {
 
 
 @in_place
-def hear(source: int, clock: int, time: int, count: int, effect: int, of: Sources) -> None:
+def hear(
+    source: int, clock: int, time: int, shift: int, count: int, effect: int, of: Sources
+) -> None:
     """Take in so many tuples of a source, and the greatest time it has reached by them, which takes
-    effect at a unit; the queue has room for it."""
+    effect at a unit, shifted by what a rate will add to it; the queue has room for it."""
     scalars = of.scalars
     if of.tail[source] == OUT:
         scalars[SEEN] += 1
@@ -131,6 +117,7 @@ def hear(source: int, clock: int, time: int, count: int, effect: int, of: Source
     of.last[source] = clock
     scalars[LAST] = clock
     slot = of.tail[source] & (len(of.due) - 1)
+    time = moved(time, shift)
     if of.tail[source] >= scalars[HEAD] and of.due[slot] == effect:
         of.waiting[slot] = max(of.waiting[slot], time)
     else:
@@ -213,3 +200,13 @@ def least_live(b: int, unit: int, timeout: int, of: Sources) -> int:
         else:
             return int(key[source])
     return BEGINNING
+
+
+@in_place
+def least_heard(of: Sources) -> int:
+    """The least effective time of all sources that have one, live or not."""
+    least = INFINITY
+    for time in of.effective:
+        if time > BEGINNING:
+            least = min(least, time)
+    return BEGINNING if least == INFINITY else least

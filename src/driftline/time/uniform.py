@@ -21,23 +21,30 @@ long enough is not noticed.) So a further bound never holds a heartbeat back, bu
 speak of sources that were never heard: a number of them, and a skew without a number, until the
 timeout has passed.
 
+With a least rate r at which clocks advance with the arrival clock, M[j] and M are greater by r for
+every unit of the clock that has passed since they took effect, but not in what a timeout completes.
+They are kept less what the rate has added by then (see `rate`).
+
 State: a few numbers per source, and what arrived within the latency, once per source and unit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place
+from driftline.model.compiled import in_place, njit
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.time import live_sources as live
+from driftline.time.arrivals import NO_SOURCE, Arrivals
 from driftline.time.generator_kernel import NEVER, is_over, less
 from driftline.time.live import LiveHeartbeats
-from driftline.time.live_sources import Arrivals, Sources
+from driftline.time.live_sources import Sources
+from driftline.time.rate import LATEST, Rate, advanced, moved
 
 NONE = -1
 """Stands for no skew, no timeout, no number of sources."""
@@ -65,6 +72,7 @@ class UniformHeartbeats(LiveHeartbeats):
         latency: int = 0,
         timeout: int | None = None,
         sources: int | None = None,
+        rate: Fraction | int | None = None,
         unit: int = 1,
     ) -> None:
         given = {"disorder": disorder, "skew": skew, "latency": latency, "timeout": timeout}
@@ -77,12 +85,14 @@ class UniformHeartbeats(LiveHeartbeats):
         self.latency = latency
         self.timeout = timeout
         self.sources = sources
+        self.rate = Rate.of(rate)
 
     def at(self, clock: int) -> Int64s:
         """The heartbeat of each source, by number; a source never heard has the stream's."""
         in_force = self.heartbeat(clock)
-        below = self._parameters().below
-        own = np.maximum(self._state.effective, BEGINNING + below) - below
+        given, shift = self._parameters(), self._shift()
+        own = np.maximum(self._state.effective, BEGINNING + given.below) - given.below
+        own = np.where(own == BEGINNING, own, np.minimum(own, LATEST - max(shift, 0)) + shift)
         count = int(self._state.arrived().max(initial=-1)) + 1
         heartbeats: Int64s = np.maximum(own, max(in_force, self._top()))[:count]
         return heartbeats
@@ -109,14 +119,18 @@ class UniformHeartbeats(LiveHeartbeats):
     def _top(self) -> int:
         if self.skew is None:
             return BEGINNING
-        return int(less(int(self._state.scalars[live.TOP]), self._parameters().apart))
+        top = less(int(self._state.scalars[live.TOP]), self._parameters().apart)
+        return int(moved(top, self._shift()))
+
+    def _shift(self) -> int:
+        return int(_shift(int(self._state.scalars[live.UNIT]), self._parameters()))
 
     def _parameters(self) -> _Parameters:
         optional = (self.skew, self.timeout, self.sources)
         skew, timeout, number = (NONE if value is None else value for value in optional)
         below = min(self.disorder + 1, INFINITY)
         apart = NONE if skew == NONE else min(skew + self.disorder + 1, INFINITY)
-        return _Parameters(below, apart, self.latency, timeout, number, self.unit)
+        return _Parameters(below, apart, self.latency, timeout, number, self.unit, *self.rate)
 
 
 class _Parameters(NamedTuple):
@@ -129,6 +143,14 @@ class _Parameters(NamedTuple):
     timeout: int
     number: int
     unit: int
+    ticks: int
+    units: int
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _shift(b: int, given: _Parameters) -> int:
+    """What the rate has added at unit b to what has taken effect."""
+    return advanced(b * given.unit, given.ticks, given.units)
 
 
 @in_place
@@ -137,6 +159,7 @@ def _absorb(arrivals: Arrivals, given: _Parameters, of: Sources) -> None:
     before = NEVER
     floor = BEGINNING
     effect = NEVER
+    shift = kept_less = 0
     for at in range(len(times)):
         clock, source, time = clocks[at], sources[at], times[at]
         if clock != before:
@@ -144,19 +167,21 @@ def _absorb(arrivals: Arrivals, given: _Parameters, of: Sources) -> None:
             if (clock - 1) // given.unit > of.scalars[live.UNIT]:
                 _evaluate((clock - 1) // given.unit, given, of)
             floor = of.scalars[live.IN_FORCE]
+            shift = _shift(of.scalars[live.UNIT], given)
             if given.apart != NONE:
-                floor = max(floor, less(of.scalars[live.TOP], given.apart))
+                floor = max(floor, moved(less(of.scalars[live.TOP], given.apart), shift))
             of.scalars[live.NOW] = clock
             effect = -((-clock - given.latency) // given.unit)
+            kept_less = _shift(-effect, given)
             if of.scalars[live.FIRST] == NEVER:
                 of.scalars[live.FIRST] = clock
         in_force[at] = of.scalars[live.IN_FORCE]
-        if source == live.NO_SOURCE:
+        if source == NO_SOURCE:
             of.scalars[live.LAST] = clock
             continue
-        if time <= max(floor, less(of.effective[source], given.below)):
+        if time <= max(floor, moved(less(of.effective[source], given.below), shift)):
             of.late[source] += counts[at]
-        live.hear(source, clock, reached[at], counts[at], effect, of)
+        live.hear(source, clock, reached[at], kept_less, counts[at], effect, of)
 
 
 @in_place
@@ -166,7 +191,7 @@ def _evaluate(b: int, given: _Parameters, of: Sources) -> int:
     if b >= scalars[live.UNIT]:
         scalars[live.UNIT] = b
         live.take_effect(b, of)
-        in_force = scalars[live.IN_FORCE]
+        in_force, shift = scalars[live.IN_FORCE], _shift(b, given)
         if given.number != NONE:
             all_heard = scalars[live.SEEN] >= given.number
         else:  # with a skew, others are bound to turn up with times that can be waited for
@@ -174,10 +199,12 @@ def _evaluate(b: int, given: _Parameters, of: Sources) -> int:
         # The others may have been silent for the timeout.
         all_heard |= is_over(scalars[live.FIRST], timeout, unit, b)
         least = live.least_live(b, unit, timeout, of)
+        if given.ticks > 0 and scalars[live.HEAP] == 0:  # clocks advance, although all are silent
+            least = live.least_heard(of)
         if all_heard:
-            in_force = max(in_force, less(least, given.below))
+            in_force = max(in_force, moved(less(least, given.below), shift))
         if given.apart != NONE:
-            in_force = max(in_force, less(scalars[live.TOP], given.apart))
+            in_force = max(in_force, moved(less(scalars[live.TOP], given.apart), shift))
         if is_over(scalars[live.LAST], timeout, unit, b):
             in_force = max(in_force, scalars[live.HIGHEST])
         scalars[live.IN_FORCE] = in_force

@@ -76,6 +76,44 @@ def test_what_bounds_promise(bounds: dict[str, Any], ctis: list[int]) -> None:
     assert told(TWO, **bounds) == Told(ctis, [])
 
 
+SILENT_C = [96, 97, 106, 107, 116]
+BETWEEN = [("a", "a", 0, 4), ("a", "b", 0, 7)]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "ctis"),
+    [
+        # a is at most 4 out of order, b at most 7 behind a, and nothing else is known of b
+        ({"bounds": BETWEEN}, [93, 103, 113]),
+        # by the order of arrival alone: after one more record of b it is not behind a
+        ({"bounds": [*BETWEEN, ("a", "b", "1 tuple", 0)]}, [93, 96, 103, 106, 113]),
+        # 2 ms after a record of a, b has caught up with it
+        ({"bounds": [("a", "a", 0, 4), ("a", "b", 2, 0)], "arrival": "at"}, [100]),
+        # the disorder of those that the bounds give none for
+        ({"bounds": [("b", "a", 0, 0)], "disorder": 9}, [89, 99]),
+        # what follows from two bounds together: c is 1 behind b, which is 2 behind a
+        ({"bounds": [("a", "a", 0, 0), ("a", "b", 0, 2), ("b", "c", 0, 1)]}, SILENT_C),
+        # c, which is never heard, is not waited for after the timeout
+        ({"bounds": [("a", "b", 2, 0), ("c", "c", 0, 0)], "disorder": 0, "timeout": 3,
+          "arrival": "at"}, [108]),
+        # groups: their sources are at most 3 apart
+        ({"groups": "id", "disorder": 1, "skew": 3}, [96, 104]),
+        # clocks advance by five ticks in a millisecond, heard or not
+        ({"disorder": 4, "rate": 5, "arrival": "at"}, [96, 99, 104]),
+    ],
+)  # fmt: skip
+def test_what_bounds_by_source_promise(bounds: dict[str, Any], ctis: list[int]) -> None:
+    assert told(TWO, **{"source": "id", **bounds}) == Told(ctis, [])
+
+
+def test_a_source_that_the_bounds_do_not_name_holds_nothing_back() -> None:
+    rows = records(("a", 100, 0), ("z", 400, 1), ("z", 97, 2), ("a", 101, 3), ("z", 98, 4))
+    found = told(rows, source="id", bounds=[("a", "a", 0, 3)])
+    # It is in time while it is not before what a has made final, and moves nothing by itself.
+    assert found == Told([97, 98], [])
+    assert told(rows, source="id", bounds=[("a", "a", 0, 1)]).late == [2, 4]
+
+
 def test_a_source_that_pauses_alone_is_not_waited_for_after_the_timeout() -> None:
     rows = records(("a", 100, 0), ("b", 99, 1), *(("a", 100 + k, 5 * k) for k in range(1, 6)))
     bounds: dict[str, Any] = {"source": "id", "disorder": 0, "sources": 2, "arrival": "at"}
@@ -281,6 +319,40 @@ BOUNDS = st.fixed_dictionaries(
         "arrival": st.just("at"),
     },
 )
+
+AFTER = st.sampled_from([0, 3, "2 tuples", "2 + 1 tuple"])
+DELTA = st.integers(0, 30) | st.just("later")
+NAMES = st.sampled_from("ab")
+BY_SOURCE = st.fixed_dictionaries(
+    {
+        "source": st.just("id"),
+        "disorder": st.integers(0, 40),
+        "bounds": st.lists(
+            st.tuples(NAMES, NAMES, AFTER, DELTA),
+            min_size=1,
+            max_size=4,
+            unique_by=lambda row: row[:3],
+        ),
+    },
+    optional={
+        "latency": st.integers(0, 5),
+        "timeout": st.integers(1, 12),
+        "arrival": st.just("at"),
+        "rate": st.sampled_from([1, "1/3"]),
+    },
+)
+"""Bounds that name a and b: c is a stranger."""
+OF_GROUPS = [("a", "b", 0, 3), ("b", "a", 2, 9), ("a", "a", 0, 5)]
+GROUPED = st.fixed_dictionaries(
+    {"source": st.just("ts"), "groups": st.just("id"), "disorder": st.integers(0, 9)},
+    optional={
+        "skew": st.just(4),
+        "timeout": st.integers(1, 12),
+        "arrival": st.just("at"),
+        "rate": st.sampled_from([1, "1/3"]),
+    },
+).map(lambda given: given if "skew" in given else {**given, "bounds": OF_GROUPS})
+BOUNDS = BOUNDS | BY_SOURCE | GROUPED
 
 GUESSES = {"source": "id", "timeout": 6, "arrival": "at"}
 

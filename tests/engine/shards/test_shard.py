@@ -136,7 +136,7 @@ class ByClock(Cluster):
 
 
 def _watch(source: Source) -> Watch:
-    name = source.timing.source
+    name = source.timing.apart_by
     return Watch(None if name is None else source.columns.names.index(name))
 
 

@@ -3,6 +3,7 @@
 arrivals        raw events as a source takes them in
 source          one source of a query: the four below, their counters and their state
 source_time     the ctis that follow from declared bounds, or an estimate
+generators      the generator of heartbeats for what is declared
 admission       which events come in time, and how far the past is closed
 chains          which lifetimes exist to be retracted, and retracts that came too early
 finalize        both of them as the operator Finalize; what does not belong is a dead letter

@@ -40,7 +40,7 @@ def consistency(
 
 def warn_of_waiting(plain: Iterable[Source], block: int, remember: int) -> None:
     """Say when a query starts which plain records it will be silent about until their end."""
-    names = [source.name for source in plain if source.disorder is None]
+    names = [source.name for source in plain if not source.timing.is_promised]
     if names and block == remember == INFINITY:
         logging.getLogger("driftline").warning(
             "driftline: block = inf waits for what is final, which nothing of %s is before its "

@@ -11,6 +11,9 @@ for guesses, the arrival clock is that of the events (in milliseconds), if they 
 guesses go by the order of arrival, too (and there is no timeout), and for bounds time stands still:
 a file that is read tells nothing of when its records came.
 
+Where bounds are declared by source, the sources are those that they name. A record of another one
+is judged as all are, but tells nothing: nothing waits for its source, nor goes by it.
+
 State: see `driftline.time`; and the sources by their names.
 """
 
@@ -21,17 +24,17 @@ import pyarrow as pa
 
 from driftline.engine.core.operator import Arrays
 from driftline.engine.ingest.arrivals import Times
+from driftline.engine.ingest.generators import Generator, generator
 from driftline.engine.state.fingerprints import fingerprints
-from driftline.engine.state.slots import Slots
+from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.timing import Timing
+from driftline.time.arrivals import NO_SOURCE, STRANGER
 from driftline.time.describe import Description
 from driftline.time.estimate import Estimated
-from driftline.time.live_sources import NO_SOURCE
-from driftline.time.uniform import UniformHeartbeats
 
 NO_CLOCK = -(2**63)
 """The clock of an event that has none."""
@@ -45,16 +48,17 @@ class SourceTime:
 
     `is_guess`: heartbeats are guessed, not promised; `by_order`: they go by the order of arrival.
     `now`: the time of the heartbeats; `shown`: what the arrival clock has shown, if there is one.
+    `strangers`: how many events were of sources that the bounds do not name.
     """
 
     def __init__(self, timing: Timing) -> None:
         self.timing = timing
-        self.is_guess = timing.disorder is None
+        self.is_guess = not timing.is_promised
         self.by_order = not (self.is_guess or timing.needs_clock or timing.arrival is not None)
-        self.heartbeats = _heartbeats(timing)
+        self.heartbeats: Generator = generator(timing)
         self.slots = Slots()
         self.names: list[pa.Array] = []
-        self.came = 0
+        self.came = self.strangers = 0
         self.now = self.shown = NO_CLOCK
 
     def take(
@@ -76,16 +80,20 @@ class SourceTime:
         counts = reached = None
         if (kind == INSERT).all():
             numbers = self._numbers(sources, heard)
+            if self.timing.bounds is not None:
+                reached = times
         else:
             changes = kind <= RETRACT
-            numbers = np.full(len(heard), 0 if self.timing.source is None else NO_SOURCE)
+            numbers = np.full(len(heard), 0 if self.timing.apart_by is None else NO_SOURCE)
             numbers[changes] = self._numbers(sources, heard[changes])
             counts = changes.astype(np.int64)
-            shown = np.where(kind == INSERT, times, self.heartbeats.highest)
+            known = (kind == INSERT) & (numbers != STRANGER)
+            shown = np.where(known, times, self.heartbeats.highest)
             reached = np.minimum(times, np.maximum.accumulate(shown))
             reached[kind == INSERT] = times[kind == INSERT]
         before[heard] = _ctis(self.heartbeats.arrive(clocks, numbers, times, counts, reached))
         self.came += len(heard)
+        self.strangers += int(np.count_nonzero(numbers == STRANGER))
         self.now = max(self.now, int(clocks[-1]))
         return before
 
@@ -112,9 +120,11 @@ class SourceTime:
             clock = int(self._ordinals(1)[0])
         self.now = max(self.now, clock)
         numbers = self._numbers(sources, np.arange(len(times)))
-        self.heartbeats.arrive(self.now, numbers, times, counts)
+        reached = None if self.timing.bounds is None else times
+        self.heartbeats.arrive(self.now, numbers, times, counts, reached)
         self.came += int(counts.sum())
-        self.heartbeats.heartbeat(self.now)
+        self.strangers += int(counts[numbers == STRANGER].sum())
+        self.heartbeats.close(self.now)
 
     @property
     def clock(self) -> int:
@@ -127,14 +137,14 @@ class SourceTime:
         """The arrival clock that streams share has come to `now`: all that came before has come."""
         if self.timing.needs_clock and NO_CLOCK < self.clock < now:
             self.now = self.shown = now
-            self.heartbeats.heartbeat(now - 1)
+            self.heartbeats.close(now - 1)
 
     @property
     def cti(self) -> int:
         """What is promised, or guessed, of all that comes from now on."""
         by_order = not self.timing.needs_clock or (self.is_guess and self.shown == NO_CLOCK)
         if by_order and self.came and self.timing.arrival is None:
-            return _cti(self.heartbeats.heartbeat(self.now))  # the next one comes later
+            return _cti(self.heartbeats.close(self.now))  # the next one comes later
         return _cti(self.heartbeats.in_force)
 
     def describe(self) -> Description:
@@ -154,7 +164,9 @@ class SourceTime:
 
     def source_names(self) -> list[str]:
         """What the sources are called, by number."""
-        if self.timing.source is None:
+        if self.timing.bounds is not None:
+            return list(self.timing.bounds.names)
+        if self.timing.apart_by is None:
             return ["all"]
         values = [value for part in self.names for value in part.to_pylist()]
         return ["null" if value is None else str(value) for value in values]
@@ -174,7 +186,7 @@ class SourceTime:
 
     def _ordinals(self, count: int) -> Int64s:
         """What goes for a clock of events that have none."""
-        if self.is_guess:
+        if isinstance(self.heartbeats, Estimated):
             self.heartbeats.timeout = None  # an order has no milliseconds
         elif self.timing.needs_clock:
             return np.zeros(count, np.int64)
@@ -182,21 +194,35 @@ class SourceTime:
 
     def _numbers(self, sources: pa.Array | None, rows: Int64s) -> Int64s:
         """The numbers of the sources of some rows."""
-        if self.timing.source is None or sources is None:
+        if self.timing.apart_by is None or sources is None:
             return np.zeros(len(rows), np.int64)
         if len(rows) < len(sources):
             sources = sources.take(pa.array(rows))
         if isinstance(sources, pa.ChunkedArray):
             sources = sources.combine_chunks()
+        if self.timing.bounds is not None:
+            return self._named(sources)
         numbers, new = self.slots.find_or_add(fingerprints([sources], len(rows)))
         if len(new):
             self.names.append(sources.take(pa.array(new)))
+        return numbers
+
+    def _named(self, sources: pa.Array) -> Int64s:
+        """The numbers of sources by the bounds that name them."""
+        assert self.timing.bounds is not None
+        if not self.slots.live:
+            names = pa.array(self.timing.bounds.names, pa.string()).cast(sources.type)
+            self.slots.find_or_add(fingerprints([names], len(names)))
+        numbers = self.slots.find(fingerprints([sources], len(sources)))
+        numbers[numbers == NO_SLOT] = STRANGER
         return numbers
 
     def snapshot(self) -> Arrays:
         known = np.array([self.came, self.now, self.shown])
         arrays: Arrays = {"came": known, **self.slots.snapshot()}
         arrays |= {f"time.{name}": each for name, each in self.heartbeats.snapshot().items()}
+        if self.timing.bounds is not None:
+            arrays["strangers"] = np.array([self.strangers])
         if self.names:
             names = pa.concat_arrays(self.names)
             arrays["names"] = rows_to_bytes(pa.RecordBatch.from_arrays([names], names=["name"]))
@@ -204,6 +230,8 @@ class SourceTime:
 
     def restore(self, arrays: Arrays) -> None:
         self.came, self.now, self.shown = map(int, arrays["came"].tolist())
+        if "strangers" in arrays:
+            self.strangers = int(arrays["strangers"][0])
         self.slots.restore(arrays)
         first = "time."
         self.heartbeats.restore(
@@ -221,18 +249,6 @@ def is_watched(timing: Timing, block: int, *, report_estimates: bool = False) ->
     finite `block`, or estimates are reported."""
     waits = 0 < block < INFINITY
     return timing.by_source or (timing.heartbeats == "estimate" and (waits or report_estimates))
-
-
-def _heartbeats(timing: Timing) -> UniformHeartbeats | Estimated:
-    if timing.disorder is None:
-        return Estimated(target=timing.late, timeout=timing.timeout)
-    return UniformHeartbeats(
-        disorder=timing.disorder,
-        skew=timing.skew,
-        latency=timing.latency,
-        timeout=timing.timeout,
-        sources=timing.sources,
-    )
 
 
 def _cti(heartbeat: int) -> int:

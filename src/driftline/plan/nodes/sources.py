@@ -117,19 +117,26 @@ class Source(Beginning):
 
     def _bounds(self) -> str:
         """The other bounds on how far rows are final."""
-        if self.disorder is None:
-            return ""
-        latest = "the latest time"
         timing = self.timing
-        if timing.source is not None:
-            latest += f" of each {timing.source}"
-        parts = [f", or {latest} less {span(self.disorder, self.timestamps)}"]
-        if timing.skew is not None:
+        if not timing.is_promised:
+            return ""
+        by = "" if timing.apart_by is None else f" of each {timing.apart_by}"
+        if timing.bounds is None:
+            behind = timing.disorder or 0
+            behind += timing.skew or 0 if timing.groups is not None else 0
+            parts = [f", or the latest time{by} less {span(behind, self.timestamps)}"]
+        else:
+            parts = [f", or by {len(timing.bounds.pairs)} bounds between the times{by}"]
+        if timing.skew is not None and timing.groups is None:
             parts.append(f", clocks at most {span(timing.skew, self.timestamps)} apart")
         if timing.latency:
             parts.append(f", at most {timing.latency} ms on their way")
         if timing.timeout is not None:
             parts.append(f", silent ones not waited for after {timing.timeout} ms")
+        if timing.rate is not None:
+            ticks, milliseconds = timing.rate
+            gained = span(1_000 * ticks // milliseconds, self.timestamps)
+            parts.append(f", clocks at least {gained} on in a second")
         return "".join(parts)
 
 
