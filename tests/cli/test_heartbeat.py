@@ -45,9 +45,3 @@ def test_it_is_explained_and_misspelt_ones_are_refused(tmp_path: Path) -> None:
     script.write_text(SCRIPT.format(settings="SET heartbeat = 'mine';"))
     said = driftline("explain", script).err
     assert "heartbeat is source, operator, memory or query, not 'mine'" in said
-
-
-def test_those_that_shards_cannot_do_are_explained_for_the_local_runner(tmp_path: Path) -> None:
-    script = tmp_path / "q.sql"
-    script.write_text(SCRIPT.format(settings="SET heartbeat = 'memory';"))
-    assert "heartbeat memory" in driftline("explain", script).out

@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import driftline as dl
+from driftline.cli.learned import Learning
+from driftline.engine.core.operator import OperatorKey
+from driftline.plan.nodes import Source
+from driftline.running.learned import Learned
 from tests.cli.run import driftline
 
 
@@ -57,6 +62,30 @@ def test_on_spark(tmp_path: Path) -> None:
     told = emitted(tmp_path, "", "--runner", "spark", "--batch", "30")
     assert told.startswith("driftline: the time of s was guessed: records are about ")
     assert "learned from 300." in told
+
+
+def test_what_goes_on_says_so_meanwhile_and_when_it_has_changed_much(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = dl.stream("s", {"t": "BIGINT"}, time="t").plan.sources()["s"]
+    assert isinstance(source, Source)
+    learning = Learning({"s": source})
+    for disorder, skew, count in ((0, 0, 0), (4, 6, 100), (5, 7, 200), (5, 12, 300), (2, 12, 400)):
+        counted = {"guessed_disorder": disorder, "guessed_skew": skew, "learned_from": count}
+        learning.take({OperatorKey("finalize", "s", "s"): counted})
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert first == WORD.strip().replace("was", "is").replace("4 behind", "6 behind").replace(
+        "300", "100"
+    )
+    assert second.endswith("12 behind the latest, learned from 300")
+    assert third.endswith("about 2 out of order, and 12 behind the latest, learned from 400")
+    assert learning.said == {"s": Learned(2, 12, 400)}
+
+
+def test_a_replay_says_it_meanwhile(tmp_path: Path) -> None:
+    told = emitted(tmp_path, "", "--pace", "1000000x", "--now", "--batch", "150")
+    assert told.count("the time of s is guessed: ") == 1
+    assert told.startswith("driftline: the time of s is guessed: ")
 
 
 def test_curiosity_is_satisfied_at_some_time(

@@ -1,4 +1,4 @@
--- b is at most 4 behind a; 10 ms after a record of b, what c sends is later, if not 2 ms before that.
+-- b is at most 4 behind a, 2 ms on its way; what c sends 10 ms after a record of b is later than it.
 -- So a promises for b, and both for c; d is not in the file, and nothing waits for it.
 CREATE STREAM readings (sensor STRING, value INT)
   WITH (source = 'sensor', bounds = 'tests/golden/time_bounds.csv');

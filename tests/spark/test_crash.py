@@ -6,7 +6,8 @@ comes to its end.
 
     events    late events, retractions and ctis of two streams, in an event log
     bounds    plain records of several sources, with all bounds there are: heartbeats are promises,
-              of one stream by bounds for all, and of another by bounds between its sources
+              of one stream by bounds for all, and of another by bounds between its sources; rows
+              wait for both, as operators have counted
     guesses   the same records without bounds: heartbeats are guessed, and end the waiting
     loop      the same events, in a loop of which every shard has a part and the edges whole
 """
@@ -47,6 +48,7 @@ CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
 CREATE STREAM others (sensor STRING, value INT, ts BIGINT, got BIGINT)
   WITH (time = 'ts', source = 'sensor', bounds = '{folder}/bounds.csv', latency = 4, timeout = 25,
         rate = '1/4', arrival = 'got');
+SET block = '5'; SET heartbeat = 'memory';
 SELECT sensor, count(*) AS n, sum(value) AS total
 FROM (SELECT * FROM readings [RANGE 20] UNION ALL SELECT * FROM others [RANGE 7])
 GROUP BY sensor;

@@ -310,10 +310,8 @@ def test_what_cannot_be_run_is_refused(spark: Any, trades: Any) -> None:
         dl.on_spark(VOLUME, {"trades": spark.range(1)}).start(print, checkpoint="nowhere")
     with pytest.raises(PlanError, match=r"emit is perfect, ordered or eager, not 'now'"):
         dl.on_spark(VOLUME, {"trades": trades}, emit="now")  # type: ignore[arg-type]
-    with pytest.raises(PlanError, match=r"heartbeat is source, operator or query, not 'plan'"):
+    with pytest.raises(PlanError, match="heartbeat is source, operator, memory or query, not"):
         dl.on_spark(VOLUME, {"trades": trades}, heartbeat="plan")  # type: ignore[arg-type]
-    with pytest.raises(PlanError, match=r"heartbeat is source, operator or query, not 'memory'"):
-        dl.on_spark(VOLUME, {"trades": trades}, heartbeat="memory")
     with pytest.raises(PlanError, match=r"there is no query to run"):
         dl.on_spark({}, {"trades": trades})
     with pytest.raises(PlanError, match=r"a str is no query"):

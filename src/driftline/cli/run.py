@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from driftline.cli.explain_time import check_chart, explain_time, say_loops
 from driftline.cli.given import STANDARD_INPUT, files_read, with_declared
 from driftline.cli.inputs import Inputs, read_inputs
-from driftline.cli.learned import say_learned
+from driftline.cli.learned import Learning, say_learned
 from driftline.cli.letters import Letters
 from driftline.cli.outputs import (
     STANDARD_OUTPUT,
@@ -131,6 +131,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     follow = arguments.options.follow
     stopped = None
     tally = Tally(plans, timestamps=all(plan.timestamps for plan in plans.values()))
+    learning = Learning(sources) if _goes_on(arguments) else None
     with (
         Letters(
             inputs, sources, arguments.dead_letters, strict=arguments.strict, so_far=so_far
@@ -156,6 +157,8 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
                         closed = {name: each.closed for name, each in output.answers.items()}
                         so_far.commit(*outputs.number, closed)
                     come = tally.add(outputs)
+                    if learning is not None:
+                        learning.take(tally.counters)
                     output.advanced(come)
                     progress(come)
         except KeyboardInterrupt as interrupt:
@@ -164,7 +167,8 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
             # Ctrl-C ends a run that follows: what was emitted is written. A drawing just ends.
             stopped = None if arguments.live else interrupt
     letters.report()
-    known = learned(tally.counters)
+    said = {} if learning is None else learning.said
+    known = {n: each for n, each in learned(tally.counters).items() if said.get(n) != each}
     _say_open(inputs, arguments.options)
     if arguments.explain_time or arguments.time_chart is not None:
         explain_time(sources, inputs.streams, arguments.time_chart)
@@ -174,6 +178,11 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     say_learned(sources, known)
     if stopped is not None:
         raise stopped
+
+
+def _goes_on(arguments: RunArguments) -> bool:
+    """Whether a run may take for ever, or as long as its inputs took, and nothing is drawn."""
+    return (arguments.options.follow or arguments.options.pace is not None) and not arguments.live
 
 
 def _query(output: Output, sink: Declared | None, arguments: RunArguments) -> Query:

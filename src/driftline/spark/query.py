@@ -63,9 +63,6 @@ if TYPE_CHECKING:
     from driftline.plan.durations import Duration
 
 
-HEARTBEATS = [each for each in CHOICES["heartbeat"] if each != "memory"]
-"""Those that shards can do, each by itself."""
-
 Sink = Callable[[SparkUpdate], None]
 """Takes what each micro-batch emits. After a crash the last micro-batch may come again, with the
 same number and the same contents: a sink that writes by number writes once."""
@@ -104,7 +101,7 @@ def query_on_spark(
         block=block,
         remember=remember,
         heartbeat=heartbeat,
-        heartbeats=HEARTBEATS,
+        heartbeats=CHOICES["heartbeat"],
         max_expansion=max_expansion,
         max_steps=max_steps,
         outputs=outputs,

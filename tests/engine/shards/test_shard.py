@@ -226,8 +226,11 @@ def test_random_plans(
     assert cluster.dead == sum(sum(map(len, output.dead.values())) for output in expected)
 
 
-@pytest.mark.parametrize("heartbeat", ["source", "operator", "query"])
-@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize(
+    ("heartbeat", "shards"),
+    [(each, shards) for each in ("source", "operator", "query") for shards in (1, 3)]
+    + [("memory", 1)],  # of several, each goes by what its own operators have counted
+)
 def test_rows_wait_for_other_streams(heartbeat: Heartbeat, shards: int) -> None:
     """S1 and S2 are joined, then S3, which is far behind: after every micro-batch shards have
     emitted what the local runner has, and as many rows wait."""
@@ -263,10 +266,29 @@ def test_rows_wait_for_other_streams(heartbeat: Heartbeat, shards: int) -> None:
     assert emitted
 
 
+def test_what_operators_have_counted_is_kept_when_shards_move() -> None:
+    """With an eye on memory: the same is emitted and waits after every micro-batch."""
+    plan = THREE_STREAMS.plan
+    options = Options(block=dl.INFINITY, keep_open=True, heartbeat="memory")
+    behind = {"s1": 0, "s2": 1, "s3": LAG}
+    inputs = {name: [row for part in rows(lag) for row in part] for name, lag in behind.items()}
+    raw = {name: events_from(source, inputs[name]) for name, source in plan.sources().items()}
+    readings = dict.fromkeys(inputs, Reading(plain=True, ordered=True))
+    still, moving = (Cluster(plan, readings, options, 3) for _ in range(2))
+    emitted = 0
+    for first in range(0, 600, 60):
+        parts = {name: events.slice(first, first + 60) for name, events in raw.items()}
+        one, other = (sum(map(len, each.step(parts, 2))) for each in (still, moving))
+        moving.move()
+        assert one == other
+        emitted += one
+    assert emitted
+
+
 @pytest.mark.parametrize(
     ("query", "heartbeat", "reason"),
     [
-        (S.join(T, on="k"), "memory", "choose 'operator' or 'query'"),
+        (S.group_by("k").agg("sum(x) AS x").agg("max(x) AS k").join(T, on="k"), "memory", "t is"),
         (S.group_by("k").agg("sum(x) AS x").agg("max(x) AS k").join(T, on="k"), "operator", "t is"),
         (S.group_by("k").agg("sum(x) AS x").agg("max(x) AS k").join(T, on="k"), "query", "s and t"),
     ],

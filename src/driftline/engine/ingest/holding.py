@@ -8,11 +8,17 @@
 
 What an operator gives and takes is counted while the query runs, so labels can change. Operators
 that do not want order (`Node.wants_order`) have no part in it.
+
+State, of `memory` alone: what operators gave and took before they were restored.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from driftline.engine.core.graph import Graph, Step
+from driftline.engine.core.operator import Arrays
+from driftline.model.arrays import Int64s
 from driftline.model.time import INFINITY
 from driftline.plan.choices import Heartbeat
 from driftline.time.labels import Labels, Operator, memory_aware, operator_level, query_level
@@ -33,6 +39,7 @@ class Holding:
         for step in graph.steps:
             for target, _ in step.outputs:
                 self.feeding.setdefault(id(target), []).append(step)
+        self.before: dict[str, Int64s] = {}
         self.fixed = None if how == "memory" else self._labels()
 
     def limits(self, complete: dict[str, int]) -> dict[str, int]:
@@ -79,7 +86,21 @@ class Holding:
             return children, streams
         for name in streams:
             readers[name].add(step.name)
+        given, taken = self._counted(step).tolist()
+        selectivity = given / taken if taken else 1.0
+        return [Operator(step.name, tuple(children), frozenset(streams), selectivity)], set()
+
+    def _counted(self, step: Step) -> Int64s:
+        """How many changes an operator has given, and taken."""
         counted = step.operator.counters
         given = counted.inserts_out + counted.retracts_out
-        selectivity = given / counted.changes_in if counted.changes_in else 1.0
-        return [Operator(step.name, tuple(children), frozenset(streams), selectivity)], set()
+        return np.array([given, counted.changes_in]) + self.before.get(step.name, 0)
+
+    def snapshot(self) -> Arrays:
+        if self.how != "memory":
+            return {}
+        return {step.name: self._counted(step) for step in self.graph.steps if step.wants_order}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Become what `snapshot` was taken of; the operators count anew."""
+        self.before = {name: each.astype(np.int64) for name, each in arrays.items()}

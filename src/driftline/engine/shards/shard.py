@@ -135,7 +135,9 @@ class Shard:
                 stage.options.expiry_in_use,
             )
             self.graphs[fragment.name].limits = stage.options.limits
-        self.holding = [Holding(graph, stage.options.heartbeat) for graph in self.graphs.values()]
+        self.holding = {
+            name: Holding(graph, stage.options.heartbeat) for name, graph in self.graphs.items()
+        }
         self.final = dict.fromkeys(self.graphs, BEGINNING)
         self.ports = {port.leaf.name: port for port in stage.sources}
         self.sources = {
@@ -169,7 +171,7 @@ class Shard:
         readers wait for, and these may be in several fragments."""
         if self.stage.options.heartbeat == "query":  # all of them are here: see `stages`
             return dict.fromkeys(complete, min(complete.values(), default=INFINITY))
-        found = [holding.limits(complete) for holding in self.holding]
+        found = [holding.limits(complete) for holding in self.holding.values()]
         return {name: min(limits[name] for limits in found) for name in complete}
 
     def _push(self, port: str, batch: Batch) -> None:
@@ -244,6 +246,8 @@ class Shard:
             CTIS: {name: each.copy() for name, each in self.ctis.items()},
             FINAL: {name: np.array([cti]) for name, cti in self.final.items()},
         }
+        if self.stage.options.heartbeat == "memory":
+            state |= {_held(name): each.snapshot() for name, each in self.holding.items()}
         for name, source in self.sources.items():
             port = self.ports[name]
             state |= {port.key(part): arrays for part, arrays in source.snapshot().items()}
@@ -255,6 +259,8 @@ class Shard:
     def restore(self, state: dict[OperatorKey, Arrays]) -> None:
         self.ctis = {name: each.astype(np.int64) for name, each in state[CTIS].items()}
         self.final = {name: int(each[0]) for name, each in state[FINAL].items()}
+        for name, holding in self.holding.items():
+            holding.restore(state.pop(_held(name), {}))
         for name, source in self.sources.items():
             parts = {part: state.get(self.ports[name].key(part)) for part in SOURCE_PARTS}
             source.restore({part: arrays for part, arrays in parts.items() if arrays is not None})
@@ -266,6 +272,11 @@ class Shard:
                     if (key.port, key.source) == (fragment, "")
                 }
             )
+
+
+def _held(fragment: str) -> OperatorKey:
+    """Where what the operators of a fragment have given and taken is stored."""
+    return OperatorKey("holding", fragment)
 
 
 def _arrivals(port: SourcePort, messages: Sequence[Message], times: Sequence[Message]) -> Arrivals:

@@ -133,22 +133,16 @@ def stages(
 
 
 def _check_heartbeat(fragments: Sequence[Fragment], heartbeat: Heartbeat) -> None:
-    """Refuse waiting for what a shard does not know: how far the sources of other levels are, and
-    what operators have given so far, which is counted anew after a restart."""
+    """Refuse waiting for what a shard does not know: how far the sources of other levels are."""
     instead = "choose heartbeat='source', or the local runner"
-    if heartbeat == "memory":
-        raise PlanError(
-            "heartbeat='memory' goes by what operators have counted, which Spark's shards do not "
-            "keep: choose 'operator' or 'query'"
-        )
     levels: dict[int, str] = {}
     for fragment in fragments:
         read = [e.origin.source.name for e in fragment.inputs if isinstance(e.origin, Prefix)]
         if read:
             levels[fragment.level] = read[0]
-        if heartbeat == "operator" and read and len(read) < len(fragment.inputs):
+        if heartbeat in ("operator", "memory") and read and len(read) < len(fragment.inputs):
             raise PlanError(
-                f"heartbeat='operator': {read[0]} is read together with the answer of another "
+                f"heartbeat='{heartbeat}': {read[0]} is read together with the answer of another "
                 f"stage, for whose streams it cannot wait on Spark: {instead}"
             )
     if heartbeat == "query" and len(levels) > 1:
