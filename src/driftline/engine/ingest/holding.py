@@ -24,6 +24,7 @@ from driftline.plan.choices import Heartbeat
 from driftline.time.labels import Labels, Operator, memory_aware, operator_level, query_level
 
 _OUTPUT = "output"
+NOTHING_YET = np.zeros(2, np.int64)
 _LEVELS = {"operator": operator_level, "memory": memory_aware, "query": query_level}
 
 
@@ -94,7 +95,8 @@ class Holding:
         """How many changes an operator has given, and taken."""
         counted = step.operator.counters
         given = counted.inserts_out + counted.retracts_out
-        return np.array([given, counted.changes_in]) + self.before.get(step.name, 0)
+        now = np.array([given, counted.changes_in], np.int64)
+        return now + self.before.get(step.name, NOTHING_YET)
 
     def snapshot(self) -> Arrays:
         if self.how != "memory":
