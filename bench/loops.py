@@ -2,7 +2,8 @@
 
 - Reachability from ten roots over a random graph, five edges a node, against DuckDB's WITH
   RECURSIVE on the finished table; then batches of random changes of edges, half of them deletions,
-  against DuckDB computing it afresh; if Pathway is installed, its `iterate` on the same table.
+  against DuckDB computing it afresh; where there is Pathway (see `on_pathway`), its `iterate` on
+  the same table.
 - A chain: what a level costs where every level is one row.
 - A transitive closure over edges that expire, ten times as long as the stream it starts with: what
   an edge costs, and what is held.
@@ -14,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from statistics import mean, median
 from time import process_time
 
@@ -24,6 +24,7 @@ import pyarrow as pa
 from rich.table import Table
 
 import driftline as dl
+from bench.on_pathway import reach_on_pathway
 from bench.tables import Shown
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch
@@ -135,29 +136,19 @@ def _reach(count: int, batches: int) -> dict[str, object]:
         "batch": mean(each),
         "later": mean(each[1:]),
         "duckdb": median(afresh),
-        "pathway": _on_pathway(finished),
+        "pathway": _on_pathway(finished, reached),
         "row_bytes": held,
     }
 
 
-def _on_pathway(edges: pa.Table) -> float | None:
-    """Reachability by Pathway's `iterate`, if it is installed."""
-    if find_spec("pathway") is None:
+def _on_pathway(edges: pa.Table, reached: int) -> float | None:
+    found = reach_on_pathway(edges, ROOTS)
+    if found is None:
         return None
-    import pathway as pw  # type: ignore[import-not-found]
-
-    links = pw.debug.table_from_pandas(edges.to_pandas())
-    starts = pw.debug.table_from_rows(
-        pw.schema_from_types(root=int, n=int), [(root, root) for root in range(ROOTS)]
-    )
-
-    def step(reached: pw.Table, links: pw.Table) -> dict[str, pw.Table]:
-        further = reached.join(links, reached.n == links.a).select(reached.root, n=links.b)
-        both = reached.concat_reindex(further)
-        return {"reached": both.groupby(both.root, both.n).reduce(both.root, both.n)}
-
-    found = pw.iterate(step, reached=starts, links=links).reached
-    return _seconds(lambda: pw.debug.table_to_pandas(found))
+    seconds, own = found
+    if own != reached:
+        raise AssertionError(f"{reached} rows are reached, and Pathway finds {own}")
+    return seconds
 
 
 def _chain(length: int) -> float:

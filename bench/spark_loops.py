@@ -14,7 +14,7 @@ from bench.spark import COLD
 from driftline.engine.core.batch import Batch
 
 SIZE = 400_000
-BATCHES = 6
+BATCHES = 5
 TICKS = 100
 """Of time in a micro-batch; a link lasts as long."""
 LINKS_A_SOURCE = 400

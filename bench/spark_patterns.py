@@ -13,7 +13,7 @@ from bench.patterns import as_frame, falls
 from bench.spark import COLD
 
 SIZE = 400_000
-BATCHES = 6
+BATCHES = 5
 
 
 def measure(events: int) -> Report:
