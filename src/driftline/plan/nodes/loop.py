@@ -99,7 +99,7 @@ class Loop(KeepsRows, OfSnapshots, WithoutTimes):
 
     def label(self) -> str:
         names = ", ".join(rule.name for rule in self.rules)
-        return f"fixed point of {names}, at most {self.limit} levels deep"
+        return f"fixed point of {names}"
 
     def is_table(self, facts: Facts) -> bool:
         return all(map(facts.is_table, self.given))
@@ -174,7 +174,8 @@ class Loop(KeepsRows, OfSnapshots, WithoutTimes):
         return Remarks(
             "while a row is derived",
             self._keys(),
-            "of every row its derivations by level, and what the joins of the loop keep",
+            f"of every row its derivations by level, at most {self.limit:,} levels deep, and what "
+            "the joins of the loop keep",
             "derivations that ended before it",
         )
 
