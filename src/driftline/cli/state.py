@@ -19,7 +19,7 @@ _TIMES = ("oldest", "newest", "watermark")
 
 def state(place: str) -> None:
     """Draws the operators of a checkpoint, shard by shard; in a pipe as JSON Lines."""
-    from driftline.engine.shards.state_log import counters_in
+    from driftline.engine.shards.stored import counters_in
     from driftline.spark.checkpoint import Checkpoint
     from driftline.spark.marks import latest
 

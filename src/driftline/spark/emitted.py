@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from driftline.engine.shards.state_log import (
+from driftline.engine.shards.stored import (
     compressed,
     message_rows,
     messages_in,

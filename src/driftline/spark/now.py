@@ -24,7 +24,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.options import Options
 from driftline.engine.outputs.now_view import NowChanges, NowView
-from driftline.engine.shards.state_log import state_from_bytes, state_to_bytes
+from driftline.engine.shards.stored import state_from_bytes, state_to_bytes
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.level import Level
 from driftline.plan.choices import Clock

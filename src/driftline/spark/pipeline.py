@@ -39,7 +39,7 @@ from driftline.engine.shards.source_messages import (
     source_messages,
 )
 from driftline.engine.shards.stages import Reading, stages
-from driftline.engine.shards.state_log import Stepped
+from driftline.engine.shards.stored import Stepped
 from driftline.model.columns import CTI, INSERT
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError

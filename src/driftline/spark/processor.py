@@ -20,7 +20,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 if TYPE_CHECKING:
     import pandas as pd
 
-    from driftline.engine.shards.state_log import Stepped
+    from driftline.engine.shards.stored import Stepped
 
 ASKING = "pyspark.sql.streaming.transform_with_state_driver_worker"
 """The process that only asks which state a stage has, and prints every step of that."""

@@ -3,7 +3,8 @@
 Spark calls it once for every shard and micro-batch, with all messages for that shard, and keeps its
 store: what is written there becomes true when the micro-batch is committed, and only then. Shards
 are kept from one micro-batch to the next in this process; which process gets a shard is up to
-Spark, so what is kept is checked against the store and brought up to date.
+Spark, so what is kept is checked against the store and brought up to date, or lent by the process
+that has it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from driftline.engine.shards.lending import Lending
 from driftline.engine.shards.messages import OUTPUT, Kind, Message
-from driftline.engine.shards.state_log import Head, Kept, StateLog, Stepped, Store
+from driftline.engine.shards.state_log import Head, StateLog, Store
+from driftline.engine.shards.stored import Kept, Stepped
 from driftline.spark.places import Place
 from driftline.spark.tables import read_tables
 from driftline.spark.wire import from_pandas, to_pandas
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 _kept: dict[str, Kept] = {}
 """The shards that this process has, by lineage."""
+
+_lending = Lending(_kept)
 
 
 def stepped(
@@ -33,7 +38,7 @@ def stepped(
     passing = [message for message in messages if message.level != stage.level]
     if mine:
         number = mine[0].shard
-        log = StateLog(stage, number, store, _kept)
+        log = StateLog(stage, number, store, _kept, _lending)
         if tables is not None and log.head.version == 0:
             for message in read_tables(Place(tables), stage, number):
                 (passing if message.level == OUTPUT else mine).append(message)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from driftline.engine.shards.messages import OUTPUT, Message
 from driftline.engine.shards.shard import Stage
-from driftline.engine.shards.state_log import Stepped, messages_from_bytes, messages_to_bytes
+from driftline.engine.shards.stored import Stepped, messages_from_bytes, messages_to_bytes
 from driftline.plan.errors import PlanError
 from driftline.spark.places import Place
 

@@ -28,7 +28,7 @@ from driftline.engine.ingest.source_time import is_watched
 from driftline.engine.shards.messages import Kind, Message
 from driftline.engine.shards.shard import Stage
 from driftline.engine.shards.source_messages import POSITION
-from driftline.engine.shards.state_log import counters_in
+from driftline.engine.shards.stored import counters_in
 from driftline.plan.nodes import Source
 from driftline.spark.labels import state_partitions
 from driftline.spark.tick_source import FORMAT, TickSource

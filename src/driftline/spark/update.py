@@ -21,7 +21,7 @@ from driftline.engine.shards.messages import (
     unpacked_batch,
 )
 from driftline.engine.shards.reads import Read, read_from_bytes, read_message, together
-from driftline.engine.shards.state_log import counters_in
+from driftline.engine.shards.stored import counters_in
 from driftline.model.old_names import renamed
 from driftline.model.prefix import Prefix
 from driftline.model.time import BEGINNING

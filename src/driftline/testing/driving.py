@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from driftline.engine.core.operator import Operator, OperatorKey
 from driftline.engine.core.plain import batch_of, events_of
-from driftline.engine.shards.state_log import state_from_bytes, state_to_bytes
+from driftline.engine.shards.stored import state_from_bytes, state_to_bytes
 from driftline.model.event import Cti, Event
 
 __all__ = ["as_batched", "batch_of", "drive", "events_of", "take_over"]

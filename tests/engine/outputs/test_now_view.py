@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.outputs.now_view import NowChanges, NowView
-from driftline.engine.shards.state_log import state_from_bytes, state_to_bytes
+from driftline.engine.shards.stored import state_from_bytes, state_to_bytes
 from driftline.model.event import CLOSE, Event
 from driftline.model.history import Bag, History, canonical_history
 from driftline.model.reference import now_view

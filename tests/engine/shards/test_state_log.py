@@ -15,11 +15,13 @@ import driftline as dl
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.options import Options
 from driftline.engine.shards import state_log
+from driftline.engine.shards.lending import Lending
 from driftline.engine.shards.messages import Message
 from driftline.engine.shards.shard import Shard
 from driftline.engine.shards.source_messages import VS, source_messages
 from driftline.engine.shards.stages import Reading, stages
-from driftline.engine.shards.state_log import HEAD, Head, Kept, StateLog
+from driftline.engine.shards.state_log import HEAD, Head, StateLog
+from driftline.engine.shards.stored import Kept, state_to_bytes
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT, cut
 
@@ -55,14 +57,16 @@ def micro_batch(times: list[int]) -> list[Message]:
     batches=st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=5), min_size=1, max_size=12),
     luck=st.lists(st.integers(0, 4), min_size=12, max_size=12),
     least=st.sampled_from([1, 3_000, 1 << 22]),
+    lend=st.booleans(),
 )
 def test_any_process_comes_to_the_same_state(
-    batches: list[list[int]], luck: list[int], least: int
+    batches: list[list[int]], luck: list[int], least: int, lend: bool
 ) -> None:
     """Three processes take turns; one loses what it had; one micro-batch is done in vain first."""
     alone = Shard(LEVEL, 0)
     store = Store()
     processes: list[dict[str, Kept]] = [{}, {}, {}]
+    lending = [Lending(kept) if lend else None for kept in processes]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state_log, "LEAST", least)
         patch.setattr(state_log, "LONGEST", 4)
@@ -71,17 +75,24 @@ def test_any_process_comes_to_the_same_state(
             if fate == 3:
                 processes[0].clear()
             if fate == 4:  # a try that is never committed
-                StateLog(LEVEL, 0, Store(store), processes[1]).step(messages)
-            log = StateLog(LEVEL, 0, store, processes[fate % 3])
+                StateLog(LEVEL, 0, Store(store), processes[1], lending[1]).step(messages)
+            log = StateLog(LEVEL, 0, store, processes[fate % 3], lending[fate % 3])
             assert log.step(messages) == alone.step(messages)
+    withdraw(*lending)
     assert Head.from_bytes(store[HEAD]).version == min(len(batches), len(luck))
     entries = [name for name in store if name.startswith("log ")]
     assert len(entries) < 4
 
 
+def withdraw(*lending: Lending | None) -> None:
+    for each in filter(None, lending):
+        for lineage in list(each.offered):
+            each.withdraw(lineage)
+
+
 def test_objects_are_no_state() -> None:
     with pytest.raises(ValueError, match="not an array of plain values"):
-        state_log.state_to_bytes({OperatorKey("a"): {"x": np.array([object()])}})
+        state_to_bytes({OperatorKey("a"): {"x": np.array([object()])}})
 
 
 @pytest.mark.parametrize("same_process", [False, True])

@@ -7,6 +7,8 @@
     shard              all fragments of a level, for the rows whose keys fall into it
     now_shard          the answer now of the rows that fall into a shard
     state_log          a shard's state in the store: a snapshot, and the messages since
+    stored             messages, state and counters as bytes
+    lending            shards that work for other processes of the same machine
 
 Spark runs these (`driftline.spark`); nothing here knows Spark.
 """

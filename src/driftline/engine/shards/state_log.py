@@ -19,16 +19,24 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
-import pyarrow as pa
-
-from driftline.engine.core.operator import Arrays, OperatorKey
-from driftline.engine.shards.messages import MESSAGES, Kind, Message
-from driftline.engine.state.stored_rows import ipc_buffer, rows_of_ipc
+from driftline.engine.core.operator import OperatorKey
+from driftline.engine.shards.lending import Borrowed, Gone, Lending
+from driftline.engine.shards.messages import Message
+from driftline.engine.shards.stored import (
+    Kept,
+    Stepped,
+    Stepping,
+    counters_in,
+    counters_to_json,
+    messages_from_bytes,
+    messages_to_bytes,
+    state_from_bytes,
+    state_to_bytes,
+)
 from driftline.plan.errors import PlanError
 
 LONGEST = 256
@@ -45,8 +53,6 @@ HEAD = "head"
 SHARDS = "shards"
 """The name of the number of shards that the state was made with."""
 
-_CODEC = "lz4"
-
 
 class Store(Protocol):
     """Where the state of one shard is kept."""
@@ -54,28 +60,6 @@ class Store(Protocol):
     def get(self, name: str) -> bytes | None: ...
     def put(self, name: str, value: bytes) -> None: ...
     def remove(self, name: str) -> None: ...
-
-
-class Stepping(Protocol):
-    """A shard: what it makes of the messages of a micro-batch is determined by these and by its
-    state."""
-
-    def step(self, messages: Sequence[Message]) -> list[Message]: ...
-    def counters(self) -> dict[OperatorKey, dict[str, int]]: ...
-    def snapshot(self) -> dict[OperatorKey, Arrays]: ...
-    def restore(self, state: dict[OperatorKey, Arrays]) -> None: ...
-    @property
-    def stage(self) -> Stepped: ...
-
-
-class Stepped(Protocol):
-    """What the shards of a level have in common."""
-
-    @property
-    def level(self) -> int: ...
-    @property
-    def shards(self) -> int: ...
-    def shard(self, number: int) -> Stepping: ...
 
 
 @dataclass
@@ -94,8 +78,7 @@ class Head:
     counters: dict[OperatorKey, dict[str, int]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        counted = [[*key[:_STORED], counted] for key, counted in self.counters.items()]
-        return json.dumps({**self.__dict__, "counters": counted}).encode()
+        return json.dumps({**self.__dict__, "counters": counters_to_json(self.counters)}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Head:
@@ -103,30 +86,20 @@ class Head:
         return cls(**{**head, "counters": counters_in(head)})
 
 
-_STORED = 3
-"""So many fields of an operator's key tell the operators of a shard apart."""
+@dataclass(frozen=True)
+class _Taken:
+    """What a micro-batch has led to: the shard, what it sends, its counters, and its state if that
+    is to be written."""
 
-
-def counters_in(
-    head: Mapping[str, Any], level: int = 0, shard: int = 0
-) -> dict[OperatorKey, dict[str, int]]:
-    """The counters of a head as JSON has it: that of a shard of a level."""
-    return {
-        OperatorKey(*key)._replace(level=level, shard=shard): counted
-        for *key, counted in head["counters"]
-    }
-
-
-@dataclass
-class Kept:
-    """A shard as this process has it, and the token of its version."""
-
-    token: str
-    shard: Stepping
+    shard: Stepping | Borrowed
+    sent: list[Message]
+    counters: dict[OperatorKey, dict[str, int]]
+    state: bytes | None
 
 
 class StateLog:
-    """The state of one shard in a store; `kept`: the shards that this process has, by lineage."""
+    """The state of one shard in a store; `kept`: the shards that this process has, by lineage;
+    `lending`: how it uses those of others, and they its own."""
 
     def __init__(
         self,
@@ -134,54 +107,95 @@ class StateLog:
         number: int,
         store: Store,
         kept: dict[str, Kept],
+        lending: Lending | None = None,
     ) -> None:
-        self.stage, self.number, self.store, self.kept = stage, number, store, kept
+        self.stage, self.number, self.store = stage, number, store
+        self.kept, self.lending = kept, lending
         head = store.get(HEAD)
         self.head = Head() if head is None else Head.from_bytes(head)
 
     def step(self, messages: Sequence[Message]) -> list[Message]:
         """Take a micro-batch in, and write down what has come."""
         head = self.head
-        shard = self._current()
-        sent = shard.step(messages)
+        entry = messages_to_bytes(messages)
+        is_long = head.version + 1 - head.snapshot >= LONGEST
+        is_due = is_long or head.logged + len(entry) > max(LEAST, 2 * head.size)
+        taken = self._taken(messages, is_due)
         if head.version == 0:
             self.store.put(SHARDS, str(self.stage.shards).encode())
         head.version += 1
-        head.logged += sum(len(message.data) for message in messages)
         head.tokens.append(uuid.uuid4().hex)
-        if head.logged > max(LEAST, 2 * head.size) or head.version - head.snapshot >= LONGEST:
-            self._write(shard)
+        if taken.state is not None:
+            self._write(taken.state)
         else:
-            self.store.put(f"log {head.version}", messages_to_bytes(messages))
-        head.counters = shard.counters()
+            head.logged += len(entry)
+            self.store.put(f"log {head.version}", entry)
+        head.counters = taken.counters
         self.store.put(HEAD, head.to_bytes())
-        self.kept[head.lineage] = Kept(head.tokens[-1], shard)
-        return sent
+        self._keep(taken.shard)
+        return taken.sent
 
-    def _current(self) -> Stepping:
-        """The shard at the head's version."""
+    def _taken(self, messages: Sequence[Message], is_due: bool) -> _Taken:
+        """Take a micro-batch in: by the shard of another process, if it has it."""
         head = self.head
-        kept = self.kept.pop(head.lineage, None)
-        self._need_same_shards(kept)
-        if kept is not None and kept.token in head.tokens:
-            shard, version = kept.shard, head.snapshot + head.tokens.index(kept.token)
-        else:
-            shard, version = self.stage.shard(self.number), head.snapshot
-            if head.chunks:
-                chunks = [self._read(f"state {version} {n}") for n in range(head.chunks)]
-                shard.restore(state_from_bytes(b"".join(chunks)))
-        for missed in range(version + 1, head.version + 1):
-            shard.step(messages_from_bytes(self._read(f"log {missed}")))
-        return shard
+        own = self.kept.pop(head.lineage, None)
+        if self.lending is None:
+            return self._taken_by(*self._current(own), messages, is_due)
+        if head.version and (own is None or own.token not in head.tokens):
+            borrowed = self.lending.borrowed(head.lineage, head.tokens)
+            if borrowed is not None:
+                self._need_same_shards(borrowed.shards)
+                try:
+                    return self._taken_by(borrowed, self._version(borrowed.token), messages, is_due)
+                except Gone:  # by whatever: it can be done here
+                    pass
+        with self.lending.working():
+            return self._taken_by(*self._current(own), messages, is_due)
 
-    def _need_same_shards(self, kept: Kept | None) -> None:
-        """Refuse to go on with another number of shards: rows would not find their state. The store
-        is asked once for every shard and process."""
+    def _taken_by(
+        self, shard: Stepping | Borrowed, version: int, messages: Sequence[Message], is_due: bool
+    ) -> _Taken:
+        """Let a shard take in what it has missed since a version, and the micro-batch."""
+        for missed in range(version + 1, self.head.version + 1):
+            shard.step(messages_from_bytes(self._read(f"log {missed}")))
+        sent, state = shard.step(messages), None
+        if is_due:
+            state = (
+                shard.state() if isinstance(shard, Borrowed) else state_to_bytes(shard.snapshot())
+            )
+        return _Taken(shard, sent, shard.counters(), state)
+
+    def _current(self, kept: Kept | None) -> tuple[Stepping, int]:
+        """A shard of this process at one of the versions that are there, and which that is."""
+        head = self.head
         if kept is not None:
-            made = kept.shard.stage.shards
-        else:
-            known = self.store.get(SHARDS) if self.head.version else None
-            made = self.stage.shards if known is None else int(known)
+            self._need_same_shards(kept.shard.stage.shards)
+            if kept.token in head.tokens:
+                return kept.shard, self._version(kept.token)
+        elif head.version:  # the store is asked once for every shard and process
+            known = self.store.get(SHARDS)
+            self._need_same_shards(self.stage.shards if known is None else int(known))
+        shard = self.stage.shard(self.number)
+        if head.chunks:
+            chunks = [self._read(f"state {head.snapshot} {n}") for n in range(head.chunks)]
+            shard.restore(state_from_bytes(b"".join(chunks)))
+        return shard, head.snapshot
+
+    def _version(self, token: str) -> int:
+        return self.head.snapshot + self.head.tokens.index(token)
+
+    def _keep(self, shard: Stepping | Borrowed) -> None:
+        """Keep the shard for the next micro-batch where it is."""
+        token, lineage = self.head.tokens[-1], self.head.lineage
+        if isinstance(shard, Borrowed):
+            shard.give_back(token)
+            return
+        self.kept[lineage] = Kept(token, shard)
+        if self.lending is not None:
+            self.lending.offer(lineage)
+
+    def _need_same_shards(self, made: int) -> None:
+        """Refuse to go on with another number of shards: rows would not find their state."""
         if made != self.stage.shards:
             raise PlanError(
                 f"the checkpoint has the state of {made} shards, and the query has "
@@ -194,10 +208,9 @@ class StateLog:
             raise ValueError(f"the state of shard {self.number} lacks its {name}")
         return value
 
-    def _write(self, shard: Stepping) -> None:
+    def _write(self, data: bytes) -> None:
         """Write the state whole, and let the log before it go."""
         head = self.head
-        data = state_to_bytes(shard.snapshot())
         chunks = [data[start : start + CHUNK] for start in range(0, len(data), CHUNK)]
         for number, chunk in enumerate(chunks):
             self.store.put(f"state {head.version} {number}", chunk)
@@ -207,75 +220,3 @@ class StateLog:
             self.store.remove(f"log {version}")
         head.snapshot, head.chunks, head.size = head.version, len(chunks), len(data)
         head.tokens, head.logged = head.tokens[-1:], 0
-
-
-def message_rows(messages: Sequence[Message]) -> pa.RecordBatch:
-    columns = [[getattr(message, name) for message in messages] for name in MESSAGES.names]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, each.type) for column, each in zip(columns, MESSAGES, strict=True)],
-        schema=MESSAGES,
-    )
-
-
-def messages_in(rows: pa.RecordBatch) -> list[Message]:
-    columns = [rows.column(name).to_pylist() for name in MESSAGES.names]
-    return [
-        Message(level, Kind(kind), *fields) for level, kind, *fields in zip(*columns, strict=True)
-    ]
-
-
-def messages_to_bytes(messages: Sequence[Message]) -> bytes:
-    return compressed(message_rows(messages))
-
-
-def messages_from_bytes(data: bytes) -> list[Message]:
-    return messages_in(rows_of_ipc(data))
-
-
-def state_to_bytes(state: Mapping[OperatorKey, Arrays]) -> bytes:
-    """Named arrays as bytes.
-
-    >>> key = OperatorKey("0 group by", "result")
-    >>> state = state_from_bytes(state_to_bytes({key: {"x": np.arange(6).reshape(2, 3)}}))
-    >>> state[key]["x"].tolist()
-    [[0, 1, 2], [3, 4, 5]]
-    """
-    lists = pa.list_(pa.int64())
-    flat = [
-        (key, name, array)
-        for key, arrays in state.items()
-        for name, array in (arrays or {"": np.empty(0, np.int8)}).items()
-    ]
-    for key, name, array in flat:
-        if array.dtype.hasobject:
-            raise ValueError(f"{name} of {key} is not an array of plain values")
-    return compressed(
-        pa.RecordBatch.from_pydict(
-            {
-                **{
-                    each: [getattr(key, each) for key, _, _ in flat]
-                    for each in OperatorKey._fields[:_STORED]
-                },
-                "name": [name for _, name, _ in flat],
-                "type": [array.dtype.str for _, _, array in flat],
-                "shape": pa.array([list(array.shape) for _, _, array in flat], lists),
-                "data": pa.array([array.tobytes() for _, _, array in flat], pa.large_binary()),
-            }
-        )
-    )
-
-
-def state_from_bytes(data: bytes) -> dict[OperatorKey, Arrays]:
-    state: dict[OperatorKey, Arrays] = {}
-    for row in rows_of_ipc(data).to_pylist():
-        key = OperatorKey(*(row[each] for each in OperatorKey._fields[:_STORED]))
-        arrays = state.setdefault(key, {})
-        if row["name"]:
-            values = np.frombuffer(row["data"], np.dtype(row["type"])).copy()
-            arrays[row["name"]] = values.reshape(row["shape"])
-    return state
-
-
-def compressed(rows: pa.RecordBatch) -> bytes:
-    """Rows as compressed Arrow IPC, which `rows_of_ipc` reads."""
-    return bytes(ipc_buffer(rows, _CODEC))
