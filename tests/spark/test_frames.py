@@ -168,6 +168,75 @@ def test_tables_give_tables(spark: Any) -> None:
     assert Counter(tuple(row)[1:] for row in changes) == lifetimes
 
 
+HOPS = [(1, 2, 1), (2, 3, 4), (3, 1, 9), (7, 8, 9)]
+PAYMENTS = [("x", 1, 1.0, 10), ("x", 3, 900.0, 30), ("y", 2, 2.0, 20), ("x", 2, 2.0, 20)]
+TESTING = dl.Automaton(
+    "quiet",
+    ["fraud"],
+    [
+        dl.Transition("quiet", "trying", "small", add={"tries": 1}),
+        dl.Transition("trying", "trying", "small", add={"tries": 1}),
+        dl.Transition("trying", "fraud", "large", at_least={"tries": 2}),
+    ],
+    {"tries": 0},
+    {"small": "amount < 5", "large": "amount > 500"},
+)
+
+
+def loops_and_automata(hops: Any, payments: Any, patterns: Any) -> dict[str, Any]:
+    """Queries over streams, or over DataFrames."""
+    alarms = {"sequence": "n", "per": "card"}
+    return {
+        "Python": dl.recursive(
+            "reached",
+            {"a": "INT", "b": "INT"},
+            hops.select("a", "b"),
+            lambda reached: reached.join(hops, "reached.b = hops.a").select("reached.a", "hops.b"),
+        ),
+        "SQL": dl.sql(
+            """WITH RECURSIVE far (n, d) AS (
+                   SELECT a, 0 FROM hops WHERE a = 1
+                   UNION SELECT hops.b, min(far.d + 1) FROM far JOIN hops ON far.n = hops.a
+                   GROUP BY hops.b)
+               SELECT * FROM far""",
+            hops=hops,
+        ),
+        "operator": payments.automaton(TESTING, **alarms),
+        "loop": payments.automaton(TESTING, **alarms, partial=True, by="loop"),
+        "table": payments.automaton(TESTING, **alarms, transitions=patterns),
+    }
+
+
+@pytest.mark.spark
+def test_loops_and_automata_over_dataframes(spark: Any, tmp_path: Path) -> None:
+    hops = "a INT, b INT, t INT"
+    payments = "card STRING, n INT, amount DOUBLE, at INT"
+    columns = ", ".join(f"{name} {kind}" for name, kind in TESTING.columns().items())
+    local = loops_and_automata(
+        dl.stream("hops", hops, time="t"),
+        dl.stream("payments", payments, time="at"),
+        dl.stream("patterns", columns),
+    )
+    always = [dl.Insert(0, dl.INFINITY, dl.Row(row)) for row in TESTING.rows()]
+    names = {"hops": ("a", "b", "t"), "payments": ("card", "n", "amount", "at")}
+    came = {
+        name: [dict(zip(names[name], row, strict=True)) for row in rows]
+        for name, rows in (("hops", HOPS), ("payments", PAYMENTS))
+    }
+    found = loops_and_automata(
+        dl.stream("hops", spark.createDataFrame(HOPS, hops), time="t"),
+        dl.stream("payments", spark.createDataFrame(PAYMENTS, payments), time="at"),
+        dl.stream("patterns", spark.createDataFrame(TESTING.rows(), columns), timestamps=False),
+    )
+    for name, query in local.items():
+        given = {each: came.get(each, always) for each in query.plan.sources() if each[0] != "$"}
+        expected = query.run(given).history().to_pylist()
+        assert expected
+        assert isinstance(found[name], FrameQuery)
+        got = [row.asDict() for row in found[name].history().collect()]
+        assert sorted(got, key=str) == sorted(expected, key=str), name
+
+
 @pytest.mark.spark
 def test_a_table_without_a_time_is_always_there_and_an_empty_one_holds_nothing_back(
     spark: Any,
