@@ -52,6 +52,11 @@ def x(row: Row) -> object:
     return row["x"]
 
 
+def of(key: str) -> Callable[[Row], object]:
+    """x of the rows with a key."""
+    return lambda row: row["x"] if row["k"] == key else None
+
+
 def same_key(one: Row, other: Row) -> bool | None:
     if one["k"] is None or other["k2"] is None:
         return None
@@ -122,6 +127,44 @@ ONE: dict[str, Callable[[Both], Both]] = {
         ),
     ),
     "stitch": lambda p: Both(p.query.stitch(), lambda s, t: ref.coalesce(p.meaning(s, t))),
+    "cumulate": windowed(
+        lambda q: dl.sql("SELECT k, x + window_end AS x FROM CUMULATE(q, 2, 4)", q=q),
+        lambda h: ref.project(
+            ref.cumulate(h, 2, 4),
+            lambda row: {
+                "k": row["k"],
+                "x": None if row["x"] is None else row["x"] + row["window_end"],
+            },
+        ),
+    ),
+    "pivot": lambda p: Both(
+        dl.sql("SELECT 'a' AS k, a - b AS x FROM q PIVOT (sum(x) FOR k IN ('a', 'b'))", q=p.query),
+        lambda s, t: ref.project(
+            ref.group_by(p.meaning(s, t), {}, {key: aggregates.sum_(of(key)) for key in "ab"}),
+            lambda row: {
+                "k": "a",
+                "x": None if None in (row["a"], row["b"]) else row["a"] - row["b"],
+            },
+        ),
+    ),
+    "unpivot": lambda p: Both(
+        dl.sql(
+            "SELECT name AS k, v AS x FROM (SELECT x AS a, x - 1 AS b FROM q) "
+            "UNPIVOT (v FOR name IN (a, b))",
+            q=p.query,
+        ),
+        lambda s, t: ref.project(
+            ref.explode(
+                p.meaning(s, t),
+                lambda row: (
+                    []
+                    if row["x"] is None
+                    else [{"name": "a", "v": row["x"]}, {"name": "b", "v": row["x"] - 1}]
+                ),
+            ),
+            lambda row: {"k": row["name"], "x": row["v"]},
+        ),
+    ),
     "first": windowed(
         lambda q: q.group_by("k").agg("first(x) AS x"),
         lambda h: ref.group_by(h, {"k": k}, {"x": aggregates.first(x)}),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -24,8 +25,9 @@ from driftline.model.reference import Level
 from driftline.spark.query import SparkQuery
 from driftline.spark.spool import spool, spooled
 from driftline.spark.update import SparkUpdate
+from tests.build import insert, retract
 from tests.engine.shards.test_shard import snapshots
-from tests.engine.test_plans import ARRIVALS, PLANS, Both
+from tests.engine.test_plans import ARRIVALS, ONE, PLANS, TWO, Both, S, T
 
 pytestmark = pytest.mark.spark
 
@@ -106,6 +108,39 @@ def check_queries(
         ]
         assert dead[0] == dead[1]
     assert all(each.cti == dl.INFINITY for each in emitted[-1].batches.values())
+
+
+def check_operators(spark: Any, folder: Path, *names: str) -> None:
+    """Some operators, each over the sources, in one query."""
+    both = (Both(S, lambda s, t: s), Both(T, lambda s, t: t))
+    plans = [TWO[name](*both) if name in TWO else ONE[name](both[0]) for name in names]
+    came = {name: events_of_both(Random(name)) for name in "st"}
+    queries = [each.query for each in plans]
+    check_queries(spark, folder, queries, came, Level.EAGER, micro_batches=2, shards=2)
+
+
+def test_operators_of_lifetimes(spark: Any, tmp_path: Path) -> None:
+    """Those that may not be among the random plans below."""
+    check_operators(spark, tmp_path, "session columns", "until", "as-of join")
+
+
+@pytest.mark.long
+def test_more_operators_of_lifetimes(spark: Any, tmp_path: Path) -> None:
+    check_operators(
+        spark, tmp_path, "session", "stitch", "cumulate", "pivot", "unpivot", "over", "top"
+    )
+
+
+def events_of_both(random: Random) -> list[Event]:
+    """Rows in no order, some of which are taken back or end sooner than they were to."""
+    events: list[Event] = []
+    for _ in range(12):
+        vs, row = random.randrange(20), {"k": random.choice("ab"), "x": random.randrange(4)}
+        ve = random.choice([vs + 4, None])
+        events.append(insert(vs, ve, row))
+        if random.random() < 0.3:
+            events.append(retract(vs, ve, random.choice([vs, vs + 1]), row))
+    return events
 
 
 @settings(FIXED, max_examples=4)

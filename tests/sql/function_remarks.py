@@ -62,9 +62,7 @@ REFUSED = {
     **_each(
         "not there yet",
         "bitmap_and_agg bitmap_construct_agg bitmap_or_agg counter_diff from_csv schema_of_csv "
-        "to_csv sentences to_char to_varchar to_number try_to_number vector_avg "
-        "vector_cosine_similarity vector_inner_product vector_l2_distance vector_norm "
-        "vector_normalize vector_sum",
+        "to_csv sentences vector_avg vector_sum",
     ),
     **_each("write VALUES, or explode(sequence(…))", "range"),
     **_each("there is one collation, UTF8_BINARY", "collate collation"),

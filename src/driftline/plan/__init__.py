@@ -12,7 +12,7 @@ From text to expressions:
     resolver       looks up names and finds types (a folder);  names: columns by their written names
     naming         expressions with a name or an order;  used: refuses syntax without a meaning
     constants      constants in the syntax tree;  literals: as SQL text;  temporal: dates and times
-    folding        constants written as arithmetic
+    folding        constants written as arithmetic;  number_formats: of to_number and to_char
     spark_columns  columns of PySpark as SQL
     durations      "5 minutes";  milliseconds: of the arrival clock;  sizes: "8GB", other limits
     timing         the bounds of a stream;  source_bounds: those that differ by source

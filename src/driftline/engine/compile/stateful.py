@@ -117,6 +117,7 @@ def join(compiler: Compiler, node: nodes.Join) -> Step:
         residual if condition is not None else None,
         spans_of(node, compiler.facts, closing=compiler.level is not Level.PERFECT),
         high_of_inputs=by_snapshots,
+        for_good=node.for_good,
     )
     joined = compiler.after(node, f"{node.how} join", operator, left_step, right_step)
     if by_snapshots:

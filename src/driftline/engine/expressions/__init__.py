@@ -11,6 +11,7 @@ One module for each family of functions; importing this package makes all of the
     datetimes          with datetime_fields, datetime_patterns and timezones
     collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON;
                        json_values: from_json
+    number_formats     to_number, to_char;  vectors: arrays of floats
     casts, text_casts  CAST;  literals: constants as columns
     arrays             between Arrow and NumPy;  lists: taken apart and put together again
     sets               arrays as sets: which of their items are equal
@@ -51,12 +52,14 @@ from driftline.engine.expressions import (
     json_values,
     maps,
     mathematics,
+    number_formats,
     patterns,
     sequences,
     sets,
     strings,
     timezones,
     urls,
+    vectors,
 )
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.evaluator import evaluate, evaluate_predicate
@@ -80,10 +83,12 @@ __all__ = [
     "json_values",
     "maps",
     "mathematics",
+    "number_formats",
     "patterns",
     "sequences",
     "sets",
     "strings",
     "timezones",
     "urls",
+    "vectors",
 ]

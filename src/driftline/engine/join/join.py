@@ -21,6 +21,8 @@ after D, and what is taken back of the own side is cut at or after C.
   matches be cut anew. When it goes, they note their past.
 - On both sides of such a join it may go when vs + s ≤ F, if after that neither it nor any that it
   matches can change.
+- On the right of a join `for_good` it may go when vs < F: those it matches note that they are
+  matched from then on.
 When both sides are closed, everything goes. Rows with a null key match nothing and are never held.
 Lifetimes are dropped when they are half of a run of the index, so at most about twice as many are
 held as are needed.
@@ -100,7 +102,8 @@ class _Part:
 class Join(Operator):
     """Joins port 0 (left) with port 1 (right) on equal keys, and on `residual`: a function that
     finds which of some joined rows fulfil the rest of the condition. `spans`: how long
-    after its vs a lifetime of either side can match, see `plan.bands`."""
+    after its vs a lifetime of either side can match, see `plan.bands`. `for_good`: what the left
+    matches it matches for ever, and what starts later does not, see `plan.until`."""
 
     ports = 2
     expands = True
@@ -118,6 +121,7 @@ class Join(Operator):
         spans: Spans = Spans(),  # noqa: B008
         *,
         high_of_inputs: bool = False,
+        for_good: bool = False,
     ) -> None:
         if len(left_keys) != len(right_keys):
             raise ValueError(f"{left_keys} and {right_keys} are not equally many keys")
@@ -132,13 +136,22 @@ class Join(Operator):
         self.sides = tuple(
             Side(schema, keys, Memory.empty(how == "semi") if kept else None, *lasts)
             for schema, keys, kept, lasts in zip(
-                (left, right), (left_keys, right_keys), preserved, _lasting(how, spans), strict=True
+                (left, right),
+                (left_keys, right_keys),
+                preserved,
+                _lasting(how, spans, for_good),
+                strict=True,
             )
         )
         self.latest_cti = BEGINNING  # the output's
         self.ends: EndTimes | None = None  # of what has been emitted, if expiry goes by it
         self.preserved = tuple(
-            Preserved(self.sides[port], self.sides[1 - port], partial(self._matches_within, port))
+            Preserved(
+                self.sides[port],
+                self.sides[1 - port],
+                partial(self._matches_within, port),
+                for_good,
+            )
             if kept
             else None
             for port, kept in enumerate(preserved)
@@ -416,11 +429,11 @@ def _shifted(rows: Rows, start: int, which: Int64s) -> pa.RecordBatch:
     return rows(which + start)
 
 
-def _lasting(how: How, spans: Spans) -> tuple[tuple[int, int], tuple[int, int]]:
+def _lasting(how: How, spans: Spans, for_good: bool) -> tuple[tuple[int, int], tuple[int, int]]:
     """Of either side, how long its lifetimes can match, and how long anything can change."""
     if how == "inner":
         return (spans.left, INFINITY), (spans.right, INFINITY)
-    return (INFINITY, spans.both), (INFINITY, spans.both)
+    return (INFINITY, spans.both), (INFINITY, 1 if for_good else spans.both)
 
 
 def _output_schema(left: pa.Schema, right: pa.Schema, how: How) -> pa.Schema:

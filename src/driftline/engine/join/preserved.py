@@ -23,6 +23,7 @@ from driftline.engine.join.memory import Memory, Stretches
 from driftline.engine.join.side import Side
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.model.arrays import Int64s
+from driftline.model.time import INFINITY
 
 MatchesWithin = Callable[[Int64s, Int64s, Int64s], Matches]
 """The matches that the lifetimes at some places have from some times up to others."""
@@ -48,10 +49,15 @@ class Cut:
 
 
 class Preserved:
-    def __init__(self, side: Side, other: Side, matches: MatchesWithin) -> None:
+    """`for_good`: a match never ends."""
+
+    def __init__(
+        self, side: Side, other: Side, matches: MatchesWithin, for_good: bool = False
+    ) -> None:
         self.side = side
         self.other = other
         self.matches = matches
+        self.for_good = for_good
 
     @property
     def memory(self) -> Memory:
@@ -156,7 +162,7 @@ class Preserved:
         places = np.unique(places)
         places = places[self.side.ve[places] > frontier]
         since, matched = self._runs(places).at(frontier)
-        upto = np.full(len(places), frontier, np.int64)
+        upto = np.full(len(places), INFINITY if self.for_good else frontier, np.int64)
         self.memory.set_past(places, Past(since, upto, matched))
 
 

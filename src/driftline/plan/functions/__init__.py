@@ -3,7 +3,7 @@
 base           the registry, and the shapes of signatures
 operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
 mathematics, strings, encodings, dates, intervals, collections
-json_types     from_json, schema_of_json
+json_types     from_json, schema_of_json;  numbers: to_number, to_char;  vectors: arrays of floats
 aggregates     count, sum, avg …
 higher_order   functions that take functions: transform, filter, aggregate …
 rewritten      functions that are written with other functions
@@ -16,8 +16,10 @@ from driftline.plan.functions import (
     encodings,
     json_types,
     mathematics,
+    numbers,
     operators,
     strings,
+    vectors,
 )
 from driftline.plan.functions.aggregates import AGGREGATES, aggregate
 from driftline.plan.functions.base import FUNCTIONS
@@ -34,7 +36,9 @@ __all__ = [
     "encodings",
     "json_types",
     "mathematics",
+    "numbers",
     "operators",
     "ordered_aggregate",
     "strings",
+    "vectors",
 ]

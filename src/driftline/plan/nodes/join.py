@@ -37,10 +37,12 @@ outer join pads with nulls is not in the shard of its key."""
 
 @dataclass(frozen=True)
 class Join(KeepsRows, TwoInputs):
-    """Pairs of rows that are alive together and fulfil a condition (None: all pairs)."""
+    """Pairs of rows that are alive together and fulfil a condition (None: all pairs). `for_good`:
+    of an anti join whose right never ends, and matches only what starts before it."""
 
     how: JoinKind
     condition: Expression | None
+    for_good: bool = False
 
     @cached_property
     def schema(self) -> Schema:

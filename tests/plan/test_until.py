@@ -1,0 +1,50 @@
+"""Clip as a join: what it says is its reference, and what a cti has passed is forgotten."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.engine.compile import compile_plan
+from driftline.engine.core.batch import Batch
+from driftline.engine.core.plain import batch_of
+from driftline.model.event import CLOSE, Event
+from driftline.model.reference import Level
+from driftline.testing import interleaved, streams
+from tests.build import cti, insert
+from tests.engine.test_plans import COLUMNS, KX, LEAVES, TWO, Both, S, T, run
+
+LONG = interleaved(streams(COLUMNS, max_size=8), streams(COLUMNS, max_size=8))
+
+
+@pytest.mark.parametrize("level", Level)
+@settings(max_examples=40)
+@given(LEAVES, LEAVES, LONG, st.sampled_from([1, 2, 100]), st.integers(0, 6))
+def test_clip_is_its_reference_after_every_batch(
+    level: Level,
+    left: Both,
+    right: Both,
+    arrivals: list[tuple[int, Event]],
+    size: int,
+    move_at: int,
+) -> None:
+    plan = TWO["until"](left, right)
+    run(plan, [*arrivals, (0, CLOSE), (1, CLOSE)], level, size, move_at)
+
+
+def test_rows_of_the_other_that_a_cti_has_passed_are_forgotten() -> None:
+    plan = S.alias("l").until(T.alias("r"), "l.k = r.k").plan
+    out: list[Batch] = []
+    graph = compile_plan(plan, out.append, Level.EAGER)
+    graph.push("s", batch_of([insert(0, None, {"k": "a", "x": 0})], KX))
+    for number in range(1, 200):
+        row = {"k": "a", "x": number}
+        graph.push("t", batch_of([insert(number, None, row), cti(number + 1)], KX))
+        graph.push("s", batch_of([cti(number + 1)], KX))
+    joins = [each for key, each in graph.counters().items() if "join" in str(key)]
+    assert [each["state_rows"] for each in joins] == [pytest.approx(1, abs=5)]
+    last = [(batch.vs.tolist(), batch.ve.tolist(), batch.weight.tolist()) for batch in out]
+    assert sum((len(batch) for batch in out), 0) == 3, last  # [0, ∞) comes, goes, and [0, 1) comes
+    assert dl.INFINITY not in out[-1].ve.tolist()
