@@ -115,9 +115,10 @@ class Counted:
         return self.positive + self.negative + self.marks
 
     def count(self, batch: Batch) -> int:
-        """Count a batch; returns how many events it is."""
+        """Count a batch; returns how many events it is. (A join may take back a result and give it
+        again in one batch, for an aggregate adds up what it is given: that is no event.)"""
         before = self.events
-        added, removed = added_and_removed(batch.weight)
+        added, removed = added_and_removed(batch.consolidated().weight)
         self.positive += max(0, added - removed)
         self.negative += removed
         self.marks += batch.says_only_now
