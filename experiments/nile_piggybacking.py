@@ -23,7 +23,7 @@ SELECTIVITIES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 QUICK_SELECTIVITIES = (0.0, 0.1, 1.0)
 WINDOW = 500
 """Ticks of a millisecond: 100 tuples of each stream."""
-LENGTH, QUICK_LENGTH = 4_000, 1_500
+LENGTH, QUICK_LENGTH = 4_000, 1_000
 UNIT = 0.85
 """Ticks that an operator takes for a tuple: NTA needs 1.4 times the time there is at 1 %."""
 SELECTIVITY, DELAY = "selectivity, %", "mean delay, s"

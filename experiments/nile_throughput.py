@@ -21,7 +21,7 @@ RATES = (50, 100, 150, 200, 250, 300, 350)
 QUICK_RATES = (50, 250, 350)
 WINDOW = 500
 """Ticks of a millisecond."""
-LENGTH, QUICK_LENGTH = 3_000, 1_500
+LENGTH, QUICK_LENGTH = 3_000, 1_000
 UNIT = 1.0
 """Ticks that an operator takes for a tuple."""
 POLICIES: tuple[Expiry, ...] = ("ita", "nta", "piggyback")

@@ -12,6 +12,7 @@ TRIES = 3
 
 
 @pytest.mark.slow
+@pytest.mark.no_cover  # it would be among what is measured
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda each: each.name)
 def test_claims(experiment: Experiment) -> None:
     expected = {claim.paper: claim.was for claim in experiment.claims}
