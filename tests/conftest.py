@@ -15,6 +15,9 @@ from hypothesis import HealthCheck, settings
 # Who tests Spark says so.
 os.environ.setdefault("DRIFTLINE_RUNNER", "local")
 
+# Much of what a JVM does in the minute that it lives is to compile: half as much will do.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # The machine is shared and noisy: an example that takes long is no failure.
 settings.register_profile(
     "driftline", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
