@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.model.time import BEGINNING, INFINITY
@@ -125,6 +125,7 @@ def test_any_cut_into_batches_and_any_restart_is_the_same(
         assert whole.at(clock).tolist() == pieces.at(clock).tolist()
 
 
+@settings(max_examples=30)
 @given(st.data(), st.integers(1, 4), st.integers(0, 4), st.integers(0, 6), st.integers(0, 4))
 def test_as_the_general_generator_and_never_violated(
     data: st.DataObject, sources: int, disorder: int, skew: int, latency: int

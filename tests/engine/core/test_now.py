@@ -27,7 +27,7 @@ from tests.engine.core.now_runs import (
 from tests.engine.test_plans import ARRIVALS, PLANS, Both, S, T, k, x
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     PLANS,
     ARRIVALS,

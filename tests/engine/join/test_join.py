@@ -34,7 +34,7 @@ Arrivals = list[tuple[int, Event]]
 Condition = Callable[[Row, Row], bool | None]
 
 KINDS: tuple[How, ...] = get_args(How)
-FEW = 40
+FEW = 25
 
 LEFT = pa.schema([("k", pa.string()), ("x", pa.int64())])
 RIGHT = pa.schema([("j", pa.string()), ("y", pa.int64())])

@@ -176,7 +176,7 @@ def events_by_name(arrivals: list[tuple[int, Event]], plan: Node) -> dict[str, l
     }
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     plan=PLANS,
     arrivals=ARRIVALS,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.engine.stateless.union import Union
@@ -47,6 +47,7 @@ def test_union_is_the_reference(arrivals: Arrivals, renew_after: int) -> None:
     hold(lambda: Union(KX), union_all, arrivals, renew_after)
 
 
+@settings(max_examples=30)
 @given(interleaved(streams(), streams(), streams()))
 def test_the_cti_is_the_least_of_all(arrivals: Arrivals) -> None:
     def all_three(one: History, two: History, three: History) -> History:
