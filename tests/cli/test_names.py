@@ -39,8 +39,11 @@ def script(names: list[str]) -> str:
 
 
 @pytest.mark.parametrize("runner", ["local", pytest.param("spark", marks=pytest.mark.spark)])
-def test_streams_and_results_called_anything(runner: str, tmp_path: Path) -> None:
+def test_streams_and_results_called_anything(
+    runner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = STREAMS if runner == "local" else FEWER
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "q.sql").write_text(script(names), encoding="utf-8")
     inputs: list[str] = []
     for number, name in enumerate(names):
@@ -49,7 +52,7 @@ def test_streams_and_results_called_anything(runner: str, tmp_path: Path) -> Non
         records.append({"k": number, "x": 3, "t": 2})  # too late
         path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
         inputs += ["--input", f"{name}={path}"]
-    more = ["--checkpoint", str(tmp_path / "state")] if runner == "spark" else []
+    more = ["--checkpoint", "st:ate"] if runner == "spark" else []
     letters = tmp_path / "dead.jsonl"
     done = driftline(
         "run", tmp_path / "q.sql", *inputs, "--runner", runner, "--batch", "10", *more,
@@ -64,7 +67,7 @@ def test_streams_and_results_called_anything(runner: str, tmp_path: Path) -> Non
         assert f"driftline: 1 event of {name} came too late or cannot be: in" in done.err
     assert len(letters.read_text().splitlines()) == len(names)
     if runner == "spark":
-        held = driftline("state", tmp_path / "state")
+        held = driftline("state", "st:ate")
         assert held.code == 0, held.err
         operators = {json.loads(line)["operator"] for line in held.out.splitlines()}
         assert {f"{name}: finalize" for name in names} <= operators

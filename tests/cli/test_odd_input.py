@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from driftline.running.problems import Problem
+from driftline.spark import runner as on_spark
 from tests.cli.run import driftline
 
 SCRIPT = """
@@ -116,3 +118,18 @@ def test_options(option: str, tmp_path: Path) -> None:
             clear("history", log, option, value)
         else:
             clear("run", script, "-i", log, "--runner", "local", option, value)
+
+
+def test_options_on_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as Spark: what it would be started with has been looked at, and is on disk."""
+
+    def no_session(_: object) -> None:
+        raise Problem("all is well so far")
+
+    monkeypatch.setattr(on_spark, "_session", no_session)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q.sql").write_text(SCRIPT)
+    (tmp_path / "t.csv").write_bytes(CSV)
+    for option in ("--checkpoint", "--conf", "--keys", "--view", "--loop", "--heartbeat"):
+        for value in ODD:
+            clear("run", "q.sql", "-i", "t=t.csv", "--runner", "spark", option, value)

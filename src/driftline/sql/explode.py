@@ -54,7 +54,7 @@ def generator(node: exp.Expr) -> Generator | None:
 
 
 def _unnamed(name: str, node: exp.Expr) -> exp.Expr:
-    """The value of `collection => value`, which is what the one argument is called."""
+    """The argument, written with its name (`collection => value`) or without."""
     if not isinstance(node, exp.Kwarg):
         return node
     uses(node, "this", "expression")

@@ -94,7 +94,8 @@ class Align(Operator):
         return max(self.latest_cti, self.guess)
 
     def _promise(self) -> int:
-        """The output's cti, if it advances: what waits for others has not gone out."""
+        """The cti that the output can promise, if that is more than before: that of the input, and
+        no more than the limit, behind which rows are held back for other sources."""
         cti = min(self.latest_cti, self.limit)
         if cti <= self.promised:
             return BEGINNING

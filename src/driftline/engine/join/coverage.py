@@ -41,8 +41,8 @@ class Past:
         return Past(self.since[items], self.upto[items], self.matched[items])
 
     def at(self, times: Int64s) -> Past:
-        """The past of what is left of the lifetimes from some times on; nothing is known of that
-        but where it is the past itself."""
+        """The past of the lifetimes when each is cut off before a time: where that is just what the
+        past reaches up to, it stays as it is; elsewhere nothing is known, and it begins there."""
         known = self.upto == times
         return Past(np.where(known, self.since, times), times, known & self.matched)
 

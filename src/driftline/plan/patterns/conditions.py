@@ -86,7 +86,8 @@ class Names:
             )
 
         def at_current_row(part: Expression) -> Expression:
-            """The last row of the variable, with the one that the condition is about, is that."""
+            """While a condition is asked about a row, that row counts as the last of the variable
+            that it would be matched to: `LAST(v.x)` in the condition of v is x of this row."""
             here = isinstance(part, Navigation) and variable in (part.variables or ())
             if here and isinstance(part, Navigation) and part.last and part.offset == 0:
                 return replace(part, variables=None)
