@@ -2,36 +2,49 @@
 
 `driftline run --follow` over 20,000 rows a second, with a log of final windows and a table of the
 answer now. Every minute or so all of its processes are killed, and it goes on from its checkpoint.
-Meanwhile its memory, the size of its checkpoint and the time of its micro-batches are noted. In the
-end the log has to hold every window once, with all of its rows.
+Meanwhile is noted what is alive in the heap of the JVM, the memory of the driver in Python and of
+the workers, the size of the checkpoint, the time of every micro-batch, and how far the pipeline is
+behind. In the end the log has to hold every window once, with all of its rows.
+
+A measure is taken apart into what comes with the age of the processes (they warm up), and what
+comes with the time since the beginning, which no restart takes away:
+
+    measure ~ usual + by age × age + by time × time
+
+It is flat if neither would change it by more than a fifth in the time of the soak, or of a run.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import numpy as np
 from rich.table import Table
 
+from bench.processes import DRIVER, JVM, WORKERS, held, kill
 from bench.tables import Shown
 
 RATE = 20_000
 SECONDS = 300
 LIVES = (60, 100)
 """A run lives so many seconds after its first micro-batch, at random."""
+WARM = 30
+"""So many seconds after its first micro-batch a process is warm."""
+LITTLE = 0.2
+"""A measure may change by so much of itself."""
 WINDOW = 10
-PAUSE = 2.0
+PAUSE = 10.0
+SHORT = 0.5
 PATIENCE = 300
 
 SCRIPT = f"""
@@ -45,127 +58,214 @@ CREATE SINK busy WITH (type = 'sqlite', path = 'busy.sqlite', keys = 'k', view =
   FROM ticks [RANGE 5 SECONDS] GROUP BY value % 100;
 """
 
+HEAP_AT_ONCE = "spark.driver.extraJavaOptions=-Xms1g -XX:+AlwaysPreTouch"
+"""The JVM takes its whole heap at the start: if it grows, that is something else."""
+
+HEAP, CHECKPOINT, BATCH = "live heap", "checkpoint", "micro-batch"
+
 
 @dataclass(frozen=True)
-class Sample:
-    """At a time of a run: bytes in memory, bytes of the checkpoint, and how many micro-batches were
-    committed."""
+class Point:
+    """A measure at a time: `at`, seconds since the beginning; `age`, since the first micro-batch of
+    its run."""
 
-    run: int
     at: float
-    memory: int
-    checkpoint: int
-    batches: int
+    age: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How a measure changes, as parts of its median: over a whole soak for the time, over a whole
+    run for the age."""
+
+    median: float
+    by_time: float
+    by_age: float
+
+    @property
+    def is_flat(self) -> bool:
+        return max(self.by_time, self.by_age) <= LITTLE
+
+
+def trend(points: Sequence[Point]) -> Trend:
+    """The trend of a measure while processes are warm."""
+    warm = [each for each in points if each.age >= WARM] or list(points)
+    at, age, value = (
+        np.array([getattr(each, name) for each in warm]) for name in ("at", "age", "value")
+    )
+    median = float(np.median(value))
+    given = np.stack([np.ones(len(warm)), at, age], axis=1)
+    if np.linalg.matrix_rank(given) < given.shape[1]:
+        given[:, 2] = 0  # of one run alone they are the same
+    _, by_time, by_age = np.linalg.lstsq(given, value, rcond=None)[0]
+    whole, run = float(np.ptp(at)), float(np.ptp(age))
+    usual = median or 1.0
+    return Trend(median, by_time * whole / usual, by_age * run / usual)
+
+
+@dataclass
+class Measured:
+    """By measure, its points; `behind`: at which times, how many seconds of rows were not yet
+    worked on."""
+
+    points: dict[str, list[Point]] = field(default_factory=dict)
+    behind: list[tuple[float, float]] = field(default_factory=list)
+
+    def add(self, name: str, at: float, age: float, value: float) -> None:
+        self.points.setdefault(name, []).append(Point(at, age, value))
 
 
 @dataclass(frozen=True)
 class Report:
-    """`runs`: of each, the greatest memory and checkpoint, and the median of a micro-batch."""
+    """`minutes`: of each, the median of every measure; `behind`: the median of the last minute."""
 
     seconds: float
     kills: int
     windows: int
     rows: int
-    runs: list[tuple[int, int, float]]
+    behind: float
+    trends: dict[str, Trend]
+    minutes: list[dict[str, float]]
+
+    @property
+    def growing(self) -> list[str]:
+        """The measures that are not flat."""
+        return [name for name, each in self.trends.items() if not each.is_flat]
 
     def shown(self) -> Iterator[Shown]:
-        table = Table("run", "memory MiB", "checkpoint MiB", "micro-batch s")
-        for number, (memory, checkpoint, batch) in enumerate(self.runs, 1):
-            sizes = (f"{memory / 2**20:,.0f}", f"{checkpoint / 2**20:.1f}", f"{batch:.2f}")
-            table.add_row(str(number), *sizes)
+        table = Table("minute", *(f"{name}, {UNITS[name]}" for name in self.trends))
+        for number, each in enumerate(self.minutes, 1):
+            table.add_row(str(number), *(_shown(name, each.get(name)) for name in self.trends))
+        for name, of in TRENDS.items():
+            table.add_row(name, *(f"{of(each):+.0%}" for each in self.trends.values()))
         yield table
         yield (
             f"{self.seconds:.0f} s, {self.kills} kills, {self.windows} whole windows, "
-            f"{self.rows:,} rows, each once"
+            f"{self.rows:,} rows, each once; {self.behind:.0f} s behind in the end; "
+            + (f"growing: {', '.join(self.growing)}" if self.growing else "all flat")
         )
 
     def as_dict(self) -> dict[str, object]:
-        return asdict(self)
+        return {**asdict(self), "growing": self.growing}
+
+
+UNITS = {HEAP: "MiB", JVM: "MiB", DRIVER: "MiB", WORKERS: "MiB", CHECKPOINT: "MiB", BATCH: "s"}
+TRENDS: dict[str, Callable[[Trend], float]] = {
+    "by time": lambda each: each.by_time,
+    "by age": lambda each: each.by_age,
+}
+
+
+def _shown(name: str, value: float | None) -> str:
+    return "" if value is None else f"{value:,.{1 if name in (CHECKPOINT, BATCH) else 0}f}"
 
 
 def measure(events: int) -> Report:
     return soak(SECONDS)
 
 
-def soak(seconds: float) -> Report:
+def soak(seconds: float, lives: tuple[float, float] = LIVES) -> Report:
     """Run for so long, and check what was written."""
     draw = random.Random(1)
-    samples: list[Sample] = []
+    measured = Measured()
     with tempfile.TemporaryDirectory(prefix="driftline-soak-") as name:
         folder = Path(name)
         (folder / "pipeline.sql").write_text(SCRIPT)
         start, kills = time.monotonic(), 0
         while time.monotonic() - start < seconds:
-            samples += _run(folder, kills, draw.uniform(*LIVES))
+            _run(folder, start, draw.uniform(*lives), measured)
             kills += 1
         windows, rows = _check(folder / "windows.jsonl")
         taken = time.monotonic() - start
-    runs = [_of_run([each for each in samples if each.run == run]) for run in range(kills)]
-    return Report(taken, kills, windows, rows, runs)
+    return Report(
+        taken,
+        kills,
+        windows,
+        rows,
+        statistics.median(late for at, late in measured.behind if at > measured.behind[-1][0] - 60),
+        {name: trend(points) for name, points in sorted(measured.points.items(), key=_by_unit)},
+        minutes(measured.points),
+    )
 
 
-def _run(folder: Path, run: int, lives: float) -> list[Sample]:
+def _by_unit(item: tuple[str, object]) -> int:
+    return list(UNITS).index(item[0])
+
+
+def minutes(points: dict[str, list[Point]]) -> list[dict[str, float]]:
+    """Minute by minute, the medians of all measures."""
+    last = max(each.at for own in points.values() for each in own)
+    found: list[dict[str, float]] = []
+    for number in range(int(last // 60) + 1):
+        own = {
+            name: [each.value for each in values if each.at // 60 == number]
+            for name, values in points.items()
+        }
+        found.append({name: statistics.median(values) for name, values in own.items() if values})
+    return found
+
+
+def _run(folder: Path, start: float, lives: float, measured: Measured) -> None:
     """Start the pipeline, and kill all of it when it has lived so long."""
     command = [sys.executable, "-m", "driftline.cli.main", "run", "pipeline.sql", "--follow"]
-    command += ["--checkpoint", "state", "--master", "local[2]"]
+    command += ["--checkpoint", "state", "--master", "local[2]", "--conf", HEAP_AT_ONCE]
     errors = folder / "errors"
     with errors.open("wb") as file:
-        process = subprocess.Popen(command, cwd=folder, stderr=file, start_new_session=True)
-    samples: list[Sample] = []
-    began, first = time.monotonic(), None
-    before = _batches(folder)
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=file, stderr=file, start_new_session=True
+        )
+    spark = folder / "state" / "spark"
+    began, first, looked = time.monotonic(), None, 0.0
+    before = max(_commits(spark), default=-1)
+    last: tuple[int, float] | None = None
     try:
         while first is None or time.monotonic() - first < lives:
-            time.sleep(PAUSE)
+            time.sleep(SHORT)
             if process.poll() is not None:
                 raise AssertionError(f"the run has ended: {errors.read_text()}")
-            now, batches = time.monotonic(), _batches(folder)
-            if first is None and batches > before:
-                first = now
-            if first is None:
+            now, commits = time.monotonic(), _commits(spark)
+            done = [number for number in sorted(commits) if number > before]
+            if not done:
                 assert now - began < PATIENCE, "no micro-batch comes to its end"
                 continue
-            memory, size = _memory(process.pid), _size(folder / "state")
-            samples.append(Sample(run, now - first, memory, size, batches))
+            first = now if first is None else first
+            for number in done:
+                if last is not None and number == last[0] + 1:
+                    taken = commits[number] - last[1]
+                    measured.add(BATCH, now - start, now - first, taken)
+                if last is None or number > last[0]:
+                    last = (number, commits[number])
+            if now - looked < PAUSE:
+                continue
+            looked = now
+            measured.behind.append((now - start, _behind(spark, done[-1])))
+            found, place = held(process.pid), (now - start, now - first)
+            if found.heap is not None:
+                measured.add(HEAP, *place, found.heap / 2**20)
+            for kind, size in found.memory.items():
+                measured.add(kind, *place, size / 2**20)
+            measured.add(CHECKPOINT, *place, _size(folder / "state") / 2**20)
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill(process.pid)
         process.wait()
-    return samples
 
 
-def _of_run(samples: Sequence[Sample]) -> tuple[int, int, float]:
-    """The greatest memory and checkpoint of a run, and the seconds of a micro-batch."""
-    first, last = samples[0], samples[-1]
-    batches = max(1, last.batches - first.batches)
-    sizes = statistics.median(each.checkpoint for each in samples[len(samples) // 2 :])
-    return max(each.memory for each in samples), int(sizes), (last.at - first.at) / batches
+def _commits(spark: Path) -> dict[int, float]:
+    """When each of the last micro-batches was committed."""
+    found: dict[int, float] = {}
+    for path in spark.glob("commits/*"):
+        if path.name.isdigit():
+            with suppress(OSError):  # it has gone meanwhile
+                found[int(path.name)] = path.stat().st_mtime
+    return found
 
 
-def of_runs(runs: Sequence[tuple[int, int, float]]) -> tuple[float, ...]:
-    """The medians of several runs."""
-    return tuple(statistics.median(values) for values in zip(*runs, strict=True))
-
-
-def _batches(folder: Path) -> int:
-    note = folder / "state" / "output.json"
-    try:
-        return int(json.loads(note.read_text())["batches"]["0"])
-    except FileNotFoundError:
-        return -1
-
-
-def _memory(group: int) -> int:
-    """The bytes that the processes of a group hold."""
-    pages = 0
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (place / "stat").read_text().rsplit(") ", 1)[1].split()
-            if int(stat[2]) == group:
-                pages += int((place / "statm").read_text().split()[1])
-        except OSError:
-            continue
-    return pages * os.sysconf("SC_PAGE_SIZE")
+def _behind(spark: Path, number: int) -> float:
+    """How many seconds of rows are not yet worked on: the offset of the source counts seconds."""
+    began = int(json.loads((spark / "sources" / "0" / "0").read_text().split("\n")[-1])) / 1000
+    offset = int((spark / "offsets" / str(number)).read_text().split("\n")[2])
+    return time.time() - began - offset
 
 
 def _size(folder: Path) -> int:

@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from driftline.spark.session import _nothing_left, _silence
+from driftline.spark.session import BOUNDED, _nothing_left, _silence, configured, unless_set
 
 
 def start_something(found: list[subprocess.Popen[bytes]]) -> None:
@@ -32,3 +33,11 @@ def test_a_process_started_in_silence_has_nowhere_to_complain(
         os.system("echo noise >&2")
     os.system("echo news >&2")
     assert capfd.readouterr().err == "news\n"
+
+
+@pytest.mark.spark
+def test_what_the_session_says_is_left_alone(spark: Any) -> None:
+    assert unless_set(spark, BOUNDED) == BOUNDED
+    chosen, *others = BOUNDED
+    with configured(spark, {chosen: "100"}):
+        assert list(unless_set(spark, BOUNDED)) == others

@@ -2,30 +2,40 @@ from __future__ import annotations
 
 import pytest
 
-from bench.soak import Report, of_runs, soak
+from bench.soak import Point, soak, trend
 
 HOUR = 3600.0
-MEASURED = ("memory", "checkpoint", "micro-batch")
+LIVES = (150.0, 300.0)
+RUN = 200
 
 
 @pytest.mark.spark
 @pytest.mark.long
 def test_an_hour_in_which_nothing_grows() -> None:
-    check(soak(HOUR))
+    assert soak(HOUR, LIVES).growing == []
 
 
-def check(report: Report) -> None:
-    """The last quarter of the runs takes no more than the second did."""
-    early, late = of_runs(report.runs[1:5]), of_runs(report.runs[-4:])
-    for name, before, after in zip(
-        ("memory", "checkpoint", "micro-batch"), early, late, strict=True
-    ):
-        assert after < 1.5 * before, name
+def points(by_time: float, by_age: float) -> list[Point]:
+    """A measure of 100, which jitters, and grows with the time or with the age of processes."""
+    found = []
+    for run in range(6):
+        for age in range(0, RUN, 10):
+            at = run * (RUN + 20) + age
+            jitter = 8 * ((at // 10) % 3 - 1) + (50 if age == 0 else 0)
+            found.append(Point(at, age, 100 + jitter + by_time * at + by_age * age))
+    return found
 
 
-def test_what_grows_is_found() -> None:
-    flat = [(100, 10, 1.0)] * 8
-    check(Report(1.0, 8, 1, 1, flat))
-    for grown in ([(200, 10, 1.0)] * 4, [(100, 20, 1.0)] * 4, [(100, 10, 2.0)] * 4):
-        with pytest.raises(AssertionError):
-            check(Report(1.0, 8, 1, 1, flat[:4] + grown))
+@pytest.mark.parametrize(
+    ("by_time", "by_age", "is_flat"),
+    [(0.0, 0.0, True), (0.03, 0.0, False), (0.0, 0.3, False), (-0.03, -0.1, True)],
+)
+def test_what_grows_is_found(by_time: float, by_age: float, is_flat: bool) -> None:
+    found = trend(points(by_time, by_age))
+    assert found.is_flat == is_flat
+    assert (found.by_time > 0.2) == (by_time > 0)
+
+
+def test_of_one_run_time_and_age_are_the_same() -> None:
+    alone = [each for each in points(0.0, 0.3) if each.at < RUN]
+    assert not trend(alone).is_flat

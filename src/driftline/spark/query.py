@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -33,6 +34,7 @@ from driftline.spark.now import NowAnswers, for_now
 from driftline.spark.pipeline import Pipeline, check_streams, pipeline
 from driftline.spark.places import folder_for_now
 from driftline.spark.session import (
+    BOUNDED,
     PARTITIONS,
     SAME_WORKERS,
     STATE,
@@ -45,6 +47,7 @@ from driftline.spark.session import (
     parallelism,
     prepare_workers,
     set_for_good,
+    unless_set,
 )
 from driftline.spark.sources import constant_rows, reading_of
 from driftline.spark.ticks import Heard, without_timeout
@@ -62,6 +65,11 @@ if TYPE_CHECKING:
     from driftline.plan.choices import Clock, Emit, Outputs
     from driftline.plan.durations import Duration
 
+
+LET_GO = 16
+"""After so many micro-batches Python lets go of their DataFrames, which it finds by itself only
+when much garbage has come together: little to Python, but to the JVM each is a plan with all its
+parts."""
 
 Sink = Callable[[SparkUpdate], None]
 """Takes what each micro-batch emits. After a crash the last micro-batch may come again, with the
@@ -339,6 +347,8 @@ class SparkQuery:
                 each_run.completed()
             kept.report(update.shard_states)
             heard.take(update.shard_states)
+            if batch_id % LET_GO == 0:
+                gc.collect()
 
         writer = made.messages.writeStream.foreachBatch(each)
         writer = writer.option("checkpointLocation", kept.spark)
@@ -347,6 +357,7 @@ class SparkQuery:
         if trigger:
             writer = writer.trigger(**trigger)
         settings = {**self.settings, PARTITIONS: str(shards)}
+        settings |= unless_set(self.spark, BOUNDED)
         if kept.place.is_on_disk:
             settings |= on_disk(self.spark)
         await_workers(self.spark)

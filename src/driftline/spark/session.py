@@ -32,7 +32,13 @@ QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
 }
+"""Nothing is shown of what has been done, so that little of it is kept: by itself Spark keeps the
+plans and metrics of a thousand queries, and every micro-batch is one."""
 
 DAEMON = "spark.python.daemon.module"
 WORKERS = {DAEMON: "driftline.spark.daemon"}
@@ -60,6 +66,15 @@ STREAMING = {
 """What a query of ours is started with. Rows go to Python so many at a time: with a limit of bytes
 Spark counts these after every row, which takes longer than to send it; the largest limit is no
 limit."""
+
+BOUNDED = {
+    "spark.sql.streaming.minBatchesToRetain": "5",
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot": "5",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
+}
+"""What a checkpoint keeps of micro-batches that are over, where the session does not say it. A
+query goes on from the last one. Spark keeps a hundred, and looks once a minute for what can go, so
+that a checkpoint would be hundreds of times what a micro-batch brings."""
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -134,6 +149,11 @@ def set_for_good(spark: SparkSession, settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         if spark.conf.get(key, None) != value:
             spark.conf.set(key, value)
+
+
+def unless_set(spark: SparkSession, settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings that a session was not given by its user."""
+    return {key: value for key, value in settings.items() if spark.conf.get(key, None) is None}
 
 
 @contextmanager

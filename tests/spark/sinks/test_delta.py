@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,22 @@ def test_a_key_of_several_columns(tmp_path: Path) -> None:
 
 
 KEYED = [(1, 0), (2, 1), (4, 0)]
+
+
+def test_a_table_with_a_key_has_current_values(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="a table with a key has the view current or now"):
+        Delta(str(tmp_path), "history", keys=["symbol"])
+    assert Delta(str(tmp_path), keys=["symbol"]).name == "current"
+
+
+def test_a_table_that_takes_the_place_of_another(tmp_path: Path) -> None:
+    """Of a table that is known only what is new is read."""
+    first, second, *_ = volumes()
+    sink = Delta(str(tmp_path / "t"))
+    sink(first)
+    shutil.rmtree(tmp_path / "t")
+    sink(first)
+    sink(second)
+    Delta(str(tmp_path / "u"))(first)
+    Delta(str(tmp_path / "u"))(second)
+    assert rows(tmp_path / "t") == rows(tmp_path / "u")

@@ -55,7 +55,7 @@ class Delta:
     def __init__(
         self,
         uri: str,
-        view: ViewName = "changes",
+        view: ViewName | None = None,
         *,
         keys: Sequence[str] = (),
         storage_options: dict[str, str] | None = None,
@@ -66,9 +66,13 @@ class Delta:
             raise PlanError(
                 'the Delta sink needs the package deltalake: pip install "driftline[delta]"'
             ) from None
-        self.uri, self.keys, self.name = str(uri), key_names(keys), view
-        self.view = view_of(view)
+        self.uri, self.keys = str(uri), key_names(keys)
+        self.name: ViewName = view or ("current" if self.keys else "changes")
+        self.view = view_of(self.name)
+        if self.keys and self.name not in ("current", "now"):
+            raise PlanError(f"a table with a key has the view current or now, not {view!r}")
         self.storage_options = storage_options
+        self.tables: dict[str, DeltaTable] = {}
 
     @property
     def places(self) -> list[str]:
@@ -116,12 +120,21 @@ class Delta:
                 self._append(uri, self.view(update.micro_batch(name)), properties)
 
     def _table(self, uri: str) -> DeltaTable | None:
+        """The table as it is now, of which only what is new is read; None: there is none."""
         from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
 
+        if uri in self.tables:
+            try:
+                self.tables[uri].update_incremental()
+                return self.tables[uri]
+            except (DeltaError, OSError):  # another has taken its place
+                del self.tables[uri]
         options = self.storage_options
         if not DeltaTable.is_deltatable(uri, options):
             return None
-        return DeltaTable(uri, storage_options=options)
+        self.tables[uri] = DeltaTable(uri, storage_options=options)
+        return self.tables[uri]
 
     def _last(self, uri: str, application: str) -> int:
         """The last micro-batch that is in a table."""
@@ -132,10 +145,11 @@ class Delta:
     def _append(self, uri: str, rows: pa.Table, properties: CommitProperties) -> None:
         from deltalake import write_deltalake
 
-        if rows.num_rows == 0 and self._table(uri) is not None:
+        table = self._table(uri)
+        if rows.num_rows == 0 and table is not None:
             return
         write_deltalake(
-            uri,
+            uri if table is None else table,
             rows,
             mode="append",
             storage_options=self.storage_options,
