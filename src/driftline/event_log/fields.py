@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.event_log.scan import is_word
+from driftline.event_log.json_kernel import is_word
 from driftline.model.arrays import Bytes, Int64s, to_arrow, to_numpy
 from driftline.model.compiled import njit
 

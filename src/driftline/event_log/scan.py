@@ -17,13 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.event_log.iso import NO_TIME, iso_ticks
+from driftline.event_log.json_kernel import (
+    BACKSLASH,
+    BIG,
+    MINUS,
+    NINE,
+    ODD,
+    QUOTE,
+    ZERO,
+    integer,
+    is_space,
+    is_word,
+    literal_end,
+    number,
+    plain_string_end,
+    same_bytes,
+    skip_space,
+    string_end,
+)
 from driftline.model.arrays import Bytes, Int64s
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, NO_CLOCK, RETRACT
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
-
-LARGEST_EXACT = 2**53
-"""Up to here a double holds every integer exactly."""
 
 DEEPEST = 64
 """A row nested deeper than this is refused."""
@@ -46,13 +61,8 @@ _NEEDED = np.array(
 )
 _MAY_BE_NULL = 1 << _VE | 1 << _T | 1 << _TO | 1 << _AT
 
-_QUOTE, _BACKSLASH, _COMMA, _COLON = ord('"'), ord("\\"), ord(","), ord(":")
+_COMMA, _COLON = ord(","), ord(":")
 _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST = ord("{"), ord("}"), ord("["), ord("]")
-_ZERO, _NINE, _MINUS, _PLUS, _DOT = ord("0"), ord("9"), ord("-"), ord("+"), ord(".")
-_FIRST_PRINTABLE = ord(" ")
-_MOST_DIGITS = 19
-_LARGE_EXPONENT_DIGITS = 3
-_SMALL, _BIG, _ODD = range(3)
 
 _FNV_START, _FNV_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
@@ -166,10 +176,10 @@ def _scan(  # type: ignore[no-untyped-def]
             row_start[i], row_end[i] = found[_ROW_START], found[_ROW_END]
             row_names[i], row_big[i] = found[_ROW_NAMES], found[_ROW_BIG] != 0
         first, after = found[_NAME_START], value[_STREAM]
-        if known == 0 or not _same(block, first, after, names[last, 0], names[last, 1]):
+        if known == 0 or not same_bytes(block, first, after, names[last, 0], names[last, 1]):
             last = 0
             while last < known:
-                if _same(block, first, after, names[last, 0], names[last, 1]):
+                if same_bytes(block, first, after, names[last, 0], names[last, 1]):
                     break
                 last += 1
             if last == known:
@@ -188,21 +198,21 @@ def _line(block: Bytes, i: int, end: int, value: Int64s, found: Int64s) -> bool:
     """Reads one line into `value` (by field) and `found`; whether it was understood."""
     seen = has = null = isos = 0
     value[_VN] = value[_AT] = 0
-    i = _skip_space(block, i, end)
+    i = skip_space(block, i, end)
     if i >= end or block[i] != _OPEN:
         return False
     while True:
-        i = _skip_space(block, i + 1, end)
-        if i >= end or block[i] != _QUOTE:
+        i = skip_space(block, i + 1, end)
+        if i >= end or block[i] != QUOTE:
             return False
-        close = _plain_string(block, i + 1, end)
+        close = plain_string_end(block, i + 1, end)
         if close < 0:
             return False
         field = _field(block, i + 1, close)
-        i = _skip_space(block, close + 1, end)
+        i = skip_space(block, close + 1, end)
         if i >= end or block[i] != _COLON:
             return False
-        i = _skip_space(block, i + 1, end)
+        i = skip_space(block, i + 1, end)
         if i >= end:
             return False
         bit = 0
@@ -213,8 +223,8 @@ def _line(block: Bytes, i: int, end: int, value: Int64s, found: Int64s) -> bool:
             seen |= bit
             has |= bit
         byte = block[i]
-        if byte == _QUOTE:
-            close = _plain_string(block, i + 1, end)
+        if byte == QUOTE:
+            close = plain_string_end(block, i + 1, end)
             if close < 0:
                 return False
             if field == _KIND:
@@ -233,13 +243,13 @@ def _line(block: Bytes, i: int, end: int, value: Int64s, found: Int64s) -> bool:
             elif field != _UNKNOWN:
                 return False
             i = close + 1
-        elif byte == _MINUS or _ZERO <= byte <= _NINE:
+        elif byte == MINUS or ZERO <= byte <= NINE:
             if field == _UNKNOWN:
-                i, size = _number(block, i, end)
-                if size == _ODD:
+                i, size = number(block, i, end)
+                if size == ODD:
                     return False
             elif field <= _NUMBERS:
-                i, value[field] = _integer(block, i, end)
+                i, value[field] = integer(block, i, end)
                 if i < 0:
                     return False
             else:
@@ -251,7 +261,7 @@ def _line(block: Bytes, i: int, end: int, value: Int64s, found: Int64s) -> bool:
                 return False
             found[_ROW_END] = i
         else:
-            after = _literal(block, i, end)
+            after = literal_end(block, i, end)
             if after < 0 or (field != _UNKNOWN and byte != ord("n")):
                 return False
             i = after
@@ -262,7 +272,7 @@ def _line(block: Bytes, i: int, end: int, value: Int64s, found: Int64s) -> bool:
             elif field != _UNKNOWN:
                 null |= bit
                 value[field] = INFINITY
-        i = _skip_space(block, i, end)
+        i = skip_space(block, i, end)
         if i >= end:
             return False
         if block[i] == _CLOSE:
@@ -270,7 +280,7 @@ def _line(block: Bytes, i: int, end: int, value: Int64s, found: Int64s) -> bool:
         if block[i] != _COMMA:
             return False
     found[_HAS], found[_NULL], found[_ISO] = has, null, isos
-    return has & (1 << _KIND) != 0 and _skip_space(block, i + 1, end) == end
+    return has & (1 << _KIND) != 0 and skip_space(block, i + 1, end) == end
 
 
 @njit(cache=True, nogil=True)
@@ -289,16 +299,16 @@ def _row(block: Bytes, i: int, end: int, found: Int64s, escapes: bool) -> int:
     depth = 0
     while i < end:
         byte = block[i]
-        if byte == _QUOTE:
-            close = _string(block, i + 1, end)
+        if byte == QUOTE:
+            close = string_end(block, i + 1, end)
             if close < 0:
                 return -1
             if depth == 1:
-                after = _skip_space(block, close + 1, end)
+                after = skip_space(block, close + 1, end)
                 if after < end and block[after] == _COLON:
                     hashed = _FNV_START
                     for at in range(i + 1, close):
-                        if block[at] == _BACKSLASH and not escapes:
+                        if block[at] == BACKSLASH and not escapes:
                             return -1
                         hashed = (hashed ^ np.uint64(block[at])) * _FNV_FACTOR
                     hashed = (hashed ^ (hashed >> _SHIFT)) * _MIX
@@ -315,149 +325,19 @@ def _row(block: Bytes, i: int, end: int, found: Int64s, escapes: bool) -> int:
             if depth == 0:
                 found[_ROW_NAMES] = np.int64(names)
                 return i
-        elif byte == _MINUS or _ZERO <= byte <= _NINE:
-            i, size = _number(block, i, end)
-            if size == _ODD:
+        elif byte == MINUS or ZERO <= byte <= NINE:
+            i, size = number(block, i, end)
+            if size == ODD:
                 return -1
-            if size == _BIG:
+            if size == BIG:
                 found[_ROW_BIG] = 1
-        elif byte == _COMMA or byte == _COLON or _is_space(byte):
+        elif byte == _COMMA or byte == _COLON or is_space(byte):
             i += 1
         else:
-            i = _literal(block, i, end)
+            i = literal_end(block, i, end)
             if i < 0:
                 return -1
     return -1
-
-
-@njit(cache=True, nogil=True)
-def _is_space(byte: int) -> bool:
-    return byte == ord(" ") or byte == ord("\t") or byte == ord("\r")
-
-
-@njit(cache=True, nogil=True)
-def _skip_space(block: Bytes, i: int, end: int) -> int:
-    while i < end and _is_space(block[i]):
-        i += 1
-    return i
-
-
-@njit(cache=True, nogil=True)
-def _plain_string(block: Bytes, i: int, end: int) -> int:
-    """The closing quote of a string without escapes, or -1."""
-    while i < end:
-        byte = block[i]
-        if byte == _QUOTE:
-            return i
-        if byte == _BACKSLASH or byte < _FIRST_PRINTABLE:
-            return -1
-        i += 1
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def _string(block: Bytes, i: int, end: int) -> int:
-    """The closing quote of a string, or -1. Arrow sees to it that its escapes are proper."""
-    while i < end:
-        byte = block[i]
-        if byte == _QUOTE:
-            return i
-        if byte < _FIRST_PRINTABLE:
-            return -1
-        i += 2 if byte == _BACKSLASH else 1
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def _literal(block: Bytes, i: int, end: int) -> int:
-    """The end of true, false or null, or -1."""
-    for word in (b"true", b"false", b"null"):
-        if is_word(block, i, min(end, i + len(word)), word):
-            return i + len(word)
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def _integer(block: Bytes, i: int, end: int) -> tuple[int, int]:
-    """The end of an integer that stands alone, and the integer; the end is -1 if there is none."""
-    negative = block[i] == _MINUS
-    if negative:
-        i += 1
-    start = i
-    number = np.uint64(0)
-    while i < end and _ZERO <= block[i] <= _NINE:
-        number = number * np.uint64(10) + np.uint64(block[i] - _ZERO)
-        i += 1
-    digits = i - start
-    if digits == 0 or digits > _MOST_DIGITS or number > np.uint64(INFINITY):
-        return -1, 0
-    if digits > 1 and block[start] == _ZERO:
-        return -1, 0
-    signed = np.int64(number)
-    return i, -signed if negative else signed  # type: ignore[return-value]  # compiled
-
-
-@njit(cache=True, nogil=True)
-def _number(block: Bytes, i: int, end: int) -> tuple[int, int]:
-    """The end of a number, and whether it is an integer that no double may hold (BIG), or not
-    proper, or perhaps beyond a double's range (ODD)."""
-    whole_end, whole = _integer(block, i, end)
-    fraction = False
-    if whole_end < 0:  # a float may have more digits than an integer can
-        whole_end = i + 1 if block[i] == _MINUS else i
-        start = whole_end
-        while whole_end < end and _ZERO <= block[whole_end] <= _NINE:
-            whole_end += 1
-        if whole_end == start or (block[start] == _ZERO and whole_end - start > 1):
-            return i, _ODD
-        whole = INFINITY
-        fraction = True
-    i = whole_end
-    if i < end and block[i] == _DOT:
-        start = i + 1
-        i = start
-        while i < end and _ZERO <= block[i] <= _NINE:
-            i += 1
-        return (i, _ODD) if i == start else _exponent(block, i, end)
-    if i < end and (block[i] == ord("e") or block[i] == ord("E")):
-        return _exponent(block, i, end)
-    if fraction:  # an integer beyond 64 bits
-        return i, _BIG
-    return i, _BIG if whole > LARGEST_EXACT or whole < -LARGEST_EXACT else _SMALL
-
-
-@njit(cache=True, nogil=True)
-def _exponent(block: Bytes, i: int, end: int) -> tuple[int, int]:
-    if i >= end or (block[i] != ord("e") and block[i] != ord("E")):
-        return i, _SMALL
-    i += 1
-    if i < end and (block[i] == _PLUS or block[i] == _MINUS):
-        i += 1
-    start = i
-    while i < end and _ZERO <= block[i] <= _NINE:
-        i += 1
-    digits = i - start
-    return i, _ODD if digits == 0 or digits >= _LARGE_EXPONENT_DIGITS else _SMALL
-
-
-@njit(cache=True, nogil=True)
-def is_word(block: Bytes, start: int, end: int, word: bytes) -> bool:
-    if end - start != len(word):
-        return False
-    for i in range(len(word)):  # noqa: SIM110 - compiled
-        if block[start + i] != word[i]:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _same(block: Bytes, start: int, end: int, other: int, other_end: int) -> bool:
-    if end - start != other_end - other:
-        return False
-    for i in range(end - start):  # noqa: SIM110 - compiled
-        if block[start + i] != block[other + i]:
-            return False
-    return True
 
 
 @njit(cache=True, nogil=True)

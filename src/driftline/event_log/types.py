@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.event_log.fields import WORDS
-from driftline.event_log.scan import LARGEST_EXACT
+from driftline.event_log.json_kernel import LARGEST_EXACT
 from driftline.model.arrays import list_lengths, to_arrow, to_numpy
 from driftline.model.time import BEGINNING, INFINITY
 

@@ -27,8 +27,8 @@ from driftline.engine.readers.json_records import column_of, exactly, holds
 from driftline.event_log.bad import Misfit, Misfits
 from driftline.event_log.base64 import decoded
 from driftline.event_log.fields import WORDS
+from driftline.event_log.json_kernel import LARGEST_EXACT
 from driftline.event_log.rows import Coerce, Convert, Shape
-from driftline.event_log.scan import LARGEST_EXACT
 from driftline.model.columns import INSERT, StreamColumns
 from driftline.plan.nodes import Source
 from driftline.plan.types import (
