@@ -41,7 +41,7 @@ def on_spark(
     events: columns kind, vs, ve, vn and the stream's own, as `SparkQuery.changes` gives them.
 
     `emit`, `block`, `remember`, `heartbeat`, `max_expansion`, `max_steps`: as `Query.run` takes
-    them (but a row cannot wait for streams that another stage reads). `final`:
+    them. `final`:
     emit every row once, when it cannot change any more. `shards`: how many; by default as many as
     the checkpoint has, or, of a new one, as Spark has cores. `strict`: the first dead letter ends
     the query, instead of going to the sink. `clock`: which time is now, for sinks with the view

@@ -43,7 +43,6 @@ from driftline.model.event import CLOSE, Event
 from driftline.model.reference import Level
 from driftline.model.time import BEGINNING
 from driftline.plan.choices import Heartbeat
-from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT, cut
 from driftline.plan.nodes import Node, Source
 from tests.engine.ingest.test_holding import LAG, rows
@@ -285,19 +284,44 @@ def test_what_operators_have_counted_is_kept_when_shards_move() -> None:
     assert emitted
 
 
-@pytest.mark.parametrize(
-    ("query", "heartbeat", "reason"),
-    [
-        (S.group_by("k").agg("sum(x) AS x").agg("max(x) AS k").join(T, on="k"), "memory", "t is"),
-        (S.group_by("k").agg("sum(x) AS x").agg("max(x) AS k").join(T, on="k"), "operator", "t is"),
-        (S.group_by("k").agg("sum(x) AS x").agg("max(x) AS k").join(T, on="k"), "query", "s and t"),
-    ],
-)
-def test_what_cannot_wait_is_refused(query: dl.Query, heartbeat: Heartbeat, reason: str) -> None:
-    options = Options(heartbeat=heartbeat)
-    reading = dict.fromkeys(query.plan.sources(), Reading(plain=False, ordered=True))
-    with pytest.raises(PlanError, match=reason):
-        stages(cut(query.plan), [RESULT], reading, options, 2)
+@pytest.mark.parametrize("heartbeat", ["operator", "memory", "query"])
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("block", [5, dl.INFINITY])
+def test_rows_wait_for_streams_that_another_stage_reads(
+    heartbeat: Heartbeat, ordered: bool, block: int
+) -> None:
+    """T is joined with an answer about S, which is far behind: T waits for it, as locally."""
+    columns = {"k": "BIGINT", "ts": "BIGINT"}
+    one, other = (dl.stream(name, columns, time="ts", disorder=0) for name in "st")
+    counted = one.window(range=50).group_by("k").agg("count(*) AS n").agg("max(n) AS k")
+    query = counted.alias("m").join(other.window(range=50).alias("t"), "m.k = t.k")
+    plan = query.select("t.ts AS ts").plan
+    options = Options(block=block, batch=30, keep_open=True, heartbeat=heartbeat)
+    inputs = {
+        "s": [r for part in rows(LAG) for r in part],
+        "t": [r for part in rows(0) for r in part],
+    }
+    raw = {name: events_from(source, inputs[name]) for name, source in plan.sources().items()}
+    cluster = Cluster(plan, dict.fromkeys(inputs, Reading(plain=True, ordered=ordered)), options, 2)
+    waited = 0
+    for number, output in enumerate(run(plan, inputs, options)):
+        if number == 7:
+            cluster.move()
+        parts = {name: each.slice(30 * number, 30 * number + 30) for name, each in raw.items()}
+        cluster.step(parts, 2)
+        waiting = sum(
+            source.align.counters.state_rows
+            for shards in cluster.shards
+            for shard in shards
+            for source in shard.sources.values()
+        )
+        aligned = [
+            c["state_rows"] for name, c in output.counters.items() if name.operator == "align"
+        ]
+        if ordered:
+            assert waiting == sum(aligned)
+        waited = max(waited, waiting)
+    assert waited >= (LAG - 30 if block == dl.INFINITY else 1)
 
 
 @pytest.mark.parametrize("ordered", [False, True])

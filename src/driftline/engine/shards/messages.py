@@ -88,12 +88,13 @@ MESSAGES = pa.schema(
 @dataclass(frozen=True)
 class Target:
     """Where rows go: to a port of a level, partitioned by keys (or copied: `EVERY_SHARD`), with the
-    columns at some places (None: all)."""
+    columns at some places (None: all). `times_only`: no row goes there, but the times of all do."""
 
     level: int
     port: str
     keys: Keys = ()
     columns: tuple[int, ...] | None = None
+    times_only: bool = False
 
 
 def shard_of(rows: pa.RecordBatch, keys: Keys, shards: int) -> NDArray[np.uint16]:

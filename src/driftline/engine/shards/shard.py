@@ -88,7 +88,8 @@ class SourcePort:
 class Stage:
     """What the shards of one level have in common; `targets`: where each fragment's answer goes;
     `shards`: how many there are, on every level; `closing`: of what comes from other fragments, the
-    columns that close."""
+    columns that close; `below`: of what comes from other fragments, and rows of a source wait for,
+    the ports of the sources below it."""
 
     level: int
     fragments: tuple[Fragment, ...]
@@ -97,6 +98,7 @@ class Stage:
     options: Options
     shards: int
     closing: Mapping[str, Delays] = field(default_factory=dict)
+    below: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def shard(self, number: int) -> Shard:
         """One of them, before its first micro-batch."""
@@ -171,7 +173,10 @@ class Shard:
         readers wait for, and these may be in several fragments."""
         if self.stage.options.heartbeat == "query":  # all of them are here: see `stages`
             return dict.fromkeys(complete, min(complete.values(), default=INFINITY))
-        found = [holding.limits(complete) for holding in self.holding.values()]
+        known = dict(complete)
+        for leaf, ports in self.stage.below.items():
+            known[leaf] = min(complete[port] for port in ports)
+        found = [holding.limits(known) for holding in self.holding.values()]
         return {name: min(limits[name] for limits in found) for name in complete}
 
     def _push(self, port: str, batch: Batch) -> None:

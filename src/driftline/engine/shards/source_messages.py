@@ -2,7 +2,8 @@
 
     rows    every shard gets the raw events whose keys fall into it, or all, if they are copied
     times   and of a source that has an order of arrival, the times of all events of the task; of
-            one whose records come at one moment, the greatest
+            one whose records come at one moment, the greatest; shards that read nothing of it, but
+            wait for it, get these alone
 
 An event without a row (a cti) goes with the times, and with the rows of the first shard, which
 emits the dead letter if there is to be one.
@@ -10,8 +11,9 @@ emits the dead letter if there is to be one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
@@ -116,8 +118,11 @@ def _at_one_moment(
         vs, payload = vs[~ctis], payload.filter(pa.array(~ctis)) if ctis.any() else payload
     high = int(vs.max(initial=BEGINNING, where=vs < INFINITY))  # what is never there moves nothing
     for target in targets:
-        rows = with_times(payload, target.columns, vs=vs)
-        for shard, part in enumerate(packed_by_shard(rows, payload, target.keys, shards)):
+        parts: Iterable[bytes] = repeat(b"", shards)
+        if not target.times_only:
+            rows = with_times(payload, target.columns, vs=vs)
+            parts = packed_by_shard(rows, payload, target.keys, shards)
+        for shard, part in enumerate(parts):
             to = target.port, shard, origin
             yield Message(target.level, Kind.ROWS, *to, cti, high, part)
             if watch is not None:
@@ -182,8 +187,10 @@ def _ordered(
         times = times.append_column("source", payload.column(watch.source))
     packed_times = pack(times)
     for target in targets:
-        rows = with_times(payload, target.columns, place=np.arange(count))
-        parts = packed_by_shard(rows, payload, target.keys, shards, kind > RETRACT)
+        parts: Iterable[bytes] = repeat(b"", shards)
+        if not target.times_only:
+            rows = with_times(payload, target.columns, place=np.arange(count))
+            parts = packed_by_shard(rows, payload, target.keys, shards, kind > RETRACT)
         for shard, part in enumerate(parts):
             to = target.port, shard, origin
             yield Message(target.level, Kind.ROWS, *to, data=part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from driftline.engine.ingest.source import has_time
@@ -12,12 +12,11 @@ from driftline.engine.shards.shard import SourcePort, Stage
 from driftline.model.time import INFINITY
 from driftline.plan.choices import Heartbeat
 from driftline.plan.closing import delays
-from driftline.plan.errors import PlanError
 from driftline.plan.facts import Delays
 from driftline.plan.fragments import Fragment, Input, Prefix
 from driftline.plan.native import has_dead_letters, is_read_natively
 from driftline.plan.needed import needed
-from driftline.plan.nodes import EVERY_SHARD, Source
+from driftline.plan.nodes import EVERY_SHARD, Leaf, Source
 from driftline.plan.timing import remembered
 
 
@@ -75,7 +74,6 @@ def stages(
     shards: int,
 ) -> Stages:
     """What has to be run; `outputs`: the fragments whose answer is wanted."""
-    _check_heartbeat(fragments, options.heartbeat)
     targets: dict[str, dict[tuple[int, str], Target]] = {each.name: {} for each in fragments}
     for name in outputs:
         targets[name][OUTPUT, name] = Target(OUTPUT, name)
@@ -115,6 +113,18 @@ def stages(
             )
             sent = tuple(column for column in columns if column != time)
             _add(of_source, Target(*place, each.keys, sent))
+    below: dict[int, dict[str, tuple[str, ...]]] = {level: {} for level in levels}
+    for fragment, leaf, wanted in _waited_for(fragments, options.heartbeat):
+        here = ports[fragment.level]
+        for source in wanted.values():
+            if all(port.source != source.name for port in here.values()):
+                port = _watching(source, readings[source.name], options)
+                here[port.leaf.name] = port
+                target = Target(fragment.level, port.leaf.name, columns=(), times_only=True)
+                _add(from_sources[source.name], target)
+        by_source = {port.source: name for name, port in here.items()}
+        if leaf is not None:
+            below[fragment.level][leaf] = tuple(by_source[name] for name in wanted)
     closing = _closing(fragments, readings)
     made = tuple(
         Stage(
@@ -125,6 +135,7 @@ def stages(
             options,
             shards,
             closing,
+            below[level],
         )
         for level in sorted(levels)
     )
@@ -132,25 +143,42 @@ def stages(
     return Stages(made, targets_of, prefixes)
 
 
-def _check_heartbeat(fragments: Sequence[Fragment], heartbeat: Heartbeat) -> None:
-    """Refuse waiting for what a shard does not know: how far the sources of other levels are."""
-    instead = "choose heartbeat='source', or the local runner"
-    levels: dict[int, str] = {}
+def _below(fragments: Sequence[Fragment]) -> dict[str, dict[str, Source]]:
+    """By fragment, the sources that it and those before it read."""
+    found: dict[str, dict[str, Source]] = {}
     for fragment in fragments:
-        read = [e.origin.source.name for e in fragment.inputs if isinstance(e.origin, Prefix)]
-        if read:
-            levels[fragment.level] = read[0]
-        if heartbeat in ("operator", "memory") and read and len(read) < len(fragment.inputs):
-            raise PlanError(
-                f"heartbeat='{heartbeat}': {read[0]} is read together with the answer of another "
-                f"stage, for whose streams it cannot wait on Spark: {instead}"
-            )
-    if heartbeat == "query" and len(levels) > 1:
-        one, other, *_ = levels.values()
-        raise PlanError(
-            f"heartbeat='query': {one} and {other} are read by different stages, which cannot "
-            f"wait for each other on Spark: {instead}"
-        )
+        found[fragment.name] = {}
+        for each in fragment.inputs:
+            if isinstance(each.origin, Prefix):
+                found[fragment.name][each.origin.source.name] = each.origin.source
+            else:
+                found[fragment.name] |= found[each.origin]
+    return found
+
+
+def _waited_for(
+    fragments: Sequence[Fragment], heartbeat: Heartbeat
+) -> Iterator[tuple[Fragment, str | None, dict[str, Source]]]:
+    """The sources that rows of a source wait for in a fragment: those below one of its leaves that
+    stands for another fragment, or (with None in place of the leaf) all that there are."""
+    below = _below(fragments)
+    every = {name: source for each in below.values() for name, source in each.items()}
+    for fragment in fragments:
+        if heartbeat == "source" or all(isinstance(e.origin, str) for e in fragment.inputs):
+            continue
+        if heartbeat == "query":
+            yield fragment, None, every
+            continue
+        for each in fragment.inputs:
+            if isinstance(each.origin, str):
+                yield fragment, each.leaf.name, below[each.origin]
+
+
+def _watching(source: Source, reading: Reading, options: Options) -> SourcePort:
+    """A port by which shards that read nothing of a source know its time."""
+    leaf = Leaf(f"{source.name} (time)", source.schema, source.timestamps)
+    ordered = reading.by_times(source, options)
+    return SourcePort(source.name, leaf, ordered, reading.plain, source.timing, primary=False)
 
 
 def _closing(fragments: Sequence[Fragment], readings: Mapping[str, Reading]) -> dict[str, Delays]:
