@@ -27,7 +27,17 @@ def histories(text: str, folder: Path) -> dict[str, History]:
     return {name: canonical_history(columns.to_events()) for name, columns in streams.items()}
 
 
-SHORT = ("eager", "full_join", "pipeline", "time_idle", "top", "tumble", "values", "weak")
+SHORT = (
+    "eager",
+    "full_join",
+    "pipeline",
+    "time_bounds",
+    "time_idle",
+    "top",
+    "tumble",
+    "values",
+    "weak",
+)
 """Those that are always replayed; the others take their time."""
 
 

@@ -15,7 +15,7 @@ import driftline as dl
 from driftline.plan.nodes import Source
 from driftline.spark.query import SparkQuery
 from driftline.spark.session import configured
-from driftline.spark.ticks import Heard, patience, period, ticking, without_timeout
+from driftline.spark.ticks import FOR_EVER, Heard, patience, period, ticking, without_timeout
 from driftline.spark.update import SparkUpdate
 
 COLUMNS = {"k": "STRING", "ts": "BIGINT", "got": "BIGINT"}
@@ -44,6 +44,11 @@ def test_how_often_and_for_how_long() -> None:
     assert [of("2s"), of("20s"), of("1h"), of("1h", "8s")] == [1_000, 5_000, 30_000, 2_000]
     both = [source(disorder=0, timeout="5s", latency="2s"), source(disorder=0, timeout="6s")]
     assert patience(both) == 7_000
+    waiting = source(source="k", bounds=[("a", "a", "8s", 0, "1s"), ("a", "b", "20s", 0)])
+    assert (period([waiting]), patience([waiting])) == (2_000, 21_000)
+    assert (period([source(disorder=0, rate=1)]), patience([source(disorder=0, rate=1)])) == (
+        5_000, FOR_EVER,
+    )  # fmt: skip
 
 
 class Frame:
@@ -67,6 +72,9 @@ class Frame:
         ({"disorder": 5}, Frame(), False),
         ({}, Frame(), False),
         ({"timeout": "5s"}, Frame(), True),  # it ends the waiting
+        ({"disorder": 5, "rate": 1}, Frame(), True),
+        ({"source": "k", "bounds": [("a", "a", "2s", 0)]}, Frame(), True),
+        ({"source": "k", "bounds": [("a", "a", "2 tuples", 0)]}, Frame(), False),
     ],
 )
 def test_who_needs_ticks(bounds: dict[str, Any], frame: Any, ticks: bool) -> None:
