@@ -8,7 +8,8 @@ comes to its end.
     bounds    plain records of several sources, with all bounds there are: heartbeats are promises,
               of one stream by bounds for all, and of another by bounds between its sources; rows
               wait for both, as operators have counted
-    guesses   the same records without bounds: heartbeats are guessed, and end the waiting
+    guesses   the same records without bounds: heartbeats are guessed, and end the waiting; their
+              sums, and a pattern in them
     loop      the same events, in a loop of which every shard has a part and the edges whole
 """
 
@@ -64,7 +65,14 @@ CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
   WITH (time = 'ts', source = 'sensor', heartbeats = 'estimate', late = '1%', timeout = 25,
         arrival = 'got');
 SET block = '30'; SET remember = '60';
-SELECT sensor, count(*) AS n, sum(value) AS total FROM readings [RANGE 20] GROUP BY sensor;
+SELECT sensor, count(*) AS n, sum(value) AS total FROM readings [RANGE 20] GROUP BY sensor
+UNION ALL
+SELECT sensor, n, total FROM readings MATCH_RECOGNIZE (
+    PARTITION BY sensor ORDER BY ts
+    MEASURES count(*) AS n, sum(value) AS total
+    PATTERN (UP+ DOWN)
+    DEFINE UP AS value >= PREV(value), DOWN AS value < PREV(value)
+);
 """
 LOOP = """
 CREATE STREAM orders (k STRING, x INT);
