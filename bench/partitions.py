@@ -53,11 +53,13 @@ def rows(count: int) -> pa.Table:
 class PartitionsReport:
     """By function: microseconds of CPU a row, over few rows and over many; and wrong results."""
 
+    few: int
+    many: int
     rows: dict[str, tuple[float, float, int]] = field(default_factory=dict)
 
     def shown(self) -> Iterator[Shown]:
         table = Table(
-            "function", f"{FEW:,} rows, µs a row", f"{MANY:,} rows, µs a row", "ratio",
+            "function", f"{self.few:,} rows, µs a row", f"{self.many:,} rows, µs a row", "ratio",
             "wrong results", title=f"one partition, batches of {BATCH}",
         )  # fmt: skip
         for name, (few, many, wrong) in self.rows.items():
@@ -71,8 +73,8 @@ class PartitionsReport:
             "batch": BATCH,
             "functions": {
                 name: {
-                    f"{FEW} rows, µs a row": round(1e6 * few, 1),
-                    f"{MANY} rows, µs a row": round(1e6 * many, 1),
+                    f"{self.few} rows, µs a row": round(1e6 * few, 1),
+                    f"{self.many} rows, µs a row": round(1e6 * many, 1),
                     "ratio": round(many / few, 2),
                     "wrong results": wrong,
                 }
@@ -83,11 +85,11 @@ class PartitionsReport:
 
 def measure(events: int) -> PartitionsReport:
     """The sizes are what is measured: `events` only makes them smaller."""
-    report = PartitionsReport()
+    report = PartitionsReport(min(FEW, events), min(MANY, events))
     for name, function in CASES.items():
         _seconds(function, rows(200))  # compile what has to be compiled
-        few, wrong = _seconds(function, rows(min(FEW, events)))
-        many, also = _seconds(function, rows(min(MANY, events)))
+        few, wrong = _seconds(function, rows(report.few))
+        many, also = _seconds(function, rows(report.many))
         report.rows[name] = few, many, wrong + also
     return report
 

@@ -199,23 +199,27 @@ class OrderedRows(KeptRows):
 
     def _in_order(self, near: Entries) -> Rows:
         """The members in their order, also those that have the same words; one for each copy."""
-        ints = self.members.arrays.ints[near.member]
+        ints, member = self.members.arrays.ints, near.member
         number = np.repeat(np.arange(len(near.bounds) - 1), np.diff(near.bounds))
-        order = None
-        if not self.words.is_exact and len(ints):
-            same = number[1:] == number[:-1]
-            for column in range(MEMBER_COLUMNS, ints.shape[1]):
-                same &= ints[1:, column] == ints[:-1, column]
-            if (same & (ints[1:, LOW] != ints[:-1, LOW])).any():
-                order = self._sorted(number, ints[:, PLACE])
-        if order is None:
-            order = np.arange(len(ints))
-        row = np.repeat(order, ints[order, COPIES])
+        row = np.arange(len(member))
+        if not self.words.is_exact and self._has_ties(number, member):
+            row = self._sorted(number, ints[member, PLACE])
+        copies = ints[member[row], COPIES]
+        if len(copies) and copies.max() > 1:
+            row = np.repeat(row, copies)
         bounds = np.searchsorted(number[row], np.arange(len(near.bounds)))
         return Rows(
-            bounds, near.begin[row], near.end[row], near.wanted[row], near.member[row],
-            ints[row, PLACE],
+            bounds, near.begin[row], near.end[row], near.wanted[row], member[row],
+            ints[member[row], PLACE],
         )  # fmt: skip
+
+    def _has_ties(self, number: Int64s, member: Int64s) -> bool:
+        """Whether different rows of a slot have the same words."""
+        ints = self.members.arrays.ints[member]
+        same = number[1:] == number[:-1]
+        for column in range(MEMBER_COLUMNS, ints.shape[1]):
+            same &= ints[1:, column] == ints[:-1, column]
+        return bool((same & (ints[1:, LOW] != ints[:-1, LOW])).any())
 
     def _sorted(self, number: Int64s, places: Int64s) -> Int64s:
         """The order of rows of some slots."""

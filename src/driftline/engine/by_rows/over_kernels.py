@@ -35,6 +35,29 @@ class Evaluations(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def in_time(times: Int64s, least_first: bool) -> Int64s:
+    """The places of times in their order, equal ones as they are. Most begin at the same time, the
+    least, or end at the same, the greatest: only the others are sorted."""
+    if len(times) == 0:
+        return np.empty(0, np.int64)
+    common = times.min() if least_first else times.max()
+    order, others, found = np.empty(len(times), np.int64), np.empty(len(times), np.int64), 0
+    count = 0
+    for place in range(len(times)):
+        if times[place] == common:
+            order[count] = place
+            count += 1
+        else:
+            others[found] = place
+            found += 1
+    rest = others[:found][np.argsort(times[others[:found]], kind="mergesort")]
+    if least_first:
+        order[count:] = rest
+        return order
+    return np.concatenate((rest, order[:count]))
+
+
+@njit(cache=True, nogil=True)
 def peers(bounds: Int64s, group: Int64s) -> tuple[Int64s, Int64s]:
     """The first entry of each one's group of equal order keys in its slot, and that after the
     last."""
@@ -127,8 +150,8 @@ def evaluations(
     stamp = np.full(len(begin), -1, np.int64)  # the last time for which it is to be evaluated
     for number in range(len(bounds) - 1):
         first, size = bounds[number], bounds[number + 1] - bounds[number]
-        by_begin = first + np.argsort(begin[first : first + size], kind="mergesort")
-        by_end = first + np.argsort(end[first : first + size], kind="mergesort")
+        by_begin = first + in_time(begin[first : first + size], True)
+        by_end = first + in_time(end[first : first + size], False)
         alive, count = np.empty(size, np.int64), 0
         changed, dirty = np.empty(2 * size, np.int64), np.empty(size, np.int64)
         coming, going, round_ = 0, 0, 0
@@ -153,9 +176,14 @@ def evaluations(
                 changed[changes] = by_begin[coming]
                 changes += 1
                 coming += 1
-            several = np.sort(changed[:changes])
             found = 0
-            for frame in range(len(unit)):
+            if round_ == 1:  # all that are there have come
+                for entry in alive[:count]:
+                    if wanted[entry]:
+                        dirty[found] = entry
+                        found += 1
+            several = np.sort(changed[:changes])
+            for frame in range(len(unit) if round_ > 1 else 0):
                 done = 0
                 for entry in several:
                     here = first_from(alive, count, entry)
@@ -241,8 +269,8 @@ def frames(
     touches = 0
     for number in range(len(bounds) - 1):
         first, size = bounds[number], bounds[number + 1] - bounds[number]
-        by_begin = first + np.argsort(begin[first : first + size], kind="mergesort")
-        by_end = first + np.argsort(end[first : first + size], kind="mergesort")
+        by_begin = first + in_time(begin[first : first + size], True)
+        by_end = first + in_time(end[first : first + size], False)
         alive, count, coming, going = np.empty(size, np.int64), 0, 0, 0
         since, until = first, first  # what is alive here is inside
         for piece in range(told.bounds[number], told.bounds[number + 1]):

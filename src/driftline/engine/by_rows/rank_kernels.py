@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.engine.by_rows.over_kernels import Evaluations, come_in, first_from, go_out
+from driftline.engine.by_rows.over_kernels import Evaluations, come_in, first_from, go_out, in_time
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
@@ -23,8 +23,8 @@ def places(
     found = np.empty(len(told.entry), np.int64)
     for number in range(len(bounds) - 1):
         first, size = bounds[number], bounds[number + 1] - bounds[number]
-        by_begin = first + np.argsort(begin[first : first + size], kind="mergesort")
-        by_end = first + np.argsort(end[first : first + size], kind="mergesort")
+        by_begin = first + in_time(begin[first : first + size], True)
+        by_end = first + in_time(end[first : first + size], False)
         alive, count, coming, going = np.empty(size, np.int64), 0, 0, 0
         here, place = 0, 0  # where an evaluation at the same time was, and its place
         for piece in range(told.bounds[number], told.bounds[number + 1]):
@@ -72,8 +72,8 @@ def steps(
     left = np.empty(0, np.int64)  # of the slot before
     for number in range(len(bounds) - 1):
         first, size = bounds[number], bounds[number + 1] - bounds[number]
-        by_begin = first + np.argsort(begin[first : first + size], kind="mergesort")
-        by_end = first + np.argsort(end[first : first + size], kind="mergesort")
+        by_begin = first + in_time(begin[first : first + size], True)
+        by_end = first + in_time(end[first : first + size], False)
         coming, going, since = 0, 0, made
         while coming < size or (going < size and end[by_end[going]] < INFINITY):
             time = end[by_end[going]] if going < size else INFINITY
