@@ -23,6 +23,11 @@ from tests.engine.held_to_reference import KX
 COLUMNS = {"k": st.sampled_from(["a", "b", None]), "x": st.sampled_from([1, 2])}
 A, B = {"k": "a", "x": 1}, {"k": "a", "x": 2}
 SIZES = st.sampled_from([1, 2, 3, 100])
+SESSIONS = dl.sql(
+    "SELECT k, window_start AS a, window_end AS b, count(*) AS n "
+    "FROM SESSION(TABLE t PARTITION BY k, 4) GROUP BY k, window_start, window_end",
+    t=dl.stream("t", {"k": "STRING", "ts": "BIGINT"}, time="ts", disorder=3),
+)
 
 
 def k(row: Row) -> object:
@@ -140,3 +145,24 @@ def test_columns_keep_rows_that_may_be_retracted(only_grows: bool) -> None:
     operator = SessionColumns(KX, 3, ["k"], only_grows=only_grows)
     said_by(operator, [insert(1, None, A), cti(5)], KX)
     assert operator.state_size()[0] == (0 if only_grows else 1)
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(0, 3)), max_size=12),
+    SIZES,
+)
+def test_with_final_every_session_is_said_once_when_it_is_over(
+    made: list[tuple[str, int, int]], size: int
+) -> None:
+    """Rows come up to three ticks late. What is final is so by the end of its window."""
+    came = sorted(made, key=lambda row: row[1] + row[2])
+    rows = [{"k": key, "ts": ts} for key, ts, _ in came]
+    said = SESSIONS.run(t=rows, batch=size, final=True).changes().to_pylist()
+    expected = {
+        (key, *span, sum(one == key and span[0] <= ts < span[1] for one, ts, _ in made))
+        for key in "ab"
+        for span in reference.sessions([ts for one, ts, _ in made if one == key], 4)
+    }
+    assert sorted((row["k"], row["a"], row["b"], row["n"]) for row in said) == sorted(expected)
+    assert all((row["kind"], row["vs"]) == ("insert", row["b"]) for row in said)
