@@ -209,32 +209,42 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
-def test_random_queries(spark: Any) -> None:
-    compare(spark, [Queries(seed).query().sql for seed in range(QUERIES)])
+@pytest.fixture(scope="module")
+def uncompiled(spark: Any) -> Any:
+    """A session that compiles no query: for one of few rows that takes longer than to answer it."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    return session
 
 
-def test_window_functions(spark: Any) -> None:
-    compare(spark, [f"SELECT k, x, y, {each} AS w FROM t" for each in WINDOWED])
+def test_random_queries(uncompiled: Any) -> None:
+    compare(uncompiled, [Queries(seed).query().sql for seed in range(QUERIES)])
 
 
-def test_grouping_sets(spark: Any) -> None:
-    compare(spark, GROUPED)
+def test_window_functions(uncompiled: Any) -> None:
+    compare(uncompiled, [f"SELECT k, x, y, {each} AS w FROM t" for each in WINDOWED])
 
 
-def test_offsets(spark: Any) -> None:
-    compare(spark, OFFSETS)
+def test_grouping_sets(uncompiled: Any) -> None:
+    compare(uncompiled, GROUPED)
 
 
-def test_what_spark_accepts(spark: Any) -> None:
-    compare(spark, MORE)
+def test_offsets(uncompiled: Any) -> None:
+    compare(uncompiled, OFFSETS)
 
 
-def test_pivot_and_unpivot(spark: Any) -> None:
-    compare(spark, RESHAPED, names=True)
+def test_what_spark_accepts(uncompiled: Any) -> None:
+    compare(uncompiled, MORE)
 
 
-def test_aggregates_of_nothing(spark: Any) -> None:
-    compare(spark, OF_NOTHING, before="SET empty_aggregates = true;\n")
+def test_pivot_and_unpivot(uncompiled: Any) -> None:
+    compare(uncompiled, RESHAPED, names=True)
+
+
+def test_aggregates_of_nothing(uncompiled: Any) -> None:
+    compare(uncompiled, OF_NOTHING, before="SET empty_aggregates = true;\n")
 
 
 def compare(spark: Any, queries: list[str], before: str = "", names: bool = False) -> None:
