@@ -14,7 +14,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.spark.test_crash import EVENTS, command, write_events
+from tests.cli.run import COMMAND
+from tests.spark.test_crash import EVENTS, arguments, come_to_the_end, write_events
 
 pytestmark = pytest.mark.spark
 
@@ -34,6 +35,7 @@ def master(tmp_path: Path) -> Iterator[str]:
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    environment["SPARK_DAEMON_JAVA_OPTS"] = os.environ["SPARK_SUBMIT_OPTS"]
     where = ["--host", "127.0.0.1", "--webui-port", "0"]
     of_worker = ["--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / "work")]
     commands = [
@@ -69,9 +71,11 @@ def test_a_query_on_a_cluster(master: str, tmp_path: Path) -> None:
     """Two executors of one core each; the answer is the local runner's."""
     (tmp_path / "query.sql").write_text(EVENTS)
     write_events(tmp_path / "events.input.jsonl", seed=3)
-    subprocess.run(command(tmp_path, "local", "expected.jsonl"), check=True)
-    on_cluster = [*command(tmp_path, "spark", "out.jsonl"), "--master", master, "--batch", "200"]
-    done = subprocess.run(on_cluster, timeout=400, capture_output=True, text=True, check=False)
+    come_to_the_end(tmp_path, "local", "expected.jsonl")
+    on_cluster = [*arguments(tmp_path, "spark", "out.jsonl"), "--master", master, "--batch", "200"]
+    done = subprocess.run(
+        [*COMMAND, *on_cluster], timeout=400, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out.jsonl").read_text() == (tmp_path / "expected.jsonl").read_text()
     applications = list((tmp_path / "work").iterdir())

@@ -1,8 +1,8 @@
 """Exactly once: a run that is killed again and again emits what an undisturbed run emits.
 
 The command is killed with SIGKILL after a given micro-batch has been emitted: the driver alone, a
-Python worker, or everything at once. It is then started again on the same checkpoint, until it
-comes to its end.
+Python worker, or everything at once. It is then started again on the same checkpoint; the last
+time in this process, where it comes to its end.
 
     events    late events, retractions and ctis of two streams, in an event log
     bounds    plain records of several sources, with all bounds there are: heartbeats are promises,
@@ -21,7 +21,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,8 +31,10 @@ import pytest
 from driftline.model.history import History, Lifetime
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
-from tests.cli.run import driftline
+from tests.cli.run import COMMAND, driftline
 from tests.spark.sinks.test_databases import in_sqlite
+
+pytestmark = pytest.mark.spark
 
 EVENTS = """
 CREATE STREAM orders (k STRING, x INT);
@@ -134,17 +135,24 @@ def write_events(path: Path, seed: int) -> None:
             file.write(json.dumps(line) + "\n")
 
 
-def command(folder: Path, runner: str, output: str, *, table: bool = True) -> list[str]:
+def arguments(folder: Path, runner: str, output: str, *, table: bool = True) -> list[str]:
+    """Those of the command."""
     (given,) = folder.glob("*.input.jsonl")
     script = folder / "query.sql"
     streams = re.findall(r"CREATE STREAM (\w+)", script.read_text())
     names = [f"{each}=" for each in streams] if given.name.startswith("records") else [""]
-    base = [sys.executable, "-m", "driftline.cli.main", "run", str(script)]
+    base = ["run", str(script)]
     base += [part for name in names for part in ("--input", f"{name}{given}")]
     base += ["--output", str(folder / output)]
     base += ["--table"] if table else ["--dead-letters", str(folder / "dead.jsonl")]
     base += ["--batch", str(BATCH), "--runner", runner]
     return base + (["--checkpoint", str(folder / "checkpoint")] if runner == "spark" else [])
+
+
+def come_to_the_end(folder: Path, runner: str, output: str, *, table: bool = True) -> None:
+    """Run undisturbed: on Spark in the session of this process, which has not been killed."""
+    ran = driftline(*arguments(folder, runner, output, table=table))
+    assert ran.code == 0, ran.err
 
 
 def children(pid: int) -> list[int]:
@@ -193,29 +201,27 @@ def emitted_by(folder: Path) -> int:
 
 
 def run_until_killed(
-    folder: Path, after: int | None, what: str, draw: random.Random, *, table: bool = True
-) -> int | None:
-    """Start, kill after so many micro-batches have been emitted; 0 if it came to its end."""
-    started = command(folder, "spark", "out.jsonl", table=table)
+    folder: Path, after: int, what: str, draw: random.Random, *, table: bool = True
+) -> None:
+    """Start, and kill after so many micro-batches have been emitted."""
+    started = [*COMMAND, *arguments(folder, "spark", "out.jsonl", table=table)]
     process = subprocess.Popen(started, stderr=subprocess.DEVNULL)
     until = time.monotonic() + PATIENCE
     killed = False
     while process.poll() is None:
         assert time.monotonic() < until, "the run does not come to its end"
-        if after is not None and not killed and emitted_by(folder) >= after:
+        if not killed and emitted_by(folder) >= after:
             time.sleep(draw.random())
             below = children(process.pid)
             kill(process.pid, what, draw)
             killed = True
         time.sleep(0.05)
-    assert killed == (after is not None)
-    if killed:
-        for orphan in below:  # a JVM that has lost its driver ends by itself, but may take its time
-            try:
-                os.kill(orphan, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-    return None if process.returncode else process.returncode
+    assert killed
+    for orphan in below:  # a JVM that has lost its driver ends by itself, but may take its time
+        try:
+            os.kill(orphan, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
 
 
 def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> None:
@@ -226,11 +232,11 @@ def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> No
         write_events(folder / "events.input.jsonl", seed)
     else:
         write_records(folder / "records.input.jsonl", seed)
-    subprocess.run(command(folder, "local", "expected.jsonl"), check=True)
+    come_to_the_end(folder, "local", "expected.jsonl")
     for number, what in enumerate(kills):
         after = 1 + number * MICRO_BATCHES // (len(kills) + 1)
         run_until_killed(folder, after, what, draw)
-    assert run_until_killed(folder, None, "none", draw) == 0
+    come_to_the_end(folder, "spark", "out.jsonl")
     expected, emitted = (
         (folder / name).read_text().splitlines() for name in ("expected.jsonl", "out.jsonl")
     )
@@ -238,9 +244,18 @@ def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> No
     assert emitted == expected
 
 
-@pytest.mark.spark
-def test_killed_once_in_each_way(tmp_path: Path) -> None:
-    check(tmp_path, ["worker", "everything", "driver"], seed=1)
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("case", "seed", "kills"),
+    [
+        ("events", 1, ["worker", "driver"]),
+        ("loop", 2, ["everything"]),
+        ("bounds", 3, ["everything"]),
+        ("guesses", 3, ["everything"]),
+    ],
+)
+def test_killed_in_each_way(tmp_path: Path, case: str, seed: int, kills: list[str]) -> None:
+    check(tmp_path, kills, seed, case)
 
 
 PIPELINE = """
@@ -253,19 +268,17 @@ SELECT k, max(p) AS p FROM prices [RANGE 20] GROUP BY k;
 """
 
 
-@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_sinks_of_a_script_and_an_event_log_after_a_crash(tmp_path: Path) -> None:
     """Outputs are appended to, and nothing of what was emitted is kept."""
     write_events(tmp_path / "events.input.jsonl", 5)
-    script = tmp_path / "query.sql"
-    for runner in ("local", "spark"):
-        script.write_text(EVENTS + PIPELINE.format(tmp_path / runner))
-        if runner == "local":
-            subprocess.run(command(tmp_path, runner, "expected.jsonl"), check=True)
-    draw = random.Random(6)
+    script, draw = tmp_path / "query.sql", random.Random(6)
+    script.write_text(EVENTS + PIPELINE.format(tmp_path / "local"))
+    come_to_the_end(tmp_path, "local", "expected.jsonl")
+    script.write_text(EVENTS + PIPELINE.format(tmp_path / "spark"))
     run_until_killed(tmp_path, 3, "everything", draw, table=False)
     length = (tmp_path / "out.jsonl").stat().st_size
-    assert run_until_killed(tmp_path, None, "none", draw, table=False) == 0
+    come_to_the_end(tmp_path, "spark", "out.jsonl", table=False)
     assert (tmp_path / "out.jsonl").stat().st_size > length
     assert not (tmp_path / "checkpoint" / "emitted").exists()
 
@@ -302,18 +315,7 @@ def appended(path: Path) -> History:
     )
 
 
-@pytest.mark.spark
-def test_a_loop_after_a_crash(tmp_path: Path) -> None:
-    check(tmp_path, ["everything"], seed=2, case="loop")
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("case", ["bounds", "guesses"])
-def test_heartbeats_after_a_crash(tmp_path: Path, case: str) -> None:
-    check(tmp_path, ["everything"], seed=3, case=case)
-
-
-@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 @pytest.mark.long
 @pytest.mark.parametrize("case", QUERIES)
 @pytest.mark.parametrize("seed", range(2, 8))
