@@ -22,7 +22,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 settings.register_profile(
     "driftline", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
 )
-settings.register_profile("quick", settings.get_profile("driftline"), max_examples=8)
+settings.register_profile("quick", settings.get_profile("driftline"), max_examples=5)
 settings.load_profile("driftline")
 
 OWN_SETTINGS = "_hypothesis_internal_use_settings"

@@ -50,6 +50,7 @@ def compiled_with(kernel: Any) -> Iterator[Any]:
         yield from (part for part in [value, *parts] if isinstance(part, _Deferred))
 
 
+@pytest.mark.slow
 def test_every_query_runs_and_every_kernel_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
