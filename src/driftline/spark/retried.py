@@ -18,7 +18,7 @@ from driftline.spark.failures import TOO_SLOW
 if TYPE_CHECKING:
     from pyspark.errors import StreamingQueryException
 
-PATIENCE = 3
+PATIENCE = 6
 """So many starts in a row may fail for that."""
 
 
