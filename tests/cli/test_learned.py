@@ -13,6 +13,7 @@ from driftline.cli.learned import Learning
 from driftline.engine.core.operator import OperatorKey
 from driftline.plan.nodes import Source
 from driftline.running.learned import Learned
+from driftline.running.local import _run_locally
 from tests.cli.run import driftline
 
 
@@ -86,6 +87,31 @@ def test_a_replay_says_it_meanwhile(tmp_path: Path) -> None:
     told = emitted(tmp_path, "", "--pace", "1000000x", "--now", "--batch", "150")
     assert told.count("the time of s is guessed: ") == 1
     assert told.startswith("driftline: the time of s is guessed: ")
+
+
+def test_a_run_that_follows_says_it_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The steps are those of the local runner, which come to an end."""
+    monkeypatch.setattr("driftline.cli.run.runner", lambda name: _run_locally)
+    folder = tmp_path / "incoming"
+    folder.mkdir()
+    for part in range(3):
+        some = list(records(300))[100 * part : 100 * part + 100]
+        (folder / f"{part}.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in some))
+    (tmp_path / "q.sql").write_text(
+        "CREATE STREAM s (id STRING, t BIGINT, got BIGINT) WITH (time = 't'); SELECT t FROM s;"
+    )
+    done = driftline(
+        "run", tmp_path / "q.sql", "-i", f"s={folder}", "--follow", "--runner", "spark",
+        "--batch", "150",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    first, last = done.err.splitlines()
+    # While few have come, the estimate reaches beyond what was seen: it is about twice as much.
+    assert first.startswith("driftline: the time of s is guessed: records are about 9 out of order")
+    assert first.endswith(WORD.partition("300")[2].strip())
+    assert last == WORD.partition(". ")[0].replace("was", "is")
 
 
 def test_curiosity_is_satisfied_at_some_time(
