@@ -86,12 +86,13 @@ def main() -> None:
     unknown = [part for part in arguments.parts if part not in PARTS]
     if unknown:
         parser.error(f"there is no part {unknown[0]}; there are: {', '.join(PARTS)}")
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in arguments.parts or PARTS:
         load = os.getloadavg()[0]
         report = PARTS[name](arguments.events)
         shown = list(report.shown())
         tables.print_shown(shown)
+        # Read now: another run may have written meanwhile.
+        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         results[name] = {"load before": round(load, 2), **report.as_dict()}
         if name == "engine":
             draw(results[name])
