@@ -71,6 +71,21 @@ def test_a_run_is_refused(folder: Path, arguments: str, runner: str) -> None:
     assert contents(folder) == before
 
 
+def test_bounds_are_read(folder: Path) -> None:
+    bounds = "from,to,after,delta\na,a,0,0\n"
+    (folder / "bounds.csv").write_text(bounds)
+    (folder / "b.sql").write_text(
+        "CREATE STREAM s (t BIGINT, k STRING) "
+        "WITH (time = 't', source = 'k', bounds = 'bounds.csv');\nSELECT * FROM s;\n"
+    )
+    ran = driftline("run", "b.sql", "-i", "s=in.csv", "-o", "up/bounds.csv", "--runner", "local")
+    assert ran.err == (
+        "driftline: --output up/bounds.csv is the same file as the bounds bounds.csv: give another "
+        "one\n"
+    )
+    assert (folder / "bounds.csv").read_text() == bounds
+
+
 def test_files_that_are_apart(folder: Path) -> None:
     for output in ("new.csv", "new.csv", "/dev/null", "many/_answers/", "-"):
         ran = driftline("run", "q.sql", "-i", "s=many", "-o", output, "--dead-letters", "/dev/null")

@@ -113,7 +113,8 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     check_types(arguments.output, {query.name: query.plan for query in written})
     sources = _sources(script)
     wanted = with_declared(arguments.inputs, script, sources)
-    _need_apart(path, arguments, queries, files_read(wanted, sources))
+    bounds = [Used("the bounds", each) for each in script.bounds]
+    _need_apart(path, arguments, queries, [*bounds, *files_read(wanted, sources)])
     inputs = read_inputs(wanted, sources, as_they_come=runner_name != "local")
     queries = [_final(query, inputs) for query in queries]
     _check_follow(inputs, queries, arguments.options)

@@ -82,14 +82,15 @@ class Output:
 
 @dataclass(frozen=True)
 class Script:
-    """What a script means: the streams it declares, its queries in order, remarks, and where
-    streams are read from, by name, if it says that."""
+    """What a script means: the streams it declares, its queries in order, remarks, where streams
+    are read from, by name, if it says that, and the files of their bounds."""
 
     text: str
     streams: Mapping[str, nodes.Source]
     outputs: tuple[Output, ...]
     notes: tuple[str, ...] = ()
     inputs: Mapping[str, Connector] = field(default_factory=dict)
+    bounds: tuple[str, ...] = ()
 
 
 def read_script(text: str, relations: Mapping[str, nodes.Node] | None = None) -> Script:
@@ -102,7 +103,12 @@ def read_script(text: str, relations: Mapping[str, nodes.Node] | None = None) ->
                 reader.read(statement)
                 refuse_unused(statement)
         return Script(
-            text, reader.streams, tuple(reader.outputs()), tuple(reader.notes), reader.inputs
+            text,
+            reader.streams,
+            tuple(reader.outputs()),
+            tuple(reader.notes),
+            reader.inputs,
+            tuple(reader.bounds),
         )
 
 
@@ -113,6 +119,7 @@ class _Reader:
             self.names.define(name, plan)
         self.streams: dict[str, nodes.Source] = {}
         self.inputs: dict[str, Connector] = {}
+        self.bounds: list[str] = []
         self.sinks: dict[str, CreateSink] = {}
         self.settings: dict[str, str] = {}
         self.notes: list[str] = []
@@ -203,6 +210,8 @@ class _Reader:
                 )
         with at(next((options[key] for key in said_of_time), node)):
             known = timing(schema, stamps, **said_of_time)
+        if "bounds" in options:
+            self.bounds.append(options["bounds"].name)
         source = nodes.Source(name, schema, time, stamps, known)
         self._define(node, source)
         self.streams[name] = source
