@@ -43,6 +43,7 @@ def stepped(
             for message in read_tables(Place(tables), stage, number):
                 (passing if message.level == OUTPUT else mine).append(message)
         passing += log.step(mine)
+        _lending.drop_unused()
         head = log.head.to_bytes()
         passing.append(Message(OUTPUT, Kind.COUNTERS, str(stage.level), 0, number, data=head))
     return to_pandas(passing, stage.shards)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from driftline.engine.shards.lending import Lending
+from driftline.engine.shards.lending import UNUSED, Lending
 from driftline.engine.shards.shard import Shard
 from driftline.engine.shards.state_log import StateLog
 from driftline.engine.shards.stored import Kept
@@ -67,3 +67,17 @@ def test_what_a_lender_cannot_do_is_done_from_the_store(
     monkeypatch.setattr(kept.shard, "step", fail)
     assert other.step(store, 2) == alone.step(micro_batch([2]))
     assert (len(one.kept), len(other.kept)) == (0, 1)
+
+
+def test_a_shard_that_nobody_uses_is_dropped(processes: tuple[Process, Process]) -> None:
+    one, other = processes
+    store, ended, alone = Store(), Store(), Shard(LEVEL, 0)
+    one.step(ended, 1)
+    (kept,) = one.kept.values()
+    kept.at -= 2 * UNUSED
+    assert one.step(store, 1) == alone.step(micro_batch([1]))
+    one.lending.drop_unused()
+    assert len(one.kept) == 1
+    assert [*one.kept] == [*one.lending.offered]
+    assert other.step(store, 2) == alone.step(micro_batch([2]))
+    assert (len(one.kept), len(other.kept)) == (1, 0)

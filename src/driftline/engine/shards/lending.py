@@ -23,6 +23,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -45,6 +46,9 @@ STEP, COUNTERS, STATE, KEEP = b"S", b"C", b"N", b"K"
 
 PATIENCE = 10.0
 """Seconds that a lender may take to say what it has."""
+
+UNUSED = 600.0
+"""Seconds after which a shard is dropped that nobody has used: its query may have ended."""
 
 _LENGTH = struct.Struct("<q")
 _PEER = struct.Struct("3i")
@@ -145,6 +149,16 @@ class Lending:
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
             listener.close()
+
+    def drop_unused(self) -> None:
+        """Drop shards that were not used for long; whoever gets their messages reads the store."""
+        with self.lock:
+            since = time.monotonic() - UNUSED
+            gone = [lineage for lineage, kept in [*self.kept.items()] if kept.at < since]
+            for lineage in gone:
+                self.kept.pop(lineage, None)
+        for lineage in gone:
+            self.withdraw(lineage)
 
     def _lend(self, lineage: str, listener: socket.socket) -> None:
         while lineage in self.offered:

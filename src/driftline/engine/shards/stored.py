@@ -8,7 +8,8 @@ counters            as JSON
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,10 +46,11 @@ class Stepped(Protocol):
 
 @dataclass
 class Kept:
-    """A shard as this process has it, and the token of its version."""
+    """A shard as this process has it, the token of its version, and when it was used last."""
 
     token: str
     shard: Stepping
+    at: float = field(default_factory=monotonic)
 
 
 _STORED = 3
