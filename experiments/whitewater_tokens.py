@@ -37,8 +37,6 @@ LOAD = 0.85
 TOKEN = 1.0
 """What a token takes at an operator, by what a tuple takes: both go through the same queues."""
 SLOT = 10
-WAITING = 50
-"""A token that takes so many times the time between two events has waited in queues."""
 PERIOD, LATENCY, GREATEST = "events between tokens", "latency", "greatest latency"
 BETWEEN, CUMULATIVE = "between tokens", "cumulative latency"
 
@@ -120,7 +118,7 @@ def _latency(rows: Rows) -> Statements:
 def _follows(rows: Rows) -> Statements:
     periods, latency = rows.column(PERIOD), rows.column(LATENCY)
     ratio = rows.column(BETWEEN) / periods
-    in_time = latency < WAITING
+    in_time = latency < periods  # a token is out before the next goes in
     kept, flooded = ratio[in_time], ratio[~in_time]
     return {
         f"the time between tokens that come out is {kept.min():.2f} to {kept.max():.2f} of that of "

@@ -95,8 +95,11 @@ OF_RECORDS = (
     f"SELECT window_end, k, {SUMS}, {TOPS} FROM TUMBLE(r, INTERVAL 10 SECONDS) "
     "GROUP BY window_end, k;",
     f"SELECT s, {TOPS} FROM r GROUP BY s;",
+    "SELECT count(DISTINCT n) AS cd, median(x) AS m, last(s) AS l FROM r [RANGE 1 MINUTE];",
     "SELECT came, k, n, x, count(*) AS c FROM r GROUP BY ALL;",
     MATCHES.format("r", "at"),
+    "SELECT * FROM r MATCH_RECOGNIZE (PARTITION BY k ORDER BY at MEASURES count(*) AS c "
+    "PATTERN (a b+) WITHIN INTERVAL 5 SECONDS DEFINE b AS n > PREV(n));",
     "SELECT a.k, b.s FROM r [RANGE 5 SECONDS] a JOIN r [RANGE 5 SECONDS] b ON a.k = b.k;",
 )
 FORMS = (
