@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from driftline.plan.errors import ExpressionError
@@ -46,6 +48,8 @@ def raw_text(node: exp.RawString) -> Expression:
 def hex_string(node: exp.HexString) -> Expression:
     """`X'…'`."""
     digits = node.this
+    if not re.fullmatch("[0-9a-fA-F]*", digits):
+        raise ExpressionError(f"bytes are written in hexadecimal digits, not X'{digits}'")
     return Literal(bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits), BINARY)
 
 

@@ -103,6 +103,10 @@ class DriftlineSpark(Spark):
 
         def _parse_unary(self) -> exp.Expr | None:
             ahead = self._tokens[self._index + 1 : self._index + 3]
+            if self._is_bytes():
+                start, text = self._curr, self._next.text
+                self._advance(2)
+                return self._parse_column_ops(exp.HexString(this=text).update_positions(start))
             is_call = (
                 bool(self._curr)
                 and self._curr.text.upper() in _OF_MATCHES
@@ -117,6 +121,15 @@ class DriftlineSpark(Spark):
             call = self._parse_function()
             made = OfMatch(this=call, final=start.text.upper() == "FINAL").update_positions(start)
             return self._parse_column_ops(made)
+
+        def _is_bytes(self) -> bool:
+            """Whether X 'F0' comes next: bytes, with a space before their digits."""
+            return (
+                bool(self._curr and self._next)
+                and self._curr.token_type == TokenType.VAR
+                and self._curr.text.upper() == "X"
+                and self._next.token_type == TokenType.STRING
+            )
 
         def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
             return self._parse_range(parse_is=True)

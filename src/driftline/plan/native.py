@@ -17,6 +17,9 @@ from driftline.plan.timing import remembered
 if TYPE_CHECKING:
     from driftline.plan.nodes import Named, Source
 
+_ONLY_HERE = frozenset(["aes_encrypt"])
+"""Functions that may have another value each time in Spark: by aes_encrypt an empty iv is random.
+"""
 _HIGHEST = 100
 """Levels of operands, at most, in what is left to Spark."""
 
@@ -32,9 +35,11 @@ class Native:
 
 def is_tame(value: Expression) -> bool:
     """Whether an expression can be left to Spark. A chain of operands that is very long overflows
-    the stack of its parser, and what may expand without end has no limit there."""
+    the stack of its parser, what may expand without end has no limit there, and a value must be the
+    same whenever it is computed again."""
     return value.height <= _HIGHEST and not any(
-        isinstance(part, Call) and part.function in EXPANDING for part in value.walk()
+        isinstance(part, Call) and part.function in (EXPANDING | _ONLY_HERE)
+        for part in value.walk()
     )
 
 

@@ -414,6 +414,26 @@ _ODD = r"""
     vector_normalize(array(-3F, 4F), 1F)
     8 >>> 1
     -8 >>> 60
+    aes_encrypt('a', '1234567890abcdef', 'ecb')
+    aes_encrypt('', '1234567890abcdef12345678', 'ECB', 'pkcs')
+    aes_encrypt('a', '1234567890abcde', 'ECB')
+    aes_encrypt('a', '1234567890abcdef', 'ECB', 'NONE')
+    aes_encrypt('a', '1234567890abcdef', 'GCM', 'NONE', unhex('00112233445566778899aabb'))
+    aes_encrypt('a', '1234567890abcdef', 'GCM', 'NONE', unhex('00112233445566778899aabb'), 'more')
+    aes_encrypt('a', '1234567890abcdef', 'GCM', 'PKCS', unhex('00112233445566778899aabb'))
+    aes_encrypt('a', '1234567890abcdef', 'CBC', 'PKCS', unhex('00'))
+    aes_encrypt('a', '1234567890abcdef', 'ECB', 'PKCS', unhex('00'))
+    aes_encrypt('a', '1234567890abcdef', 'ECB', 'PKCS', unhex(''), 'x')
+    aes_encrypt('a', '1234567890abcdef', 'GCM', 'DEFAULT', NULL)
+    aes_decrypt(X'00', '1234567890abcdef', 'ECB')
+    aes_decrypt(X'00112233445566778899aabbccddeeff', '1234567890abcdef', 'ECB')
+    aes_decrypt(X '', '1234567890abcdef')
+    aes_decrypt(X'', '1234567890abcdef', 'CBC')
+    aes_decrypt(X'', '1234567890abcdef', 'ECB')
+    try_aes_decrypt(X'0011', '12345678', 'XXX')
+    try_aes_decrypt(unhex(repeat('00112233', 16)), '1234567890abcdef')
+    collation('a' COLLATE utf8_binary)
+    collation(NULL)
 """
 _ODD_AND_REFUSED = ("unbase64('YQ=')", "unbase64('YWJj=')", "unbase64('Y')", "unbase64('YQ=x=')")
 

@@ -7,6 +7,7 @@ One module for each family of functions; importing this package makes all of the
     arithmetic, mathematics, decimals, comparison, conditionals
     strings            with characters and patterns (LIKE, regular expressions; java_patterns)
     bytes_and_texts    UTF-8, base 32, keyed hashes;  urls: parse_url;  hashes: hash, xxhash64
+    bitmaps            of 32,768 bits;  ciphers: AES
     encodings          texts as bytes, codes and JSON;  formats: texts put together and taken apart
     datetimes          with datetime_fields, datetime_patterns and timezones
     collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON;
@@ -38,7 +39,9 @@ evaluate one that is not needed; this does neither. Known differences:
 
 from driftline.engine.expressions import (
     arithmetic,
+    bitmaps,
     bytes_and_texts,
+    ciphers,
     collections,
     comparison,
     conditionals,
@@ -67,7 +70,9 @@ from driftline.engine.expressions.evaluator import evaluate, evaluate_predicate
 __all__ = [
     "EvaluationError",
     "arithmetic",
+    "bitmaps",
     "bytes_and_texts",
+    "ciphers",
     "collections",
     "comparison",
     "conditionals",

@@ -19,7 +19,13 @@ from driftline.engine.expressions.arrays import (
 )
 from driftline.engine.expressions.comparison import lengths_of
 from driftline.engine.expressions.errors import EvaluationError
-from driftline.engine.expressions.lists import any_per_row, items_of, lists_from, rows_of_items
+from driftline.engine.expressions.lists import (
+    any_per_row,
+    items_of,
+    list_starts,
+    lists_from,
+    rows_of_items,
+)
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
 from driftline.plan.types import FLOAT
@@ -50,11 +56,8 @@ def _of_two(call: Call, args: Sequence[Value]) -> Array:
     left, right = args
     differ = np.flatnonzero(lengths_of(left) != lengths_of(right))
     if len(differ):
-        sizes = [int(lengths_of(each)[differ[0]]) for each in args]
-        raise EvaluationError(
-            "VECTOR_DIMENSION_MISMATCH",
-            f"{call.function}: a vector of {sizes[0]} and one of {sizes[1]} values",
-        )
+        one, other = (int(lengths_of(each)[differ[0]]) for each in args)
+        raise _mismatch(call.function, one, other)
     a, b = (numbers(items_of(each)).astype(np.float64) for each in args)
     there = _whole(left, right)
     with np.errstate(all="ignore"):
@@ -108,3 +111,36 @@ def _normalized(call: Call, args: Sequence[Value]) -> Array:
         items = from_numbers(items.astype(np.float32), None, FLOAT)
     there = _whole(vectors) & valid_mask(degrees) & ((norms != 0) | (lengths_of(vectors) == 0))
     return lists_from(items, lengths_of(vectors), there, vectors.type)
+
+
+@kernel("vector_sum vector_avg")
+def _of_many(call: Call, args: Sequence[Value]) -> Array:
+    """The sum or the mean of the vectors of each list, item by item, as floats; vectors with a null
+    are left out."""
+    lists = args[0]
+    vectors = items_of(lists)
+    ends = np.cumsum(lengths_of(lists))
+    whole = _whole(vectors)
+    values, starts, sizes = numbers(items_of(vectors)), list_starts(vectors), lengths_of(vectors)
+    made: list[list[float] | None] = []
+    for first, end in zip((ends - lengths_of(lists)).tolist(), ends.tolist(), strict=True):
+        chosen = first + np.flatnonzero(whole[first:end])
+        if len(chosen) == 0:
+            made.append(None)
+            continue
+        differ = chosen[sizes[chosen] != sizes[chosen[0]]]
+        if len(differ):
+            raise _mismatch(call.function, int(sizes[chosen[0]]), int(sizes[differ[0]]))
+        own_values = [values[starts[place] : starts[place] + sizes[place]] for place in chosen]
+        found = own_values[0].copy()
+        with np.errstate(all="ignore"):
+            for count, own in enumerate(own_values[1:], start=2):
+                found += (own - found) / np.float32(count) if call.function == "vector_avg" else own
+        made.append(found.tolist())
+    return pa.array(made, call.kind)
+
+
+def _mismatch(function: str, one: int, other: int) -> EvaluationError:
+    return EvaluationError(
+        "VECTOR_DIMENSION_MISMATCH", f"{function}: a vector of {one} and one of {other} values"
+    )

@@ -2,7 +2,7 @@
 
 base           the registry, and the shapes of signatures
 operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
-mathematics, strings, encodings, dates, intervals, collections
+mathematics, strings, encodings, dates, intervals, collections;  ciphers: aes_encrypt
 json_types     from_json, schema_of_json;  numbers: to_number, to_char;  vectors: arrays of floats
 aggregates     count, sum, avg …
 higher_order   functions that take functions: transform, filter, aggregate …
@@ -10,6 +10,7 @@ rewritten      functions that are written with other functions
 """
 
 from driftline.plan.functions import (
+    ciphers,
     collections,
     conditionals,
     dates,
@@ -30,6 +31,7 @@ __all__ = [
     "FUNCTIONS",
     "aggregate",
     "aggregate_value",
+    "ciphers",
     "collections",
     "conditionals",
     "dates",

@@ -21,11 +21,14 @@ from driftline.plan.functions.base import (
 from driftline.plan.functions.operators import condition
 from driftline.plan.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DOUBLE,
+    FLOAT,
     INT,
     INTERVAL,
     STRING,
+    VOID,
     DataType,
     is_array,
     is_decimal,
@@ -156,6 +159,22 @@ def _joined(name: str, args: Arguments) -> tuple[Arguments, DataType]:
     return typed, STRING
 
 
+def _bitmap_of_places(name: str, args: Arguments) -> tuple[Arguments, DataType]:
+    return (argument(args[0], BIGINT, name, 1),), BINARY
+
+
+def _bitmap_of_bitmaps(name: str, args: Arguments) -> tuple[Arguments, DataType]:
+    if args[0].type not in (BINARY, VOID):
+        raise wrong_argument(name, 1, "BINARY", args[0])
+    return (cast_to(args[0], BINARY),), BINARY
+
+
+def _of_vectors(name: str, args: Arguments) -> tuple[Arguments, DataType]:
+    if not is_array(args[0].type) or args[0].type.value_type != FLOAT:
+        raise wrong_argument(name, 1, "ARRAY<FLOAT>", args[0])
+    return args, args[0].type
+
+
 def _bits(name: str, args: Arguments) -> tuple[Arguments, DataType]:
     if not is_integer(args[0].type):
         raise wrong_argument(name, 1, "integer", args[0])
@@ -205,7 +224,18 @@ _DEFINITIONS: list[tuple[str, int, int | None, Typing]] = [
     ("bit_and", 1, 1, _bits),
     ("bit_or", 1, 1, _bits),
     ("bit_xor", 1, 1, _bits),
+    ("bitmap_construct_agg", 1, 1, _bitmap_of_places),
+    ("bitmap_or_agg", 1, 1, _bitmap_of_bitmaps),
+    ("bitmap_and_agg", 1, 1, _bitmap_of_bitmaps),
+    ("vector_sum", 1, 1, _of_vectors),
+    ("vector_avg", 1, 1, _of_vectors),
 ]
+
+OF_LISTS = frozenset(
+    ["bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg", "vector_sum", "vector_avg"]
+)
+"""Aggregates that the engine computes from the list of all values, by a function of the same name.
+"""
 
 AGGREGATES = {
     name: Aggregate(names.split()[0], least, most, typing)

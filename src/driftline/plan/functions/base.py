@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from importlib.util import find_spec
 from typing import Any
 
 from driftline.plan.coercion import can_cast, common_type_of_all, implicit_cast
@@ -134,6 +135,12 @@ def constant(value: Expression, what: str) -> Any:
     if not isinstance(value, Literal):
         raise ExpressionError(f"{what} must be a constant, not {value.brief()}")
     return value.value
+
+
+def needs(library: str, extra: str, function: str) -> None:
+    """Refuse a function whose library, which is not always installed, is missing."""
+    if find_spec(library) is None:
+        raise ExpressionError(f'{function} needs {library}: pip install "driftline[{extra}]"')
 
 
 def cast_to(value: Expression, kind: DataType) -> Expression:

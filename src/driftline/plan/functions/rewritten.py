@@ -9,6 +9,7 @@ string_agg(x, s)        array_join(array_agg(x), s), null if there is no x; WITH
 percentile(x, array)    array(percentile(x, p), …), null if there is no x
 regr_slope(y, x)        covar_pop(x, y) / var_pop(x), of the rows that have both; and its like
 sum(interval)           of the microseconds, which become an interval again; so is avg
+bitmap_or_agg(x)        a function of array_agg(x); so are other bitmaps, and sums of vectors
 try_sum(x)              TRY_CAST(sum of decimals AS BIGINT) of integers; sum where nothing overflows
 """
 
@@ -29,7 +30,7 @@ from driftline.plan.expressions import (
     Literal,
     Variable,
 )
-from driftline.plan.functions.aggregates import AGGREGATES, aggregate
+from driftline.plan.functions.aggregates import AGGREGATES, OF_LISTS, aggregate
 from driftline.plan.functions.base import FUNCTIONS, Arguments, cast_to
 from driftline.plan.functions.collections import field, struct
 from driftline.plan.functions.operators import arithmetic, compare, condition, is_not_null, logical
@@ -73,6 +74,8 @@ def aggregate_value(
         _refuse_distinct(call)
         ordered = FUNCTIONS["array_sort"]((_listed(call),))
         return _unless_empty(call, Call("histogram", (ordered, call.args[1]), call.type))
+    if call.function in OF_LISTS:
+        return _of_list(call)
     if call.function == "approx_count_distinct":
         return aggregate("count", call.args[:1], True, filtered)
     if call.function == "corr":
@@ -150,6 +153,12 @@ def _both(first: Expression | None, second: Expression) -> Expression:
 def _listed(call: AggregateCall) -> AggregateCall:
     """All values of the first argument."""
     return aggregate("array_agg", call.args[:1], False, call.filter)
+
+
+def _of_list(call: AggregateCall) -> Expression:
+    """A function of the list of all values, in their order."""
+    listed = aggregate("array_agg", call.args[:1], call.distinct, call.filter)
+    return Call(call.function, (listed, *call.args[1:]), call.type)
 
 
 def _first_by(call: AggregateCall) -> Expression:

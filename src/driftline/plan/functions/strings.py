@@ -44,6 +44,24 @@ define("try_parse_url", [STRING, STRING, STRING], STRING, optional=1)
 define("jaro_winkler_similarity", [STRING, STRING], DOUBLE)
 
 
+_COLLATION = "UTF8_BINARY"
+
+
+@register("collation", 1, 1)
+def _collation(args: Arguments) -> Expression:
+    if args[0].type not in (STRING, VOID):
+        raise wrong_argument("collation", 1, "STRING", args[0])
+    return Literal(f"SYSTEM.BUILTIN.{_COLLATION}", STRING)
+
+
+@register("collate", 2, 2)
+def _collate(args: Arguments) -> Expression:
+    name = constant(args[1], "the collation of collate")
+    if not isinstance(name, str) or name.upper() != _COLLATION:
+        raise ExpressionError(f"there is one collation, {_COLLATION}, and no {name}")
+    return argument(args[0], STRING, "collate", 1)
+
+
 @register("levenshtein", 2, 3)
 def _levenshtein(args: Arguments) -> Expression:
     texts = tuple(argument(arg, STRING, "levenshtein", i) for i, arg in enumerate(args[:2], 1))

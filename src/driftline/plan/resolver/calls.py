@@ -9,14 +9,14 @@ from sqlglot import exp
 
 from driftline.plan.dialect import OfMatch, parse_sql
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import Expression, Lambda, Variable
+from driftline.plan.expressions import Expression, Lambda, Literal, Variable
 from driftline.plan.functions import AGGREGATES, FUNCTIONS
 from driftline.plan.functions.dates import UNITS, extract, timestamp_add, timestamp_diff
 from driftline.plan.functions.higher_order import HIGHER_ORDER, Unbound, higher_order
 from driftline.plan.functions.strings import trim
 from driftline.plan.resolver.aggregates import Aggregates
 from driftline.plan.resolver.names import Names
-from driftline.plan.types import DataType
+from driftline.plan.types import STRING, DataType
 from driftline.plan.used import place_of, uses, uses_all
 
 NOT_DETERMINISTIC = frozenset(
@@ -155,6 +155,12 @@ class Calls(Names, Aggregates):
             self.resolve(node.this),
             None if characters is None else self.resolve(characters),
         )
+
+    def collate(self, node: exp.Collate) -> Expression:
+        """`text COLLATE name`."""
+        uses_all(node.expression)
+        name = Literal(node.expression.name, STRING)
+        return FUNCTIONS["collate"]((self.resolve(node.this), name))
 
     def overlay(self, node: exp.Overlay) -> Expression:
         """`OVERLAY(text PLACING other FROM start FOR length)`."""
