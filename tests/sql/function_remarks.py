@@ -53,10 +53,6 @@ REFUSED = {
         "tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer "
         "tuple_union_agg_double tuple_union_agg_integer",
     ),
-    **_each(
-        "windows are written FROM TUMBLE(…), HOP(…) or SESSION(…)",
-        "window window_time session_window",
-    ),
     **_each("there are no metric views", "measure"),
     **_each(
         "not there yet",

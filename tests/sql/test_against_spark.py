@@ -144,6 +144,28 @@ MORE = [
     "aggregate(array(x, y), k, (s, v) -> concat(s, v)) AS d FROM t",
 ]
 
+TIMED = [
+    "SELECT string(window.start) AS s, string(window.end) AS e, k, count(*) AS n, sum(x) AS v "
+    "FROM q GROUP BY window(ts, '2 seconds', '1 second'), k",
+    "SELECT k, string(window(ts, '2 seconds', '2 seconds', '1 second').start) AS s, max(y) AS m "
+    "FROM q GROUP BY 1, 2 HAVING max(y) > 0",
+    "SELECT string(window_time(w)) AS w, n FROM (SELECT window AS w, count(*) AS n FROM q "
+    "GROUP BY window(ts, '3 seconds'))",
+    "SELECT string(window(w, '4 seconds').end) AS e, sum(n) AS n FROM (SELECT window AS w, "
+    "count(*) AS n FROM q GROUP BY window(ts, '2 seconds')) GROUP BY window(w, '4 seconds')",
+    "SELECT k, x, y, string(window(ts, '2 seconds', '1 second').start) AS s FROM q",
+    "SELECT CAST(window AS STRING) AS w, k, sum(x) AS v FROM q "
+    "GROUP BY ROLLUP (window(ts, '2 seconds'), k)",
+    "SELECT k, string(session_window.start) AS s, string(session_window.end) AS e, sum(x) AS v "
+    "FROM q GROUP BY k, session_window(ts, '1 second')",
+    "SELECT string(session_window(ts, '900 milliseconds').end) AS e, count(*) AS n FROM q "
+    "GROUP BY session_window(ts, '900 milliseconds')",
+    "SELECT k, string(session_window.end) AS e, count(*) AS n FROM q GROUP BY k, "
+    "session_window(ts, CASE WHEN x > 1 THEN '2 seconds' WHEN x > 0 THEN '0 seconds' "
+    "WHEN x = 0 THEN '500 milliseconds' END)",
+]
+"""Windows as Spark writes them, over t with times."""
+
 RESHAPED = [
     "SELECT * FROM (SELECT k, x, y FROM t) PIVOT (sum(y) FOR k IN ('a', 'b', NULL))",
     "SELECT * FROM t PIVOT (sum(y) AS s, count(*) AS n FOR k IN ('a' AS aa, 'b')) AS p WHERE x > 0",
@@ -225,6 +247,11 @@ def test_random_queries(uncompiled: Any) -> None:
 
 def test_window_functions(uncompiled: Any) -> None:
     compare(uncompiled, [f"SELECT k, x, y, {each} AS w FROM t" for each in WINDOWED])
+
+
+def test_windows_as_spark_writes_them(uncompiled: Any) -> None:
+    rows = "WITH q AS (SELECT *, timestamp_seconds(y) AS ts FROM t) "
+    compare(uncompiled, [rows + each for each in TIMED])
 
 
 def test_grouping_sets(uncompiled: Any) -> None:

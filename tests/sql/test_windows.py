@@ -58,6 +58,80 @@ def test_sessions_go_by_the_time_of_the_stream() -> None:
     assert plan(f"SELECT * FROM SESSION({table})") == columns
 
 
+OVER_WINDOWS = {
+    "window(ts, '10 seconds'), symbol": "TUMBLE(TABLE trades, DESCRIPTOR(ts), INTERVAL 10 SECONDS)",
+    "symbol, window(ts, INTERVAL 10 SECONDS, '5 seconds')": (
+        "HOP(TABLE trades, DESCRIPTOR(ts), INTERVAL 5 SECONDS, INTERVAL 10 SECONDS)"
+    ),
+    "session_window(ts, '5 seconds'), symbol": (
+        "SESSION(TABLE trades PARTITION BY symbol, DESCRIPTOR(ts), INTERVAL 5 SECONDS)"
+    ),
+}
+
+
+@pytest.mark.parametrize("keys", OVER_WINDOWS)
+def test_windows_as_spark_writes_them(keys: str) -> None:
+    window = "session_window" if "session" in keys else "window"
+    ours = f"SELECT symbol, window_start AS start, sum(qty) AS q FROM {OVER_WINDOWS[keys]}"
+    first = keys.startswith("symbol")
+    order = "symbol, window_start, window_end" if first else "window_start, window_end, symbol"
+    theirs = f"SELECT symbol, {window}.start, sum(qty) AS q FROM trades GROUP BY {keys}"
+    assert plan(theirs) == plan(f"{ours} GROUP BY {order}")
+
+
+def test_a_window_has_a_start_and_an_end() -> None:
+    made = plan("SELECT window, count(*) AS n FROM trades GROUP BY window(ts, '5 seconds')")
+    assert made.schema.names == ("window", "n")
+    assert [each.name for each in made.schema.fields[0].type] == ["start", "end"]
+    by_name = "SELECT window(ts, '5 seconds') AS w, count(*) AS n FROM trades GROUP BY "
+    for keys in ("w", "1", "ALL", "window(ts, '5 seconds')"):
+        grouped = next(
+            each for each in plan(by_name + keys).walk() if isinstance(each, nodes.Aggregate)
+        )
+        assert [each.name for each in grouped.keys] == ["window_start", "window_end"]
+    others = plan("SELECT *, window(ts, '5 seconds').end FROM trades")
+    assert others.schema.names == (*TRADES.schema.names, "end")
+
+
+def test_windows_by_a_column_that_is_none_are_found_among_the_rows() -> None:
+    """A column called window is that column."""
+    made = plan(
+        "SELECT window, count(*) AS n FROM (SELECT qty AS window, ts FROM trades) "
+        "GROUP BY window, window(ts, '5 seconds')"
+    )
+    assert made.schema.fields[0].type == "int32"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT window.middle FROM trades GROUP BY window(ts, '1 minute')",
+         "window has the fields start and end, and no middle @ window.middle"),
+        ("SELECT window(ts, '1 minute'), window(ts, '2 minutes') FROM trades",
+         "one window(…) or session_window(…) in a SELECT: use a subquery @ window(ts, '2"),
+        ("SELECT qty FROM trades WHERE window(ts, '1 minute').start > ts",
+         "window(…) has its place in GROUP BY and the select list of a query @ window(ts"),
+        ("SELECT session_window(ts, '1 minute') FROM trades",
+         "session_window(…) goes with GROUP BY @ session_window"),
+        ("SELECT window(ts) FROM trades", "window takes a time and 1 to 3 durations @ window(ts)"),
+        ("SELECT window(price, '1 minute') FROM trades",
+         "window goes by a TIMESTAMP, which price is not: it is a DOUBLE @ price"),
+        ("SELECT window(ts, '5 minutes', '10 minutes') FROM trades",
+         "the slide of window(…) is at most its size @ '10 minutes'"),
+        ("SELECT window(ts, '1 month') FROM trades", "'1 month' is not a duration @ '1 month'"),
+        ("SELECT count(*) FROM trades GROUP BY ROLLUP (session_window(ts, '1 second'))",
+         "session_window(…) goes with plain keys, and not with grouping sets @ session_window"),
+        ("SELECT count(*) FROM TUMBLE(trades, 5 SECONDS) GROUP BY window(ts, '1 second')",
+         "window(…) needs the name window_start, and there is such a column @ window(ts"),
+    ],
+)  # fmt: skip
+def test_windows_as_spark_writes_them_that_are_refused(text: str, said: str) -> None:
+    what, _, place = said.partition(" @ ")
+    message, _, pointed = pointed_at(text).partition(" @ ")
+    assert message.startswith(what)
+    assert pointed.startswith(place)
+
+
 @pytest.mark.parametrize(
     ("written", "ticks"),
     [

@@ -11,6 +11,7 @@ from driftline.arguments import flag, lasting, several, text_of, time_of
 from driftline.plan import nodes
 from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
+from driftline.plan.expressions import Column
 from driftline.plan.spark_columns import Text
 from driftline.plan.types import is_integer, is_timestamp, type_name
 
@@ -49,7 +50,7 @@ class Windowed(Planned):
 
     def hop(self, slide: Duration, size: Duration, time: str | None = None) -> Self:
         """The windows of each row as columns window_start and window_end; lifetimes stay."""
-        stamps = self.plan.timestamps if time is None else True
+        stamps, by = self.plan.timestamps, None
         if time is not None:
             found = self.schema.find(text_of(time, "the time of windows"))
             if len(found) != 1:
@@ -60,13 +61,13 @@ class Windowed(Planned):
                     f"windows go by a TIMESTAMP or an integer column, and {time} is a "
                     f"{type_name(found[0].type)}"
                 )
-            time = self.schema.key(found[0])
+            by = Column(self.schema.key(found[0]), found[0].type, found[0].qualifier)
         for name in ("window_start", "window_end"):
             self._new_name(name)
         every, whole = ticks(slide, stamps), ticks(size, stamps)
         if every == 0 or whole == 0:
             raise PlanError("a window needs a slide and a size of at least one tick")
-        return self._of(nodes.WindowColumns(self.plan, every, whole, time))
+        return self._of(nodes.WindowColumns(self.plan, every, whole, by))
 
     def tumble(self, size: Duration, time: str | None = None) -> Self:
         """The window of each row as columns window_start and window_end; lifetimes stay."""

@@ -14,6 +14,7 @@
     now_filters        conditions on now(), which are windows
     windows            brackets, TUMBLE, HOP, CUMULATE and SESSION;  values: VALUES, and SELECT
                        without FROM
+    time_windows       Spark's window(…) and session_window(…)
     matches            MATCH_RECOGNIZE
     grouping_sets      GROUPING SETS, ROLLUP and CUBE
     overs              window functions of a SELECT;  window_functions: what each means;

@@ -30,6 +30,7 @@ from driftline.sql.scope import Relations, Scope, is_star, replaced, starred, wa
 from driftline.sql.strict_grammar import TEXT
 from driftline.sql.subqueries import Subqueries
 from driftline.sql.tables import BindQuery, bind_from, truth
+from driftline.sql.time_windows import time_window
 from driftline.sql.values import one_row
 from driftline.sql.where import filtered
 
@@ -75,6 +76,9 @@ class _Select:
             _refuse_window_functions(where.this, "WHERE")
             self._hint_at_aliases(where.this)
             self.scope = filtered(self.scope, where.this, "WHERE", names, bind)
+        self.window = time_window(node, self.scope)
+        if self.window is not None:
+            self.scope = self.window.scope
         self.scope, self.listed = of_select_list(self.scope, node.expressions)
         self.late = Subqueries(self.scope, names, bind, self._over_groups)
         self._take_subqueries_out()
@@ -279,8 +283,8 @@ class _Select:
                     self._add_key(groups, node)
             return
         keys, sets = several
-        known = {self._add_key(groups, node) for node in keys}
         groups.sets = []
+        known = {self._add_key(groups, node) for node in keys}
         for each in sets:
             values = {self._key(node)[0]: node for node in each}
             for value, node in values.items():
@@ -290,7 +294,11 @@ class _Select:
 
     def _add_key(self, groups: Groups, node: exp.Expr) -> Expression:
         value, name = self._key(node)
-        groups.add_key(value, name or self._given_names.get(value))
+        if self.window is not None and value == self.window.value and groups.sets is None:
+            for part in (self.window.start, self.window.end):
+                groups.add_key(part, self._given_names.get(part))
+        else:
+            groups.add_key(value, name or self._given_names.get(value))
         return value
 
     def _key(self, node: exp.Expr) -> tuple[Expression, str | None]:
@@ -328,7 +336,12 @@ class _Select:
                 groups.add_key(each.value, each.name)
             return
         value = self.scope.resolve(self._with_aliases(item.node.unalias()), self.late.added)
-        if not value.aggregates() and not value.columns() & {*self.late.added.names}:
+        if value.aggregates() or value.columns() & {*self.late.added.names}:
+            return
+        if self.window is not None and value == self.window.value:
+            groups.add_key(self.window.start)
+            groups.add_key(self.window.end)
+        else:
             groups.add_key(value, item.name)
 
     @cached_property

@@ -7,6 +7,7 @@ parser refuses it, with its place. It also keeps places and texts that sqlglot d
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, ClassVar, NoReturn
 
 from sqlglot import exp
@@ -49,6 +50,12 @@ class StrictParser(DriftlineSpark.Parser):
         token: _with_place(parse)
         for token, parse in DriftlineSpark.Parser.QUERY_MODIFIER_PARSERS.items()
     }
+
+    def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
+        for before, token in pairwise(raw_tokens):
+            if before.token_type == TokenType.GROUP_BY and token.token_type == TokenType.WINDOW:
+                token.token_type = TokenType.VAR  # GROUP BY window(…), and no clause WINDOW
+        return super()._parse(parse_method, raw_tokens, sql)
 
     def refuse(self, message: str, token: Token | None = None) -> NoReturn:
         """Raises an error with a place; unlike a ParseError, nothing tries another way."""
@@ -148,19 +155,6 @@ class StrictParser(DriftlineSpark.Parser):
         if self._match_pair(TokenType.LIMIT, TokenType.COMMA, advance=False):
             self.refuse("LIMIT needs a number", self._next)
         return super()._parse_limit(*args, **options)
-
-    def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
-        if self._match_text_seq("WINDOW", "(", advance=False):
-            self.refuse(
-                "window(…) is written FROM TUMBLE(stream, INTERVAL …) or HOP(…) here: they add "
-                "window_start and window_end"
-            )
-        return super()._parse_function_call(*args, **options)
-
-    def _parse_query_modifiers(self, this: Any) -> Any:
-        if self._at(TokenType.GROUP_BY) and self._next and self._next.text.upper() == "WINDOW":
-            self.refuse("GROUP BY window(…) is written FROM TUMBLE(…) or HOP(…) here")
-        return super()._parse_query_modifiers(this)
 
     def _parse_projections(self) -> Any:
         if self._prev and self._prev.token_type == TokenType.ALIAS:

@@ -71,7 +71,7 @@ def window_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
                 f"{name} takes a TIMESTAMP or an integer column, which {column.name} is not",
                 node.args["time"],
             )
-        stamps, time = is_timestamp(column.type), column.name
+        stamps, time = is_timestamp(column.type), column
     lengths = [duration(each, stamps) for each in durations]
     for length, each in zip(lengths, durations, strict=True):
         if length == 0:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.compile.compiler import Compiler, columns_of
+from driftline.engine.compile.compiler import Compiler, Naming, columns_of
 from driftline.engine.core.graph import Step
 from driftline.engine.expressions import evaluate, evaluate_predicate
 from driftline.engine.lifetimes.restate import Retell
@@ -110,14 +110,23 @@ def _alter_lifetime(node: nodes.Window, schema: pa.Schema) -> AlterLifetime:
 
 
 def window_columns(compiler: Compiler, node: nodes.WindowColumns) -> Step:
+    source = compiler.step(node.input)
+    own = source.operator.schema
+    named = Naming(own)
+    time = None if node.time is None else named(node.time)
+    if len(named.columns) > len(own):
+        source = compiler.computed(source, named.columns)
     operator = (Cumulate if node.cumulative else Hop)(
-        node.input.schema.arrow,
+        source.operator.schema,
         node.slide,
         node.size,
-        node.time,
+        time,
         timestamps=pa.types.is_timestamp(node.schema.fields[-1].type),
     )
-    step = compiler.after(node, "windows", operator, compiler.step(node.input))
+    step = compiler.after(node, "windows", operator, source)
+    if len(named.columns) > len(own):
+        columns = columns_of(operator.schema)
+        step = compiler.computed(step, {name: columns[name] for name in node.schema.names})
     # Windows by a TIMESTAMP_NTZ are of this type.
     return compiler.renamed(_retold(compiler, node, step), node.schema.arrow)
 

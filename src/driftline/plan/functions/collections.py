@@ -80,6 +80,8 @@ def field(value: Expression, name: str) -> Expression:
     if is_struct(kind):
         found = [i for i, part in enumerate(kind) if part.name.lower() == name.lower()]
         if len(found) == 1:
+            if isinstance(value, Call) and value.function == "named_struct":
+                return value.args[2 * found[0] + 1]
             return FieldAccess(value, found[0])
         if found:
             raise ExpressionError(f"the field {name} is there more than once in {value.brief()}")

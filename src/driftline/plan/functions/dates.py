@@ -14,6 +14,7 @@ from driftline.plan.functions.base import (
     register,
     wrong_argument,
 )
+from driftline.plan.functions.collections import field
 from driftline.plan.types import (
     BIGINT,
     BINARY,
@@ -36,10 +37,12 @@ from driftline.plan.types import (
     is_float,
     is_integer,
     is_numeric,
+    is_struct,
     is_timestamp,
     type_name,
 )
 
+_TICK = Literal(1, INTERVAL)
 DEFAULT_FORMAT = "yyyy-MM-dd HH:mm:ss"
 
 _DATE_FIELDS = "year quarter month dayofyear dayofweek weekday weekofyear dayofweek_iso yearofweek"
@@ -397,3 +400,15 @@ for _name, _kind in (
     _casting(_name, _kind)
 _casting("date", DATE)
 _casting("timestamp", TIMESTAMP)
+
+
+@register("window_time", 1, 1)
+def _window_time(args: Arguments) -> Expression:
+    """The last moment in a window: a tick before its end."""
+    kind = args[0].type
+    if not is_struct(kind) or [part.name for part in kind] != ["start", "end"]:
+        raise wrong_argument("window_time", 1, "window, as window(…) gives it", args[0])
+    end = field(args[0], "end")
+    if is_timestamp(end.type):
+        return Call("subtract_interval", (end, _TICK), end.type)
+    return Call("subtract", (end, Literal(1, end.type)), end.type)

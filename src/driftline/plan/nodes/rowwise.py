@@ -218,19 +218,18 @@ class WindowColumns(Rowwise):
 
     slide: int
     size: int
-    time: str | None = None  # a column of the input; None: vs
+    time: Expression | None = None  # of a row of the input; None: vs
     cumulative: bool = False
 
     @cached_property
     def schema(self) -> Schema:
         kind = TIMESTAMP if self.timestamps else BIGINT
         if self.time is not None:
-            own = self.input.schema.find(self.time)[0].type
-            kind = own if is_timestamp(own) else BIGINT
+            kind = self.time.type if is_timestamp(self.time.type) else BIGINT
         return self.input.schema + Schema((Field("window_start", kind), Field("window_end", kind)))
 
     def label(self) -> str:
-        by = f" by {self.time}" if self.time else ""
+        by = f" by {self.time}" if self.time is not None else ""
         stamps = is_timestamp(self.schema.fields[-1].type)
         size, slide = span(self.size, stamps), span(self.slide, stamps)
         if self.cumulative:
@@ -249,30 +248,25 @@ class WindowColumns(Rowwise):
 
     @property
     def computes_with(self) -> Keys:
-        place = self._time_place
-        column = None if place is None else column_at(self.input.schema, place)
-        return () if column is None else (column,)
-
-    @property
-    def _time_place(self) -> int | None:
-        return None if self.time is None else self.input.schema.places[self.time]
+        return () if self.time is None else (self.time,)
 
     def closes(self, facts: Facts) -> Delays:
         """The end of windows closes with the delay 0 and their start with that of their size, if
         rows are only added, never end, and are in them by their vs; of windows by a column that
         closes, when all values in them have."""
-        given, place = self.input, self._time_place
+        given = self.input
         if any(each.name in ("window_start", "window_end") for each in given.schema):
             return {}  # the new ones take their place
         before = facts.closes(given)
         start = len(given.schema)
         if facts.only_grows(given) and facts.never_ends(given):
-            after = 0 if place is None else facts.after_vs(given, place)
+            after = 0 if self.time is None else facts.value_after_vs(given, self.time)
             if after is not None:
                 ends = Closes(-after, self.size + after)
                 return {**before, start: Closes(self.size - after, after), start + 1: ends}
-        if place is not None and place in before:
-            delay, reach = before[place]
+        found = facts.value_closes(given, self.time)
+        if found is not None:
+            delay, reach = found
             ends = Closes(delay, reach + self.size)
             return {**before, start: Closes(delay + self.size, reach), start + 1: ends}
         return before
@@ -286,10 +280,9 @@ class WindowColumns(Rowwise):
 
     def _delay(self, facts: Facts) -> int:
         """The delay of the end of windows."""
-        place = self._time_place
-        if place is None:
+        if self.time is None:
             return 0
-        times = facts.times(self.input, place)
+        times = facts.value_times(self.input, self.time)
         if times is None:
             raise PlanError(
                 f"windows by {self.time} have no final answers: ctis are about the time of the "

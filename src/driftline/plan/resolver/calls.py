@@ -83,6 +83,11 @@ class Calls(Names, Aggregates):
                 f"{name} makes several rows of one: it stands alone in the select list of SQL, or "
                 "in LATERAL VIEW; in Python it is a method, explode(…)"
             ).at(*place_of(node))
+        if name in ("window", "session_window"):
+            raise ExpressionError(
+                f"{name}(…) has its place in GROUP BY and the select list of a query; in Python "
+                "windows are tumble(…), hop(…) and session(…)"
+            ).at(*place_of(node))
         if name not in FUNCTIONS:
             near = get_close_matches(name, [*FUNCTIONS, *AGGREGATES], n=1, cutoff=0.75)
             hint = f"; did you mean {near[0]}?" if near else ""
