@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Generator, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd  # noqa: F401 (a command that finds it loaded leaves it alone)
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Who tests Spark says so.
+# Tests that are about Spark name their runner.
 os.environ.setdefault("DRIFTLINE_RUNNER", "local")
 
 # Much of what a JVM does in the minute that it lives is to compile: half as much will do.
@@ -27,11 +26,6 @@ settings.load_profile("driftline")
 
 OWN_SETTINGS = "_hypothesis_internal_use_settings"
 """The attribute of a test function in which Hypothesis keeps what `@settings` says."""
-
-
-MEASURED = 8
-"""So many examples of a random test are measured for coverage: this doubles the time that an
-example takes, and the lines that examples reach are reached by the first ones."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,32 +46,6 @@ def _bound(items: list[pytest.Item]) -> None:
         own = getattr(test, OWN_SETTINGS, None)
         if own is not None and own.max_examples > most:
             setattr(test, OWN_SETTINGS, settings(own, max_examples=most))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Measure coverage, if it is measured, in the first examples of a random test."""
-    test = getattr(getattr(item, "obj", None), "hypothesis", None)
-    coverage = getattr(item.config.pluginmanager.get_plugin("_cov"), "cov_controller", None)
-    if test is None or coverage is None:
-        return (yield)
-    inner, examples = test.inner_test, 0
-
-    @wraps(inner)
-    def counted(*arguments: Any, **named: Any) -> Any:
-        nonlocal examples
-        examples += 1
-        if examples == MEASURED + 1:
-            coverage.pause()
-        return inner(*arguments, **named)
-
-    test.inner_test = counted
-    try:
-        return (yield)
-    finally:
-        test.inner_test = inner
-        if examples > MEASURED:
-            coverage.resume()
 
 
 @pytest.fixture(scope="session")
