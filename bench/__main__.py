@@ -4,6 +4,9 @@ and draw bench/engine.svg.
 make bench                        everything
 make bench ARGS="growth memory"   some parts
 make bench ARGS="--events 200000" smaller
+
+Each part runs in a process of its own, as a user's query does: what the parts before it have left
+in memory and in caches is not measured with it.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -86,19 +91,30 @@ def main() -> None:
     unknown = [part for part in arguments.parts if part not in PARTS]
     if unknown:
         parser.error(f"there is no part {unknown[0]}; there are: {', '.join(PARTS)}")
-    for name in arguments.parts or PARTS:
-        load = os.getloadavg()[0]
-        report = PARTS[name](arguments.events)
-        shown = list(report.shown())
-        tables.print_shown(shown)
-        # Read now: another run may have written meanwhile.
-        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        results[name] = {"load before": round(load, 2), **report.as_dict()}
-        if name == "engine":
-            draw(results[name])
-            shown.append("![million events a second](engine.svg)")
-        tables.write(name, load, shown, tuple(PARTS))
-        RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    parts = arguments.parts or list(PARTS)
+    if len(parts) == 1:
+        _measure(parts[0], arguments.events)
+        return
+    for name in parts:
+        command = [sys.executable, "-m", "bench", name, "--events", str(arguments.events)]
+        if status := subprocess.run(command, check=False).returncode:
+            sys.exit(status)
+
+
+def _measure(name: str, events: int) -> None:
+    """Measure one part, in this process, and write what was found."""
+    load = os.getloadavg()[0]
+    report = PARTS[name](events)
+    shown = list(report.shown())
+    tables.print_shown(shown)
+    # Read now: another run may have written meanwhile.
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results[name] = {"load before": round(load, 2), **report.as_dict()}
+    if name == "engine":
+        draw(results[name])
+        shown.append("![million events a second](engine.svg)")
+    tables.write(name, load, shown, tuple(PARTS))
+    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
     print(f"written: {RESULTS.relative_to(Path.cwd())}")
 
 
