@@ -258,6 +258,9 @@ QUERIES: dict[str, tuple[Node, Level, Reading]] = {
         "hopping": S.window(range=6, slide=3),
         "sessions": S.session(2, per="k", at_most=9),
         "sessions as columns": S.session(2, per="k", columns=True),
+        "sums by session": S.session(2, per="k", columns=True).group_by(
+            "k", "window_start", "window_end"
+        ).agg("sum(x) AS x"),
         "tumbling": S.tumble(5).group_by("window_end", "k").agg("sum(x) AS x"),
         "window of stretches": S.select("k").distinct().window(range=3),
         "stretches": S.select("k").distinct().window(start="vs", duration="ve - vs + 1"),
@@ -306,6 +309,10 @@ QUERIES |= {
         ),
         "groups": _by_time(source="y", groups="k", disorder=2, skew=4),
         "guesses": _by_time(heartbeats="estimate", late=0.1),
+        "sums of records by session": dl.stream("s", KXY, time="x", disorder=6)
+        .session(2, per="k", columns=True)
+        .group_by("k", "window_start", "window_end")
+        .agg("sum(y) AS y", "max(y) AS most"),
         "guesses by source": _by_time(heartbeats="estimate", late=0.1, source="k"),
     }.items()
 }

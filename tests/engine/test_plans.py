@@ -126,6 +126,25 @@ ONE: dict[str, Callable[[Both], Both]] = {
             lambda row: {"k": row["k"], "x": row["window_end"] - row["window_start"]},
         ),
     ),
+    "by session": windowed(
+        lambda q: (
+            q.session(3, per="k", at_most=7, columns=True)
+            .where("x > 0 OR x IS NULL")
+            .group_by("window_end", "k", "window_start")
+            .agg("sum(x) AS s")
+            .select("k", "coalesce(s, 0) + window_end - window_start AS x")
+        ),
+        lambda h: ref.project(
+            ref.group_by(
+                ref.select(
+                    ref.session_columns(h, 3, k, 7), lambda row: row["x"] is None or row["x"] > 0
+                ),
+                {"k": k, "a": lambda row: row["window_start"], "b": lambda row: row["window_end"]},
+                {"s": aggregates.sum_(x)},
+            ),
+            lambda row: {"k": row["k"], "x": (row["s"] or 0) + row["b"] - row["a"]},
+        ),
+    ),
     "stitch": lambda p: Both(p.query.stitch(), lambda s, t: ref.coalesce(p.meaning(s, t))),
     "cumulate": windowed(
         lambda q: dl.sql("SELECT k, x + window_end AS x FROM CUMULATE(q, 2, 4)", q=q),

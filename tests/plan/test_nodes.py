@@ -40,6 +40,7 @@ EXAMPLES: dict[type[Node], Node] = {
         S.window(range=5).plan,
         S.session(5, per="k").plan,
         S.session(5, per="k", at_most=9, columns=True).plan,
+        nodes.SessionMembers(S.plan, (Column("k", S.schema.fields[0].type),), 5),
         nodes.Coalesce(S.distinct().plan),
         final(S.tumble(5).plan, PLAIN),
         S.distinct().plan,

@@ -29,7 +29,8 @@ What is asked of a whole plan:
     conditions     conjunctions, equalities between two sides, straight lines
     needed         which columns it reads
     lifetimes      where it needs lifetimes and has snapshots;  finals: final answers only
-    running        window functions that are running aggregates
+    running        window functions that are running aggregates;  by_session: aggregates whose
+                   groups are sessions
     until          lifetimes that are cut where a row of another stream comes
     closing        which groups a cti closes;  bands: how long a row finds partners in a join
     fragments      cuts it where rows have to be partitioned anew

@@ -1,27 +1,37 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.engine.compile import compile_plan
+from driftline.engine.core.batch import Batch
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.lifetimes.restate import Retell
 from driftline.engine.lifetimes.session import Session, SessionColumns
+from driftline.engine.lifetimes.session_members import SessionMembers
 from driftline.model import reference
 from driftline.model.event import CLOSE, Event, Insert
-from driftline.model.history import canonical_history
+from driftline.model.history import History, Lifetime, canonical_history
+from driftline.model.level import Level
+from driftline.model.reference import aggregates
 from driftline.model.row import Row
 from driftline.model.stream import breaches
 from driftline.model.time import INFINITY
+from driftline.plan import nodes
 from driftline.testing import streams
 from driftline.testing.driving import batch_of, drive, events_of
 from tests.build import cti, history, insert, retract
 from tests.engine.held_snapshots import said_by
 from tests.engine.held_to_reference import KX
+from tests.engine.test_plans import Both, run
 
 COLUMNS = {"k": st.sampled_from(["a", "b", None]), "x": st.sampled_from([1, 2])}
 A, B = {"k": "a", "x": 1}, {"k": "a", "x": 2}
+KEYS = {"w": "k", "u": "upper(k)"}
 SIZES = st.sampled_from([1, 2, 3, 100])
 SESSIONS = dl.sql(
     "SELECT k, window_start AS a, window_end AS b, count(*) AS n "
@@ -30,8 +40,12 @@ SESSIONS = dl.sql(
 )
 
 
-def k(row: Row) -> object:
+def k(row: Row) -> Any:
     return row["k"]
+
+
+def window(row: Row) -> dict[str, Any]:
+    return {name: row[name] for name in ("window_start", "window_end")}
 
 
 def test_a_late_row_merges_two_sessions() -> None:
@@ -130,6 +144,104 @@ def test_of_rows_that_are_only_added_columns_are_valid_by_themselves(
         expected = reference.session_columns(canonical_history(each for _, each in came), gap, k)
         assert breaches(emitted) == []
         assert canonical_history(emitted).same_snapshots(expected)
+
+
+@settings(max_examples=100)
+@given(
+    streams(COLUMNS, max_size=9),
+    SIZES,
+    st.integers(1, 4),
+    st.sampled_from([None, 3]),
+)
+def test_members_are_their_reference(
+    events: list[Event], size: int, gap: int, at_most: int | None
+) -> None:
+    operator = SessionMembers(KX, gap, ["k"], at_most)
+    for came, emitted in drive(operator, [(0, each) for each in [*events, CLOSE]], [KX], size):
+        so_far = canonical_history(each for _, each in came)
+        found = canonical_history(emitted)
+        members = [each for each in found if each.row["window_end"] is None]
+        ends = [
+            Lifetime(each.vs, each.ve, Row({"key": each.row["k"], **window(each.row)}))
+            for each in found
+            if each.row["window_end"] is not None
+        ]
+        assert History([*members, *ends]) == reference.session_members(so_far, gap, k, at_most)
+    assert operator.state_size()[0] == 0
+
+
+def less(row: Row) -> Any:
+    return row["x"] - 1
+
+
+GROUPED = Both(
+    dl.sql(
+        "SELECT window_end AS b, k, count(*) AS n, max(x) AS m, median(x) AS h, window_start AS a "
+        "FROM (SELECT x - 1 AS x, k, window_start, window_end "
+        "FROM SESSION(TABLE s PARTITION BY k, 3) WHERE x > 1) GROUP BY k, window_end, window_start",
+        s=dl.stream("s", {"k": "STRING", "x": "BIGINT"}),
+    ),
+    lambda s, _: reference.group_by(
+        reference.select(reference.session_columns(s, 3, k), lambda row: less(row) > 0),
+        {"k": k, "a": lambda row: row["window_start"], "b": lambda row: row["window_end"]},
+        {
+            "n": aggregates.count_all(),
+            "m": aggregates.max_(less),
+            "h": aggregates.median(less),
+        },
+    ),
+)
+
+
+@settings(max_examples=60)
+@given(streams(COLUMNS, max_size=9), st.sampled_from(Level), SIZES, st.integers(0, 4))
+def test_an_aggregate_by_session_is_that_of_its_rows(
+    events: list[Event], level: Level, size: int, move_at: int
+) -> None:
+    run(GROUPED, [(0, each) for each in [*events, CLOSE]], level, size, move_at)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_by_session"),
+    [
+        ("SELECT k, min(x) FROM w GROUP BY k, window_start, window_end", True),
+        ("SELECT upper(k), max(x) FROM u GROUP BY upper(k), window_end, window_start", True),
+        ("SELECT max(x + window_start) FROM w GROUP BY k, window_start, window_end", True),
+        ("SELECT count(*) FROM w GROUP BY window_start, window_end", False),
+        ("SELECT count(*) FROM w GROUP BY k, x, window_start, window_end", False),
+        ("SELECT count(*) FROM w GROUP BY k, window_start", False),
+        ("SELECT max(window_end) FROM w GROUP BY k, window_start, window_end", False),
+        (
+            "SELECT k, min(x) FROM w WHERE window_end < 9 GROUP BY k, window_start, window_end",
+            False,
+        ),
+        ("SELECT first(x) FROM w GROUP BY k, window_start, window_end", False),
+    ],
+)
+def test_which_aggregates_are_by_session(query: str, is_by_session: bool) -> None:
+    s = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
+    tables = {name: f"SESSION(TABLE s PARTITION BY {key}, 3)" for name, key in KEYS.items()}
+    with_tables = ", ".join(f"{name} AS (SELECT * FROM {of})" for name, of in tables.items())
+    plan = dl.sql(f"WITH {with_tables} {query}", s=s).plan
+    (found,) = [each for each in plan.walk() if isinstance(each, nodes.Aggregate)]
+    assert (found.session is not None) == is_by_session
+
+
+def test_a_group_goes_with_its_session() -> None:
+    """Nothing is left of sessions that are over; of one that goes on, what is after the cti."""
+    out: list[Batch] = []
+    graph = compile_plan(SESSIONS.plan, out.append, Level.EAGER, inserts_only=["t"])
+    schema = SESSIONS.plan.sources()["t"].schema.arrow
+    for start in (0, 100, 200):
+        rows = [insert(ts, None, {"k": "a", "ts": ts}) for ts in range(start, start + 50)]
+        graph.push("t", batch_of([*rows, cti(start + 47)], schema))
+    held = [step.operator.state_size()[0] for step in graph.steps]
+    assert max(held) < 10
+    found = canonical_history(event for batch in out for event in events_of(batch))
+    ended = [each.row for each in found if each.ve == INFINITY]
+    assert [(row["a"], row["b"], row["n"]) for row in ended] == [
+        (0, 53, 50), (100, 153, 50), (200, 253, 50),
+    ]  # fmt: skip
 
 
 def test_a_long_session_as_columns_is_refused_before_it_takes_all_memory() -> None:

@@ -88,6 +88,7 @@ class AdditiveOperator(SnapshotOperator):
         """Merge the changes into the timelines of their slots: these, and the earliest time that
         is affected of each."""
         slots = self._slots_of(self.key_columns(port, batch.payload), len(batch))
+        self.closing.came(slots, batch.payload)
         brought = self.contribution(port, batch.payload, batch.weight)
         if brought.any_great:
             self._widen()

@@ -57,6 +57,7 @@ class KeptRows(SnapshotOperator):
     def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
         keys = [batch.payload.column(name) for name in self.keys]
         slots = self._slots_of(keys, len(batch))
+        self.closing.came(slots, batch.payload)
         self._note_changes(slots, batch)
         touched, counts, order = by_slot(slots, self.slots.used)
         self.members.reserve(touched, self.members.sizes(touched) + counts)

@@ -39,6 +39,7 @@ BUILDERS: dict[type[nodes.Node], Builder] = {
     nodes.WindowColumns: stateless.window_columns,
     nodes.Session: stateful.session,
     nodes.SessionColumns: stateful.session,
+    nodes.SessionMembers: stateful.session_members,
     nodes.Coalesce: stateful.coalesce,
     nodes.Final: stateful.final,
     nodes.Join: stateful.join,

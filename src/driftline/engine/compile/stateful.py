@@ -18,13 +18,16 @@ from driftline.engine.aggregation import group_by
 from driftline.engine.compile.aggregates import aggregate_of, argument_of, rows_of
 from driftline.engine.compile.compiler import Compiler, Naming, columns_of
 from driftline.engine.core.graph import Step
+from driftline.engine.core.snapshot_operator import SnapshotOperator
 from driftline.engine.expressions import evaluate_predicate
 from driftline.engine.lifetimes.edges import Edges
 from driftline.engine.lifetimes.expire import Ordered
 from driftline.engine.lifetimes.restate import Retell
+from driftline.engine.state.closing import Closing
 from driftline.model.level import Level
 from driftline.plan import nodes
 from driftline.plan.bands import spans_of
+from driftline.plan.by_session import by_session
 from driftline.plan.conditions import together
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
@@ -50,12 +53,8 @@ def coalesce(compiler: Compiler, node: nodes.Coalesce) -> Step:
 def session(compiler: Compiler, node: nodes.Session) -> Step:
     from driftline.engine.lifetimes.session import Session, SessionColumns
 
-    source = compiler.step(node.input)
-    own = source.operator.schema
-    named = Naming(own)
-    per = [named(value) for value in node.partition]
-    if len(named.columns) > len(own):
-        source = compiler.computed(source, named.columns)
+    own = compiler.step(node.input).operator.schema
+    source, per = _partitioned(compiler, node)
     schema, grows = source.operator.schema, compiler.facts.only_grows(node.input)
     operator = Session(schema, node.gap, per, node.at_most)
     if isinstance(node, nodes.SessionColumns):
@@ -70,6 +69,33 @@ def session(compiler: Compiler, node: nodes.Session) -> Step:
         columns = columns_of(operator.schema)
         step = compiler.computed(step, {name: columns[name] for name in node.schema.names})
     return step
+
+
+def session_members(compiler: Compiler, node: nodes.SessionMembers) -> Step:
+    from driftline.engine.lifetimes.session_members import SessionMembers
+
+    source, per = _partitioned(compiler, node)
+    start = node.schema.arrow.field(-2).type
+    operator = SessionMembers(
+        source.operator.schema, node.gap, per, node.at_most,
+        kind=start, only_grows=compiler.facts.only_grows(node.input),
+    )  # fmt: skip
+    step = compiler.after(node, "session", operator, source)
+    columns = columns_of(operator.schema)
+    if len(columns) > len(node.schema):
+        step = compiler.computed(step, {name: columns[name] for name in node.schema.names})
+    return step
+
+
+def _partitioned(compiler: Compiler, node: nodes.Session) -> tuple[Step, list[str]]:
+    """The input with columns for the keys of sessions, and their names."""
+    source = compiler.step(node.input)
+    own = source.operator.schema
+    named = Naming(own)
+    per = [named(value) for value in node.partition]
+    if len(named.columns) > len(own):
+        source = compiler.computed(source, named.columns)
+    return source, per
 
 
 def final(compiler: Compiler, node: nodes.Final) -> Step:
@@ -221,14 +247,34 @@ def _shown_by(key: Expression) -> Expression:
 
 
 def aggregate(compiler: Compiler, node: nodes.Aggregate) -> Step:
+    of_session = by_session(node)
+    if of_session is not None:
+        return _by_session(compiler, node, *of_session)
     source, aggregates = with_arguments(compiler, node, compiler.step(node.input))
     keys = [key.name for key in node.keys]
     grows = compiler.facts.only_grows(node.input)
     operator = group_by(source.operator.schema, keys, aggregates, compiler.level, only_grows=grows)
     compiler.closed(operator, node)
     if not isinstance(operator, GroupBy):
-        operator.input_may_grow = is_stretches(node.input)
+        of_sessions = isinstance(node.input, nodes.SessionMembers)  # a row goes: they end later
+        operator.input_may_grow = of_sessions or is_stretches(node.input)
     return compiler.after(node, "group by", operator, source)
+
+
+def _by_session(
+    compiler: Compiler, node: nodes.Aggregate, total: nodes.Aggregate, whole: nodes.Node
+) -> Step:
+    """An aggregate by session: see `plan.by_session`. The end of a session closes its group."""
+    closes = node.closing_key(compiler.facts)
+    grouped = compiler.step(compiler.lifetimes.of(total)).operator
+    if closes is not None and compiler.level is not Level.PERFECT:
+        assert isinstance(grouped, SnapshotOperator)
+        ends = f"$argument {len(total.aggregates) - 1}"
+        grouped.closing = Closing(column=(ends, closes[1]))
+    step = compiler.step(compiler.lifetimes.of(whole))
+    if compiler.level is Level.PERFECT:
+        step = compiler.after(node, "retell", Retell(step.operator.schema, Level.PERFECT), step)
+    return step
 
 
 def with_arguments(

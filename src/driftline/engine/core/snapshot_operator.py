@@ -189,6 +189,7 @@ class SnapshotOperator(Operator):
             **self.slots.snapshot(),
             "keys": rows_to_bytes(self.key_rows.take(live)),
             "due": self.due.of(live),
+            **self.closing.snapshot(live),
             "times": np.array([self.watermark, self.cti, self.promised, *self.ctis]),
         }
 
@@ -197,6 +198,5 @@ class SnapshotOperator(Operator):
         live = self.slots.live_slots()
         self.key_rows.put(live, rows_from_bytes(arrays["keys"]))
         self.due.set(live, arrays["due"].astype(np.int64))
-        self.closing = Closing(self.closing.key)
-        self.closing.opened(live, self.key_rows.take(live).columns)
+        self.closing.restore(live, self.key_rows.take(live).columns, arrays)
         self.watermark, self.cti, self.promised, *self.ctis = map(int, arrays["times"].tolist())

@@ -86,7 +86,7 @@ class Session(Operator):
             touched, earliest, latest, self.gap, self.at_most, self.held, self.runs.arrays
         )
         output = self._output(touched, begins, stops, earliest)
-        gone = kernel.settle(touched, begins, stops, self.held, self.runs.arrays)
+        gone = kernel.settle(touched, begins, stops, self.held, self.runs.arrays, False)
         self._forget(gone, touched)
         return output
 
@@ -130,8 +130,11 @@ class Session(Operator):
             self._start_empty()
             return
         ended = self.ends.up_to(cti - 1)
-        gone = kernel.evict(ended, cti, self.held, self._keeps_rows(), self.runs.arrays)
-        self._forget(gone, ended)
+        self._forget(self._drop(ended, cti), ended)
+
+    def _drop(self, ended: Int64s, cti: int) -> Int64s:
+        """Drop what has ended of some slots. The members that are gone."""
+        return kernel.evict(ended, cti, self.held, self._keeps_rows(), self.runs.arrays)
 
     def _keeps_rows(self) -> bool:
         """Whether rows may change after their session has ended."""
@@ -141,10 +144,13 @@ class Session(Operator):
         """Drop members that are gone, and those of the slots that have none left."""
         self.members.remove(members)
         self.rows.forget(members)
-        self.ends.set(slots, kernel.next_ends(slots, self.runs.arrays))
+        self.ends.set(slots, self._next_ends(slots))
         empty_slots = slots[self.runs.sizes(slots) == 0]
         self.slots.remove(empty_slots)
         self.runs.clear(empty_slots)
+
+    def _next_ends(self, slots: Int64s) -> Int64s:
+        return kernel.next_ends(slots, self.runs.arrays)
 
     def state_size(self) -> tuple[int, int]:
         tables = self.slots.nbytes + self.members.nbytes
@@ -183,7 +189,7 @@ class Session(Operator):
         self.rows.put(members, rows_from_bytes(arrays["rows"]))
         self.runs.make_slots(self.slots.used)
         self.runs.restore(live, arrays, "runs")
-        self.ends.set(live, kernel.next_ends(live, self.runs.arrays))
+        self.ends.set(live, self._next_ends(live))
         self.cti = int(arrays["cti"][0])
 
 
@@ -204,7 +210,11 @@ class SessionColumns(Session):
     ) -> None:
         super().__init__(schema, gap, per, at_most)
         self.only_grows, kind = only_grows, kind or pa.int64()
-        self.schema = pa.schema([*schema, *(pa.field(name, kind) for name in names)])
+        self.schema = pa.schema([*schema, *map(pa.field, names, self._kinds(kind))])
+
+    def _kinds(self, kind: pa.DataType) -> list[pa.DataType]:
+        """The types of the columns of a window."""
+        return [kind, kind]
 
     def _by_start(self, batch: Batch) -> Batch:
         return batch.consolidated()

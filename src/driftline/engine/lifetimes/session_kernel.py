@@ -244,9 +244,10 @@ def columns(
 
 @njit(cache=True, nogil=True)
 def settle(
-    slots: Int64s, begins: Int64s, stops: Int64s, members: Members, runs: RunArrays
+    slots: Int64s, begins: Int64s, stops: Int64s, members: Members, runs: RunArrays, apart: bool
 ) -> Int64s:
-    """What is new is what was emitted, now. Returns the members that are gone."""
+    """What is new is what was emitted, now. Returns the members that are gone. `apart`: the runs
+    are those of `session_members_kernel`."""
     gone, found = np.empty(0, np.int64), 0
     for number in range(len(slots)):
         slot = slots[number]
@@ -265,6 +266,8 @@ def settle(
                     found += 1
                     continue
                 runs.ints[entry, END] = runs.ints[entry, NEW_END]
+                if apart:
+                    runs.ints[entry, LAST] = runs.ints[entry, BEFORE]
             elif write == entry:
                 break
             for column in range(COLUMNS):

@@ -63,7 +63,12 @@ from driftline.model.reference.project import flat_project, project
 from driftline.model.reference.rank import Order, rank, top_k
 from driftline.model.reference.recursion import NoFixedPoint, recursive, recursive_together
 from driftline.model.reference.select import select
-from driftline.model.reference.session import session, session_columns, sessions
+from driftline.model.reference.session import (
+    session,
+    session_columns,
+    session_members,
+    sessions,
+)
 from driftline.model.reference.snapshot_operator import snapshot_operator
 from driftline.model.reference.union import union, union_all
 from driftline.model.reference.until import until
@@ -120,6 +125,7 @@ __all__ = [
     "semi_join",
     "session",
     "session_columns",
+    "session_members",
     "sessions",
     "sliding",
     "snapshot_operator",

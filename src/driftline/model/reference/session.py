@@ -10,10 +10,16 @@
                            (vs, ve, r) ∈ H, and in [a, b) the session of vs among the starts up to
                            then is [first, end) }
 
+    session_members(H) = { ([vs, ve), r + {window_start: first, window_end: null}) :
+                           (vs, ve, r) ∈ H, and its session begins at first }
+                       ∪ { ([s, t), key + {window_start: first, window_end: end}) :
+                           s is a start of a session, which is [first, end) during [s, t), and one
+                           of its rows up to s is there }
+
 Sessions go by starts alone. A row exactly a gap after another is in its session, as in Spark and
 Flink. The second form is what SESSION(…) gives as columns: at every time it
 is the batch answer over the rows that have come by then, so a window_end is not known before time
-has come to it.
+has come to it. The third tells rows and ends apart; of the rows with an end only the key counts.
 """
 
 from __future__ import annotations
@@ -72,6 +78,34 @@ def session_columns(
         for each in lifetimes
         for piece in _pieces(each, starts, gap, at_most)
     )
+
+
+def session_members(
+    history: History,
+    gap: int,
+    per: Callable[[Row], object] = lambda row: None,
+    at_most: int | None = None,
+) -> History:
+    """The rows with an end have the key of their session as `key`, and no other column."""
+    found = []
+    for lifetimes, starts in _by_key(history, per):
+        spans = sessions(starts, gap, at_most)
+        for each in lifetimes:
+            first, _ = _session_of(each.vs, spans)
+            row = Row(each.row, window_start=first, window_end=None)
+            found.append(Lifetime(each.vs, each.ve, row))
+        for since, until in pairwise([*sorted(set(starts)), INFINITY]):
+            first, _ = _session_of(since, spans)
+            own = [each for each in lifetimes if first <= each.vs <= since]
+            goes_on = until < INFINITY and _session_of(until, spans)[0] == first
+            last = max(each.ve for each in own)
+            last = min(last, until) if goes_on else last
+            if since < last:
+                so_far = [start for start in starts if start <= since]
+                _, end = _session_of(since, sessions(so_far, gap, at_most))
+                row = Row(key=per(own[0].row), window_start=first, window_end=end)
+                found.append(Lifetime(since, last, row))
+    return History(found)
 
 
 def _pieces(

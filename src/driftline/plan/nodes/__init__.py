@@ -33,7 +33,7 @@ A family answers what its members have in common, and leaves the rest to them:
     windows.py     Window, Coalesce, Final: the rows of the input with other lifetimes
     keyed.py       Keyed, a snapshot operator over groups: Distinct, Stitch, Aggregate, Rank
     over.py        Over
-    sessions.py    Session, SessionColumns: session windows
+    sessions.py    Session, SessionColumns, SessionMembers: session windows
     match.py       Match: MATCH_RECOGNIZE
     two_inputs.py  Union, SetOperation
     join.py        Join
@@ -77,7 +77,7 @@ from driftline.plan.nodes.loop import RULE, Back, Loop, Rule, leaf_name
 from driftline.plan.nodes.match import Match, RowsPerMatch
 from driftline.plan.nodes.over import Frame, Over, OverColumn, Unit
 from driftline.plan.nodes.rowwise import Alias, OneInput, Project, Rowwise, Select, WindowColumns
-from driftline.plan.nodes.sessions import Session, SessionColumns
+from driftline.plan.nodes.sessions import Session, SessionColumns, SessionMembers
 from driftline.plan.nodes.sources import ROW, Beginning, Constant, Leaf, Source, constant
 from driftline.plan.nodes.two_inputs import SetOperation, TwoInputs, Union
 from driftline.plan.nodes.windows import Coalesce, Final, Window, WindowForm
@@ -128,6 +128,7 @@ __all__ = [
     "Select",
     "Session",
     "SessionColumns",
+    "SessionMembers",
     "SetOperation",
     "Source",
     "Stitch",

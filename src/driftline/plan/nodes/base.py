@@ -212,7 +212,7 @@ class Node(ABC):
         that cannot be."""
         found = []
         for side in range(len(self.inputs)):
-            below = self._below(keys, side)
+            below = self.below(keys, side)
             if below is None:
                 return None
             found.append(below)
@@ -242,7 +242,7 @@ class Node(ABC):
         ]
         return tuple(zip(*free, strict=True)) if free else required
 
-    def _below(self, keys: Keys, side: int) -> Keys | None:
+    def below(self, keys: Keys, side: int = 0) -> Keys | None:
         """Keys with every column replaced by where it comes from; None if one is not known."""
         places = self.schema.places
         values: dict[str, Expression] = {}

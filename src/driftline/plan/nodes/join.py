@@ -199,7 +199,7 @@ class Join(KeepsRows, TwoInputs):
         if found is not None:
             return found
         for side in _KNOWN_BY.get(self.how, (0,)):
-            below = self._below(keys, side)
+            below = self.below(keys, side)
             if below is not None:
                 return (below, EVERY_SHARD) if side == 0 else (EVERY_SHARD, below)
         return None

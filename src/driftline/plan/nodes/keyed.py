@@ -25,6 +25,7 @@ from driftline.plan.nodes.rowwise import OneInput, closing_origins
 from driftline.plan.types import INT, Field, Schema
 
 if TYPE_CHECKING:
+    from driftline.plan.by_session import OfSession
     from driftline.plan.facts import Delays, Facts, Times
     from driftline.plan.native import Native
 
@@ -74,12 +75,16 @@ class Keyed(KeepsRows, OneInput):
     def closing_key(self, facts: Facts) -> tuple[int, int] | None:
         """The first key of its groups that closes, and its delay: a cti that has passed a value by
         that much evicts its groups, and their answer stays."""
-        for keys in self.required_keys or ():
-            for number, key in enumerate(keys):
-                closes = facts.value_closes(self.input, key)
-                if closes is not None:
-                    return number, max(closes.delay, 0)
+        for number, key in enumerate(self._group_keys):
+            closes = facts.value_closes(self.input, key)
+            if closes is not None:
+                return number, max(closes.delay, 0)
         return None
+
+    @property
+    def _group_keys(self) -> Keys:
+        """What makes a group."""
+        return self.required_keys[0] if self.required_keys else ()
 
     def _evicted(self, emit: str, facts: Facts) -> str:
         closed = emit != "perfect" and self.closing_key(facts) is not None
@@ -171,11 +176,31 @@ class Aggregate(Keyed):
 
     @property
     def required_keys(self) -> tuple[Keys, ...] | None:
-        return (tuple(key.value for key in self.keys),)
+        return (self._group_keys if self.session is None else self.session.keys,)
+
+    @property
+    def _group_keys(self) -> Keys:
+        return tuple(key.value for key in self.keys)
+
+    def partitioned_by(self, keys: Keys) -> tuple[Keys, ...] | None:
+        below = super().partitioned_by(keys)
+        if below is None or self.session is None:
+            return below
+        return below if set(below[0]) <= set(self.session.keys) else None
+
+    @cached_property
+    def session(self) -> OfSession | None:
+        """The sessions that its groups are; None if they are none. It is then partitioned as these
+        are, so that a session and its aggregate are in one shard."""
+        from driftline.plan.by_session import of_session
+
+        return of_session(self)
 
     @property
     def natural_keys(self) -> Keys | None:
-        return tuple(Column(key.name, key.value.type) for key in self.keys) or None
+        by = set(self._group_keys if self.session is None else self.session.keys)
+        own = (Column(key.name, key.value.type) for key in self.keys if key.value in by)
+        return tuple(own) or None
 
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         return Remarks(

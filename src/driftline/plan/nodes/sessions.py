@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from driftline.plan.durations import span
+from driftline.plan.expressions import Column
 from driftline.plan.facts import END, START, Closes, Times
-from driftline.plan.nodes.base import Part, Places, Remarks, places_read
+from driftline.plan.nodes.base import Part, Places, Remarks, columns_of, places_read
 from driftline.plan.nodes.keyed import Partitioned
 from driftline.plan.types import BIGINT, TIMESTAMP, Field, Schema
 
@@ -80,6 +81,12 @@ class SessionColumns(Session):
         return f"sessions [{self._described}]"
 
     @property
+    def window(self) -> tuple[Column, Column]:
+        """The columns of its window."""
+        start, end = columns_of(self.schema)[-2:]
+        return cast("Column", start), cast("Column", end)
+
+    @property
     def goes_by(self) -> Part | None:
         return "stretches"
 
@@ -110,4 +117,40 @@ class SessionColumns(Session):
             self._keys,
             "the rows of every session",
             "sessions that have ended" if grows else "sessions whose rows have all ended",
+        )
+
+
+@dataclass(frozen=True)
+class SessionMembers(SessionColumns):
+    """The rows with the start of their session, and of every session a row with its end; see the
+    reference's `session_members`. An aggregate by session is one of these."""
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.input.schema + Schema(
+            (super().schema.fields[-2], Field("window_end", BIGINT)),
+        )
+
+    def label(self) -> str:
+        return f"members of sessions [{self._described}]"
+
+    @property
+    def is_loose(self) -> bool:
+        return False
+
+    def closes(self, facts: Facts) -> Delays:
+        return {}
+
+    def times(self, place: int, facts: Facts) -> Times | None:
+        return None
+
+    def remarks(self, emit: str, facts: Facts) -> Remarks:
+        grows = facts.only_grows(self.input)
+        return Remarks(
+            "those of the rows, and from each start of a session to the next",
+            self._keys,
+            "the rows of every session",
+            "rows before the last one that it has passed, and sessions that have ended"
+            if grows
+            else "sessions whose rows have all ended",
         )

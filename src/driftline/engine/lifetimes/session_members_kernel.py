@@ -1,0 +1,213 @@
+"""The kernels of sessions whose end is told apart from their rows.
+
+A slot is a key. Its run holds the rows of the key in order of their start: the start, the number of
+the row (its member), the first start of its session, that after the batch that is worked on, and
+the latest end of the rows of its session up to this one, before and after the batch. A session is
+the stretch of entries that have one first start.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.engine.lifetimes.session_kernel import MEMBER, START, UNKNOWN, Members, Pieces
+from driftline.engine.state.runs import RunArrays
+from driftline.model.arrays import Int64s
+from driftline.model.compiled import njit
+from driftline.model.time import BEGINNING, INFINITY
+
+FIRST, NEW_FIRST, LATEST, NEW_LATEST = range(2, 6)
+
+
+@njit(cache=True, nogil=True)
+def find_sessions(
+    slots: Int64s,
+    earliest: Int64s,
+    latest: Int64s,
+    gap: int,
+    at_most: int,
+    members: Members,
+    runs: RunArrays,
+) -> tuple[Int64s, Int64s]:
+    """Find the new sessions of slots whose rows change between two starts. Returns of each slot
+    from which entry on, and up to which one, they may be others."""
+    begins, stops = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
+    for number in range(len(slots)):
+        slot = slots[number]
+        run = runs.ints[runs.first[slot] : runs.first[slot] + runs.size[slot]]
+        begin = np.searchsorted(run[:, START], earliest[number])
+        first, end, until = UNKNOWN, UNKNOWN, BEGINNING
+        if begin > 0:
+            first, until = run[begin - 1, FIRST], run[begin - 1, LATEST]
+            end = session_end(run[begin - 1, START], first, gap, at_most)
+        place = begin
+        while place < len(run):
+            start, member = run[place, START], run[place, MEMBER]
+            if members.copies[member] > 0:
+                longest = first + at_most if at_most < INFINITY - first else INFINITY
+                if first == UNKNOWN or start > end or start >= longest:
+                    first, until = start, BEGINNING
+                end = session_end(start, first, gap, at_most)
+                until = max(until, members.ve[member])
+                if (
+                    start > latest[number]
+                    and run[place - 1, START] < start
+                    and run[place, FIRST] == first
+                    and run[place, LATEST] == until
+                ):
+                    break  # from here on all is as before
+                run[place, NEW_FIRST], run[place, NEW_LATEST] = first, until
+            place += 1
+        begins[number], stops[number] = begin, place
+    return begins, stops
+
+
+@njit(inline="always")
+def session_end(last: int, first: int, gap: int, at_most: int) -> int:
+    """The end of a session from its first start to its last."""
+    end = last + gap if gap < INFINITY - last else INFINITY
+    longest = first + at_most if at_most < INFINITY - first else INFINITY
+    return min(end, longest)
+
+
+@njit(cache=True, nogil=True)
+def changes(
+    slots: Int64s,
+    begins: Int64s,
+    stops: Int64s,
+    gap: int,
+    at_most: int,
+    members: Members,
+    runs: RunArrays,
+) -> Pieces:
+    """By what the members of changed sessions change, which have no end (`UNKNOWN`), and what their
+    sessions end at from each start to the next: a lifetime of the last member that starts there."""
+    room = 0
+    for number in range(len(slots)):
+        room += 4 * (stops[number] - begins[number]) + 4
+    out, made = np.empty((room, 6), np.int64), 0
+    for number in range(len(slots)):
+        slot = slots[number]
+        run = runs.ints[runs.first[slot] : runs.first[slot] + runs.size[slot]]
+        begin, stop = begins[number], stops[number]
+        for place in range(begin, stop):
+            member = run[place, MEMBER]
+            was, now = members.emitted[member], members.copies[member]
+            old, new = run[place, FIRST], run[place, NEW_FIRST]
+            if was == now and old == new:
+                continue
+            vs, ve = run[place, START], members.ve[member]
+            if was > 0:
+                made = _put(out, made, member, vs, ve, -was, old, UNKNOWN)
+            if now > 0:
+                made = _put(out, made, member, vs, ve, now, new, UNKNOWN)
+        if begin > 0:
+            begin = np.searchsorted(run[:, START], run[begin - 1, START])
+        made = _ends(
+            out, made, run, begin, stop, members.emitted, FIRST, LATEST, -1, gap, at_most
+        )  # fmt: skip
+        made = _ends(
+            out, made, run, begin, stop, members.copies, NEW_FIRST, NEW_LATEST, 1, gap, at_most
+        )  # fmt: skip
+    return Pieces(
+        out[:made, 0].copy(), out[:made, 1].copy(), out[:made, 2].copy(), out[:made, 3].copy(),
+        out[:made, 4].copy(), out[:made, 5].copy(),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _ends(
+    out: Int64s,
+    made: int,
+    run: Int64s,
+    begin: int,
+    stop: int,
+    copies: Int64s,
+    first: int,
+    latest: int,
+    weight: int,
+    gap: int,
+    at_most: int,
+) -> int:
+    """The ends of sessions from every start to the next of the session, or until no row of it is
+    left. What stands behind `stop` is as it was."""
+    place = begin
+    while place < stop:
+        if copies[run[place, MEMBER]] == 0:
+            place += 1
+            continue
+        start, last, following = run[place, START], place, place + 1
+        while following < len(run):
+            if copies[run[following, MEMBER]] > 0:
+                if run[following, START] > start:
+                    break
+                last = following
+            following += 1
+        until = run[last, latest]
+        if following < len(run) and run[following, first] == run[last, first]:
+            until = min(until, run[following, START])
+        if start < until:
+            end = session_end(start, run[last, first], gap, at_most)
+            made = _put(
+                out, made, run[last, MEMBER], start, until, weight, run[last, first], end
+            )  # fmt: skip
+        place = following
+    return made
+
+
+@njit(inline="always")
+def _put(
+    out: Int64s, made: int, member: int, vs: int, ve: int, weight: int, first: int, end: int
+) -> int:
+    out[made, 0], out[made, 1], out[made, 2], out[made, 3] = member, vs, ve, weight
+    out[made, 4], out[made, 5] = first, end
+    return made + 1
+
+
+@njit(cache=True, nogil=True)
+def next_due(slots: Int64s, gap: int, at_most: int, keeps: bool, runs: RunArrays) -> Int64s:
+    """Which time a cti has to pass to evict something of each slot: see `evict`."""
+    due = np.full(len(slots), INFINITY, np.int64)
+    for number in range(len(slots)):
+        slot = slots[number]
+        run = runs.ints[runs.first[slot] : runs.first[slot] + runs.size[slot]]
+        if len(run) > 1 and not keeps:
+            due[number] = run[1, START]
+        elif len(run) > 0:
+            last = np.searchsorted(run[:, FIRST], run[0, FIRST], "right") - 1
+            due[number] = session_end(run[last, START], run[0, FIRST], gap, at_most)
+            if keeps:
+                due[number] = max(due[number], run[last, LATEST])
+    return due
+
+
+@njit(cache=True, nogil=True)
+def evict(slots: Int64s, cti: int, gap: int, at_most: int, keeps: bool, runs: RunArrays) -> Int64s:
+    """Drop all rows that start before the cti but the last, and that, too, if its session has
+    ended; with `keeps` only the sessions that have ended, and all of whose rows have. Returns the
+    members that are gone."""
+    gone, found = np.empty(16, np.int64), 0
+    for number in range(len(slots)):
+        slot = slots[number]
+        run = runs.ints[runs.first[slot] : runs.first[slot] + runs.size[slot]]
+        dropped = 0
+        if not keeps:
+            dropped = max(int(np.searchsorted(run[:, START], cti)) - 1, 0)
+        while dropped < len(run):
+            first = int(run[dropped, FIRST])
+            last = dropped + int(np.searchsorted(run[dropped:, FIRST], first, "right")) - 1
+            end = session_end(run[last, START], first, gap, at_most)
+            if end >= cti or (keeps and run[last, LATEST] >= cti):
+                break
+            dropped = last + 1
+        if found + dropped > len(gone):
+            bigger = np.empty(2 * (found + dropped), np.int64)
+            bigger[:found] = gone[:found]
+            gone = bigger
+        for place in range(dropped):
+            gone[found] = run[place, MEMBER]
+            found += 1
+        runs.first[slot] += dropped
+        runs.size[slot] -= dropped
+        runs.room[slot] -= dropped
+    return gone[:found].copy()
