@@ -17,9 +17,12 @@ from driftline.plan.timing import remembered
 if TYPE_CHECKING:
     from driftline.plan.nodes import Named, Source
 
-_ONLY_HERE = frozenset(["aes_encrypt"])
-"""Functions that may have another value each time in Spark: by aes_encrypt an empty iv is random.
-"""
+_ONLY_HERE = frozenset(
+    ["aes_encrypt", "approx_top_k_estimate"]
+    + [f"kll_sketch_merge_{kind}" for kind in ("bigint", "float", "double")]
+)
+"""Functions that may have another value each time in Spark: by aes_encrypt an empty iv is random,
+and so is what KLL sketches keep and which of equally frequent items comes first."""
 _HIGHEST = 100
 """Levels of operands, at most, in what is left to Spark."""
 

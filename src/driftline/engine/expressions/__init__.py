@@ -13,6 +13,7 @@ One module for each family of functions; importing this package makes all of the
     collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON;
                        json_values: from_json
     number_formats     to_number, to_char;  vectors: arrays of floats
+    sketches           summaries of many values, as bytes
     casts, text_casts  CAST;  literals: constants as columns
     arrays             between Arrow and NumPy;  lists: taken apart and put together again
     sets               arrays as sets: which of their items are equal
@@ -59,6 +60,7 @@ from driftline.engine.expressions import (
     patterns,
     sequences,
     sets,
+    sketches,
     strings,
     timezones,
     urls,
@@ -92,6 +94,7 @@ __all__ = [
     "patterns",
     "sequences",
     "sets",
+    "sketches",
     "strings",
     "timezones",
     "urls",

@@ -4,7 +4,7 @@ base           the registry, and the shapes of signatures
 operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
 mathematics, strings, encodings, dates, intervals, collections;  ciphers: aes_encrypt
 json_types     from_json, schema_of_json;  numbers: to_number, to_char;  vectors: arrays of floats
-aggregates     count, sum, avg …
+aggregates     count, sum, avg …;  sketches: theta_sketch_agg …
 higher_order   functions that take functions: transform, filter, aggregate …
 rewritten      functions that are written with other functions
 """
@@ -19,6 +19,7 @@ from driftline.plan.functions import (
     mathematics,
     numbers,
     operators,
+    sketches,
     strings,
     vectors,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "numbers",
     "operators",
     "ordered_aggregate",
+    "sketches",
     "strings",
     "vectors",
 ]

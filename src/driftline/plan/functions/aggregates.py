@@ -19,6 +19,7 @@ from driftline.plan.functions.base import (
     wrong_argument,
 )
 from driftline.plan.functions.operators import condition
+from driftline.plan.functions.sketches import SKETCH_AGGREGATES
 from driftline.plan.types import (
     BIGINT,
     BINARY,
@@ -229,10 +230,12 @@ _DEFINITIONS: list[tuple[str, int, int | None, Typing]] = [
     ("bitmap_and_agg", 1, 1, _bitmap_of_bitmaps),
     ("vector_sum", 1, 1, _of_vectors),
     ("vector_avg", 1, 1, _of_vectors),
+    *SKETCH_AGGREGATES,
 ]
 
 OF_LISTS = frozenset(
     ["bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg", "vector_sum", "vector_avg"]
+    + [names for names, *_ in SKETCH_AGGREGATES]
 )
 """Aggregates that the engine computes from the list of all values, by a function of the same name.
 """

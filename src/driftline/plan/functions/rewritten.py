@@ -9,7 +9,7 @@ string_agg(x, s)        array_join(array_agg(x), s), null if there is no x; WITH
 percentile(x, array)    array(percentile(x, p), …), null if there is no x
 regr_slope(y, x)        covar_pop(x, y) / var_pop(x), of the rows that have both; and its like
 sum(interval)           of the microseconds, which become an interval again; so is avg
-bitmap_or_agg(x)        a function of array_agg(x); so are other bitmaps, and sums of vectors
+bitmap_or_agg(x)        a function of array_agg(x); so are other bitmaps, vectors and sketches
 try_sum(x)              TRY_CAST(sum of decimals AS BIGINT) of integers; sum where nothing overflows
 """
 
@@ -156,8 +156,17 @@ def _listed(call: AggregateCall) -> AggregateCall:
 
 
 def _of_list(call: AggregateCall) -> Expression:
-    """A function of the list of all values, in their order."""
-    listed = aggregate("array_agg", call.args[:1], call.distinct, call.filter)
+    """A function of the list of all values, in their order, or of pairs that have both."""
+    if call.function.startswith("tuple_sketch_agg"):
+        key, value, *rest = call.args
+        both = logical("and", is_not_null((key,)), is_not_null((value,)))
+        pair = struct(["key", "value"], (key, value))
+        listed = aggregate("array_agg", (pair,), call.distinct, _both(call.filter, both))
+        return Call(call.function, (listed, *rest), call.type)
+    values = call.args[:1]
+    if call.function in ("approx_top_k", "approx_top_k_accumulate"):
+        values = (struct(["value"], values),)  # which counts nulls, too
+    listed = aggregate("array_agg", values, call.distinct, call.filter)
     return Call(call.function, (listed, *call.args[1:]), call.type)
 
 
