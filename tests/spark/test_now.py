@@ -28,7 +28,7 @@ from driftline.spark.places import Place
 from driftline.spark.query import Sink
 from driftline.spark.sinks.parquet import read_parquet
 from driftline.spark.update import SparkUpdate
-from driftline.spark.views import MILLISECOND
+from driftline.spark.views import MILLISECOND, shown_now
 from tests.build import insert, retract
 from tests.cli.run import driftline
 from tests.cli.test_now import QUERY
@@ -93,6 +93,40 @@ def test_a_micro_batch_that_comes_again_changes_the_same(tmp_path: Path, crash: 
 def test_an_answer_that_was_not_kept_from_the_beginning_is_not_known(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="give the query another checkpoint"):
         shown(answers(tmp_path), UPDATES[2])
+
+
+def of_two(number: int) -> SparkUpdate:
+    """A row more for ever in one answer, and one that the next takes the place of in another."""
+    latest = update(number, 10 * number)
+    lasting = batch_of([insert(10 * number, None, A)], KX)
+    short = batch_of([insert(10 * number, 10 * number + 10, {**B, "x": number})], KX)
+    return replace(latest, batches={"lasting": lasting, "result": short})
+
+
+def test_only_answers_that_are_asked_for_are_kept(tmp_path: Path) -> None:
+    """What nobody asks for may grow for ever: it takes no place."""
+    sink = sinks.Several(
+        sinks.OneResult("lasting", sinks.Parquet(tmp_path / "rows")),
+        sinks.OneResult("result", sinks.SQLite(tmp_path / "db", keys=["k"], view="now")),
+    )
+    assert shown_now(sink, ["lasting", "result"]) == ["result"]
+    kept = answers(tmp_path)
+    sizes = []
+    for number in range(160):
+        assert [op for op, _, _ in shown(kept, of_two(number))] == (["-", "+"] if number else ["+"])
+        sizes.append(sum(path.stat().st_size for path in (tmp_path / "now").iterdir()))
+    assert max(sizes[-50:]) < 1.1 * max(sizes[50:100])
+    assert len(kept.views["result"].slots.live_slots()) == 1
+    both = NowAnswers(Place(str(tmp_path)), {"lasting": S.plan, "result": S.plan}, "latest")
+    with pytest.raises(PlanError, match="has not kept the answer now from its beginning"):
+        both.advance(of_two(160))
+
+
+def test_an_answer_that_is_not_asked_for_any_more_is_dropped(tmp_path: Path) -> None:
+    both = NowAnswers(Place(str(tmp_path)), {"lasting": S.plan, "result": S.plan}, "latest")
+    for number in range(3):
+        both.advance(of_two(number))
+    assert shown(answers(tmp_path), of_two(3)) == [("-", 30, "b"), ("+", 30, "b")]
 
 
 def test_a_sink_has_to_ask_for_it() -> None:

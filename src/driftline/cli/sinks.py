@@ -180,7 +180,7 @@ class LocalSinks:
     def _open(self, own: Sequence[Query]) -> None:
         from driftline.engine.outputs.now_view import NowView
         from driftline.spark.sinks import OneResult
-        from driftline.spark.views import shows_now
+        from driftline.spark.views import shown_now
 
         self.sinks = {query.name: OneResult(query.name, cast("Any", query.sink)) for query in own}
         self.timestamps = frozenset(query.name for query in own if query.plan.timestamps)
@@ -188,7 +188,7 @@ class LocalSinks:
         self.views: dict[str, NowView] = {
             query.name: NowView(query.plan.schema.arrow, cast("Clock", query.consistency.clock))
             for query in own
-            if shows_now(query.sink)
+            if shown_now(query.sink, [query.name])
         }
         self.run, self.number = uuid.uuid4().hex, -1
 

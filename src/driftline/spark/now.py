@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import OperatorKey
+from driftline.engine.core.operator import Arrays, OperatorKey
 from driftline.engine.options import Options
 from driftline.engine.outputs.now_view import NowChanges, NowView
 from driftline.engine.shards.stored import state_from_bytes, state_to_bytes
@@ -47,8 +47,9 @@ def for_now(options: Options, clock: Clock) -> Options:
 
 
 class NowAnswers:
-    """`views`: by output, the answer now after micro-batch `number`; `logged`: bytes of the log
-    since the last state, and `size` those of that."""
+    """`plans`: of the outputs whose answer now is asked for, and of no others: one that nobody asks
+    for may grow for ever; `views`: by output, the answer now after micro-batch `number`; `logged`:
+    bytes of the log since the last state, and `size` those of that."""
 
     def __init__(self, place: Place, plans: Mapping[str, Node], clock: Clock) -> None:
         self.place, self.plans, self.clock = place, plans, clock
@@ -101,26 +102,36 @@ class NowAnswers:
         if self.states:
             data = self._needed(self.number, "state")
             self.size = len(data)
-            for key, arrays in state_from_bytes(data).items():
-                self.views[key.operator].restore(arrays)
+            for name, arrays in self._of_views(data).items():
+                self.views[name].restore(arrays)
         while self.number < number:
             self.number += 1
             entry = self._needed(self.number, "log")
             self.logged += len(entry)
-            for key, arrays in state_from_bytes(entry).items():
+            for name, arrays in self._of_views(entry).items():
                 cti, now = arrays["times"].tolist()
                 vs, ve, weight = arrays["lifetimes"].astype(np.int64)
                 batch = Batch(vs, ve, weight, rows_from_bytes(arrays["rows"]), cti)
-                self.views[key.operator].update(batch, now)
+                self.views[name].update(batch, now)
+
+    def _of_views(self, data: bytes) -> dict[str, Arrays]:
+        """What was written of the outputs whose answer now is asked for."""
+        written = {key.operator: arrays for key, arrays in state_from_bytes(data).items()}
+        if not self.views.keys() <= written.keys():
+            raise self._unknown()
+        return {name: written[name] for name in self.views}
 
     def _needed(self, number: int, kind: str) -> bytes:
         data = self.place.read(_file(number, kind))
         if data is None:
-            raise PlanError(
-                f"{self.place} has not kept the answer now from its beginning, and cannot know it: "
-                "give the query another checkpoint"
-            )
+            raise self._unknown()
         return data
+
+    def _unknown(self) -> PlanError:
+        return PlanError(
+            f"{self.place} has not kept the answer now from its beginning, and cannot know it: "
+            "give the query another checkpoint"
+        )
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ from driftline.spark.sources import constant_rows, reading_of
 from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.update import SparkUpdate, spark_update
 from driftline.spark.view_frames import ViewOf, dead_letters, strict
-from driftline.spark.views import key_names, shows_now
+from driftline.spark.views import key_names, shown_now
 from driftline.spark.wire import from_rows
 from driftline.spark.written import targets_of, written
 
@@ -303,9 +303,9 @@ class SparkQuery:
             self._warn()
         kept = Checkpoint(str(checkpoint))
         options, now = self.options, None
-        if shows_now(sink):
+        if shown := shown_now(sink, list(self.plans)):
             options = for_now(options, self.clock)
-            now = NowAnswers(kept.place, self.plans, self.clock)
+            now = NowAnswers(kept.place, {name: self.plans[name] for name in shown}, self.clock)
         shards = kept.shards(self.chosen, self.shards)
         heard = Heard()
         made = pipeline(

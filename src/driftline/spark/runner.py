@@ -226,7 +226,7 @@ class Handover:
 
     def __init__(self, known: Handed) -> None:
         self.known = known
-        self.view = "now" if known.is_now else "changes"
+        self.view, self.outputs = "now" if known.is_now else "changes", known.names
         self.waiting: Queue[SparkUpdate | BaseException | None] = Queue()
         self.dealt_with = threading.Semaphore(0)
 
@@ -236,7 +236,7 @@ class Handover:
 
     def __call__(self, update: SparkUpdate) -> None:
         if self.known.is_now:
-            for name in update.batches:
+            for name in self.known.names:
                 update.micro_batch(name)  # which depends on the micro-batches before
         if update.batch_id <= self.known.last:
             return

@@ -245,11 +245,15 @@ VIEWS: dict[str, View] = {
 }
 
 
-def shows_now(sink: object) -> bool:
-    """Whether a sink, or one of several, asks for the answer now."""
-    return getattr(sink, "view", None) in ("now", now) or any(
-        map(shows_now, getattr(sink, "sinks", ()))
-    )
+def shown_now(sink: object, results: Sequence[str]) -> list[str]:
+    """The results whose answer now a sink, or one of several, asks for. A sink of some results
+    says which: `output`, or `outputs`."""
+    asked = getattr(sink, "outputs", None) or [getattr(sink, "output", None)]
+    own = [name for name in results if name in asked] or results
+    if getattr(sink, "view", None) in ("now", now):
+        return list(own)
+    found = {name for each in getattr(sink, "sinks", ()) for name in shown_now(each, own)}
+    return [name for name in own if name in found]
 
 
 def view_of(name: str) -> View:
