@@ -231,12 +231,7 @@ A = "CREATE SINK a WITH (type = 'sqlite', path = 'out.sqlite', table = 'T') AS S
             [],
             "the database s.csv is the same file as",
         ),
-        (
-            "CREATE SINK a WITH (type = 'eventlog', path = 'l.jsonl', view = 'current') AS "
-            + TOTALS,
-            [],
-            "the sink a: an event log has the view changes, now or finals",
-        ),
+        (TOTALS, ["--output", "mysql://me@host/db"], "--output: mysql:// is nothing that can be"),
         (
             "CREATE SINK a WITH (type = 'console', view = 'now') AS SET final = true",
             [],
@@ -250,7 +245,7 @@ A = "CREATE SINK a WITH (type = 'sqlite', path = 'out.sqlite', table = 'T') AS S
         (
             "CREATE SINK a WITH (type = 'sqlite', path = 'o.db', keys = 'z') AS " + TOTALS,
             [],
-            "the key column z is not in the result, which has k, x",
+            "pipeline.sql:2:60: the key column z is not in the result, which has k, x",
         ),
     ],
 )
@@ -264,9 +259,9 @@ def test_what_is_refused(script: str, more: list[str], error: str) -> None:
 @pytest.mark.parametrize(
     ("path", "declared", "error"),
     [
-        ("none.csv", "", "--input: none.csv: there is no such file"),
+        ("none.csv", "", "CREATE STREAM s: path: none.csv: there is no such file"),
         ("s.csv", "format = 'parquet'", "s.csv: its name is not that of a file of format parquet"),
-        ("kafka://host", "", "--input: kafka://host: give kafka://HOST:PORT/TOPIC"),
+        ("kafka://host", "", "CREATE STREAM s: path: kafka://host: give kafka://HOST:PORT/TOPIC"),
     ],
 )
 def test_inputs_that_are_none(path: str, declared: str, error: str) -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from driftline.cli.streams import streamed
+from driftline.running import kafka
 from driftline.running.kafka import Topic, all_there_is, limited, topic_of
 from driftline.running.problems import Problem
 from tests.cli.run import driftline
@@ -26,7 +28,7 @@ def servers() -> Iterator[str]:
         yield found
 
 
-def test_messages_between_offsets(servers: str) -> None:
+def test_messages_between_offsets(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     produce(servers, "between", ((number % 2, {"x": number}) for number in range(20)))
     topic = Topic(servers, "between")
     first, after = topic.ends()
@@ -35,6 +37,10 @@ def test_messages_between_offsets(servers: str) -> None:
     found = [each.value() for part in topic.between(1, 3, 6) for each in part]
     assert [json.loads(value or b"")["x"] for value in found] == [7, 9, 11]
     assert list(topic.between(1, 6, 6)) == []
+    monkeypatch.setattr(kafka, "POLL", 60.0)
+    start = time.monotonic()
+    assert sum(map(len, topic.between(0, 2, 9))) == 7
+    assert time.monotonic() - start < 30  # more messages than are asked for are not waited for
     values = [json.loads(each.value() or b"")["x"] for each in all_there_is(topic)]
     assert values == list(range(20))  # by their time
 

@@ -32,6 +32,8 @@ from driftline.model.history import History, Lifetime
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
 from tests.cli.run import COMMAND, driftline
+from tests.kafka_cluster import PARTITIONS, cluster, produce
+from tests.spark.sinks.postgres_server import server
 from tests.spark.sinks.test_databases import in_sqlite
 
 pytestmark = pytest.mark.spark
@@ -290,6 +292,71 @@ def test_sinks_of_a_script_and_an_event_log_after_a_crash(tmp_path: Path) -> Non
     assert appended(tmp_path / "local.sqlite") == appended(tmp_path / "spark.sqlite")
 
 
+FROM_KAFKA = """
+CREATE STREAM orders (k STRING, x INT, t BIGINT)
+  WITH (time = 't', disorder = 100, path = 'kafka://{0}/orders?maxOffsetsPerTrigger=40');
+CREATE SINK keyed WITH (type = 'postgres', url = '{1}', keys = 'k') AS
+SELECT k, count(*) AS n, sum(x) AS x FROM orders GROUP BY k;
+CREATE SINK appended WITH (type = 'postgres', url = '{1}', view = 'history') AS
+SELECT k, count(*) AS n FROM orders [RANGE 20] GROUP BY k;
+"""
+
+
+@pytest.mark.usefixtures("spark")
+def test_from_kafka_to_postgres(tmp_path: Path) -> None:
+    """Killed when a table has a micro-batch of which Spark may not know yet; meanwhile more rows
+    come."""
+    pytest.importorskip("confluent_kafka")
+    psycopg = pytest.importorskip("psycopg")
+    draw = random.Random(7)
+    rows: list[dict[str, Any]] = [
+        {"k": draw.choice("abc"), "x": draw.randrange(9), "t": time} for time in range(240)
+    ]
+    script, command = tmp_path / "query.sql", ["--runner", "spark", "--checkpoint"]
+    with cluster() as servers, server() as conninfo:
+        script.write_text(FROM_KAFKA.format(servers, conninfo))
+        command = ["run", str(script), *command, str(tmp_path / "state")]
+        produce(servers, "orders", ((row["t"] % PARTITIONS, row) for row in rows[:160]))
+        process = subprocess.Popen([*COMMAND, *command], stderr=subprocess.DEVNULL)
+        with psycopg.connect(conninfo, autocommit=True) as database:
+            until = time.monotonic() + PATIENCE
+            while not _written_up_to(database, 1):
+                assert process.poll() is None, "the run has come to its end"
+                assert time.monotonic() < until
+                time.sleep(0.005)
+            below = children(process.pid)
+            for target in (process.pid, *below):
+                os.kill(target, signal.SIGKILL)
+            process.wait()
+            produce(servers, "orders", ((row["t"] % PARTITIONS, row) for row in rows[160:]))
+            ran = driftline(*command, "--close")
+            assert ran.code == 0, ran.err
+            keyed = database.execute("SELECT k, n, x FROM keyed ORDER BY k").fetchall()
+            found = database.execute("SELECT vs, ve, k, n, weight FROM appended").fetchall()
+    of = {k: [row["x"] for row in rows if row["k"] == k] for k in "abc"}
+    assert keyed == [(k, len(own), sum(own)) for k, own in of.items()]
+    (tmp_path / "rows.csv").write_text(
+        "k,x,t\n" + "".join(f"{row['k']},{row['x']},{row['t']}\n" for row in rows)
+    )
+    select = FROM_KAFKA.rsplit(" AS\n", 1)[1]
+    script.write_text(
+        f"CREATE STREAM orders (k STRING, x INT, t BIGINT) WITH (time = 't'); {select}"
+    )
+    ran = driftline("run", script, "-i", tmp_path / "rows.csv", "--runner", "local", "--table")
+    expected = coalesced(map(json.loads, ran.out.splitlines()))
+    names = ("vs", "ve", "k", "n", "weight")
+    assert added_up(dict(zip(names, row, strict=True)) for row in found) == expected
+
+
+def _written_up_to(database: Any, number: int) -> bool:
+    """Whether a table has so many micro-batches."""
+    has = database.execute("SELECT to_regclass('driftline_progress')").fetchone()[0]
+    if has is None:
+        return False
+    last = database.execute("SELECT max(batch) FROM driftline_progress").fetchone()[0]
+    return last is not None and last >= number
+
+
 def coalesced(lines: Iterable[dict[str, Any]]) -> History:
     """What a table means, in whatever pieces it was emitted."""
     return History(
@@ -302,9 +369,13 @@ def logged(path: Path) -> History:
 
 
 def appended(path: Path) -> History:
+    return added_up(in_sqlite(path, "appended"))
+
+
+def added_up(rows: Iterable[dict[str, Any]]) -> History:
     """What the rows of a history table add up to."""
     sums: dict[tuple[Any, ...], int] = {}
-    for row in in_sqlite(path, "appended"):
+    for row in rows:
         key = (row["vs"], row["ve"], row["k"], row["n"])
         sums[key] = sums.get(key, 0) + row["weight"]
     assert min(sums.values()) >= 0

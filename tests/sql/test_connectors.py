@@ -74,6 +74,42 @@ def test_where_streams_come_from_and_answers_go() -> None:
             "there is a stream, view or sink t already @ t WITH",
         ),
         (
+            "CREATE SINK a WITH (type = 'kafka', servers = 'h:1', topic = 'o', view = 'current') "
+            "AS SELECT k FROM t",
+            "a sink of type kafka is an event log: its view is one of changes, now, finals, not "
+            "current @ 'current'",
+        ),
+        (
+            "CREATE SINK a WITH (type = 'delta', path = 'd', keys = 'k', view = 'finals') AS "
+            "SELECT k FROM t",
+            "a table with keys has the view current or now, not finals: leave keys out, or take "
+            "another view @ 'finals'",
+        ),
+        (
+            "CREATE SINK a WITH (type = 'delta', path = 'd', keys = 'k, q') AS SELECT k FROM t",
+            "the key column q is not in the result, which has k @ 'k, q'",
+        ),
+        (
+            "CREATE SINK a WITH (type = 'delta', path = 'd', keys = 'k, K') AS SELECT k FROM t",
+            "the key column K is named twice @ 'k, K'",
+        ),
+        (
+            "CREATE SINK a WITH (type = 'sqlite', path = '') AS SELECT k FROM t",
+            "path is empty: give it a value, or leave it out @ ''",
+        ),
+        (
+            "CREATE SINK a WITH (type = 'console', rows = 'few') AS SELECT k FROM t",
+            "rows is a number, not few @ 'few'",
+        ),
+        (
+            "CREATE OR REPLACE SINK a WITH (type = 'console') AS SELECT k FROM t",
+            "OR REPLACE is for streams and views: a sink is named once @ SINK a",
+        ),
+        (
+            "CREATE SINK a (k INT) WITH (type = 'console') AS SELECT k FROM t",
+            "the sink a has the columns of its query: leave (…) out @ (k INT)",
+        ),
+        (
             "CREATE STREAM q (a INT) WITH (format = 'csv')",
             "format is about an input: give its path, too @ 'csv'",
         ),

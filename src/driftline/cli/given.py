@@ -33,16 +33,22 @@ class Declared:
     path: str
     options: Mapping[str, str]
 
+    @property
+    def by(self) -> str:
+        return f"CREATE STREAM {self.name}: path"
+
 
 @dataclass(frozen=True)
 class Given:
-    """A file, or what was read of standard input or a topic, and of which stream it is."""
+    """A file, or what was read of standard input or a topic, and of which stream it is; `by`: what
+    names it."""
 
     name: str | None
     path: str
     data: Path | bytes
     stream: str | None = None  # what a log calls it, if not by its name
     form: str | None = None  # what it is, if that was written
+    by: str = "--input"
 
     @property
     def shown(self) -> str:
@@ -87,6 +93,11 @@ def files_read(wanted: Sequence[str | Declared], sources: Mapping[str, Source]) 
     return found
 
 
+def named_by(given: str | Declared) -> str:
+    """What names an input, for errors."""
+    return given.by if isinstance(given, Declared) else "--input"
+
+
 def named(text: str | Declared, sources: Mapping[str, Source]) -> tuple[str | None, str]:
     if isinstance(text, Declared):
         return text.name, text.path
@@ -102,27 +113,27 @@ def named(text: str | Declared, sources: Mapping[str, Source]) -> tuple[str | No
     return None, text
 
 
-def given_by(name: str | None, path: str, options: Mapping[str, str]) -> Given:
+def given_by(name: str | None, path: str, options: Mapping[str, str], by: str) -> Given:
     stream, form = options.get("stream"), options.get("format")
     if path == STANDARD_INPUT:
-        return Given(name, path, sys.stdin.buffer.read(), stream, form)
+        return Given(name, path, sys.stdin.buffer.read(), stream, form, by)
     if not path or not is_there(path):
-        raise Problem(f"--input: {path or f'{name}='}: there is no such file")
-    return Given(name, path, Path(path), stream, form)
+        raise Problem(f"{by}: {path or f'{name}='}: there is no such file")
+    return Given(name, path, Path(path), stream, form, by)
 
 
-def logs_of(name: str | None, given: Streamed) -> list[Given]:
+def logs_of(name: str | None, given: Streamed, by: str) -> list[Given]:
     """A directory of event logs as its files, which are read one after another; or what a topic has
     now."""
     if given.kind == "kafka":
         from driftline.running.kafka import all_there_is, lines, topic_of
 
         text = lines(all_there_is(topic_of(given)))
-        return [Given(name, given.shown, text, given.stream, "log")]
+        return [Given(name, given.shown, text, given.stream, "log", by)]
     if given.kind != "files" or "://" in given.place:
-        raise Problem(f"--input: {given.shown} is for --runner spark")
+        raise Problem(f"{by}: {given.shown} is for --runner spark")
     return [
-        Given(name, str(path), path, given.stream)
+        Given(name, str(path), path, given.stream, by=by)
         for path in files_of(Path(given.place), given.first)
     ]
 
@@ -153,7 +164,9 @@ def holds_log(given: Given) -> bool:
         if any(each in suffixes for each in PLAIN_SUFFIXES):
             return False
         if not any(each in suffixes for each in JSON_SUFFIXES):
-            raise Problem(f"--input: {given.path}: its format is told by .jsonl, .csv or .parquet")
+            raise Problem(
+                f"{given.by}: {given.path}: its format is told by .jsonl, .csv or .parquet"
+            )
     if given.form is not None:
         return given.form == "log"
     from driftline.engine.readers.json_records import is_log

@@ -18,6 +18,7 @@ from driftline.cli.given import (
     holds_log,
     logs_of,
     named,
+    named_by,
     suffixes_of,
 )
 from driftline.cli.progress import reading
@@ -95,14 +96,14 @@ def read_inputs(
     left: list[tuple[str | None, Streamed]] = []
     for each in wanted:
         name, path = named(each, sources)
-        more = each.options if isinstance(each, Declared) else {}
-        found = streamed(path, more) if path not in ("", STANDARD_INPUT) else None
+        more, by = each.options if isinstance(each, Declared) else {}, named_by(each)
+        found = streamed(path, more, by) if path not in ("", STANDARD_INPUT) else None
         if found is not None and first:
             found = replace(found, first=_first(name, first))
         if found is None:
-            given.append(given_by(name, path, more))
+            given.append(given_by(name, path, more, by))
         elif found.form == "log" and not as_they_come:
-            given += logs_of(name, found)
+            given += logs_of(name, found, by)
         else:
             left.append((name, found))
     if sum(each.path == STANDARD_INPUT for each in given) > 1:

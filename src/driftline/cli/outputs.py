@@ -126,6 +126,12 @@ def _writer(
                 raise Problem(f"--output: the query {name} cannot be the name of a file: rename it")
         path.mkdir(parents=True, exist_ok=True)
         return form.to_files({name: path / f"{name}.parquet" for name in answers}, stack)
+    scheme, sign, _ = target.partition("://")
+    if sign:
+        raise Problem(
+            f"--output: {scheme}:// is nothing that can be written to: give a file, a directory or "
+            "postgresql://…, or a sink of the script (CREATE SINK)"
+        )
     if not path.parent.is_dir():
         raise Problem(f"--output: there is no directory {path.parent}")
     suffixes = [suffix.lower() for suffix in path.suffixes]

@@ -51,7 +51,9 @@ class Declared:
 
     @property
     def keys(self) -> list[str]:
-        return [key.strip() for key in self.options.get("keys", "").split(",") if key.strip()]
+        from driftline.sql.connectors import key_names
+
+        return key_names(self.options.get("keys", ""))
 
     @property
     def view(self) -> str:
@@ -140,7 +142,7 @@ def made(name: str, given: Declared) -> Sink:
             return sinks.Parquet(path, view)
         case "eventlog":
             kind = sinks.EventLog if Path(path).suffix else sinks.EventLogFiles
-            return kind(path, _log_view(name, view))
+            return kind(path, _log_view(view))
         case "kafka":
             from driftline.running.kafka import OWN, Topic
 
@@ -148,16 +150,14 @@ def made(name: str, given: Declared) -> Sink:
                 key[len(OWN) :]: value for key, value in options.items() if key.startswith(OWN)
             }
             topic = Topic(options["servers"], options["topic"], settings)
-            return sinks.Kafka(topic, _log_view(name, view))
+            return sinks.Kafka(topic, _log_view(view))
         case "console":
             return sinks.Console(view, rows=_number(name, options.get("rows", "20")))
     raise Problem(f"the sink {name} has a type that is not known")
 
 
-def _log_view(name: str, view: str) -> Literal["changes", "now"]:
+def _log_view(view: str) -> Literal["changes", "now"]:
     """What an event log, which final rows are as well, has of an answer."""
-    if view not in ("changes", "now", "finals"):
-        raise Problem(f"the sink {name}: an event log has the view changes, now or finals")
     return "now" if view == "now" else "changes"
 
 

@@ -30,8 +30,11 @@ SUFFIXES: dict[str, Form] = {
 COMPRESSED = (".gz", ".zst", ".bz2", ".lz4")
 
 
-def streamed(text: str, more: Mapping[str, str] | None = None) -> Streamed | None:
-    """The input that an argument names; None: it is a file. `more`: options that a script has.
+def streamed(
+    text: str, more: Mapping[str, str] | None = None, by: str = "--input"
+) -> Streamed | None:
+    """The input that an argument names; None: it is a file. `more`: options that a script has;
+    `by`: what names it.
 
     >>> found = streamed("kafka://a:9092,b:9092/trades?startingOffsets=latest")
     >>> found.kind, found.place, found.options
@@ -42,23 +45,23 @@ def streamed(text: str, more: Mapping[str, str] | None = None) -> Streamed | Non
     options |= more or {}
     form, stream = options.pop("format", None), options.pop("stream", None)
     if form is not None and form not in FORMATS:
-        raise Problem(f"--input: {text}: format is one of {', '.join(FORMATS)}, not {form}")
+        raise Problem(f"{by}: {text}: format is one of {', '.join(FORMATS)}, not {form}")
     given = cast("Form | None", form)
     scheme, sign, rest = place.partition("://")
     if not sign:
         if not Path(place).is_dir():
             return None
-        return Streamed("files", place, given or _form_of(Path(place)), options, stream)
+        return Streamed("files", place, given or _form_of(Path(place), by), options, stream)
     if scheme == "rate":
         return Streamed("rate", rest, "rows", options)
     if scheme == "kafka":
         servers, _, topic = rest.partition("/")
         if not servers or not topic or "/" in topic:
-            raise Problem(f"--input: {text}: give kafka://HOST:PORT/TOPIC")
+            raise Problem(f"{by}: {text}: give kafka://HOST:PORT/TOPIC")
         return Streamed("kafka", rest, given or "json", options, stream)
     if given is None:
         raise Problem(
-            f"--input: {text}: say what its files are: {place}?format=json, csv, parquet or log"
+            f"{by}: {text}: say what its files are: {place}?format=json, csv, parquet or log"
         )
     return Streamed("files", place, given, options, stream)
 
@@ -71,23 +74,23 @@ def parted(text: str) -> tuple[str, dict[str, str]]:
     return place, dict(parse_qsl(options, keep_blank_values=True))
 
 
-def _form_of(folder: Path) -> Form:
+def _form_of(folder: Path, by: str) -> Form:
     """How the files of a directory are written: all in the same way."""
     found: dict[Form, Path] = {}
     for path in files_of(folder):
         suffixes = [suffix.lower() for suffix in path.suffixes]
         form = next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
         if form is None:
-            raise Problem(f"--input: {path}: its format is told by .jsonl, .csv or .parquet")
+            raise Problem(f"{by}: {path}: its format is told by .jsonl, .csv or .parquet")
         found.setdefault(form, path)
     if not found:
         raise Problem(
-            f"--input: {folder} is empty: say what will come, {folder}?format=json, csv, parquet "
+            f"{by}: {folder} is empty: say what will come, {folder}?format=json, csv, parquet "
             "or log"
         )
     if len(found) > 1:
         one, other, *_ = found.values()
-        raise Problem(f"--input: {folder} holds {one.name} and {other.name}: one format is needed")
+        raise Problem(f"{by}: {folder} holds {one.name} and {other.name}: one format is needed")
     ((form, path),) = found.items()
     from driftline.engine.readers.json_records import is_log
 

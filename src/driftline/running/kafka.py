@@ -100,7 +100,8 @@ class Topic:
             consumer.assign([TopicPartition(self.name, partition, start)])
             while True:
                 found: list[Message] = []
-                for message in consumer.consume(AT_ONCE, POLL):
+                # For more than there are it would wait until its time is over.
+                for message in consumer.consume(min(AT_ONCE, end - start), POLL):
                     error = message.error()
                     offset = message.offset()
                     if error is None and offset is not None and offset < end:

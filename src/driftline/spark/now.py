@@ -24,6 +24,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, OperatorKey
 from driftline.engine.options import Options
 from driftline.engine.outputs.now_view import NowChanges, NowView
+from driftline.engine.shards.long_lived import Peak
 from driftline.engine.shards.stored import state_from_bytes, state_to_bytes
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.level import Level
@@ -57,6 +58,7 @@ class NowAnswers:
         self.number: int | None = None
         self.states: list[int] = []
         self.logged, self.size = 0, 0
+        self.received = Peak()
 
     def of(self, update: SparkUpdate) -> NowOf:
         """What a micro-batch changes in the answers now, worked out when it is asked for."""
@@ -77,6 +79,7 @@ class NowAnswers:
         )
         self.place.write(_file(number, "log"), entry)
         self.logged += len(entry)
+        self.received.take(len(entry))
         if self.logged > self.size or not self.states:
             self._write_state(number)
         return changes
@@ -92,6 +95,10 @@ class NowAnswers:
         self.place.write(STATES, json.dumps(self.states).encode())
         self.logged, self.size = 0, len(data)
         self.place.clear("now", before=_file(self.states[0], ""))
+        if self.received.is_over():
+            self.views = self._new()
+            for name, arrays in self._of_views(data).items():
+                self.views[name].restore(arrays)
 
     def _restore(self, number: int) -> None:
         """Become what the answers now were after a micro-batch."""

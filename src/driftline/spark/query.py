@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from driftline.arguments import flag, is_mapping, is_whole, options_of
 from driftline.engine.options import Options
 from driftline.engine.plan_sources import sources_of
+from driftline.engine.shards.long_lived import give_back
 from driftline.event_log.apart import Used, need_apart
 from driftline.event_log.bad import BadInput
 from driftline.model.old_names import renamed
@@ -349,6 +350,7 @@ class SparkQuery:
             heard.take(update.shard_states)
             if batch_id % LET_GO == 0:
                 gc.collect()
+                give_back()
 
         writer = made.messages.writeStream.foreachBatch(each)
         writer = writer.option("checkpointLocation", kept.spark)

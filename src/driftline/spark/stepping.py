@@ -10,9 +10,11 @@ that has it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
 from typing import TYPE_CHECKING
 
 from driftline.engine.shards.lending import Lending
+from driftline.engine.shards.long_lived import LATELY, give_back
 from driftline.engine.shards.messages import OUTPUT, Kind, Message
 from driftline.engine.shards.state_log import Head, StateLog, Store
 from driftline.engine.shards.stored import Kept, Stepped
@@ -28,6 +30,8 @@ _kept: dict[str, Kept] = {}
 
 _lending = Lending(_kept)
 
+_steps = count(1)
+
 
 def stepped(
     stage: Stepped, tables: str | None, store: Store, rows: Iterable[pd.DataFrame]
@@ -36,6 +40,8 @@ def stepped(
     messages = from_pandas(rows)
     mine = [message for message in messages if message.level == stage.level]
     passing = [message for message in messages if message.level != stage.level]
+    if next(_steps) % LATELY == 0:
+        give_back()
     if mine:
         number = mine[0].shard
         log = StateLog(stage, number, store, _kept, _lending)

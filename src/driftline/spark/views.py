@@ -178,7 +178,11 @@ def key_places(schema: pa.Schema, keys: Sequence[str]) -> list[int]:
         if key.lower() not in lower:
             known = ", ".join(schema.names)
             raise PlanError(f"the key column {key} is not in the result, which has {known}")
-    return [lower.index(key.lower()) for key in keys]
+    places = [lower.index(key.lower()) for key in keys]
+    for number, place in enumerate(places):
+        if place in places[:number]:
+            raise PlanError(f"the key column {schema.names[place]} is named twice")
+    return places
 
 
 def same_key(keys: Sequence[str], row: Mapping[str, Any]) -> PlanError:

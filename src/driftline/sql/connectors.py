@@ -45,6 +45,13 @@ NEEDED: dict[SinkType, tuple[str, ...]] = {
     "console": (),
 }
 """What it cannot do without; of all others that is the path."""
+VARIABLE = "${"
+"""With it begins what a run fills in."""
+LOGS: tuple[SinkType, ...] = ("eventlog", "kafka")
+OF_LOGS: tuple[View, ...] = ("changes", "now", "finals")
+"""The views that are events."""
+OF_KEYED: tuple[View, ...] = ("current", "now")
+"""The views that a table with keys can have."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,52 @@ def sink_of(items: Sequence[exp.Expr], node: exp.Expr) -> Connector:
     for key in NEEDED.get(kind, ("path",)):
         if key not in options:
             raise refuse(f"a sink of type {kind} needs {key} = '…'", node)
+    for key, each in options.items():
+        if not each.name.strip():
+            raise refuse(f"{key} is empty: give it a value, or leave it out", each)
+    rows = options.get("rows")
+    if rows is not None and not rows.name.isdigit() and VARIABLE not in rows.name:
+        raise refuse(f"rows is a number, not {rows.name}", rows)
+    _need_fitting_view(kind, options)
     line, column = place_of(node)
     lower = {key: options[key].name.lower() for key in OF_EVERY_SINK if key in options}
     own = {key: each.name for key, each in options.items()}
     return Connector({**own, **lower}, line or 1, column or 1)
+
+
+def need_keys(items: Sequence[exp.Expr], names: Sequence[str]) -> None:
+    """Refuse keys of a sink that are no columns of the result, whose `names` these are."""
+    keys = next((each.expression for each in items if each.name.lower() == "keys"), None)
+    if keys is None or VARIABLE in keys.name:  # then only a run knows them
+        return
+    given, lower = key_names(keys.name), [name.lower() for name in names]
+    for number, key in enumerate(given):
+        if key.lower() not in lower:
+            known = ", ".join(names)
+            raise refuse(f"the key column {key} is not in the result, which has {known}", keys)
+        if key.lower() in [each.lower() for each in given[:number]]:
+            raise refuse(f"the key column {key} is named twice", keys)
+
+
+def key_names(text: str) -> list[str]:
+    """The names in `keys = 'a, b'`."""
+    return [key.strip() for key in text.split(",") if key.strip()]
+
+
+def _need_fitting_view(kind: SinkType, options: Mapping[str, exp.Expr]) -> None:
+    """Refuse a view that the sink cannot have."""
+    view = options["view"].name.lower() if "view" in options else None
+    if view is None:
+        return
+    if kind in LOGS and view not in OF_LOGS:
+        raise refuse(
+            f"a sink of type {kind} is an event log: its view is one of {', '.join(OF_LOGS)}, not "
+            f"{view}",
+            options["view"],
+        )
+    if "keys" in options and view not in OF_KEYED:
+        raise refuse(
+            f"a table with keys has the view {' or '.join(OF_KEYED)}, not {view}: leave keys out, "
+            "or take another view",
+            options["view"],
+        )

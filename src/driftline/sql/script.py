@@ -33,7 +33,7 @@ from driftline.plan.sizes import size_of, steps_of
 from driftline.plan.timing import timing
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
 from driftline.plan.used import mark, place_of, refuse_unused, uses
-from driftline.sql.connectors import OF_INPUTS, Connector, input_of, options_in, sink_of
+from driftline.sql.connectors import OF_INPUTS, Connector, input_of, need_keys, options_in, sink_of
 from driftline.sql.errors import at, in_text, refuse
 from driftline.sql.grammar import parse_script
 from driftline.sql.query import bind_query
@@ -168,6 +168,8 @@ class _Reader:
         plan = _with_shown_names(plan)
         line, column = place_of(node)
         sink = self.sinks.get(name.lower())
+        if sink is not None:
+            need_keys(sink.args["options"], plan.schema.names)
         self._outputs[name] = Output(
             name,
             plan,

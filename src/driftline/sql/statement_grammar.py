@@ -39,7 +39,10 @@ class StatementParser(WindowParser):
             return CreateView(
                 this=name, columns=columns, query=self._query(), replace=replace
             ).update_positions(start)
-        if not temporary and not replace and self._match_text_seq("SINK"):
+        if not temporary and self._match_text_seq("SINK", advance=False):
+            if replace:
+                self.refuse("OR REPLACE is for streams and views: a sink is named once")
+            self._match_text_seq("SINK")
             self._refuse_if_not_exists()
             return self._create_sink(start)
         kind = self._curr.text.upper() if self._curr and not temporary else ""
@@ -47,6 +50,8 @@ class StatementParser(WindowParser):
 
     def _create_sink(self, start: Token) -> exp.Expr:
         name = self._name("sink")
+        if self._at(TokenType.L_PAREN):
+            self.refuse(f"the sink {name.name} has the columns of its query: leave (…) out")
         if not self._match(TokenType.WITH):
             self.refuse(f"the sink {name.name} needs WITH (type = '…', …)")
         options = self._parse_wrapped_csv(self._option)

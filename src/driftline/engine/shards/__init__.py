@@ -7,6 +7,7 @@
     shard              all fragments of a level, for the rows whose keys fall into it
     now_shard          the answer now of the rows that fall into a shard
     state_log          a shard's state in the store: a snapshot, and the messages since
+    long_lived         shards that give back what a large micro-batch has taken
     stored             messages, state and counters as bytes
     lending            shards that work for other processes of the same machine
 

@@ -25,6 +25,7 @@ from typing import Protocol
 
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.shards.lending import Borrowed, Gone, Lending
+from driftline.engine.shards.long_lived import LongLived
 from driftline.engine.shards.messages import Message
 from driftline.engine.shards.stored import (
     Kept,
@@ -175,7 +176,7 @@ class StateLog:
         elif head.version:  # the store is asked once for every shard and process
             known = self.store.get(SHARDS)
             self._need_same_shards(self.stage.shards if known is None else int(known))
-        shard = self.stage.shard(self.number)
+        shard = LongLived(self.stage, self.number)
         if head.chunks:
             chunks = [self._read(f"state {head.snapshot} {n}") for n in range(head.chunks)]
             shard.restore(state_from_bytes(b"".join(chunks)))

@@ -50,7 +50,8 @@ class Console:
         from rich.table import Table
         from rich.text import Text
 
-        drawn = Table(title=Text(title), title_justify="left", box=ROUNDED, header_style="bold")
+        self.console.print(Text(title, style="italic"), soft_wrap=True)  # which may be wider
+        drawn = Table(box=ROUNDED, header_style="bold")
         for field in table.schema:
             drawn.add_column(Text(field.name), justify=_justify(field.type), overflow="fold")
         columns = [plain_values(column) for column in table.slice(0, self.rows).columns]
