@@ -56,17 +56,21 @@ def kill(session: int) -> None:
 
 
 def live_heap(pid: int) -> int | None:
-    """The bytes of all objects that a JVM can reach; None: there is no jcmd to ask it."""
+    """The bytes of all objects that a JVM can reach; None: there is no jcmd to ask it, or no answer
+    in time."""
     jcmd = _jcmd(pid)
     if jcmd is None:
         return None
-    asked = subprocess.run(
-        [jcmd, str(pid), "GC.class_histogram"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    try:
+        asked = subprocess.run(
+            [jcmd, str(pid), "GC.class_histogram"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired:  # on a busy machine
+        return None
     found = re.search(r"^Total +\d+ +(\d+)", asked.stdout, re.MULTILINE)
     return None if found is None else int(found[1])
 

@@ -6,12 +6,16 @@ Meanwhile is noted what is alive in the heap of the JVM, the memory of the drive
 the workers, the size of the checkpoint, the time of every micro-batch, and how far the pipeline is
 behind. In the end the log has to hold every window once, with all of its rows.
 
-A measure is taken apart into what comes with the age of the processes (they warm up), and what
-comes with the time since the beginning, which no restart takes away:
+A measure is taken apart into what comes with the age of the processes, and what comes with the
+time since the beginning, which no restart takes away:
 
     measure ~ usual + by age × age + by time × time
 
-It is flat if neither would change it by more than a fifth in the time of the soak, or of a run.
+It is flat if neither would change it by more than a fifth in the time of the soak, or of a run. A
+slope is the median of those between any two points of a run, or between any two runs, so that a
+single run or moment that is out of the ordinary does not decide. What warms up is no growth: the
+first seconds of every run are left out, and for what comes with time the first run, which begins
+with nothing to catch up with and an empty checkpoint.
 """
 
 from __future__ import annotations
@@ -23,9 +27,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -36,13 +41,15 @@ from bench.tables import Shown
 
 RATE = 20_000
 SECONDS = 300
-LIVES = (60, 100)
+LIVES = (50, 70)
 """A run lives so many seconds after its first micro-batch, at random."""
-WARM = 30
+WARM = 20
 """So many seconds after its first micro-batch a process is warm."""
 LITTLE = 0.2
 """A measure may change by so much of itself."""
 WINDOW = 10
+LATE = 10
+"""A pipeline that is so many seconds behind its source keeps up."""
 PAUSE = 10.0
 SHORT = 0.5
 PATIENCE = 300
@@ -89,19 +96,34 @@ class Trend:
 
 
 def trend(points: Sequence[Point]) -> Trend:
-    """The trend of a measure while processes are warm."""
+    """The trend of a measure while processes are warm. Of one run alone, time and age are the
+    same: it is put down to the age."""
     warm = [each for each in points if each.age >= WARM] or list(points)
-    at, age, value = (
-        np.array([getattr(each, name) for each in warm]) for name in ("at", "age", "value")
-    )
-    median = float(np.median(value))
-    given = np.stack([np.ones(len(warm)), at, age], axis=1)
-    if np.linalg.matrix_rank(given) < given.shape[1]:
-        given[:, 2] = 0  # of one run alone they are the same
-    _, by_time, by_age = np.linalg.lstsq(given, value, rcond=None)[0]
-    whole, run = float(np.ptp(at)), float(np.ptp(age))
+    median = statistics.median(each.value for each in warm)
+    runs: dict[int, list[Point]] = {}
+    for each in warm:
+        runs.setdefault(round(each.at - each.age), []).append(each)
+    inside = [slope((p.age, p.value) for p in own) for own in runs.values() if len(own) > 1]
+    within = statistics.median(inside) if inside else 0.0
+    later = sorted(runs)[1:] if len(runs) > 2 else sorted(runs)
+    levels = [
+        (began, statistics.median(p.value - within * p.age for p in runs[began])) for began in later
+    ]
+    by_time = slope(levels)
+    whole, run = (np.ptp([getattr(p, name) for p in warm]) for name in ("at", "age"))
     usual = median or 1.0
-    return Trend(median, by_time * whole / usual, by_age * run / usual)
+    return Trend(median, float(by_time * whole / usual), float((within - by_time) * run / usual))
+
+
+def slope(points: Iterable[tuple[float, float]]) -> float:
+    """The median of the slopes between any two points.
+
+    >>> slope([(0, 1), (1, 2), (2, 99), (3, 4)])
+    1.0
+    """
+    pairs = combinations(sorted(points), 2)
+    found = [(y - x) / (b - a) for (a, x), (b, y) in pairs if b > a]
+    return float(np.median(found)) if found else 0.0
 
 
 @dataclass
@@ -133,6 +155,10 @@ class Report:
         """The measures that are not flat."""
         return [name for name, each in self.trends.items() if not each.is_flat]
 
+    @property
+    def keeps_up(self) -> bool:
+        return self.behind <= LATE
+
     def shown(self) -> Iterator[Shown]:
         table = Table("minute", *(f"{name}, {UNITS[name]}" for name in self.trends))
         for number, each in enumerate(self.minutes, 1):
@@ -142,12 +168,13 @@ class Report:
         yield table
         yield (
             f"{self.seconds:.0f} s, {self.kills} kills, {self.windows} whole windows, "
-            f"{self.rows:,} rows, each once; {self.behind:.0f} s behind in the end; "
-            + (f"growing: {', '.join(self.growing)}" if self.growing else "all flat")
+            f"{self.rows:,} rows, each once; {self.behind:.0f} s behind in the end: it "
+            + ("keeps up" if self.keeps_up else "does not keep up")
+            + (f"; growing: {', '.join(self.growing)}" if self.growing else "; all flat")
         )
 
     def as_dict(self) -> dict[str, object]:
-        return {**asdict(self), "growing": self.growing}
+        return {**asdict(self), "growing": self.growing, "keeps up": self.keeps_up}
 
 
 UNITS = {HEAP: "MiB", JVM: "MiB", DRIVER: "MiB", WORKERS: "MiB", CHECKPOINT: "MiB", BATCH: "s"}
@@ -236,6 +263,7 @@ def _run(folder: Path, start: float, lives: float, measured: Measured) -> None:
                     measured.add(BATCH, now - start, now - first, taken)
                 if last is None or number > last[0]:
                     last = (number, commits[number])
+            measured.add(CHECKPOINT, now - start, now - first, _size(folder / "state") / 2**20)
             if now - looked < PAUSE:
                 continue
             looked = now
@@ -245,7 +273,6 @@ def _run(folder: Path, start: float, lives: float, measured: Measured) -> None:
                 measured.add(HEAP, *place, found.heap / 2**20)
             for kind, size in found.memory.items():
                 measured.add(kind, *place, size / 2**20)
-            measured.add(CHECKPOINT, *place, _size(folder / "state") / 2**20)
     finally:
         kill(process.pid)
         process.wait()

@@ -148,8 +148,9 @@ def check(shown: str, cases: Iterable[Case], url: str, servers: str) -> None:
             assert f"{case.name}," in shown
             continue
         rows = rows_of(case, url, servers)
-        assert rows, case.name
-        if case.type in ("eventlog", "eventlogs", "kafka") and case.view != "now":
+        if not rows:  # with a sink of the answer now, Spark has ends in advance
+            assert (case.query, case.view) == ("recent", "current")
+        elif case.type in ("eventlog", "eventlogs", "kafka") and case.view != "now":
             assert logged(case, rows) == history, case.name
         else:
             holds(case, rows, history)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bench.soak import Point, soak, trend
@@ -7,12 +9,15 @@ from bench.soak import Point, soak, trend
 HOUR = 3600.0
 LIVES = (150.0, 300.0)
 RUN = 200
+PERIOD = RUN + 20
 
 
 @pytest.mark.spark
 @pytest.mark.long
 def test_an_hour_in_which_nothing_grows() -> None:
-    assert soak(HOUR, LIVES).growing == []
+    report = soak(HOUR, LIVES)
+    assert report.growing == []
+    assert report.keeps_up
 
 
 def points(by_time: float, by_age: float) -> list[Point]:
@@ -20,7 +25,7 @@ def points(by_time: float, by_age: float) -> list[Point]:
     found = []
     for run in range(6):
         for age in range(0, RUN, 10):
-            at = run * (RUN + 20) + age
+            at = run * PERIOD + age
             jitter = 8 * ((at // 10) % 3 - 1) + (50 if age == 0 else 0)
             found.append(Point(at, age, 100 + jitter + by_time * at + by_age * age))
     return found
@@ -34,6 +39,14 @@ def test_what_grows_is_found(by_time: float, by_age: float, is_flat: bool) -> No
     found = trend(points(by_time, by_age))
     assert found.is_flat == is_flat
     assert (found.by_time > 0.2) == (by_time > 0)
+
+
+def test_a_first_run_with_nothing_to_catch_up_with_is_no_growth() -> None:
+    first, rest = points(0.0, 0.0)[: RUN // 10], points(0.0, 0.0)[RUN // 10 :]
+    smaller = [replace(each, value=each.value / 2) for each in first]
+    assert trend([*smaller, *rest]).is_flat
+    once = [replace(each, value=each.value * 2) if each.at >= 5 * PERIOD else each for each in rest]
+    assert trend([*smaller, *once]).is_flat  # nor is one run that is out of the ordinary
 
 
 def test_of_one_run_time_and_age_are_the_same() -> None:
