@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -136,7 +138,8 @@ def test_a_file_that_cannot_be_read_is_named(
     [
         (["-i", "trades=rate://"], "rate:// has no end: add --follow"),
         (["-i", "trades=rate://", "--runner", "spark"], "rate:// has no end: add --follow"),
-        (["-i", "trades=in", "--follow"], "--follow is for --runner spark"),
+        (["-i", "trades=in", "--follow", "--checkpoint", "c"], "--checkpoint, --master and --conf"),
+        (["-i", "trades=in", "--follow", "--pace", "2x", "--now"], "leave --follow out"),
         (["-i", "trades=x.csv", "--follow", "--runner", "spark"], "--follow needs an input that"),
         (["-i", "trades=in", "--conf", "a", "--runner", "spark"], "--conf: a: give KEY=VALUE"),
     ],
@@ -151,3 +154,93 @@ def test_wrong_usage(
     assert done.code == 2
     assert reason in done.err
     assert done.err.count("\n") == 1
+
+
+def test_a_run_that_follows_reads_what_comes(
+    query: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines are read when they have been ended, files when they are there, until Ctrl-C."""
+    folder, file, out = tmp_path / "in", tmp_path / "t.csv", tmp_path / "out.jsonl"
+    folder.mkdir()
+    file.write_text("symbol,qty,ts\nA,1,1\nA,")
+    query.write_text(
+        QUERY.replace("FROM trades", "FROM (SELECT * FROM trades UNION ALL SELECT * FROM more)")
+        .replace("SELECT", "CREATE STREAM more (symbol STRING, qty INT, ts BIGINT) "
+                 "WITH (time = 'ts', path = '" + str(folder) + "?format=json');\nSELECT", 1)
+    )  # fmt: skip
+    seen: list[int] = []
+
+    def wait(_: float) -> None:
+        seen.append(len(out.read_text().splitlines()))
+        if len(seen) == 1:
+            with file.open("a") as text:
+                text.write('2,2\n"B",many,3\n"C\nD",4,')
+            (folder / "1.jsonl").write_text('{"symbol": "A", "qty": 10, "ts": 4}')
+        elif len(seen) == 2:
+            with file.open("a") as text:
+                text.write("5\n")
+        elif len(seen) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("driftline.running.local.time.sleep", wait)
+    dead = tmp_path / "dead.jsonl"
+    done = driftline(
+        "run", query, "-i", f"trades={file}", "--follow", "-o", out, "--dead-letters", dead,
+    )  # fmt: skip
+    assert done.code == 130
+    assert seen[0] < seen[1] < seen[2] == seen[3]
+    table = [json.loads(line) for line in driftline("history", out).out.splitlines()]
+    assert [(row["vs"], row["ve"], *row["row"].values()) for row in table] == [
+        (1, 2, "A", 1), (2, 4, "A", 3), (4, None, "A", 13), (5, None, "C\nD", 4),
+    ]  # fmt: skip
+    assert f"{file}:4: " in done.err
+    assert "many" in dead.read_text()
+
+
+def test_event_logs_are_followed_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, query = tmp_path / "log.jsonl", tmp_path / "q.sql"
+    query.write_text("CREATE STREAM s (x INT); SELECT sum(x) AS x FROM s;")
+    log.touch()
+    came = iter([
+        '{"stream":"s","kind":"insert","vs":1,"ve":null,"row":{"x":1}}\n',
+        '{"stream":"s","kind":"retract","vs":1,"ve":null,"vn":3,"row":{"x":1}}\n'
+        '{"stream":"other","kind":"cti","t":9}\n{"stream":"s","kind":"cti","t":5}\n',
+    ])  # fmt: skip
+
+    def wait(_: float) -> None:
+        with log.open("a") as text:
+            text.write(next(came, None) or stop())
+
+    def stop() -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("driftline.running.local.time.sleep", wait)
+    done = driftline("run", query, "-i", f"s={log}", "--follow")
+    assert done.code == 130
+    assert [json.loads(line) for line in done.out.splitlines()][-1]["t"] == 5
+    assert '"retract","vs":1,"ve":null,"vn":3,"row":{"x":1}' in done.out
+
+
+def test_the_time_of_day_passes_while_nothing_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row leaves the answer now when its window is over."""
+    file, query = tmp_path / "s.jsonl", tmp_path / "q.sql"
+    query.write_text(
+        "CREATE STREAM s (x INT, ts TIMESTAMP) WITH (time = 'ts');"
+        "SELECT x FROM s [RANGE 5 SECONDS];"
+    )
+    file.write_text('{"x": 1, "ts": "2024-01-01T00:00:00Z"}\n')
+    hour = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp())
+    clock = [hour]
+
+    def wait(_: float) -> None:
+        clock[0] += 2
+        if clock[0] > hour + 8:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("driftline.running.local.time.sleep", wait)
+    monkeypatch.setattr("driftline.engine.outputs.clock.time.time_ns", lambda: clock[0] * 10**9)
+    done = driftline("run", query, "-i", f"s={file}", "--follow", "--now", "--clock", "wall")
+    assert done.code == 130
+    assert [json.loads(line)["op"] for line in done.out.splitlines()] == ["+", "-"]

@@ -101,3 +101,21 @@ def test_a_topic_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.Monk
     ran = driftline("run", tmp_path / "q.sql", "--runner", "local")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert ran.err.startswith("driftline: kafka://127.0.0.1:1/t: ")
+
+
+def test_a_topic_is_followed(servers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "q.sql").write_text(SCRIPT.format(f"kafka://{servers}/followed"))
+    produce(servers, "followed", [(0, {"k": "a", "x": 1, "t": 1})])
+    more = iter([[(1, {"k": "a", "x": 2, "t": 2}), (0, {"k": "b", "x": 3, "t": 3})], []])
+
+    def wait(_: float) -> None:
+        if (messages := next(more, None)) is None:
+            raise KeyboardInterrupt
+        if messages:
+            produce(servers, "followed", messages)
+
+    monkeypatch.setattr("driftline.running.local.time.sleep", wait)
+    done = driftline("run", tmp_path / "q.sql", "--follow", "--emit", "eager")
+    assert done.code == 130
+    rows = [line for line in done.out.splitlines() if '"insert"' in line]
+    assert [json.loads(line)["row"]["x"] for line in rows] == [1, 3, 3]

@@ -22,7 +22,7 @@ from driftline.cli.given import (
     suffixes_of,
 )
 from driftline.cli.progress import reading
-from driftline.cli.streams import streamed
+from driftline.cli.streams import growing, streamed
 from driftline.running.files import Places, PlainFile
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed
@@ -86,18 +86,22 @@ def read_inputs(
     *,
     as_they_come: bool = False,
     first: Mapping[str, Sequence[str]] | None = None,
+    files_grow: bool = False,
 ) -> Inputs:
     """The data of the streams that a script reads, from the arguments of --input and from what it
     declares itself. `as_they_come`:
     also event logs in directories are left for the runner to read, and files are read here; else
     the runner reads plain files while it runs. `first`: by stream, the files of its directory that
-    come before all others."""
+    come before all others. `files_grow`: lines that come into files are read, too."""
     given: list[Given] = []
     left: list[tuple[str | None, Streamed]] = []
     for each in wanted:
         name, path = named(each, sources)
         more, by = each.options if isinstance(each, Declared) else {}, named_by(each)
         found = streamed(path, more, by) if path not in ("", STANDARD_INPUT) else None
+        if found is None and files_grow:
+            timeless = name is not None and sources[name].time is None
+            found = growing(path, more, holds_events=timeless)
         if found is not None and first:
             found = replace(found, first=_first(name, first))
         if found is None:
@@ -138,8 +142,9 @@ def _leave(
             raise Problem(f"the stream {each} is in two inputs")
         if given.form != "log":
             _need_time(given.shown, sources[each])
-        inputs.streams[each] = given
-        inputs.places[each] = Place((given.shown,), read=given.places)
+        own = replace(given, places=Places())
+        inputs.streams[each] = own
+        inputs.places[each] = Place((given.shown,), read=own.places)
 
 
 # Event logs

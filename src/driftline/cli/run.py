@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -115,7 +116,10 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     wanted = with_declared(arguments.inputs, script, sources)
     bounds = [Used("the bounds", each) for each in script.bounds]
     _need_apart(path, arguments, queries, [*bounds, *files_read(wanted, sources)])
-    inputs = read_inputs(wanted, sources, as_they_come=runner_name != "local")
+    grows = arguments.options.follow and runner_name == "local"
+    inputs = read_inputs(
+        wanted, sources, as_they_come=runner_name != "local" or grows, files_grow=grows
+    )
     queries = [_final(query, inputs) for query in queries]
     _check_follow(inputs, queries, arguments.options)
     so_far = _so_far(written, runner_name, arguments)
@@ -141,6 +145,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     ):
         try:
             with (
+                _ended_by_sigterm() if grows else nullcontext(),
                 drawn(unless=_is_shown(arguments)) as progress,
                 closing(steps) as emitted,
             ):
@@ -179,6 +184,16 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     say_learned(sources, known)
     if stopped is not None:
         raise stopped
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _goes_on(arguments: RunArguments) -> bool:
@@ -338,7 +353,10 @@ def _check_follow(inputs: Inputs, queries: Sequence[Query], options: RunOptions)
     if endless and not options.follow:
         raise Problem(f"{endless[0]} has no end: add --follow, and stop it with Ctrl-C")
     if options.follow and not streamed:
-        raise Problem("--follow needs an input that goes on: a directory, kafka:// or rate://")
+        raise Problem(
+            "--follow needs an input that goes on: a directory, kafka:// or, with --runner spark, "
+            "rate://, and with --runner local a file of lines (.jsonl, .csv)"
+        )
     if options.follow and len({query.consistency for query in queries}) > 1:
         raise Problem(
             "--follow: the queries have different settings (emit, block, remember, max_expansion, "

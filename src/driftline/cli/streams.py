@@ -66,6 +66,22 @@ def streamed(
     return Streamed("files", place, given, options, stream)
 
 
+def growing(path: str, options: Mapping[str, str], *, holds_events: bool) -> Streamed | None:
+    """A file whose lines are read as they come; None if it is not one of lines. `options`: those
+    that a script has; `holds_events`: it is a log, if that cannot be seen yet."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    form = next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
+    if form is None or form == "parquet" or suffixes[-1] in COMPRESSED or not Path(path).is_file():
+        return None
+    from driftline.engine.readers.json_records import is_log
+
+    if form == "json":
+        is_empty = Path(path).stat().st_size == 0
+        found: Form = "log" if (holds_events if is_empty else is_log(Path(path))) else "json"
+        form = cast("Form", options.get("format", found))
+    return Streamed("files", path, form, {}, options.get("stream"))
+
+
 def parted(text: str) -> tuple[str, dict[str, str]]:
     """A place, and its options."""
     if is_there(text):

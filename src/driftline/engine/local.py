@@ -35,6 +35,7 @@ from driftline.engine.outputs.prefix import Collector
 from driftline.engine.outputs.tokens import Tokens
 from driftline.engine.plan_sources import constants, sources_of
 from driftline.engine.readers.ahead import ahead
+from driftline.engine.readers.growing import GrowingReader
 from driftline.engine.readers.inputs import RawEvents
 from driftline.engine.readers.source_reader import SourceReader
 from driftline.engine.step_outputs import Outputs
@@ -107,7 +108,7 @@ class Run:
     ) -> None:
         self.sources, self.options, self.wall = sources, options, wall
         self.readers = {
-            name: SourceReader(source, inputs[name], options.batch)
+            name: SourceReader.of(source, inputs[name], options.batch)
             for name, source in sources.items()
         }
         plain = [name for name, reader in self.readers.items() if reader.inserts_only()]
@@ -177,6 +178,35 @@ class Run:
         options = self.options
         alone = options.heartbeat != "memory" and options.clock is None
         return options.reads_ahead and self.is_drained and alone
+
+    def follow(self, wait: Callable[[], None]) -> Iterator[Outputs]:
+        """What inputs that go on lead to, without end: it waits when all that has come is worked
+        on. The other inputs are closed when they end."""
+        growing = [each for each in self.readers.values() if isinstance(each, GrowingReader)]
+        ends = {
+            name: None if reader in growing else one_cti(self.ingests[name].schema, INFINITY)
+            for name, reader in self.readers.items()
+        }
+        until = 0
+        try:
+            while True:
+                for reader in growing:
+                    reader.look(until)
+                nothing_came = self.is_exhausted()
+                while not self.is_exhausted():
+                    until += self._size()
+                    yield from self._step(self._read(methodcaller("next", until)))
+                if any(ends.values()):
+                    yield from self._step(ends)
+                    ends = dict.fromkeys(ends)
+                elif nothing_came and (
+                    self.options.clock is not None  # time has passed
+                    or any(reader.bad for reader in growing)
+                ):
+                    yield from self._step(dict.fromkeys(self.readers))
+                wait()
+        finally:
+            self.close()
 
     def is_exhausted(self) -> bool:
         """Whether nothing more comes from any input."""

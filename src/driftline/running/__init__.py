@@ -5,6 +5,7 @@
     options    queries with their consistency, and what concerns a whole run
     streams    inputs that are read as they come
     kafka      topics of Kafka
+    followed   inputs that the local runner follows: files, directories, topics
     files      files of plain records that the local runner reads while it runs
     local      the local runner of `driftline run`; the Spark one is `driftline.spark.runner`
     pace       inputs replayed at the pace at which they came

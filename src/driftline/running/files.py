@@ -59,7 +59,7 @@ class Places:
         self.starts = array("q")
         self.lines = Lines()
 
-    def begin(self, path: Path) -> None:
+    def begin(self, path: Path | str) -> None:
         """What comes next is in another file."""
         self.files.append(str(path))
         self.starts.append(self.lines.count)

@@ -164,15 +164,18 @@ def limited(start: Position, end: Position, most: int | None) -> Position:
 def all_there_is(topic: Topic) -> Iterator[Message]:
     """The messages that a topic has now, those of all partitions by their time."""
     first, after = topic.ends()
-    if topic.start == "latest":
-        return iter(())
+    return iter(()) if topic.start == "latest" else merged(topic, first, after)
+
+
+def merged(topic: Topic, start: Position, end: Position) -> Iterator[Message]:
+    """The messages of all partitions from one position up to another, by their time."""
 
     def of(number: int) -> Iterator[tuple[int, int, int, Message]]:
-        for messages in topic.between(number, first[number], after[number]):
+        for messages in topic.between(number, start[number], end[number]):
             for message in messages:
                 yield message.timestamp()[1], number, message.offset() or 0, message
 
-    return (message for *_, message in heapq.merge(*map(of, after)))
+    return (message for *_, message in heapq.merge(*map(of, end)))
 
 
 def lines(messages: Iterable[Message]) -> bytes:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import tee, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from driftline.running.files import PlainFile
 from driftline.running.options import Query, RunOptions, by_consistency, engine_options
-from driftline.running.pace import paced
+from driftline.running.pace import FRAME, paced
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed, read_here
 
@@ -29,8 +31,8 @@ def run_locally(
     """Queries of the same consistency run as one graph; others go along with it, step by step."""
     if options.checkpoint is not None or options.master is not None or options.settings:
         raise Problem("--checkpoint, --master and --conf are for --runner spark")
-    if options.follow:
-        raise Problem("--follow is for --runner spark")
+    if options.follow and options.pace is not None:
+        raise Problem("--pace replays inputs that have an end: leave --follow out")
     return _run_locally(queries, inputs, options)
 
 
@@ -46,19 +48,38 @@ def _run_locally(
         replace(engine_options(*group, options), reads_ahead=reads_ahead)
         for group in groups.items()
     ]
-    read_by = readings([*groups.values()], inputs, made[0].batch if made else 1)
+    read_by = (
+        [_followed(plans, inputs) for plans in groups.values()]
+        if options.follow
+        else readings([*groups.values()], inputs, made[0].batch if made else 1)
+    )
     runs = [
-        _steps(started(plans, read, each), options.pace, plans)
+        _steps(started(plans, read, each), options, plans)
         for plans, read, each in zip(groups.values(), read_by, made, strict=True)
     ]
     for steps in zip_longest(*runs):
         yield _together(steps)
 
 
-def _steps(run: Run, pace: float | None, plans: Mapping[str, Node]) -> Iterator[Outputs]:
+def _steps(run: Run, options: RunOptions, plans: Mapping[str, Node]) -> Iterator[Outputs]:
+    if options.follow:
+        return run.follow(partial(time.sleep, FRAME))
+    pace = options.pace
     if pace is None:
         return run.outputs()
     return paced(run, pace, timestamps=all(plan.timestamps for plan in plans.values()))
+
+
+def _followed(plans: Mapping[str, Node], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of the plans, those that go on as what has come of them."""
+    from driftline.engine.plan_sources import sources_of
+    from driftline.running.followed import followed
+
+    return {
+        name: followed(source, inputs[name]) if isinstance(inputs[name], Streamed) else inputs[name]
+        for name, source in sources_of(plans.values()).items()
+        if name in inputs  # and no table of the query itself
+    }
 
 
 def readings(

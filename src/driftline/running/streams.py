@@ -109,7 +109,7 @@ def _read_files(source: Source, given: Streamed) -> Iterator[RawEvents]:
     def parts() -> Iterator[Any]:
         for path in files_of(Path(given.place), given.first):
             places.begin(path)
-            yield from _read_file(source, path, given.form)
+            yield from read_file(source, path, given.form)
 
     places.__init__()  # type: ignore[misc]  # start again
     for events in chunks(source, parts(), LARGEST_CHUNK):
@@ -118,7 +118,8 @@ def _read_files(source: Source, given: Streamed) -> Iterator[RawEvents]:
         yield events
 
 
-def _read_file(source: Source, path: Path, form: Form) -> Iterator[Any]:
+def read_file(source: Source, path: Path, form: Form) -> Iterator[Any]:
+    """The records of a file of a directory, in parts."""
     import pyarrow as pa
 
     from driftline.engine.readers.chunks import LARGEST_CHUNK, parts

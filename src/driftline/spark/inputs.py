@@ -29,15 +29,19 @@ import pyarrow.parquet as pq
 
 from driftline.engine.ingest.source_time import NO_CLOCK
 from driftline.engine.readers.csv_records import CsvFile
-from driftline.engine.readers.inputs import CLOSING, RawEvents, empty_log, events_from, json_records
-from driftline.engine.readers.log_columns import declared
+from driftline.engine.readers.inputs import (
+    CLOSING,
+    RawEvents,
+    events_from,
+    json_records,
+    log_events,
+)
 from driftline.engine.shards.reads import FILE_OF
 from driftline.engine.shards.source_messages import BAD, CLOCK, KIND, VE, VN, VS
 from driftline.event_log.bad import UnreadableLog
 from driftline.event_log.deadletters import to_text
-from driftline.event_log.reader import scan_log
 from driftline.event_log.source import COMPRESSIONS
-from driftline.model.columns import CTI, INSERT, StreamColumns
+from driftline.model.columns import CTI, INSERT
 from driftline.model.time import INFINITY
 from driftline.plan.nodes import Source
 from driftline.plan.types import quoted, type_name
@@ -338,22 +342,3 @@ def read_messages(
 def log_table(what: Path | IO[bytes], source: Source, stream: str) -> pa.Table:
     """Raw events from the lines of a log: those of one stream, and what is no event."""
     return raw_table(log_events(what, source, stream))
-
-
-def log_events(what: Path | IO[bytes], source: Source, stream: str) -> RawEvents:
-    log = scan_log([what], valid_streams=False, declared=declared([(stream, source)]))
-    own = [each for name, each in log.streams.items() if name.lower() == stream.lower()]
-    columns = _with_all_columns(source, own[0]) if own else empty_log(source)
-    return replace(events_from(source, columns), bad=tuple(log.bad))
-
-
-def _with_all_columns(source: Source, columns: StreamColumns) -> StreamColumns:
-    """A column that no row has is null."""
-    payload = columns.payload
-    if payload.num_rows < len(columns):  # ctis only
-        payload = pa.table({"": pa.nulls(len(columns))})
-    have = {name.lower() for name in payload.column_names}
-    for each in source.columns:
-        if each.name.lower() not in have:
-            payload = payload.append_column(each.name, pa.nulls(len(columns), each.type))
-    return replace(columns, payload=payload)

@@ -217,7 +217,8 @@ def run_command(
     follow: Annotated[
         bool,
         typer.Option(
-            "--follow", help="Go on with what comes into directories and topics, until Ctrl-C."
+            "--follow",
+            help="Go on with what comes into directories, topics and (local) files, until Ctrl-C.",
         ),
     ] = False,
     dead_letters: Annotated[

@@ -214,6 +214,29 @@ def _from_json(source: Source, path: Path) -> RawEvents:
     return _from_records(source, json_records(source, path).records)
 
 
+def log_events(what: Path | IO[bytes], source: Source, stream: str) -> RawEvents:
+    """The events of a stream in the lines of a log, and what is no event."""
+    from driftline.engine.readers.log_columns import declared
+    from driftline.event_log.reader import scan_log
+
+    log = scan_log([what], valid_streams=False, declared=declared([(stream, source)]))
+    own = [each for name, each in log.streams.items() if name.lower() == stream.lower()]
+    columns = _with_all_columns(source, own[0]) if own else empty_log(source)
+    return replace(events_from(source, columns), bad=tuple(log.bad))
+
+
+def _with_all_columns(source: Source, columns: StreamColumns) -> StreamColumns:
+    """A column that no row has is null."""
+    payload = columns.payload
+    if payload.num_rows < len(columns):  # ctis only
+        payload = pa.table({"": pa.nulls(len(columns))})
+    have = {name.lower() for name in payload.column_names}
+    for each in source.columns:
+        if each.name.lower() not in have:
+            payload = payload.append_column(each.name, pa.nulls(len(columns), each.type))
+    return replace(columns, payload=payload)
+
+
 def empty_log(source: Source) -> StreamColumns:
     """The log of a stream without events."""
     return StreamColumns.from_events(source.name, [], schema=source.columns.arrow)

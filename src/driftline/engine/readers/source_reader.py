@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,19 @@ class SourceReader:
     """The events that were read and not yet taken, and the records
     that could not be read and were not yet reported."""
 
-    def __init__(self, source: Source, data: Any, batch: int) -> None:
-        self.chunks = chunks(source, data, batch)
+    def __init__(self, parts: Iterator[RawEvents]) -> None:
+        self.chunks = parts
         self.read: deque[RawEvents] = deque()
         self.bad: list[BadEvent] = []
+
+    @staticmethod
+    def of(source: Source, data: Any, batch: int) -> SourceReader:
+        """What reads a source from whatever was given."""
+        from driftline.engine.readers.growing import Growing, GrowingReader
+
+        if isinstance(data, Growing):
+            return GrowingReader(data)
+        return SourceReader(chunks(source, data, batch))
 
     def is_exhausted(self) -> bool:
         """Whether nothing more comes; an iterator is asked for its next rows to find out."""
