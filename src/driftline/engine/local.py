@@ -144,7 +144,9 @@ class Run:
         self.heeding: Heeding | None = None
         if marks and options.heeding is not None:
             self.heeding = Heeding(self.graph, options.heeding, self._consistent)
-        self.labelled: dict[str, dict[int, int]] = {name: {0: 0} for name in sources}
+        self.named: dict[Step, list[str]] = {}  # the queries that a step is the last of
+        for name, (step, _) in zip(plans, self.graph.sinks, strict=True):
+            self.named.setdefault(step, []).append(name)
         self.together = options.heartbeat != "source" or any(
             ingest.time is not None for ingest in self.ingests.values()
         )
@@ -153,6 +155,8 @@ class Run:
         self.read = {  # how many events of each input
             name: 0 for name, source in sources.items() if not isinstance(source, Constant)
         }
+        self.read_at = {0: dict(self.read)}  # by the number of what sources let in (see `_labels`)
+        self.oldest = 0  # of these
 
     def outputs(self) -> Iterator[Outputs]:
         """What every batch leads to."""
@@ -294,10 +298,8 @@ class Run:
                 self.graph.admit(name, admitted)
                 if self.is_drained:
                     self.graph.drain()
-        if self.heeding is not None:
-            for admitted in received.streams.values():
-                if admitted.label is not None:
-                    self.heeding.release(admitted.label)
+            elif self.heeding is not None and admitted.label is not None:
+                self.heeding.leave_out(admitted.label)
         self._work(received.read, is_last=is_last)
         dead = received.dead
         if self.options.strict:
@@ -335,8 +337,7 @@ class Run:
             return {}
         with self.heeding.lock:  # marks are made in other threads
             labels = {name: self.heeding.admit(name) for name in streams}
-            for name, label in labels.items():
-                self.labelled[name][label.number] = self.read.get(name, 0)
+            self.read_at[max(self.heeding.admitted)] = dict(self.read)  # all have the same number
         if self.together:
             vector = reduce(greatest, (label.vector for label in labels.values()))
             labels = {name: Label(vector, *label[1:]) for name, label in labels.items()}
@@ -345,20 +346,24 @@ class Run:
     def _consistent(self, step: Step, vector: Vector) -> None:
         """What an output has emitted is the answer for what the sources have let in so far."""
         assert self.heeding is not None
-        events = {}
-        for name, number in zip(self.heeding.sources, vector, strict=True):
-            counted = self.labelled[name]
-            if name in self.read:
-                events[name] = counted[number]
-            while (oldest := next(iter(counted))) < number:
-                del counted[oldest]
-        ended = [number == last for number, last in zip(vector, self.heeding.admitted, strict=True)]
-        closed = self.is_closing and all(ended)
-        if self.is_closing and any(ended) and not closed:
-            return  # the end of some inputs has been worked on: numbers of events do not say that
-        for name, (last, _) in zip(self.plans, self.graph.sinks, strict=True):
-            if step is last:
-                self.emitted.mark(name, Prefix(events, closed))
+        read_at, closed = self.read_at, False
+        if self.is_closing:
+            ended = [each == last for each, last in zip(vector, self.heeding.admitted, strict=True)]
+            closed = all(ended)
+            if any(ended) and not closed:
+                return  # the end of some inputs was worked on: numbers of events do not say that
+        events = {
+            name: read_at[number][name]
+            for name, number in zip(self.heeding.sources, vector, strict=True)
+            if name in self.read
+        }
+        least = min(vector)
+        while self.oldest < least:  # prefixes only grow
+            del read_at[self.oldest]
+            self.oldest += 1
+        prefix = Prefix(events, closed)
+        for name in self.named[step]:
+            self.emitted.mark(name, prefix)
 
     def _work(self, read: Mapping[str, int], *, is_last: bool) -> None:
         """Put a token in if it is time for one, and let the graph work."""

@@ -54,7 +54,6 @@ class Heeded:
             label = self.heeding.admit(source)
             self.done.append((label, source))
             self.graph.admit(source, replace(batch, label=label))
-            self.heeding.release(label)
 
     def work(self, step: Step) -> None:
         """Let an operator work on one item, if it has one."""
@@ -167,5 +166,5 @@ def test_an_input_is_active_until_it_lies_in_its_queues(how: Active) -> None:
     label = heeding.admit("s")
     heeding.detect()  # as another thread may that has just ended a work
     assert marks == []
-    heeding.release(label)
+    heeding.leave_out(label)
     assert marks == [(1,)]

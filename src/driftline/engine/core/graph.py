@@ -38,7 +38,8 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty, has_removals, joined, latest_start
-from driftline.engine.core.marks import BLOCKING, Kind, Mark
+from driftline.engine.core.labels import greatest
+from driftline.engine.core.marks import Kind, Mark
 from driftline.engine.core.operator import Arrays, Operator
 from driftline.engine.core.queues import Item, Queue
 from driftline.engine.core.threads import Threads
@@ -64,13 +65,17 @@ WORTH_A_THREAD = 10_000
 class Step:
     """An operator in a graph: its name, its queue, and the ports that take its output.
     `wants_order`: whether rows wait for one another before they come to it (see `Holding`);
-    `quietly`: what follows has other ports, and has to hear of every time, also if nothing ends."""
+    `quietly`: what follows has other ports, and has to hear of every time, also if nothing ends.
+    If outputs are heeded, `raises_labels`: whether what it puts out may have a greater label than
+    what it works on; `only_passes`: whether that goes into one queue, and no more is noted."""
 
     name: str
     operator: Operator
     queue: Queue
     wants_order: bool = True
     quietly: bool = False
+    raises_labels: bool = False
+    only_passes: bool = False
     outputs: list[tuple[Step, int]] = field(default_factory=list)
 
     def leads_to(self, other: Step) -> bool:
@@ -132,12 +137,15 @@ class Graph:
         if isinstance(item, Batch) and item.now > BEGINNING and self.expiry == "ita":
             item = replace(item, now=BEGINNING)
             if item.is_empty:
+                if self.heeding is not None:
+                    assert item.label is not None
+                    self.heeding.leave_out(item.label)
                 return
-        targets = self.sources.get(source, ())
-        if self.heeding is not None and isinstance(item, Batch) and item.label is not None:
-            self.heeding.entered(item.label, len(targets))
-        for step, port in targets:
+        for step, port in self.sources.get(source, ()):
             self._put(step, port, item)
+        if self.heeding is not None and self.heeding.scans and isinstance(item, Batch):
+            assert item.label is not None
+            self.heeding.release(item.label)
 
     def advance(self, clock: int) -> None:
         """Let all sources hear that application time has come to a clock."""
@@ -183,24 +191,29 @@ class Graph:
 
     def work_on(self, step: Step, port: int, item: Item) -> None:
         """Let a step work on what was taken from its queue, and hand on what comes out."""
-        if self.heeding is not None and isinstance(item, Batch):
+        if isinstance(item, Mark):
+            merged = self._merged(step, port, item)
+            if merged is not None:
+                for target, at in step.outputs:
+                    self._put(target, at, merged)
+        elif self.heeding is not None:
             self._heeded_work(self.heeding, step, port, item)
-            return
-        output = self._output(step, port, item)
-        if output is not None:
+        elif (output := self._received(step, port, item)) is not None:
+            self._emit(step, output)
             self.hand_on(step, output)
 
     def _heeded_work(self, heeding: Heeding, step: Step, port: int, batch: Batch) -> None:
         """Work on a batch, and label what comes out."""
         active = batch.label
         assert active is not None
-        label = active
-        if step.operator.uses_state:
-            step.operator.heed(active.vector)
+        label, operator = active, step.operator
+        if operator.uses_state:
+            operator.label = active.vector
+            operator.participants = active.vector if operator.keeps_labels else None
         output = self._received(step, port, batch)
-        if step.operator.runs_free:  # what it still did later would have no label
-            output = _with(output, step.operator.finish())
-        if id(step) in heeding.raising:
+        if operator.runs_free:  # what it still did later would have no label
+            output = _with(output, operator.finish())
+        if step.raises_labels:
             label = heeding.labelled(step, batch, active)
         if output is None:
             step.queue.in_use = None
@@ -208,14 +221,23 @@ class Graph:
             return
         if output.label is not label:
             output = output.labelled(label)
-        if id(step) in heeding.emitted:
-            with heeding.lock:
-                heeding.emit(step, label)
+        if step.only_passes:
+            target, at = step.outputs[0]
+            self._put(target, at, output)
+            return
+        with heeding.lock:
+            if step in heeding.emitted:
+                heeding.emitted[step] = greatest(heeding.emitted[step], label.vector)
                 self._emit(step, output)
-        times = len(step.outputs)
-        if self.expiry == "time-message":
-            times *= len(self._apart(output))
-        is_over = (times != 1 or heeding.scans) and heeding.passes_on(active, times)
+            if not step.outputs:
+                step.queue.in_use = None
+                if heeding.active.leave(active):
+                    heeding.detect()
+                return
+            times = len(step.outputs)
+            if self.expiry == "time-message":
+                times *= len(self._apart(output))
+            is_over = heeding.active.passes_on(active, times)
         self.hand_on(step, output)
         step.queue.in_use = None
         if is_over:
@@ -243,7 +265,8 @@ class Graph:
 
     def _put(self, step: Step, port: int, item: Item) -> None:
         if self.scheduler != "threads":
-            step.queue.put(port, item, piggyback=self.piggybacks)
+            piggyback = self.expiry == "piggyback" and self.piggybacks
+            step.queue.put(port, item, piggyback=piggyback)
             return
         if self.running is None:
             self.running = Threads(self)
@@ -251,15 +274,17 @@ class Graph:
 
     def hand_on(self, step: Step, item: Item) -> None:
         """Put what a step has put out into the queues behind it."""
+        if self.expiry != "time-message" or isinstance(item, Mark):
+            for target, port in step.outputs:
+                self._put(target, port, item)
+            return
         for target, port in step.outputs:
             for each in self._apart(item):
                 self._put(target, port, each)
 
-    def _apart(self, item: Item) -> tuple[Item, ...]:
-        """An item, and by itself the now-mark that came with it, unless that is piggybacked."""
-        if isinstance(item, Mark) or self.expiry != "time-message" or item.now == BEGINNING:
-            return (item,)
-        if item.says_only_now:
+    def _apart(self, item: Batch) -> tuple[Batch, ...]:
+        """A batch, and by itself the now-mark that came with it."""
+        if item.now == BEGINNING or item.says_only_now:
             return (item,)
         mark = empty(item.payload.schema, now=item.now)
         return replace(item, now=BEGINNING), replace(mark, label=item.label)
@@ -267,20 +292,24 @@ class Graph:
     def _output(self, step: Step, port: int, item: Item) -> Item | None:
         """What comes out of a step for an item, if there is something; the sinks have it, too."""
         if isinstance(item, Mark):
-            mark = step.queue.mark(port, item)
-            if mark is not None:
-                if step.operator.runs_free:
-                    self._put_out(step, step.operator.finish())
-                if self.passed is not None:
-                    self.passed(step, mark)
-                for last, mark_sink in self.mark_sinks:
-                    if step is last:
-                        mark_sink(mark)
-            return mark
+            return self._merged(step, port, item)
         output = self._received(step, port, item)
         if output is not None:
             self._emit(step, output)
         return output
+
+    def _merged(self, step: Step, port: int, mark: Mark) -> Mark | None:
+        """The mark that a step hands on when one has come at a port; the sinks have it, too."""
+        merged = step.queue.mark(port, mark)
+        if merged is not None:
+            if step.operator.runs_free:
+                self._put_out(step, step.operator.finish())
+            if self.passed is not None:
+                self.passed(step, merged)
+            for last, mark_sink in self.mark_sinks:
+                if step is last:
+                    mark_sink(merged)
+        return merged
 
     def _received(self, step: Step, port: int, batch: Batch) -> Batch | None:
         """What an operator returns for a batch, if that is something."""
@@ -297,7 +326,7 @@ class Graph:
                 raise
             halves = list(_halves(batch))
             if self.heeding is not None and batch.label is not None:
-                self.heeding.entered(batch.label, len(halves))
+                self.heeding.split(batch.label, len(halves))
             if self.running is None:
                 step.queue.put_back(port, halves)
             else:
@@ -403,11 +432,15 @@ class Graph:
             step = following[0]
 
     def _round(self) -> None:
-        """One turn of round-robin."""
+        """One turn of round-robin. A token is no work: it goes on behind what is before it."""
         for step in self.steps:
-            for _ in range(max(1, int(QUANTUM * len(step.queue))) if step.queue else 0):
-                if (taken := step.queue.take()) is None:
+            queue = step.queue
+            left = max(1, int(QUANTUM * len(queue.items))) if queue.items else 0
+            while queue.items and (left > 0 or isinstance(queue.items[0][1], Mark)):
+                if (taken := queue.take()) is None:
                     break
+                if isinstance(taken[1], Batch):
+                    left -= 1
                 self.work_on(step, *taken)
             if step.operator.runs_free:
                 self.work(step)
@@ -435,7 +468,7 @@ class Graph:
         states: dict[str, Arrays] = {}
 
         def passed(step: Step, mark: Mark) -> None:
-            if mark.kind not in BLOCKING or mark.number < token or step.name in states:
+            if mark.kind is not Kind.TOKEN or mark.number < token or step.name in states:
                 return
             stored = {
                 step.name: step.operator.snapshot(),

@@ -7,7 +7,7 @@ took part, and is active for the very input whose effects are being worked out:
     active(output) = active(batch)
 
 See `outputs.heeding` for what they tell. Beside what it stores an operator keeps labels by row
-(`greatest_of`, the partners of a join) or by key (`KeyLabels`: all that has touched a group).
+(`raise_to`, the partners of a join) or by key (`KeyLabels`: all that has touched a group).
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class KeyLabels:
     def of(self, keys: UInt64s) -> Vector:
         """The greatest label of some keys."""
         places = (keys & np.uint64(len(self.table) - 1)).view(np.int64)
-        return greatest_of(self.table, places, np.full(self.table.shape[1], INFINITY))
+        found = np.zeros(self.table.shape[1], np.int64)
+        raise_to(self.table, places, found, np.full_like(found, INFINITY))
+        return tuple(found.tolist())
 
     def _make_room(self, held: int) -> None:
         while len(self.table) < 2 * held:  # the keys of one place are in two now, which both know
@@ -94,16 +96,10 @@ def _touch(table: Int64s, keys: UInt64s, vector: Int64s, before: Int64s) -> None
             table[place, source] = max(table[place, source], vector[source])
 
 
-def greatest_of(labels: Int64s, places: Int64s, most: Int64s) -> Vector:
-    """The greatest label at some places; it is `most` at most, so that one that has come so far
-    needs no further look."""
-    found = np.zeros(labels.shape[1], np.int64)
-    _raise_to(labels, places, found, most)
-    return tuple(found.tolist())
-
-
 @in_place
-def _raise_to(labels: Int64s, places: Int64s, found: Int64s, most: Int64s) -> None:
+def raise_to(labels: Int64s, places: Int64s, found: Int64s, most: Int64s) -> None:
+    """Raise what was found to the greatest label at some places; that is `most` at most, so that
+    one that has come so far needs no further look."""
     for row in range(len(places)):
         is_less = False
         for source in range(len(found)):
@@ -111,6 +107,16 @@ def _raise_to(labels: Int64s, places: Int64s, found: Int64s, most: Int64s) -> No
             is_less |= found[source] < most[source]
         if not is_less:
             return
+
+
+@in_place
+def label_new(labels: Int64s, places: Int64s, vector: Int64s, most: Int64s) -> None:
+    """Note the label of what is new at some places; `most` is the greatest of all."""
+    for source in range(len(vector)):
+        most[source] = max(most[source], vector[source])
+    for place in places:
+        for source in range(len(vector)):
+            labels[place, source] = vector[source]
 
 
 @in_place

@@ -48,8 +48,6 @@ class Kind(IntEnum):
     EXTERNAL = 4
 
 
-BLOCKING = frozenset({Kind.TOKEN})
-
 NONE_YET = {Kind.TOKEN: 0, Kind.NOW: BEGINNING}
 """The number before the first mark of a kind, of those that every graph has."""
 
@@ -65,39 +63,36 @@ LAST_TOKEN = Mark(Kind.TOKEN, INFINITY)
 
 
 class Merge:
-    """How far the marks of every port have come, and what has been handed on."""
+    """How far the marks of one kind have come: `latest`: at every port; `handed_on`: at all."""
 
-    def __init__(self, ports: int) -> None:
-        self.latest = {kind: [none] * ports for kind, none in NONE_YET.items()}
-        self.handed_on = dict(NONE_YET)
+    __slots__ = ("handed_on", "kind", "latest")
 
-    def arrive(self, port: int, mark: Mark) -> Mark | None:
-        """Take a mark in at a port; returns the one that is handed on, if there is one."""
-        latest = self.latest[mark.kind]
-        latest[port] = max(latest[port], mark.number)
-        merged = min(latest)
-        if merged <= self.handed_on[mark.kind]:
-            return None
-        self.handed_on[mark.kind] = merged
-        return mark if merged == mark.number else Mark(mark.kind, merged)
+    def __init__(self, kind: Kind, ports: int) -> None:
+        self.kind = kind
+        self.handed_on = NONE_YET[kind]
+        self.latest = [self.handed_on] * ports
 
-    def blocks(self, port: int) -> bool:
-        """Whether a port has to wait for the others."""
-        return any(self.latest[kind][port] > self.handed_on[kind] for kind in BLOCKING)
+    def arrive(self, port: int, number: int) -> bool:
+        """Take a mark in at a port; returns whether one is handed on, which is `handed_on`."""
+        latest = self.latest
+        latest[port] = max(latest[port], number)
+        merged = latest[0] if len(latest) == 1 else min(latest)
+        if merged <= self.handed_on:
+            return False
+        self.handed_on = merged
+        return True
 
     @property
     def has_begun(self) -> bool:
         """Whether a mark has come at all."""
-        return any(max(latest) > NONE_YET[kind] for kind, latest in self.latest.items())
+        return max(self.latest) > NONE_YET[self.kind]
 
-    def snapshot(self) -> NDArray[np.int64]:
-        """One row for each kind: what was handed on, then the latest of every port."""
-        rows = [[self.handed_on[kind], *self.latest[kind]] for kind in NONE_YET]
-        return np.array(rows, np.int64)
+    def snapshot(self) -> list[int]:
+        """What was handed on, then the latest of every port."""
+        return [self.handed_on, *self.latest]
 
-    def restore(self, rows: NDArray[np.generic]) -> None:
-        for kind, row in zip(NONE_YET, rows.astype(np.int64).tolist(), strict=True):
-            self.handed_on[kind], *self.latest[kind] = row
+    def restore(self, row: list[int]) -> None:
+        self.handed_on, *self.latest = row
 
 
 class Speculation:

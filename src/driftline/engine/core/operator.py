@@ -98,8 +98,10 @@ class Component:
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self.label: Vector | None = None  # of the batch that is worked on, if outputs are heeded
-        self.participants: Vector | None = None  # see `heed`
+        # If outputs are heeded, the label of the batch that is worked on, and the greatest of that
+        # and of the labels of the stored rows that take part; None: anything received may.
+        self.label: Vector | None = None
+        self.participants: Vector | None = None
         self.key_labels: KeyLabels | None = None
         self.counters = Counters()
 
@@ -117,13 +119,6 @@ class Component:
         if not self.keeps_watermark:
             counters.watermark = max(counters.watermark, output.high, output.cti)
         return output
-
-    def heed(self, label: Vector) -> None:
-        """Note what takes part in the next batch, which has a label: after it `participants` are
-        the greatest of that and the labels of the stored rows that did; None: anything received may
-        have."""
-        self.label = label
-        self.participants = label if self.keeps_labels or not self.uses_state else None
 
     def share(self, keys: UInt64s, held: int) -> None:
         """What has touched some of the keys held (their hashes) takes part in the batch, and the

@@ -33,12 +33,13 @@ class Queue:
     """`items`: (port, item), to be read; `passed_over`: those of blocked ports, in their order;
     `last`: of every port, the item that was put in last, if it waits; `told`: how far time had come
     in the latest now-mark that was handed on; `due`: in the latest that came at any port;
-    `in_use`: what is worked on, if the queue `is_scanned` (see `outputs.heeding`)."""
+    `in_use`: what is worked on, if the queue `is_scanned` (see `outputs.heeding`); `tokens`,
+    `times`: how far tokens and now-marks have come."""
 
     def __init__(self, ports: int) -> None:
         self.items: deque[tuple[int, Item]] = deque()
         self.passed_over: deque[tuple[int, Item]] = deque()
-        self.merge = Merge(ports)
+        self.tokens, self.times = Merge(Kind.TOKEN, ports), Merge(Kind.NOW, ports)
         self.last: list[Item | None] = [None] * ports
         self.told = self.due = BEGINNING
         self.is_scanned = False
@@ -90,7 +91,7 @@ class Queue:
             if self.is_scanned:
                 self.in_use = self.items[0][1]
             port, item = self.items.popleft()
-            if not self.merge.blocks(port):
+            if self.tokens.latest[port] <= self.tokens.handed_on:
                 if item is self.last[port]:
                     self.last[port] = None
                 return port, item
@@ -98,36 +99,35 @@ class Queue:
         return None
 
     def mark(self, port: int, mark: Mark) -> Mark | None:
-        """A mark has been read; returns the one to hand on, if the other ports are as far."""
-        merged = self.merge.arrive(port, mark)
-        if merged is not None and self.passed_over:
+        """A token has been read; returns the one to hand on, if the other ports are as far."""
+        if not self.tokens.arrive(port, mark.number):
+            return None
+        if self.passed_over:
             self.items.extendleft(reversed(self.passed_over))
             self.passed_over.clear()
-        return merged
+        number = self.tokens.handed_on
+        return mark if number == mark.number else Mark(Kind.TOKEN, number)
 
     def now(self, port: int, time: int) -> int:
         """Time has come so far at a port; returns how far it has come at all of them."""
         if time > BEGINNING:
             self.due = max(self.due, time)
-            self.merge.arrive(port, Mark(Kind.NOW, time))
-        return self.merge.handed_on[Kind.NOW]
+            self.times.arrive(port, time)
+        return self.times.handed_on
 
     def may_hear(self, port: int, time: int) -> bool:
         """Whether a port can hear of a time without a mark: at most batches wait there, and no mark
         of another port does for it."""
         if self.last[port] is not None:
             return self._waiting_at(port) is not None
-        latest = self.merge.latest[Kind.NOW]
-        others = (time for each, time in enumerate(latest) if each != port)
-        return (
-            self.due <= self.merge.handed_on[Kind.NOW] or min(others, default=INFINITY) < self.due
-        )
+        others = (time for each, time in enumerate(self.times.latest) if each != port)
+        return self.due <= self.times.handed_on or min(others, default=INFINITY) < self.due
 
     def hear(self, port: int, time: int) -> None:
         """Time has come so far at a port, and nothing ends then."""
         place = self._waiting_at(port)
         if place is None:
-            self.merge.arrive(port, Mark(Kind.NOW, time))
+            self.times.arrive(port, time)
             return
         before = self.items[place][1]
         assert isinstance(before, Batch)
@@ -153,10 +153,10 @@ class Queue:
     def snapshot(self) -> Arrays:
         """Everything that waits, with how far the marks have come; nothing, if nothing is there."""
         waiting = self.waiting()
-        if not waiting and not self.merge.has_begun:
+        if not waiting and not self.tokens.has_begun and not self.times.has_begun:
             return {}
         stored: Arrays = {
-            "merge": self.merge.snapshot(),
+            "merge": np.array([self.tokens.snapshot(), self.times.snapshot()], np.int64),
             "told": np.array([self.told, self.due], np.int64),
             "ports": np.array([port for port, _ in waiting], np.int64),
         }
@@ -173,7 +173,9 @@ class Queue:
         self.clear()
         if not stored:
             return
-        self.merge.restore(stored["merge"])
+        tokens, times = stored["merge"].astype(np.int64).tolist()
+        self.tokens.restore(tokens)
+        self.times.restore(times)
         self.told, self.due = map(int, stored["told"].tolist())
         for number, port in enumerate(stored["ports"].tolist()):
             if f"{number} mark" in stored:
@@ -188,8 +190,8 @@ class Queue:
     def after(self, mark: Mark) -> Arrays:
         """The snapshot of the queue right after a token has been handed on: nothing is in it."""
         queue = Queue(len(self.last))
-        for port, time in enumerate(self.merge.latest[Kind.NOW]):
-            queue.merge.arrive(port, mark)
+        for port, time in enumerate(self.times.latest):
+            queue.tokens.arrive(port, mark.number)
             queue.now(port, time)
         queue.told, queue.due = self.told, self.due
         return queue.snapshot()

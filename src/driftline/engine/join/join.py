@@ -45,7 +45,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.core.batch import Batch, empty, has_removals, latest_start
-from driftline.engine.core.labels import greatest, greatest_of
+from driftline.engine.core.labels import greatest, raise_to
 from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.engine.expressions import expansion
 from driftline.engine.join.coverage import Matches
@@ -156,6 +156,7 @@ class Join(Operator):
             else None
             for port, kept in enumerate(preserved)
         )
+        self.preserves = any(preserved)
 
     @property
     def frontier(self) -> int:
@@ -206,7 +207,7 @@ class Join(Operator):
         parts: list[_Part] = []
         if self.pairs_come_out and len(pairs.one):
             parts.append(_Part(start, end, weight, self._paired(port, batch.payload, pairs)))
-        if not any(self.preserved):
+        if not self.preserves:
             self._hold(port, batch, rows, keyed)
             return parts
         matches = Matches(pairs.one, start, end, other.weight[pairs.place])
@@ -230,13 +231,14 @@ class Join(Operator):
     def _share(self, other: Side, keyed: Keyed, partners: Int64s) -> None:
         """What takes part in the work on some lifetimes: of an inner join their partners, and rows
         that were taken back and would be; where a side is preserved, whatever has their keys."""
-        if any(self.preserved):
+        if self.preserves:
             self.share(keyed.low, sum(len(side.index) for side in self.sides))
             return
         assert self.participants is not None
         if other.labels is not None and len(partners):
-            found = greatest_of(other.labels, partners, other.most)
-            self.participants = greatest(self.participants, found)
+            found = np.array(self.label, np.int64)
+            raise_to(other.labels, partners, found, other.most)
+            self.participants = tuple(found.tolist())
         if other.removed is not None:
             self.participants = greatest(self.participants, other.removed.of(keyed.low))
 
@@ -310,7 +312,7 @@ class Join(Operator):
 
     def _bound(self, port: int) -> int:
         """The lifetimes of a side that end at or before this time may go."""
-        return self.frontier if any(self.preserved) else self.sides[1 - port].cti
+        return self.frontier if self.preserves else self.sides[1 - port].cti
 
     def _evict(self, port: int) -> None:
         """Drop what is no longer needed of a side; the other notes what it has to remember."""
@@ -352,7 +354,7 @@ class Join(Operator):
         return _rows(columns, self.schema, len(pairs.one))
 
     def build_only(self, names: frozenset[str]) -> None:
-        if not self.pairs_come_out or any(self.preserved):
+        if not self.pairs_come_out or self.preserves:
             return
         self.wanted = [place for place in self.wanted if self.both.field(place).name in names]
         self.schema = pa.schema([self.both.field(place) for place in self.wanted])

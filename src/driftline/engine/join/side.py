@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.labels import KeyLabels, Vector, raise_at
+from driftline.engine.core.labels import KeyLabels, Vector, label_new, raise_at
 from driftline.engine.core.operator import Arrays
 from driftline.engine.join.index import Index, at_most, in_order
 from driftline.engine.join.memory import Memory
@@ -160,8 +160,11 @@ class Side:
         if self.labels is None:
             self.labels = np.zeros((len(self.vs), len(vector)), np.int64)
             self.most = np.zeros(len(vector), np.int64)
-        self.labels = grown(self.labels, len(self.vs))
-        raise_at(self.labels, new, places, np.array(vector, np.int64), self.most)
+        own = np.array(vector, np.int64)
+        if places is new:
+            label_new(self.labels, new, own, self.most)
+        else:
+            raise_at(self.labels, new, places, own, self.most)
 
     def _label_removed(self, keys: UInt64s, places: Int64s, weight: Int64s) -> None:
         """Note by key what took part in lifetimes of which something is taken back."""
@@ -241,6 +244,8 @@ class Side:
             needed = capacity + count - len(self.free)
             for name in ("vs", "ve", "weight", "low", "high", "slot_of"):
                 setattr(self, name, grown(getattr(self, name), needed))
+            if self.labels is not None:
+                self.labels = grown(self.labels, len(self.vs))
             self.slot_of[capacity:] = NO_SLOT
             self.free = np.concatenate([self.free, np.arange(capacity, len(self.vs))])
             if self.memory is not None:

@@ -35,41 +35,51 @@ Active = Literal["multiset", "naive"]
 
 
 class Multiset:
-    """Counts, for every source, how often each of its inputs is active. `first`: the least that is,
-    or comes next."""
+    """Counts, for every source, how often each of its inputs is active. `queues`: the number of
+    queues that each input goes into; `latest`: the last that was let in; `before`: the last before
+    the first that is active."""
 
-    def __init__(self, sources: int) -> None:
-        self.counts: list[dict[int, int]] = [{} for _ in range(sources)]
-        self.first = [1] * sources
+    def __init__(self, queues: list[int]) -> None:
+        self.queues = queues
+        self.counts: list[dict[int, int]] = [{} for _ in queues]
+        self.latest, self.before = [0] * len(queues), [0] * len(queues)
 
     def admit(self, label: Label) -> None:
-        self.enter(label, 1)
+        _, source, number = label
+        self.latest[source] = number
+        self.counts[source][number] = self.queues[source]
 
-    def enter(self, label: Label, times: int) -> None:
-        counts = self.counts[label.source]
-        counts[label.number] = counts.get(label.number, 0) + times
+    def leave_out(self, label: Label) -> bool:
+        self.counts[label.source][label.number] = 1
+        return self.leave(label)
+
+    def more(self, label: Label, times: int) -> None:
+        """It is active so often more."""
+        self.counts[label.source][label.number] += times
 
     def passes_on(self, label: Label, times: int) -> bool:
         """One of those that come of a batch counts instead of it."""
-        if times > 1:
-            self.enter(label, times - 1)
-        return times == 0
+        self.counts[label.source][label.number] += times - 1
+        return False
 
     def leave(self, label: Label) -> bool:
         """One less: whether the first of its source is another now."""
-        source, number = label.source, label.number
+        _, source, number = label
         counts = self.counts[source]
         if counts[number] > 1:
             counts[number] -= 1
             return False
         del counts[number]
-        return number == self.first[source]
+        if number != self.before[source] + 1:
+            return False
+        last = self.latest[source]
+        while number < last and number + 1 not in counts:
+            number += 1
+        self.before[source] = number
+        return True
 
     def frontier(self, admitted: list[int]) -> Vector:
-        for source, counts in enumerate(self.counts):
-            while self.first[source] <= admitted[source] and self.first[source] not in counts:
-                self.first[source] += 1
-        return tuple(first - 1 for first in self.first)
+        return tuple(self.before)
 
 
 class Scan:
@@ -85,7 +95,10 @@ class Scan:
     def admit(self, label: Label) -> None:
         self.admitting.add((label.source, label.number))
 
-    def enter(self, label: Label, times: int) -> None:
+    def leave_out(self, label: Label) -> bool:
+        return self.leave(label)
+
+    def more(self, label: Label, times: int) -> None:
         """It is in its queues."""
 
     def passes_on(self, label: Label, times: int) -> bool:
@@ -111,8 +124,7 @@ class Scan:
 class Heeding:
     """`admitted`: how much every source has let in; `received`: by operator, the labels of all that
     it was given; `merges`: the operators that merge ctis for others that go by them, or now-marks;
-    `raising`: those whose output may have a greater label than what they work on; `scans`: whether
-    queues are looked through;
+    `scans`: whether queues are looked through;
     `emitted`: by output, the labels of all that came out; `consistent`: called with an output and
     a prefix when what the output has emitted is the answer for that."""
 
@@ -122,64 +134,66 @@ class Heeding:
         self.graph, self.consistent = graph, consistent
         self.sources = {name: number for number, name in enumerate(graph.sources)}
         nothing: Vector = (0,) * len(self.sources)
-        self.admitted = list(nothing)
-        self.received: dict[int, Vector] = {id(step): nothing for step in graph.steps}
-        self.emitted: dict[int, Vector] = {id(step): nothing for step, _ in graph.sinks}
+        self.admitted = [0] * len(nothing)
+        self.received: dict[Step, Vector] = dict.fromkeys(graph.steps, nothing)
+        self.emitted: dict[Step, Vector] = {step: nothing for step, _ in graph.sinks}
         self.came_to_nothing: list[Label] = []
-        self.active = Multiset(len(nothing)) if how == "multiset" else Scan(graph)
+        queues = [len(targets) for targets in graph.sources.values()]
+        self.active = Multiset(queues) if how == "multiset" else Scan(graph)
         self.scans = how == "naive"
         self.prefix = nothing
         self.lock = RLock()
         going = [step for step in graph.steps if step.operator.goes_by_ctis]
         self.hears_time = graph.expiry != "ita"
         self.merges = {
-            id(step)
+            step
             for step in graph.steps
             if self.hears_time
             or (step.operator.ports > 1 and any(step.leads_to(other) for other in going))
         }
-        self.raising = self.merges | {id(step) for step in graph.steps if step.operator.uses_state}
+        for step in graph.steps:
+            step.raises_labels = step in self.merges or step.operator.uses_state
+            step.only_passes = (
+                how == "multiset"
+                and graph.expiry != "time-message"
+                and len(step.outputs) == 1
+                and step not in self.emitted
+            )
         graph.heeding = self
 
     def admit(self, source: str) -> Label:
-        """The label of what a source lets in next. It is active from now on, until it lies in its
-        queues and `release` is called: other threads must not take it for done."""
+        """The label of what a source lets in next. It is active from now on, so that other threads
+        do not take it for done. It is then given to the graph, or left out."""
         number = self.sources[source]
         with self.lock:
-            self.admitted[number] += 1
-            own = self.admitted[number]
-            before, after = (0,) * number, (0,) * (len(self.admitted) - number - 1)
-            vector = (*before, own, *after)
-            label = Label(vector, number, own)
+            own = self.admitted[number] = self.admitted[number] + 1
+            vector = [0] * len(self.admitted)
+            vector[number] = own
+            label = Label(tuple(vector), number, own)
             self.active.admit(label)
         return label
 
-    def entered(self, label: Label, times: int) -> None:
-        """A batch is put into so many queues; it is active until its work is done there."""
+    def leave_out(self, label: Label) -> None:
+        """What a source lets in goes into no queue, as there is nothing in it."""
         with self.lock:
-            self.active.enter(label, times)
+            if self.active.leave_out(label):
+                self.detect()
 
-    def passes_on(self, label: Label, times: int) -> bool:
-        """What comes of a batch is put into so many queues, with the same active label. Returns
-        whether `release` has to be called for the batch itself when that is done. (Of one queue,
-        unless these are scanned, nothing has to be said.)"""
+    def split(self, label: Label, parts: int) -> None:
+        """A batch will be put back as so many; then its work is done, and has come to nothing."""
         with self.lock:
-            return self.active.passes_on(label, times)
+            self.active.more(label, parts)
 
     def labelled(self, step: Step, batch: Batch, label: Label) -> Label:
         """The label of what comes out when a step has worked on a batch, or of its coming to
         nothing."""
-        own, merges, took_part = label.vector, id(step) in self.merges, step.operator.participants
-        if merges or took_part is None:
-            received = greatest(self.received[id(step)], own)  # a step works on a batch at a time
-            self.received[id(step)] = received
+        own, took_part = label.vector, step.operator.participants
+        if took_part is None or step in self.merges:
+            received = greatest(self.received[step], own)  # a step works on a batch at a time
+            self.received[step] = received
             if took_part is None or batch.cti > BEGINNING or self.hears_time:
                 took_part = received
         return label if took_part == own else Label(took_part, label.source, label.number)
-
-    def emit(self, step: Step, label: Label) -> None:
-        """A batch comes out of the graph; whoever calls this holds the lock until it is out."""
-        self.emitted[id(step)] = greatest(self.emitted[id(step)], label.vector)
 
     def done(self, label: Label, nothing: Label) -> None:
         """The work on a batch is done, and has come to nothing, which has a label, too."""
@@ -190,28 +204,29 @@ class Heeding:
                 self.detect()
 
     def release(self, label: Label) -> None:
-        """What was active for an input while it was put into queues, or worked on, no longer is."""
+        """What was active for an input while it was worked on, or put into queues, is no longer."""
         with self.lock:
             if self.active.leave(label):
                 self.detect()
 
     def detect(self) -> None:
         """See whether what has been emitted is consistent now."""
-        prefix = self._greatest_prefix(self.active.frontier(self.admitted))
+        prefix = self.active.frontier(self.admitted)
+        if self.came_to_nothing:
+            prefix = self._greatest_prefix(prefix)
         if prefix == self.prefix:
             return
         self.prefix = prefix
-        self.came_to_nothing = [
-            each for each in self.came_to_nothing if not is_within(each.vector, prefix)
-        ]
+        if self.came_to_nothing:
+            self.came_to_nothing = [
+                each for each in self.came_to_nothing if not is_within(each.vector, prefix)
+            ]
         for step, _ in self.graph.sinks:
-            if is_within(self.emitted[id(step)], prefix):
+            if is_within(self.emitted[step], prefix):
                 self.consistent(step, prefix)
 
     def _greatest_prefix(self, frontier: Vector) -> Vector:
         """The greatest within the frontier whose works that came to nothing used nothing else."""
-        if not self.came_to_nothing:
-            return frontier
         prefix = list(frontier)
         is_less = True
         while is_less:

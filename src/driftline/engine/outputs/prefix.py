@@ -48,7 +48,7 @@ class Collector:
         """All that may go out, cut behind every mark; at least one piece, if it is empty."""
         pieces: list[Emitted] = []
         names = list(self.emitted)
-        for row in zip_longest(*(self._cut(self.emitted[name]) for name in names)):
+        for row in zip_longest(*map(self._cut, self.emitted.values())):
             piece = Emitted()
             for name, cut in zip(names, row, strict=True):
                 if cut is not None:
