@@ -4,7 +4,6 @@ from __future__ import annotations
 
 _EACH_TIME = "another value each time: an answer must be the same when it is computed again"
 _SESSION = "about a session of Spark, which a query here has none of"
-_NO_TIME = "there is no type TIME"
 _NO_NANOS = "times are microseconds"
 _NO_MONTHS = "intervals of months are constants that are added to dates and times"
 
@@ -35,11 +34,6 @@ REFUSED = {
         "user version current_timezone collations sql_keywords python_worker_logs",
     ),
     **_each("it would run Java", "java_method reflect try_reflect"),
-    **_each(
-        _NO_TIME,
-        "time make_time time_diff time_from_micros time_from_millis time_from_seconds "
-        "time_to_micros time_to_millis time_to_seconds time_trunc to_time try_to_time",
-    ),
     **_each(_NO_NANOS, "timestamp_nanos unix_nanos"),
     **_each(_NO_MONTHS, "make_interval try_make_interval make_ym_interval"),
     **_each("there are no metric views", "measure"),
@@ -52,7 +46,6 @@ REFUSED = {
 
 _ORDER = "of several values that would do, the same whatever the order of arrival"
 _BY_START = "in the order of the starts of lifetimes, and of rows with one start by their values"
-_TIME_TOO = "but for values of type TIME"
 _MONTHS_TOO = "but for intervals of months"
 
 DIFFERS = {
@@ -64,7 +57,6 @@ DIFFERS = {
     ),
     **_each("added up in a fixed order, whatever the order of arrival", "vector_avg vector_sum"),
     **_each(_MONTHS_TOO, "date_part datepart extract div sign signum sequence abs"),
-    **_each(_TIME_TOO, "date_format"),
     **_each("rank(), without arguments", "rank dense_rank percent_rank"),
     **_each("but for intervals", "approx_percentile percentile percentile_approx width_bucket"),
     **_each("with two arguments", "instr"),
@@ -73,11 +65,6 @@ DIFFERS = {
     **_each("by GCM and CBC with an iv: without one it has another value each time", "aes_encrypt"),
     **_each("but for buckets of months", "time_bucket"),
     **_each("of equal gaps between bins the first is closed", "histogram_numeric"),
-    **_each(
-        "of numbers, and not of a DATE and a TIME",
-        "make_timestamp make_timestamp_ltz make_timestamp_ntz try_make_timestamp "
-        "try_make_timestamp_ltz try_make_timestamp_ntz",
-    ),
     **_each("of texts, and not of bytes", "overlay"),
     **_each("with an argument: without one it reads the clock", "unix_timestamp"),
     **_each("not with a pattern as the second argument", "format_number"),

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,16 @@ OF_OUR_OWN: dict[str, list[str]] = {
     "int": ["SELECT int('12'), int(1.9D)"],
     "smallint": ["SELECT smallint('12')"],
     "string": ["SELECT string(1.0D), string(true)"],
+    "time": ["SELECT time('12:30'), time(TIMESTAMP '2024-02-29 01:02:03.5')"],
     "timestamp": ["SELECT timestamp('2024-02-29 01:02:03')"],
     "tinyint": ["SELECT tinyint('12')"],
     "raise_error": ["SELECT if(1 > 2, raise_error('no'), 'well')"],
     "collate": ["SELECT upper('Spark' COLLATE UTF8_BINARY)"],
+    "make_ym_interval": [
+        "SELECT string(make_ym_interval(1, 2)), string(make_ym_interval(-1, 1)), "
+        "string(make_ym_interval(3)), string(make_ym_interval())"
+    ],
+    "abs": ["SELECT string(abs(INTERVAL -'1-1' YEAR TO MONTH)), abs(INTERVAL '-3' DAY)"],
     "first": ["SELECT first(col) FROM VALUES (7), (7) AS tab(col)"],
 }
 """Examples of functions whose documentation has none that can be asked."""
@@ -83,7 +89,7 @@ def _text(value: Any) -> str:
         return f"{value:.12g}"
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
-    if isinstance(value, (datetime, date)):
+    if isinstance(value, (datetime, date, time)):
         return value.isoformat()
     if isinstance(value, timedelta):
         return f"{value // timedelta(microseconds=1)}us"
@@ -109,6 +115,7 @@ def _ask() -> None:
         .config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.sql.timeType.enabled", "true")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")

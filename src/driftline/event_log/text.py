@@ -184,6 +184,10 @@ def values_text(array: pa.Array, column: str) -> pa.Array:
         text = _masked(_object_text(fields, len(array)), array)
     elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         text = _masked(joined(['"', moments_text(array), '"']), array)
+    elif pa.types.is_time(kind):
+        times = array.cast(pa.time64("us"), safe=False).cast(TEXT)
+        short = pc.replace_substring_regex(times, r"\.0+$|(\.\d*[1-9])0+$", r"\1")
+        text = _masked(joined(['"', short, '"']), array)
     elif pa.types.is_decimal(kind):
         text = _decimals_text(array)
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):

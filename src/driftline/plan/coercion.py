@@ -28,6 +28,7 @@ from driftline.plan.types import (
     MAX_PRECISION,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TINYINT,
     VOID,
@@ -206,10 +207,12 @@ def can_cast(source: DataType, target: DataType) -> bool:
         return is_numeric(target) or target in (BOOLEAN, TIMESTAMP)
     if source == BOOLEAN:
         return is_numeric(target)
+    if source == TIME:
+        return is_integer(target) or is_decimal(target)
     if source == TIMESTAMP:
-        return is_numeric(target) or is_datetime(target)
+        return is_numeric(target) or is_datetime(target) or target == TIME
     if is_datetime(source):
-        return is_datetime(target)
+        return is_datetime(target) or (target == TIME and is_timestamp(source))
     if is_array(source) and is_array(target):
         return can_cast(source.value_type, target.value_type)
     if is_struct(source) and is_struct(target) and source.num_fields == target.num_fields:

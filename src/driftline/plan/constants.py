@@ -15,12 +15,13 @@ from driftline.plan.literals import (
     interval_literal,
     number_literal,
 )
-from driftline.plan.temporal import parse_date, parse_timestamp
+from driftline.plan.temporal import parse_date, parse_time, parse_timestamp
 from driftline.plan.types import (
     BINARY,
     BOOLEAN,
     DATE,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
@@ -102,6 +103,8 @@ def typed_literal(text: str, kind: DataType) -> Expression:
     value = None
     if kind == DATE:
         value = parse_date(text)
+    elif kind == TIME:
+        value = parse_time(text)
     elif kind in (TIMESTAMP, TIMESTAMP_NTZ):
         value = parse_timestamp(text, zoned=kind == TIMESTAMP)
     if value is None:

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from driftline.plan.errors import ExpressionError
-from driftline.plan.temporal import DAY, EPOCH, format_timestamp_sql
+from driftline.plan.temporal import DAY, EPOCH, format_time, format_timestamp_sql
 from driftline.plan.types import (
     BIGINT,
     BINARY,
@@ -23,6 +23,7 @@ from driftline.plan.types import (
     MAX_PRECISION,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
@@ -232,6 +233,8 @@ def _other_sql(value: Any, kind: DataType, unit: str | None) -> str:
         return f"X'{value.hex().upper()}'"
     if kind == DATE:
         return f"DATE '{EPOCH + timedelta(days=value):%Y-%m-%d}'"
+    if kind == TIME:
+        return f"TIME '{format_time(value)}'"
     if kind in (TIMESTAMP, TIMESTAMP_NTZ):
         return f"{type_name(kind)} '{format_timestamp_sql(value)}'"
     if kind == INTERVAL_MONTHS:

@@ -24,6 +24,10 @@ _TIMESTAMP = re.compile(
     r"(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(.*))?)?)?)?)?",
     re.ASCII,
 )
+_TIME = re.compile(
+    r"(?:T(?=\d{1,2}$)|T?(?=\d{1,2}:))(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?", re.ASCII
+)
+_NOON = 12
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?(?::?(\d{2}))?", re.ASCII)
 _MAX_OFFSET = timedelta(hours=18)
 _DAYS_OF_ERA = 146_097
@@ -156,3 +160,38 @@ def _year(year: int) -> str:
     if year < 0:
         return f"-{-year:04d}"
     return f"{year:04d}" if year <= 9999 else f"+{year}"  # noqa: PLR2004 - ISO 8601's limit
+
+
+def parse_time(text: str) -> int | None:
+    """The microseconds of the day that a text means as a TIME, or None if it means none.
+
+    >>> parse_time("1:02"), parse_time("12:00:00.5 am"), parse_time("24:00")
+    (3720000000, 500000, None)
+    """
+    body = text.strip(SPACES)
+    half = body[-2:].upper()
+    if half in ("AM", "PM"):
+        body = body[:-2].rstrip(SPACES)
+    match = _TIME.fullmatch(body)
+    if match is None:
+        return None
+    hour, minute, second = (int(match[place] or 0) for place in (1, 2, 3))
+    if half in ("AM", "PM"):
+        if not 1 <= hour <= _NOON:
+            return None
+        hour = hour % _NOON + (_NOON if half == "PM" else 0)
+    if hour > 23 or minute > 59 or second > 59:  # noqa: PLR2004 - a clock's limits
+        return None
+    fraction = int((match[4] or "0")[:6].ljust(6, "0"))
+    return ((hour * 60 + minute) * 60 + second) * SECOND + fraction
+
+
+def format_time(micros: int) -> str:
+    """A TIME as CAST writes it.
+
+    >>> format_time(3_723_500_000)
+    '01:02:03.5'
+    """
+    seconds, fraction = divmod(micros, SECOND)
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{clock}.{fraction:06d}".rstrip("0") if fraction else clock

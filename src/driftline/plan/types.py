@@ -10,7 +10,7 @@ An SQL type is written as the Arrow type that carries its values; nothing else d
 | DECIMAL(p, s) | decimal128(p, s) | | TIMESTAMP | timestamp[us, UTC] |
 | INTERVAL (day to second) | duration[us] | | TIMESTAMP_NTZ | timestamp[us] |
 | INTERVAL YEAR TO MONTH | month_day_nano_interval | | VOID, the type of NULL | null |
-| ARRAY, STRUCT, MAP | list, struct, map | | | |
+| ARRAY, STRUCT, MAP | list, struct, map | | TIME | time64[us] |
 
 `canonical` turns other Arrow types with the same meaning (large strings, dictionaries, other
 time units) into these. The rules that find common types are in `driftline.plan.coercion`.
@@ -39,6 +39,7 @@ FLOAT, DOUBLE = pa.float32(), pa.float64()
 STRING, BINARY = pa.string(), pa.binary()
 DATE = pa.date32()
 TIMESTAMP, TIMESTAMP_NTZ = pa.timestamp("us", "UTC"), pa.timestamp("us")
+TIME = pa.time64("us")
 INTERVAL = pa.duration("us")
 INTERVAL_MONTHS = pa.month_day_nano_interval()
 VOID = pa.null()
@@ -59,6 +60,7 @@ _NAMES: dict[DataType, str] = {
     DATE: "DATE",
     TIMESTAMP: "TIMESTAMP",
     TIMESTAMP_NTZ: "TIMESTAMP_NTZ",
+    TIME: "TIME(6)",
     INTERVAL: "INTERVAL DAY TO SECOND",
     INTERVAL_MONTHS: "INTERVAL YEAR TO MONTH",
     VOID: "VOID",
@@ -79,6 +81,7 @@ _FROM_SQLGLOT: dict[exp.DType, DataType] = {
     exp.DType.VARCHAR: STRING,
     exp.DType.BINARY: BINARY,
     exp.DType.DATE: DATE,
+    exp.DType.TIME: TIME,
     exp.DType.TIMESTAMP: TIMESTAMP,
     exp.DType.TIMESTAMPTZ: TIMESTAMP,
     exp.DType.TIMESTAMPLTZ: TIMESTAMP,
@@ -179,6 +182,8 @@ def canonical(kind: DataType) -> DataType:
         return TIMESTAMP if kind.tz else TIMESTAMP_NTZ
     if types.is_duration(kind):
         return INTERVAL
+    if types.is_time(kind):
+        return TIME
     if types.is_date(kind):
         return DATE
     if types.is_decimal(kind) and kind.precision <= MAX_PRECISION:
@@ -229,10 +234,11 @@ def type_of(node: exp.Expr) -> DataType:
         return _interval_type(node)
     kind = node.this
     if kind in _FROM_SQLGLOT:
-        if node.expressions and _FROM_SQLGLOT[kind] != STRING:
+        sizes = [each.sql() for each in node.expressions]
+        if sizes and _FROM_SQLGLOT[kind] != STRING and (kind, *sizes) != (exp.DType.TIME, "6"):
             plain = type_name(_FROM_SQLGLOT[kind])
             raise ExpressionError(f"{plain} takes no size: leave out ({node.expressions[0].sql()})")
-        uses(node, "this", "nested", *(("expressions",) if _FROM_SQLGLOT[kind] == STRING else ()))
+        uses(node, "this", "nested", *(("expressions",) if sizes else ()))
         for length in node.expressions:
             uses_all(length)  # a cast to VARCHAR(5) is one to STRING, as in Spark
         return _FROM_SQLGLOT[kind]

@@ -62,10 +62,11 @@ STREAMING = {
     **SAME_WORKERS,
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    "spark.sql.timeType.enabled": "true",
 }
 """What a query of ours is started with. Rows go to Python so many at a time: with a limit of bytes
 Spark counts these after every row, which takes longer than to send it; the largest limit is no
-limit."""
+limit. Columns of type TIME are refused by Spark unless it is told to take them."""
 
 BOUNDED = {
     "spark.sql.streaming.minBatchesToRetain": "5",

@@ -59,12 +59,18 @@ def to_mask(array: Array) -> Mask:
     return mask
 
 
+def is_counted_in_longs(kind: Any) -> bool:
+    """Whether values are microseconds of something."""
+    types = pa.types
+    return bool(types.is_timestamp(kind) or types.is_duration(kind) or types.is_time64(kind))
+
+
 def numbers(array: Array) -> Numbers:
     """The values of a number, date, time or interval array as NumPy; null is 0."""
     kind = array.type
     if pa.types.is_date32(kind):
         array = array.view(pa.int32())
-    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+    elif is_counted_in_longs(kind):
         array = array.view(pa.int64())
     if array.null_count:
         array = array.fill_null(False if pa.types.is_boolean(kind) else 0)
@@ -77,7 +83,7 @@ def from_numbers(values: Numbers, valid: Mask | None, kind: Any) -> Array:
     mask = None if valid is None or valid.all() else ~valid
     if pa.types.is_date32(kind):
         return pa.array(values.astype(np.int32, copy=False), pa.int32(), mask=mask).view(kind)
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+    if is_counted_in_longs(kind):
         return pa.array(values.astype(np.int64, copy=False), pa.int64(), mask=mask).view(kind)
     return pa.array(values, kind, mask=mask)
 
@@ -139,7 +145,7 @@ def counted(kind: Any) -> Any:
     """The type with numbers for dates and times: Python's have years up to 9999 only."""
     if pa.types.is_date32(kind):
         return pa.int32()
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return pa.int64()
     if pa.types.is_map(kind):
         return pa.map_(counted(kind.key_type), counted(kind.item_type))

@@ -35,6 +35,7 @@ from driftline.plan.types import (
     BOOLEAN,
     DATE,
     STRING,
+    TIME,
     TIMESTAMP,
     VOID,
     is_array,
@@ -283,6 +284,10 @@ def _timestamp_to_number(array: Array, source: Any, target: Any) -> Result:
     return _decimal(array, values, target)
 
 
+def _timestamp_to_time(array: Array, source: Any, target: Any) -> Result:
+    return from_numbers(numbers(array) % DAY, both_valid(array), target), None
+
+
 def _number_to_timestamp(array: Array, source: Any, target: Any) -> Result:
     limit = 1 << 63
     if is_float(source):
@@ -361,6 +366,7 @@ _RULES: list[tuple[Callable[[Any, Any], bool], Callable[[Array, Any, Any], Resul
     (lambda s, t: _number(s) and t == BOOLEAN, _number_to_boolean),
     (lambda s, t: s == BOOLEAN and _number(t), _boolean_to_number),
     (lambda s, t: _datetime(s) and _datetime(t), _between_datetimes),
-    (lambda s, t: s == TIMESTAMP and _number(t), _timestamp_to_number),
+    (lambda s, t: is_timestamp(s) and t == TIME, _timestamp_to_time),
+    (lambda s, t: s in (TIMESTAMP, TIME) and _number(t), _timestamp_to_number),
     (lambda s, t: _number(s) and t == TIMESTAMP, _number_to_timestamp),
 ]

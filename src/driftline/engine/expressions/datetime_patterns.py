@@ -111,7 +111,11 @@ def _illegal(pattern: str, why: str) -> EvaluationError:
 
 @kernel("date_format")
 def _date_format(call: Call, args: Sequence[Value]) -> Array:
-    moments, patterns = args
+    return date_format(*args)
+
+
+def date_format(moments: Array, patterns: Array) -> Array:
+    """Moments as texts, each by its pattern."""
     encoded = patterns.dictionary_encode()
     codes = np.where(valid_mask(patterns), numbers(encoded.indices), -1)
     written = encoded.dictionary.to_pylist()
@@ -138,7 +142,7 @@ def _name(call: Call, args: Sequence[Value]) -> Array:
 def _from_unixtime(call: Call, args: Sequence[Value]) -> Array:
     with np.errstate(over="ignore"):  # what does not fit keeps its low 64 bits, as in Spark
         micros = numbers(args[0]) * np.int64(SECOND)
-    return _date_format(call, (from_numbers(micros, both_valid(args[0]), TIMESTAMP), args[1]))
+    return date_format(from_numbers(micros, both_valid(args[0]), TIMESTAMP), args[1])
 
 
 def _written(moments: Array, pattern: str) -> Array:

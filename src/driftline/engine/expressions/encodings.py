@@ -27,6 +27,7 @@ from driftline.plan.types import (
     FLOAT,
     INT,
     STRING,
+    TIME,
     is_array,
     is_map,
     is_struct,
@@ -261,7 +262,7 @@ def _json(value: Any, kind: Any) -> str:
         second, _, digits = time.partition(".")
         zone = "" if kind.tz is None else "Z"
         return quoted(f"{day}T{second}.{digits[:3]:0<3}{zone}")
-    if kind == DATE:
+    if kind in (DATE, TIME):
         return quoted(_text(value, kind))
     if isinstance(value, (Decimal, int)):
         return str(value)  # a decimal as Java writes it: 1E-10
@@ -273,6 +274,8 @@ def _json(value: Any, kind: Any) -> str:
 def _key(value: Any, kind: Any) -> str:
     """The name of a field for a key of a map: Spark writes the numbers of dates and times."""
     is_number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+    if kind == TIME:
+        value *= 1000  # in nanoseconds
     return str(value) if is_number else _text(value, kind)
 
 

@@ -15,12 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from driftline.engine.expressions.arrays import Array, Value, numbers, valid_mask
+from driftline.engine.expressions.arrays import (
+    Array,
+    Value,
+    is_counted_in_longs,
+    numbers,
+    valid_mask,
+)
 from driftline.engine.expressions.comparison import lengths_of
 from driftline.engine.expressions.lists import pick
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
-from driftline.plan.types import is_array, is_decimal, is_float, is_struct
+from driftline.plan.types import TIME, is_array, is_decimal, is_float, is_struct
 
 Words = npt.NDArray[Any]
 """The hashes of all rows, as numbers without a sign."""
@@ -200,7 +206,9 @@ def _of_kind(method: Hash, array: Array, hashes: Words) -> Words:
         bits: Any = np.int32 if values.dtype == np.float32 else np.int64
         plain = np.where(np.isnan(values), values.dtype.type(np.nan), values + 0)
         values = plain.astype(values.dtype).view(bits)
-    longs = pa.types.is_int64(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+    if kind == TIME:
+        values = values * 1000  # Spark counts nanoseconds
+    longs = pa.types.is_int64(kind) or is_counted_in_longs(kind)
     wide = longs or (values.dtype == np.int64 and is_float(kind))
     return method.longs(values, hashes) if wide else method.ints(values, hashes)
 

@@ -15,11 +15,12 @@ from driftline.engine.expressions.json_texts import is_object, parsed, written
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
 from driftline.plan.literals import fits
-from driftline.plan.temporal import parse_date, parse_timestamp
+from driftline.plan.temporal import parse_date, parse_time, parse_timestamp
 from driftline.plan.types import (
     BOOLEAN,
     DATE,
     STRING,
+    TIME,
     is_array,
     is_decimal,
     is_float,
@@ -92,6 +93,8 @@ def _reader(kind: Any) -> Read:
         return lambda value: _decimal(value, kind)
     if kind == DATE:
         return lambda value: _parsed(parse_date, value)
+    if kind == TIME:
+        return lambda value: _parsed(parse_time, value)
     if is_timestamp(kind):
         return lambda value: _parsed(parse_timestamp, value)
     raise TypeError(f"from_json does not read a {kind}")

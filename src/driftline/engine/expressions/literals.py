@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from driftline.engine.expressions.arrays import Scalar
+from driftline.engine.expressions.arrays import Scalar, is_counted_in_longs
 from driftline.plan.expressions import Literal
 from driftline.plan.types import DATE, INTERVAL_MONTHS
 
@@ -18,6 +18,6 @@ def scalar_of(literal: Literal) -> Scalar:
         return pa.scalar(None, kind)
     if kind == DATE:
         return pa.array([value], pa.int32()).view(kind)[0]
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+    if is_counted_in_longs(kind):
         return pa.array([value], pa.int64()).view(kind)[0]
     return pa.scalar(value, kind)

@@ -33,6 +33,7 @@ from driftline.plan.temporal import (
     format_date_sql,
     format_timestamp_sql,
     parse_date,
+    parse_time,
     parse_timestamp,
 )
 from driftline.plan.types import (
@@ -41,6 +42,7 @@ from driftline.plan.types import (
     DATE,
     FLOAT,
     STRING,
+    TIME,
     TIMESTAMP,
     is_array,
     is_decimal,
@@ -72,6 +74,7 @@ _LEAST_DOUBLE, _LEAST_SINGLE = 2.0**-1022, 2.0**-126
 """Below these, numbers have fewer digits than others."""
 _FIXED_FROM, _FIXED_TO = -3, 7
 _WITH_FRACTION = len("0000-00-00 00:00:00.000000")
+_TIME_WITH_FRACTION = len("00:00:00.000000")
 
 
 def from_text(array: Array, target: Any) -> tuple[Array, Mask | None]:
@@ -93,7 +96,7 @@ def from_text(array: Array, target: Any) -> tuple[Array, Mask | None]:
 def _storage(target: Any) -> Any:
     if target == DATE:
         return pa.int32()
-    return pa.int64() if is_timestamp(target) else target
+    return pa.int64() if is_timestamp(target) or target == TIME else target
 
 
 def _plain(array: Array, target: Any) -> Array | None:
@@ -149,6 +152,8 @@ def parser(target: Any) -> Callable[[str], Any]:
         return lambda text: _parse_decimal(text, target)
     if target == DATE:
         return parse_date
+    if target == TIME:
+        return parse_time
     return lambda text: parse_timestamp(text, zoned=target == TIMESTAMP)
 
 
@@ -209,6 +214,8 @@ def to_text(array: Array, cast_part: Callable[[Array], Array]) -> Array:
         return per_distinct(lambda value: f"{value:f}", [array], STRING)
     if kind == DATE or is_timestamp(kind):
         return _datetime_to_text(array)
+    if kind == TIME:
+        return _time_to_text(array)
     return _nested_to_text(array, cast_part)
 
 
@@ -280,13 +287,22 @@ def _datetime_to_text(array: Array) -> Array:
     if array.type == DATE:
         return from_characters(date_characters(values), None, valid)
     clock = values - days * _MICROS_PER_DAY
+    return _with_fraction([date_characters(days), " "], clock, _WITH_FRACTION, valid)
+
+
+def _time_to_text(array: Array) -> Array:
+    return _with_fraction([], numbers(array), _TIME_WITH_FRACTION, both_valid(array))
+
+
+def _with_fraction(before: list[Any], clock: Any, longest: int, valid: Mask | None) -> Array:
+    """A text that ends with a time of the day, in microseconds."""
     fraction = clock % SECOND
-    parts = [date_characters(days), " ", *clock_characters(clock // SECOND), "."]
-    written = np.full(len(values), _WITH_FRACTION)
+    parts = [*before, *clock_characters(clock // SECOND), "."]
+    written = np.full(len(clock), longest)
     for power in range(1, 7):  # a zero at the end is not written, nor is a point before nothing
         written -= fraction % 10**power == 0
     written -= fraction == 0
-    return from_characters(joined([*parts, digits(fraction, 6)], len(values)), written, valid)
+    return from_characters(joined([*parts, digits(fraction, 6)], len(clock)), written, valid)
 
 
 def _unusual_datetime_to_text(array: Array) -> Array:

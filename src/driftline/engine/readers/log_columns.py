@@ -37,6 +37,7 @@ from driftline.plan.types import (
     DATE,
     DOUBLE,
     STRING,
+    TIME,
     TIMESTAMP,
     is_array,
     is_decimal,
@@ -135,7 +136,7 @@ def _text_kind(kind: pa.DataType) -> pa.DataType:
     """Of the parts of a value only texts are put right."""
     if is_array(kind) or is_struct(kind):
         return _kind(kind)
-    return STRING if kind in (STRING, DATE) else pa.null()
+    return STRING if kind in (STRING, DATE, TIME) else pa.null()
 
 
 def _coerced(field: pa.Field, given: Any) -> Any:

@@ -2,7 +2,7 @@
 
 base           the registry, and the shapes of signatures
 operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
-mathematics, strings, encodings, dates, intervals, collections;  ciphers: aes_encrypt
+mathematics, strings, encodings, dates, times, intervals, collections;  ciphers: aes_encrypt
 json_types     from_json, schema_of_json;  numbers: to_number, to_char;  vectors: arrays of floats
 aggregates     count, sum, avg …;  sketches: theta_sketch_agg …
 higher_order   functions that take functions: transform, filter, aggregate …
@@ -21,6 +21,7 @@ from driftline.plan.functions import (
     operators,
     sketches,
     strings,
+    times,
     vectors,
 )
 from driftline.plan.functions.aggregates import AGGREGATES, aggregate
@@ -44,5 +45,6 @@ __all__ = [
     "ordered_aggregate",
     "sketches",
     "strings",
+    "times",
     "vectors",
 ]

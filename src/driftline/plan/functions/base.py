@@ -105,7 +105,7 @@ def argument(value: Expression, wanted: DataType, function: str, place: int) -> 
 
 def wrong_argument(function: str, place: int, wanted: str, value: Expression) -> ExpressionError:
     """The error for an argument that has the wrong type."""
-    article = "an" if wanted[0] in "AEIO" else "a"
+    article = "an" if wanted[0] in "AEIOaeio" else "a"
     return ExpressionError(
         f"argument {place} of {function} must be {article} {wanted}: "
         f"{value.brief()} has the type {type_name(value.type)}"

@@ -15,6 +15,7 @@ from driftline.plan.functions.base import (
     wrong_argument,
 )
 from driftline.plan.functions.collections import field
+from driftline.plan.functions.times import as_moment, moment_of
 from driftline.plan.types import (
     BIGINT,
     BINARY,
@@ -26,6 +27,7 @@ from driftline.plan.types import (
     INTERVAL,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
@@ -56,9 +58,16 @@ define("add_months", [DATE, INT], DATE)
 define("make_date", [INT, INT, INT], DATE)
 define("dayname", [DATE], STRING)
 define("monthname", [DATE], STRING)
-define("date_format", [TIMESTAMP, STRING], STRING)
 define("from_utc_timestamp", [TIMESTAMP, STRING], TIMESTAMP)
 define("to_utc_timestamp", [TIMESTAMP, STRING], TIMESTAMP)
+
+
+@register("date_format", 2, 2)
+def _date_format(args: Arguments) -> Expression:
+    pattern = argument(args[1], STRING, "date_format", 2)
+    if args[0].type == TIME:
+        return Call("time_format", (args[0], pattern), STRING)
+    return Call("date_format", (argument(args[0], TIMESTAMP, "date_format", 1), pattern), STRING)
 
 
 def _since_1970(name: str, taken: DataType, result: DataType) -> None:
@@ -123,8 +132,7 @@ def _unit_of(unit: Literal) -> str | None:
 def _clock_field(name: str) -> None:
     @register(name, 1, 1)
     def build(args: Arguments) -> Expression:
-        value = args[0] if is_timestamp(args[0].type) else argument(args[0], TIMESTAMP, name, 1)
-        return Call(name, (value,), INT)
+        return _clock(name, args[0], INT, name)
 
 
 for _name in ("hour", "minute", "second"):
@@ -162,8 +170,11 @@ def extract(field: str, value: Expression) -> Expression:
     return Call(name, (argument(value, DATE, "extract", 1),), INT)
 
 
-def _clock(name: str, value: Expression, kind: object) -> Expression:
-    value = value if is_timestamp(value.type) else argument(value, TIMESTAMP, "extract", 1)
+def _clock(name: str, value: Expression, kind: object, whose: str = "extract") -> Expression:
+    if value.type == TIME:
+        value = as_moment(value)
+    elif not is_timestamp(value.type):
+        value = argument(value, TIMESTAMP, whose, 1)
     return Call(name, (value,), kind)
 
 
@@ -308,15 +319,23 @@ def _of_whole(name: str) -> None:
 
 _of_whole("timestamp_millis")
 _of_whole("timestamp_micros")
+_DATE_TIME_ZONE = 3
 _PARTS = [INT, INT, INT, INT, INT, decimal(16, 6)]
 _MICROS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
 
 
-def _make_timestamp(names: str, function: str, kind: DataType) -> None:
-    """A moment of numbers, and with a zone of these as they are there."""
+def _make_timestamp(name: str, function: str, kind: DataType, least: int = 2) -> None:
+    """A moment of numbers, or of a DATE and a TIME, and with a zone of these as they are there."""
 
-    @register(names, len(_PARTS), len(_PARTS) + (kind == TIMESTAMP))
+    @register(name, least, len(_PARTS) + (kind == TIMESTAMP))
     def build(args: Arguments) -> Expression:
+        if len(args) <= _DATE_TIME_ZONE - (kind == TIMESTAMP_NTZ):
+            return moment_of(args, name, kind)
+        if len(args) < len(_PARTS):
+            raise ExpressionError(
+                f"{name} takes a DATE and a TIME, or {len(_PARTS)} numbers and more, "
+                f"not {len(args)} arguments"
+            )
         typed = tuple(
             argument(arg, wanted, function, place)
             for place, (arg, wanted) in enumerate(zip(args, _PARTS, strict=False), start=1)
@@ -328,8 +347,10 @@ def _make_timestamp(names: str, function: str, kind: DataType) -> None:
         return moment if kind == TIMESTAMP else Cast(moment, kind)
 
 
-_make_timestamp("make_timestamp make_timestamp_ltz", "make_timestamp", TIMESTAMP)
-_make_timestamp("try_make_timestamp try_make_timestamp_ltz", "try_make_timestamp", TIMESTAMP)
+_make_timestamp("make_timestamp", "make_timestamp", TIMESTAMP, 1)
+_make_timestamp("make_timestamp_ltz", "make_timestamp", TIMESTAMP)
+_make_timestamp("try_make_timestamp", "try_make_timestamp", TIMESTAMP, 1)
+_make_timestamp("try_make_timestamp_ltz", "try_make_timestamp", TIMESTAMP)
 _make_timestamp("make_timestamp_ntz", "make_timestamp", TIMESTAMP_NTZ)
 _make_timestamp("try_make_timestamp_ntz", "try_make_timestamp", TIMESTAMP_NTZ)
 

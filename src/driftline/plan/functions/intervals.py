@@ -13,6 +13,7 @@ from driftline.plan.types import (
     INTERVAL_MONTHS,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TINYINT,
     VOID,
@@ -22,6 +23,7 @@ from driftline.plan.types import (
 )
 
 _DAYS = (TINYINT, SMALLINT, INT)
+_OF_TIME = (INTERVAL, INTERVAL_MONTHS, TIME)
 
 
 def datetime_arithmetic(
@@ -29,7 +31,7 @@ def datetime_arithmetic(
 ) -> Expression | None:
     """`left operator right` if dates, times or intervals are part of it, else None."""
     kinds = (left.type, right.type)
-    if not any(is_datetime(kind) or kind in (INTERVAL, INTERVAL_MONTHS) for kind in kinds):
+    if not any(is_datetime(kind) or kind in _OF_TIME for kind in kinds):
         return None
     found = _by_operator(operator, left, right)
     if found is not None and lenient and isinstance(found, Call):
@@ -38,6 +40,8 @@ def datetime_arithmetic(
 
 
 def _by_operator(operator: str, left: Expression, right: Expression) -> Expression | None:
+    if TIME in (left.type, right.type):
+        return _of_day(operator, left, right)
     if operator == "add":
         if is_datetime(left.type):
             return _shifted("add", left, right)
@@ -54,6 +58,19 @@ def _by_operator(operator: str, left: Expression, right: Expression) -> Expressi
         return _scaled("multiply_interval", left, right)
     if operator == "divide":
         return _scaled("divide_interval", left, right)
+    return None
+
+
+def _of_day(operator: str, left: Expression, right: Expression) -> Expression | None:
+    """Arithmetic of a TIME, which stays on its day."""
+    if operator == "add" and right.type == TIME:
+        left, right = right, left
+    if operator not in ("add", "subtract") or left.type not in (TIME, STRING, VOID):
+        return None
+    if right.type == INTERVAL and left.type == TIME:
+        return Call(f"{operator}_to_time", (left, right), TIME)
+    if operator == "subtract" and right.type in (TIME, STRING, VOID):
+        return Call("subtract_times", (cast_to(left, TIME), cast_to(right, TIME)), INTERVAL)
     return None
 
 
