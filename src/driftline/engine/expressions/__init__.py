@@ -13,7 +13,7 @@ One module for each family of functions; importing this package makes all of the
     collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON;
                        json_values: from_json
     number_formats     to_number, to_char;  vectors: arrays of floats
-    sketches           summaries of many values, as bytes
+    sketches           summaries of many values, as bytes;  xpaths: XML
     casts, text_casts  CAST;  literals: constants as columns
     arrays             between Arrow and NumPy;  lists: taken apart and put together again
     sets               arrays as sets: which of their items are equal
@@ -66,6 +66,7 @@ from driftline.engine.expressions import (
     timezones,
     urls,
     vectors,
+    xpaths,
 )
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.evaluator import evaluate, evaluate_predicate
@@ -101,4 +102,5 @@ __all__ = [
     "timezones",
     "urls",
     "vectors",
+    "xpaths",
 ]

@@ -23,6 +23,7 @@ from driftline.plan.functions import (
     strings,
     times,
     vectors,
+    xml,
 )
 from driftline.plan.functions.aggregates import AGGREGATES, aggregate
 from driftline.plan.functions.base import FUNCTIONS
@@ -47,4 +48,5 @@ __all__ = [
     "strings",
     "times",
     "vectors",
+    "xml",
 ]
