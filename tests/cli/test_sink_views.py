@@ -120,17 +120,27 @@ def test_every_sink_on_the_local_runner(folder: Path, url: str, servers: str) ->
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-def test_every_sink_on_spark_from_its_checkpoint(folder: Path, url: str, servers: str) -> None:
+def test_every_sink_on_spark_from_its_checkpoint(
+    folder: Path, url: str, servers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGSECRET", "hush@hush")
     with psycopg.connect(url) as connection:
         connection.execute("CREATE SCHEMA spark")
-    there = f"{url} options=-csearch_path=spark"
+    there = f"{url} options=-csearch_path=spark password=${{PGSECRET}}"
     cases = [case for case in CASES if case.type != "kafka"]  # of which topics are there already
     script = STREAM + "".join(case.statement(there, servers) for case in cases)
     options = ("--runner", "spark", "--checkpoint", "state")
     shown = run(script, *options)
     (folder / "in" / "2.csv").write_text(SECOND)
     shown += run(script, *options, "--close")
-    check(shown, cases, there, servers)
+    assert "hush" not in shown
+    assert not [path for path in files(folder) if b"hush" in path.read_bytes()]
+    check(shown, cases, there.replace("${PGSECRET}", "none"), servers)
+
+
+def files(folder: Path) -> list[Path]:
+    """All that a run has written, its checkpoint included."""
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def run(script: str, *options: str) -> str:

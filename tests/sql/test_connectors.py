@@ -98,6 +98,10 @@ def test_where_streams_come_from_and_answers_go() -> None:
             "path is empty: give it a value, or leave it out @ ''",
         ),
         (
+            "CREATE SINK a WITH (type = 'kafka', kafka.client.id = 'me') AS SELECT k FROM t",
+            "a name with a dot stands in quotes: 'kafka.…' = '…' @ .client",
+        ),
+        (
             "CREATE SINK a WITH (type = 'console', rows = 'few') AS SELECT k FROM t",
             "rows is a number, not few @ 'few'",
         ),

@@ -99,6 +99,8 @@ class StatementParser(WindowParser):
 
     def _option(self) -> exp.Expr:
         name = self._name("option")
+        if self._at(TokenType.DOT):
+            self.refuse(f"a name with a dot stands in quotes: '{name.name}.…' = '…'")
         if not self._match(TokenType.EQ):
             self.refuse(f"{name.name} needs a value: {name.name} = '…'")
         return Setting(this=name, expression=self._value(name, (TokenType.COMMA,)))

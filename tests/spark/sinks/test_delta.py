@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,13 @@ def test_another_query_may_append_too(tmp_path: Path) -> None:
     for run in ("one", "two"):
         Delta(str(tmp_path))(volumes(run=run)[0])
     assert len(rows(tmp_path)) == 2 * len(volumes()[0].batches["result"])
+
+
+def test_current_values_of_another_query_are_refused(tmp_path: Path) -> None:
+    first, *_ = volumes()
+    Delta(str(tmp_path / "t"), keys=["symbol"])(first)
+    with pytest.raises(PlanError, match="holds the results of another query"):
+        Delta(str(tmp_path / "t"), keys=["symbol"])(replace(first, run="another"))
 
 
 def test_a_table_of_current_values(tmp_path: Path) -> None:

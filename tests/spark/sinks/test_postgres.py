@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -46,7 +47,7 @@ def test_what_fails_leaves_nothing_behind(conninfo: str) -> None:
     before = rows(conninfo, "half")
     with psycopg.connect(conninfo) as connection:
         connection.execute("ALTER TABLE half ADD CHECK (n < 2)")
-    with pytest.raises(psycopg.errors.CheckViolation):
+    with pytest.raises(PlanError, match=r"the table half: new row .* violates check constraint"):
         list(map(sink, others))
     assert rows(conninfo, "half") == before
     with psycopg.connect(conninfo) as connection:
@@ -54,6 +55,36 @@ def test_what_fails_leaves_nothing_behind(conninfo: str) -> None:
     for each in others:
         sink(each)
     assert rows(conninfo, "half") == sorted(CURRENT, key=str)
+
+
+def test_what_another_query_has_written_is_refused(conninfo: str) -> None:
+    first, *others = volumes()
+    for sink in (Postgres(conninfo, "one"), Postgres(conninfo, "keyed", ["symbol"])):
+        sink(first)
+        name = sink.names[0]
+        again = Postgres(conninfo, name, sink.keys)
+        with pytest.raises(PlanError, match=f"PostgreSQL: the table {name} holds the results of"):
+            again(replace(first, run="another"))
+        for each in others:
+            sink(each)
+        with psycopg.connect(conninfo) as connection:
+            connection.execute(f"DROP TABLE {name}")
+        for each in volumes():
+            again(replace(each, run="another"))
+    assert rows(conninfo, "keyed") == sorted(CURRENT, key=str)
+
+
+def test_tables_that_do_not_fit(conninfo: str) -> None:
+    with psycopg.connect(conninfo) as connection:
+        connection.execute("CREATE TABLE loose (symbol text, qty bigint, n bigint)")
+        connection.execute("CREATE TABLE narrow (symbol text PRIMARY KEY)")
+    first, *_ = volumes()
+    for name, error in (
+        ("loose", r"its key \(symbol\) has no unique index: make one"),
+        ("narrow", 'column "qty" does not exist'),
+    ):
+        with pytest.raises(PlanError, match=f"PostgreSQL: the table {name}: {error}"):
+            Postgres(conninfo, name, ["symbol"])(first)
 
 
 def test_a_key_that_is_none_is_refused_also_over_several_micro_batches(conninfo: str) -> None:

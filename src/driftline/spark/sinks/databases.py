@@ -19,7 +19,7 @@ import pyarrow as pa
 from driftline.event_log.text import moments_text, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
-from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink
+from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another
 from driftline.spark.views import Upserts, ViewName, key_places, same_key
 
 if TYPE_CHECKING:
@@ -78,10 +78,7 @@ class Database(TableSink, ABC):
         if run in known:
             return known[run]
         if known and session.has(self.table):
-            raise PlanError(
-                f"{self.path}: the table {self.table} holds the results of another query (or of "
-                "another run of this one): drop it, or name another"
-            )
+            raise of_another(f"{self.path}: the table {self.table}")
         session.run(f"DELETE FROM {quoted(PROGRESS)} WHERE target = ?", [self.table])
         return None
 

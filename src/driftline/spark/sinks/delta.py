@@ -19,6 +19,7 @@ from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks.files import numbered
+from driftline.spark.sinks.tables import of_another
 from driftline.spark.views import (
     Upserts,
     ViewName,
@@ -115,7 +116,7 @@ class Delta:
                 self._add(uri, update.files.get(self._target(uri, update), ()), schema, properties)
             elif self.keys:
                 found = difference_of(self.name, update.micro_batch(name))
-                self._upsert(uri, upserts(found, self.keys), properties)
+                self._upsert(uri, upserts(found, self.keys), properties, application)
             else:
                 self._append(uri, self.view(update.micro_batch(name)), properties)
 
@@ -184,13 +185,18 @@ class Delta:
         ]
         table.create_write_transaction(actions, "append", schema, commit_properties=properties)
 
-    def _upsert(self, uri: str, found: Upserts, properties: CommitProperties) -> None:
+    def _upsert(
+        self, uri: str, found: Upserts, properties: CommitProperties, application: str
+    ) -> None:
         schema = found.rows.schema
         table = self._made(uri, schema)
         if len(found) == 0:
             return
         keys = [schema.names[place] for place in key_places(schema, self.keys)]
-        self._refuse_same_keys(table, found, keys)
+        twice = self._same_key(table, found, keys)
+        if twice is not None:
+            is_new = self._last(uri, application) < 0
+            raise of_another(uri) if is_new else same_key(keys, twice)
         rows = pa.Table.from_batches([found.rows, found.gone])
         gone = np.arange(len(rows)) >= found.rows.num_rows
         source = rows.append_column(_GONE, pa.array(gone))
@@ -209,19 +215,22 @@ class Delta:
             columns
         ).when_not_matched_insert(columns, f"NOT new.{_quoted(_GONE)}").execute()
 
-    def _refuse_same_keys(self, table: DeltaTable, found: Upserts, keys: list[str]) -> None:
-        """A key that no row had before this micro-batch must not be in the table."""
+    def _same_key(
+        self, table: DeltaTable, found: Upserts, keys: list[str]
+    ) -> dict[str, Any] | None:
+        """A key that no row had before this micro-batch, and that is in the table nevertheless."""
         new = found.rows.filter(pa.array(found.new)).select(keys)
         if new.num_rows == 0:
-            return
+            return None
         reader: Any = table.scan(keys, _near(keys[0], new.column(0)))
         known = pa.table(reader).cast(new.schema)
         slots = Slots()
         slots.find_or_add(fingerprints(new.columns, new.num_rows))
         there = slots.find(fingerprints(known.columns, known.num_rows)) != NO_SLOT
-        if there.any():
-            row = known.slice(int(np.flatnonzero(there)[0]), 1).to_pylist()[0]
-            raise same_key(keys, row)
+        if not there.any():
+            return None
+        row: dict[str, Any] = known.slice(int(np.flatnonzero(there)[0]), 1).to_pylist()[0]
+        return row
 
 
 def _takes_files(table: DeltaTable, schema: pa.Schema) -> bool:

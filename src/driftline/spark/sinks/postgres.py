@@ -22,7 +22,7 @@ from driftline.event_log.text import TEXT, joined, values_text
 from driftline.model.arrays import text_scalar, to_arrow, without_empty_parts
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
-from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink
+from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another
 from driftline.spark.views import Upserts, ViewName, same_key
 
 if TYPE_CHECKING:
@@ -86,10 +86,29 @@ class Postgres(TableSink):
             raise PlanError(f"PostgreSQL: {error}") from error
 
     def __call__(self, update: SparkUpdate) -> None:
+        import psycopg
+
         found, schema, keys = self.rows_of(update)
+        try:
+            self._take(update, found, schema, keys)
+        except psycopg.Error as error:
+            raise self._problem(error, keys) from error
+
+    def _problem(self, error: Exception, keys: Sequence[str]) -> PlanError:
+        """What the server says, and what to do where that is not plain."""
+        from psycopg.errors import InvalidColumnReference
+
+        what = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
+        if isinstance(error, InvalidColumnReference):
+            what = f"its key ({', '.join(keys)}) has no unique index: make one"
+        return PlanError(f"PostgreSQL: the table {'.'.join(self.names)}: {what}")
+
+    def _take(
+        self, update: SparkUpdate, found: Upserts | pa.Table, schema: pa.Schema, keys: list[str]
+    ) -> None:
         with self._connected() as connection:  # commits at its end
             if not self.made:
-                self._make(connection, schema, keys)
+                self._make(connection, update.run, schema, keys)
             if self._is_next(connection, update) and len(found):
                 if isinstance(found, Upserts):
                     self._write(connection, found, keys)
@@ -106,7 +125,7 @@ class Postgres(TableSink):
         with connection.cursor().copy(into) as copy:
             copy.write(_csv([], rows))
 
-    def _make(self, connection: Connection, schema: pa.Schema, keys: list[str]) -> None:
+    def _make(self, connection: Connection, run: str, schema: pa.Schema, keys: list[str]) -> None:
         from psycopg.sql import SQL, Identifier
 
         connection.execute(
@@ -118,6 +137,7 @@ class Postgres(TableSink):
         connection.execute(
             SQL("ALTER TABLE {} ADD COLUMN IF NOT EXISTS prefix jsonb").format(Identifier(PROGRESS))
         )
+        self._refuse_others(connection, run)
         columns = [
             SQL("{} {}").format(Identifier(field.name), SQL(_type(field))) for field in schema
         ]
@@ -127,6 +147,24 @@ class Postgres(TableSink):
             columns.append(SQL("{} ({})").format(kind, _list(keys)))
         connection.execute(
             SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self.table, SQL(", ").join(columns))
+        )
+
+    def _refuse_others(self, connection: Connection, run: str) -> None:
+        """Refuse a table that another query has written to; one that was dropped is forgotten."""
+        from psycopg.sql import SQL, Identifier
+
+        target = ".".join(self.names)
+        known = connection.execute(
+            SQL("SELECT run FROM {} WHERE target = %s").format(Identifier(PROGRESS)), [target]
+        ).fetchall()
+        if not known or (run,) in known:
+            return
+        place = self.table.as_string(connection)
+        there = connection.execute("SELECT to_regclass(%s)", [place]).fetchone()
+        if there is not None and there[0] is not None:
+            raise of_another(f"PostgreSQL: the table {target}")
+        connection.execute(
+            SQL("DELETE FROM {} WHERE target = %s").format(Identifier(PROGRESS)), [target]
         )
 
     def _is_next(self, connection: Connection, update: SparkUpdate) -> bool:

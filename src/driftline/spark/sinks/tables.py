@@ -38,6 +38,14 @@ class Rows(NamedTuple):
     keys: list[str]
 
 
+def of_another(table: str) -> PlanError:
+    """The error for a table that has rows which are not of this query."""
+    return PlanError(
+        f"{table} holds the results of another query (or of another run of this one): drop it, or "
+        "name another"
+    )
+
+
 class TableSink:
     """`output`: the result that the table is of; `keys`: the columns of its key; `view`: what of
     the result it has."""
