@@ -48,6 +48,7 @@ WARM = 20
 LITTLE = 0.2
 """A measure may change by so much of itself."""
 WINDOW = 10
+MINUTE = 60
 LATE = 10
 """A pipeline that is so many seconds behind its source keeps up."""
 PAUSE = 10.0
@@ -93,6 +94,20 @@ class Trend:
     @property
     def is_flat(self) -> bool:
         return max(self.by_time, self.by_age) <= LITTLE
+
+
+def stored_trend(points: Sequence[Point]) -> Trend:
+    """The trend of what is on the disk, and has no age: it goes up and down as state is written
+    anew, so that whole minutes are compared, without those of the first run."""
+    first = min(each.at - each.age for each in points)
+    later = [each for each in points if each.at - each.age > first + 1] or list(points)
+    runs: dict[int, list[Point]] = {}
+    for each in later:
+        runs.setdefault(int(each.at // MINUTE), []).append(each)
+    usual = statistics.median(each.value for each in later)
+    levels = [(n * MINUTE, statistics.fmean(p.value for p in own)) for n, own in runs.items()]
+    whole = max(each.at for each in later) - min(each.at for each in later)
+    return Trend(usual, slope(levels) * whole / (usual or 1.0), 0.0)
 
 
 def trend(points: Sequence[Point]) -> Trend:
@@ -210,8 +225,13 @@ def soak(seconds: float, lives: tuple[float, float] = LIVES) -> Report:
         kills,
         windows,
         rows,
-        statistics.median(late for at, late in measured.behind if at > measured.behind[-1][0] - 60),
-        {name: trend(points) for name, points in sorted(measured.points.items(), key=_by_unit)},
+        statistics.median(
+            late for at, late in measured.behind if at > measured.behind[-1][0] - MINUTE
+        ),
+        {
+            name: (stored_trend if name == CHECKPOINT else trend)(points)
+            for name, points in sorted(measured.points.items(), key=_by_unit)
+        },
         minutes(measured.points),
     )
 
@@ -224,9 +244,9 @@ def minutes(points: dict[str, list[Point]]) -> list[dict[str, float]]:
     """Minute by minute, the medians of all measures."""
     last = max(each.at for own in points.values() for each in own)
     found: list[dict[str, float]] = []
-    for number in range(int(last // 60) + 1):
+    for number in range(int(last // MINUTE) + 1):
         own = {
-            name: [each.value for each in values if each.at // 60 == number]
+            name: [each.value for each in values if each.at // MINUTE == number]
             for name, values in points.items()
         }
         found.append({name: statistics.median(values) for name, values in own.items() if values})

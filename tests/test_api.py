@@ -627,7 +627,12 @@ def test_columns_may_be_a_text_or_a_schema() -> None:
     schema = pa.schema([("k", pa.string()), ("n", pa.int64())])
     for columns in ("k STRING, n BIGINT", "k: STRING, n: BIGINT", StructType(fields), schema):
         assert dl.stream("s", columns).plan == expected
-    for columns, words in (("k", "'k' are no columns"), ("k INT, K INT", "has two columns K")):
+    for columns, words in (
+        ("k", "'k' are no columns"),
+        ("k INT, K INT", "has two columns K"),
+        ("k INT, m MAP<STRING, INT>, t WRONG", "'t WRONG' is not a name and a type"),
+        ("k INT,", "'' is not a name and a type"),
+    ):
         with pytest.raises(PlanError, match=words):
             dl.stream("s", columns)
 

@@ -55,8 +55,10 @@ def _by_name(name: str, columns: Any) -> Any:
         try:
             parts = parse_type(f"STRUCT<{columns}>")
         except ExpressionError as error:
+            wrong = next((each for each in _parts(columns) if not _is_column(each)), None)
+            why = str(error) if wrong is None else f"{wrong!r} is not a name and a type"
             raise PlanError(
-                f"{name}: {columns!r} are no columns, as 'symbol STRING, price DOUBLE' are: {error}"
+                f"{name}: {columns!r} are no columns, as 'symbol STRING, price DOUBLE' are: {why}"
             ) from None
         columns = [parts.field(place) for place in range(parts.num_fields)]
     elif type(columns).__name__ == "StructType" and hasattr(columns, "fields"):
@@ -71,6 +73,30 @@ def _by_name(name: str, columns: Any) -> Any:
                 f"{name} has two columns {each.name}: upper and lower case are the same"
             )
     return {each.name: each.type for each in columns}
+
+
+def _parts(columns: str) -> list[str]:
+    """What stands between the commas that are in no brackets.
+
+    >>> _parts("a INT, m MAP<STRING, INT>")
+    ['a INT', 'm MAP<STRING, INT>']
+    """
+    found, depth = [""], 0
+    for letter in columns:
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [each.strip() for each in found]
+
+
+def _is_column(text: str) -> bool:
+    try:
+        parse_type(f"STRUCT<{text}>")
+    except ExpressionError as error:
+        return "is not the name of a type" not in str(error)
+    return True
 
 
 class _Field(NamedTuple):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.soak import Point, soak, trend
+from bench.soak import Point, soak, stored_trend, trend
 
 HOUR = 3600.0
 LIVES = (150.0, 300.0)
@@ -47,6 +47,15 @@ def test_a_first_run_with_nothing_to_catch_up_with_is_no_growth() -> None:
     assert trend([*smaller, *rest]).is_flat
     once = [replace(each, value=each.value * 2) if each.at >= 5 * PERIOD else each for each in rest]
     assert trend([*smaller, *once]).is_flat  # nor is one run that is out of the ordinary
+
+
+def test_what_is_stored_is_compared_minute_by_minute() -> None:
+    """It goes up and down, and a first run fills it."""
+    for growth, is_flat in ((0.0, True), (0.05, False)):
+        stored = [
+            Point(at, at % PERIOD, min(at, 40 + at % 35) + growth * at) for at in range(4 * PERIOD)
+        ]
+        assert stored_trend(stored).is_flat == is_flat
 
 
 def test_of_one_run_time_and_age_are_the_same() -> None:

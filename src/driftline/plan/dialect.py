@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
@@ -252,7 +252,8 @@ def parse_sql(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:
 def parse_data_type(text: str) -> exp.Expr:
     """The syntax tree of a type name."""
     try:
-        return exp.DataType.build(text, dialect=DriftlineSpark)
+        # DataType.build leaves out what it does not understand.
+        return parse_one(text, dialect=DriftlineSpark, into=exp.DataType)
     except (ParseError, TokenError):
         raise ExpressionError(f"{text!r} is not the name of a type") from None
 

@@ -3,8 +3,7 @@
 The arrays of operators grow with what they hold, and do not become smaller. Most of all the first
 micro-batch after a pause is many times as large as those that follow, and so would be the memory,
 until the process ends. A state that is restored from its snapshot has arrays of its own size: so
-when micro-batches, or the state, have become much smaller, the shard is made anew from the snapshot
-that is written anyway.
+when micro-batches, or the state, have become much smaller, the shard is made anew from a snapshot.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from driftline.engine.shards.stored import Stepped, Stepping
 MUCH = 4
 """So many times smaller is much smaller."""
 
-LATELY = 16
+LATELY = 8
 """The last so many micro-batches are looked at."""
 
 
@@ -46,7 +45,7 @@ class Peak:
         ...     peak.take(size)
         ...     if peak.is_over():
         ...         print(number, peak.largest)
-        16 20
+        8 20
         """
         lately = max(self.last, default=0)
         over = len(self.last) == LATELY and self.largest > MUCH * lately
@@ -70,7 +69,17 @@ class LongLived:
 
     def step(self, messages: Sequence[Message]) -> list[Message]:
         self.received.take(sum(len(message.data) for message in messages))
-        return self.shard.step(messages)
+        sent = self.shard.step(messages)
+        if self.received.is_over() | self.held.is_over():
+            self._make_anew()
+        return sent
+
+    def _make_anew(self) -> None:
+        # Copies, and no views of the arrays that are to go.
+        state = {key: _copied(arrays) for key, arrays in self.shard.snapshot().items()}
+        self.shard = self.stage.shard(self.number)
+        self.shard.restore(state)
+        give_back()
 
     def counters(self) -> dict[OperatorKey, dict[str, int]]:
         found = self.shard.counters()
@@ -78,20 +87,13 @@ class LongLived:
         return found
 
     def snapshot(self) -> dict[OperatorKey, Arrays]:
-        state = self.shard.snapshot()
-        if self.received.is_over() | self.held.is_over():
-            state = {key: _copied(arrays) for key, arrays in state.items()}
-            self.shard = self.stage.shard(self.number)
-            self.shard.restore({key: _copied(arrays) for key, arrays in state.items()})
-            give_back()
-        return state
+        return self.shard.snapshot()
 
     def restore(self, state: dict[OperatorKey, Arrays]) -> None:
         self.shard.restore(state)
 
 
 def _copied(arrays: Arrays) -> Arrays:
-    """Arrays of their own, and no views of those that are to go."""
     return {name: array.copy() for name, array in arrays.items()}
 
 
