@@ -24,6 +24,9 @@ from driftline.model.time import INFINITY
 FAR = 2**62
 """The distance of a bound that is none."""
 _GREATEST = 2**63 - 1
+_GREATEST_FLOAT = float(np.finfo(np.float64).max)
+_LEAST_FLOAT = float(np.finfo(np.float64).tiny)
+_SLACK = 8 * float(np.finfo(np.float64).eps)
 
 
 class Reach(NamedTuple):
@@ -43,6 +46,11 @@ class Reach(NamedTuple):
     sees_low: int = 0
     sees_high: int = 0
     value_side: int = 1  # the first word of an order value that is not null
+    of_floats: int = 0  # 1: words are keys of floats, -1: in descending order; 0: of whole numbers
+    float_low: float = 0.0  # of floats, the distances
+    float_high: float = 0.0
+    float_sees_low: float = 0.0
+    float_sees_high: float = 0.0
     first: int = FAR
     counts_keys: bool = False
 
@@ -181,8 +189,24 @@ def _spans(run: Int64s, changed: Int64s, first: int, last: int, reach: Reach) ->
         low, high = changed[each, 0], changed[each, 1]
         if reach.by_value and changed[each, 2] == reach.value_side:
             value = changed[each, 3]
-            low = min(low, _at_value(run, changed[each, 2], _moved(value, reach.low), False))
-            high = max(high, _at_value(run, changed[each, 2], _moved(value, reach.high), True))
+            low = min(
+                low,
+                _at_value(
+                    run,
+                    changed[each, 2],
+                    _reached(value, reach.low, reach.float_low, reach.of_floats),
+                    False,
+                ),
+            )
+            high = max(
+                high,
+                _at_value(
+                    run,
+                    changed[each, 2],
+                    _reached(value, reach.high, reach.float_high, reach.of_floats),
+                    True,
+                ),
+            )
         low = _group_start(run, _back(run, low, reach.back, first, last), words)
         high = _group_end(run, _on(run, high, reach.forward, first, last), words)
         high = min(high, cap)
@@ -194,8 +218,28 @@ def _spans(run: Int64s, changed: Int64s, first: int, last: int, reach: Reach) ->
                     side = run[end, MEMBER_COLUMNS]
                     if side == reach.value_side:
                         value = run[end, MEMBER_COLUMNS + 1]
-                        a = min(a, _at_value(run, side, _moved(value, reach.sees_low), False))
-                        b = max(b, _at_value(run, side, _moved(value, reach.sees_high), True))
+                        a = min(
+                            a,
+                            _at_value(
+                                run,
+                                side,
+                                _reached(
+                                    value, reach.sees_low, reach.float_sees_low, reach.of_floats
+                                ),
+                                False,
+                            ),
+                        )
+                        b = max(
+                            b,
+                            _at_value(
+                                run,
+                                side,
+                                _reached(
+                                    value, reach.sees_high, reach.float_sees_high, reach.of_floats
+                                ),
+                                True,
+                            ),
+                        )
             low = _group_start(run, _back(run, a, reach.sees_back, first, last), words)
             high = _group_end(run, _on(run, b, reach.sees_forward, first, last), words)
         spans[each, 2], spans[each, 3] = low, max(low, high)
@@ -295,6 +339,25 @@ def _bound(run: Int64s, key: Int64s, words: int, is_end: bool) -> int:
 def _at_value(run: Int64s, side: int, value: int, is_end: bool) -> int:
     key = np.array([side, value], np.int64)
     return _bound(run, key, 2, is_end)
+
+
+@njit(cache=True, nogil=True)
+def _reached(word: int, distance: int, of_floats: float, sign: int) -> int:
+    """The word of the value at a distance, or of floats somewhat beyond that: frames go by rounded
+    sums."""
+    if sign == 0:
+        return _moved(word, distance)
+    key = word if sign > 0 else ~word
+    bits = np.array([key if key >= 0 else key ^ _GREATEST], np.int64)
+    value = bits.view(np.float64)[0]
+    if np.isnan(value):
+        return word  # it is near itself alone
+    value = min(max(value, -_GREATEST_FLOAT), _GREATEST_FLOAT)  # a sum may be infinite
+    slack = _SLACK * (abs(value) + abs(of_floats)) + _LEAST_FLOAT
+    moved = value + sign * (of_floats + (slack if of_floats > 0 else -slack))
+    found = np.array([moved + 0.0], np.float64).view(np.int64)[0]
+    key = found if found >= 0 else found ^ _GREATEST
+    return int(key if sign > 0 else ~key)
 
 
 @njit(inline="always")

@@ -268,8 +268,8 @@ def _reach(
     for frame in frames:
         start, end = frame.start, frame.end
         if frame.has_distance and not _is_whole(schema.field(order[0].column).type):
-            start, end = None, None  # keys of floats do not lie as far apart as these
-        if frame.has_distance and (start, end) != (None, None):
+            reach = _reach_of_floats(reach, frame, -1 if order[0].descending else 1)
+        elif frame.has_distance:
             low, high = (0 if each is None else int(each) for each in (start, end))
             reach = reach._replace(
                 by_value=True,
@@ -288,6 +288,18 @@ def _reach(
             sees_forward=max(reach.sees_forward, after),
         )
     return reach
+
+
+def _reach_of_floats(reach: Reach, frame: Frame, sign: int) -> Reach:
+    low, high = (0.0 if each is None else float(each) for each in (frame.start, frame.end))
+    return reach._replace(
+        by_value=True,
+        of_floats=sign,
+        float_low=min(reach.float_low, -high),
+        float_high=max(reach.float_high, -low),
+        float_sees_low=min(reach.float_sees_low, low),
+        float_sees_high=max(reach.float_sees_high, high),
+    )
 
 
 def _is_whole(kind: pa.DataType) -> bool:
