@@ -88,6 +88,7 @@ OF_LOGS = (
     "WITH RECURSIVE p (b) AS (SELECT b FROM t UNION SELECT b FROM p WHERE b) SELECT b FROM p;",
     "SELECT t.k, u.s FROM t ASOF LEFT JOIN u MATCH_CONDITION (t.n >= u.n) ON t.k = u.k;",
     "SELECT k, n FROM t [SESSION 3 PER k]; SELECT * FROM SESSION(TABLE t PARTITION BY s, 3);",
+    "SELECT k, count(*) OVER (ORDER BY k) AS c FROM t;",
     "SELECT s, count(*) FROM SESSION(TABLE t PARTITION BY s, 3) "
     "GROUP BY s, window_start, window_end;",
 )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows.order_words import OrderBy
+from driftline.engine.by_rows.ordered import Evaluated, Rows
 from driftline.engine.by_rows.over import Frame, Over, OverColumn
 from driftline.model import reference
 from driftline.model.history import History
@@ -46,6 +47,7 @@ def functions(frame: Frame) -> dict[str, tuple[OverColumn, Function]]:
         (Aggregate("sf", "sum", "f", real), values.sum_(column("f"))),
         (Aggregate("af", "avg", "f", real), values.avg(column("f"))),
         (Aggregate("mf", "max", "f", real), values.max_(column("f"))),
+        (Aggregate("mx", "max", "x", pa.int32()), values.max_(column("x"))),
         (Aggregate("first", "first", "x", pa.int32()), values.first(column("x"))),
         (Aggregate("all", "array_agg", "x", pa.list_(pa.int32())), values.array_agg(column("x"))),
         (Aggregate("v", "variance", "x", real), values.variance(column("x"))),
@@ -116,18 +118,45 @@ def test_what_is_refused() -> None:
         Over(TX, [], [], [OverColumn("n", pa.int64(), Frame("range", -1, 0), count)], Level.EAGER)
 
 
+def test_running_aggregates_go_on_from_the_row_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+    evaluated = Over._evaluated
+
+    def noted(self: Over, rows: Rows) -> Evaluated:
+        looked_at.append(len(rows.place))
+        return evaluated(self, rows)
+
+    monkeypatch.setattr(Over, "_evaluated", noted)
+    columns = [functions(Frame())[name][0] for name in ("n", "sx", "mx")]
+    operator = Over(SCHEMA, [], [OrderBy("t")], columns, Level.ORDERED)
+    for t in range(50):
+        row = {"k": "a", "t": t, "f": None, "x": t % 7}
+        said = said_by(operator, [insert(t, None, row), cti(t)], SCHEMA)
+        answer = insert(
+            t, None, {**row, "n": t + 1, "sx": sum(n % 7 for n in range(t + 1)), "mx": min(t, 6)}
+        )
+        assert said == [answer, cti(t)]
+    assert max(looked_at) == 1
+
+
 @pytest.mark.parametrize("level", Level)
+@pytest.mark.parametrize("running", [False, True])
 @settings(max_examples=40)
 @given(st.data())
-def test_over_is_its_reference_after_every_batch(level: Level, data: st.DataObject) -> None:
+def test_over_is_its_reference_after_every_batch(
+    level: Level, running: bool, data: st.DataObject
+) -> None:
     unit = data.draw(st.sampled_from(["rows", "range"]))
-    frame = Frame(unit, data.draw(BOUNDS), data.draw(BOUNDS))  # type: ignore[arg-type]
+    start, end = (None, 0) if running else (data.draw(BOUNDS), data.draw(BOUNDS))
+    frame = Frame(unit, start, end)  # type: ignore[arg-type]
     by = data.draw(st.sampled_from(["t", "f", "x"]))
     order = [OrderBy(by, data.draw(st.booleans()), data.draw(st.sampled_from([None, True, False])))]
     if unit == "rows" and data.draw(st.booleans()):
         order = data.draw(st.sampled_from([[], [*order, OrderBy("k", descending=True)]]))
     partition = data.draw(st.sampled_from([[], ["k"]]))
     all_of_them = functions(frame)
+    if running:
+        all_of_them = {name: all_of_them[name] for name in ("n", "sx", "mx")}
     names = data.draw(st.lists(st.sampled_from(sorted(all_of_them)), min_size=1, unique=True))
     chosen = {name: all_of_them[name] for name in names}
 

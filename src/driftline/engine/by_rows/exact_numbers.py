@@ -28,6 +28,9 @@ _EXACT = 2**53
 """Up to here every whole number is a float."""
 
 
+SUM_TOO_LARGE = "a sum of integers does not fit a BIGINT: cast its argument to DOUBLE or DECIMAL"
+
+
 def is_number(kind: pa.DataType) -> bool:
     return bool(
         (pa.types.is_integer(kind) and kind != pa.uint64())
@@ -108,9 +111,7 @@ def sums_of_limbs(numbers: Numbers, limbs: Int64s, empty: Mask, kind: pa.DataTyp
         return _decimals(limbs, empty, pa.decimal128(kind.precision, numbers.scale))
     top = limbs[:, 1]
     if ((top < -(2**31)) | (top >= 2**31)).any():
-        raise OverflowError(
-            "a sum of integers does not fit a BIGINT: cast its argument to DOUBLE or DECIMAL"
-        )
+        raise OverflowError(SUM_TOO_LARGE)
     return pa.array((top << _LIMB) | limbs[:, 0], mask=empty)
 
 

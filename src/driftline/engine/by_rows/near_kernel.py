@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, START
+from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, PLACE, START
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.compiled import njit
@@ -53,12 +53,14 @@ class Reach(NamedTuple):
     float_sees_high: float = 0.0
     first: int = FAR
     counts_keys: bool = False
+    goes_on: bool = False  # from the answer of the last steady member before, which is not seen
 
 
 class Entries(NamedTuple):
     """Members of some slots: those of the n-th are bounds[n] … bounds[n + 1] - 1; alive during
     [begin, end); what ends after the limit does not end yet. `over`, `over_slot`: those that are
-    concerned and not alive any more, and the numbers of their slots."""
+    concerned and not alive any more, and the numbers of their slots. `base`: where answers go on
+    from another, the member of that, for each slot; -1: there is none."""
 
     bounds: Int64s
     member: Int64s
@@ -67,6 +69,7 @@ class Entries(NamedTuple):
     wanted: Mask
     over: Int64s
     over_slot: Int64s
+    base: Int64s
 
 
 @njit(cache=True, nogil=True)
@@ -82,10 +85,11 @@ def entries(
     keys: Int64s,
     members: RunArrays,
     reach: Reach,
+    passed: Mask,
 ) -> Entries:
     """What is near the changes of some slots: of the n-th those at `order[begin[n]]` …, count[n] of
     them, rows of `keys`, and the members that start or end after `before` and up to the limit, if
-    that is later. At `perfect` everything is."""
+    that is later, and where `passed` says that there may be others. At `perfect` everything is."""
     room = 0
     for slot in slots:
         room += members.size[slot]
@@ -93,6 +97,7 @@ def entries(
     begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
     over, over_slot, ended = np.empty(room, np.int64), np.empty(room, np.int64), 0
     bounds = np.zeros(len(slots) + 1, np.int64)
+    base = np.full(len(slots), -1, np.int64)
     last = limit - 1 if is_perfect and limit != INFINITY else limit
     found = 0
     for number in range(len(slots)):
@@ -103,11 +108,12 @@ def entries(
             if is_perfect:
                 spans = np.array([[0, size, 0, size]])
             else:
-                changed = _changed(
-                    run, before, limit, order[begin[number] : begin[number] + count[number]], keys,
-                    reach.words,
-                )  # fmt: skip
+                items = order[begin[number] : begin[number] + count[number]]
+                after = before if passed[number] else limit
+                changed = _changed(run, after, limit, items, keys, reach.words)
                 spans = _spans(run, changed, first, last, reach)
+                if reach.goes_on and len(spans) > 0 and spans[0, 2] > 0:
+                    base[number] = members.first[slot] + spans[0, 2] - 1
             done, concerned = 0, 0  # both begins and ends of spans are in order
             for span in range(len(spans)):
                 for each in range(max(done, spans[span, 2]), spans[span, 3]):
@@ -129,8 +135,29 @@ def entries(
         bounds[number + 1] = found
     return Entries(
         bounds, member[:found], begins[:found], ends[:found], wanted[:found], over[:ended],
-        over_slot[:ended],
+        over_slot[:ended], base,
     )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def lasting_answers(holders: Int64s, since: Int64s, segments: RunArrays) -> Int64s:
+    """The place of the one answer that each holder has from a time on, for ever; -1 if it has
+    none, or more than one."""
+    found = np.full(len(holders), -1, np.int64)
+    for number in range(len(holders)):
+        holder, answers = holders[number], 0
+        if holder < 0:
+            continue
+        base = segments.first[holder]
+        for entry in range(base, base + segments.size[holder]):
+            if segments.ints[entry, END] > since[number]:
+                answers += 1
+                lasts = segments.ints[entry, END] == INFINITY
+                if lasts and segments.ints[entry, START] <= since[number]:
+                    found[number] = segments.ints[entry, PLACE]
+        if answers > 1:
+            found[number] = -1
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -240,7 +267,10 @@ def _spans(run: Int64s, changed: Int64s, first: int, last: int, reach: Reach) ->
                                 True,
                             ),
                         )
-            low = _group_start(run, _back(run, a, reach.sees_back, first, last), words)
+            if reach.goes_on:
+                low = _after_steady(run, a, first, last, words)
+            else:
+                low = _group_start(run, _back(run, a, reach.sees_back, first, last), words)
             high = _group_end(run, _on(run, b, reach.sees_forward, first, last), words)
         spans[each, 2], spans[each, 3] = low, max(low, high)
     return spans
@@ -261,6 +291,19 @@ def _back(run: Int64s, place: int, count: int, first: int, last: int) -> int:
         place -= 1
         if _is_steady(run, place, first, last):
             count -= run[place, COPIES]
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _after_steady(run: Int64s, place: int, first: int, last: int, words: int) -> int:
+    """The place after the last member before another that is steady, and alone with its words; 0 if
+    there is none."""
+    while place > 0:
+        alone = place == 1 or not _are_equal(run, place - 2, place - 1, words)
+        alone = alone and (place == len(run) or not _are_equal(run, place - 1, place, words))
+        if alone and _is_steady(run, place - 1, first, last):
+            break
+        place -= 1
     return place
 
 

@@ -8,14 +8,15 @@ it, and all of a partition that it closes.
 
 A batch costs the rows that can see a change, and what they look at (`near_kernel`), not the
 partition: of ROWS between two distances, LAG and LEAD some rows around each change; of a RANGE with
-distances those within these; of a running aggregate the rows that come after, and one look at each
-row before; of the first k rows about k.
+distances those within these; of a running aggregate the rows that come after, and, if it cannot go
+on from the answer of the row before (`goes_on`), one look at each row before; of the first k rows
+about k.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -66,6 +67,9 @@ class Rows:
     wanted: Mask
     member: Int64s  # where it is among the members
     place: Int64s  # where its columns are
+    base: Int64s | None = (
+        None  # of each slot, where the answer is that those of its rows go on from
+    )
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,9 @@ class _Changes:
         return self.order[np.arange(len(number)) + (self.begin - first)[number]], number
 
 
+_NO_CHANGES = _Changes(NO_SLOTS, NO_SLOTS, NO_SLOTS, NO_SLOTS, np.zeros((0, 4), np.int64))
+
+
 class OrderedRows(KeptRows):
     """`ties`: the columns by which ties of the order are broken."""
 
@@ -114,6 +121,7 @@ class OrderedRows(KeptRows):
         self.holders = Slots()  # by row: what was emitted of it is in that run of `segments`
         self.ends = Due()  # of each holder, the first end of its segments
         self.reach = Reach(self.words.width)
+        self.goes_on: Reach | None = None  # from the answer of the row before, where that lasts
         self._forget_changes()
 
     @abstractmethod
@@ -147,6 +155,7 @@ class OrderedRows(KeptRows):
         self._changes = _Changes(slots, begin, count, order, keys)
         items, slot_of = self._changes.items()
         stale, due = self.stale.of(slots), self.due.of(slots)
+        self._due_before = slots, due.copy()
         np.minimum.at(stale, slot_of, keys[items, KEY_VE])
         for column in (KEY_VS, KEY_VE):
             time = keys[items, column]
@@ -154,8 +163,38 @@ class OrderedRows(KeptRows):
         self.stale.set(slots, stale)
         self.due.set(slots, due)
 
+    def _quiet(self, limit: int) -> Mask:
+        """Of each slot that the batch has changed, whether nothing else of it starts or ends after
+        the watermark and up to a limit."""
+        _, due = self._due_before
+        return due > limit
+
+    def _next_times(self, after: int) -> Int64s:
+        """Of each slot that the batch has changed, the first time after another at which something
+        may start or end, if nothing but what has changed did up to that."""
+        items, slot_of = self._last_changes.items()
+        times = self._due_before[1].copy()
+        for column in (KEY_VS, KEY_VE):
+            time = self._last_changes.keys[items, column]
+            np.minimum.at(times, slot_of, np.where(time > after, time, INFINITY))
+        return times
+
+    def _greatest_endpoint(self, slots: Int64s, limit: int) -> int:
+        quiet = self._changes.slots[self._quiet(limit)]
+        greatest = super()._greatest_endpoint(slots[~np.isin(slots, quiet)], limit)
+        items, slot_of = self._changes.items()
+        items = items[self._quiet(limit)[slot_of]]
+        times = self._changes.keys[items][:, [KEY_VS, KEY_VE]]
+        return int(times[times <= limit].max(initial=greatest))
+
     def _forget_changes(self) -> None:
-        self._changes = _Changes(NO_SLOTS, NO_SLOTS, NO_SLOTS, NO_SLOTS, np.zeros((0, 4), np.int64))
+        self._due_before = NO_SLOTS, NO_SLOTS
+        self._last_changes = self._changes = _NO_CHANGES
+
+    def _take_changes(self) -> _Changes:
+        """What has changed; it is not new any more."""
+        self._last_changes, self._changes = self._changes, _NO_CHANGES
+        return self._last_changes
 
     def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
         """Compute the answers that are affected, and emit by how much they change."""
@@ -164,16 +203,25 @@ class OrderedRows(KeptRows):
         elif self.level == PERFECT:
             earliest = np.minimum(earliest, before)
         limit = INFINITY if self.level == EAGER else self.watermark
-        changes = self._changes
-        self._forget_changes()
+        changes = self._take_changes()
         none = np.zeros(len(slots) - len(changes.slots), np.int64)
-        near = near_kernel.entries(
-            slots, earliest, limit, self.level == PERFECT,
-            INFINITY if self.level == EAGER else before,
-            np.concatenate([changes.begin, none]), np.concatenate([changes.count, none]),
-            changes.order, changes.keys, self.members.arrays, self.reach,
-        )  # fmt: skip
-        looked_at = self._in_order(near)
+        passed = np.concatenate([~self._quiet(limit), none == 0])
+
+        def entries(reach: Reach) -> Entries:
+            return near_kernel.entries(
+                slots, earliest, limit, self.level == PERFECT,
+                INFINITY if self.level == EAGER else before,
+                np.concatenate([changes.begin, none]), np.concatenate([changes.count, none]),
+                changes.order, changes.keys, self.members.arrays, reach, passed,
+            )  # fmt: skip
+
+        base = None
+        if self.goes_on is not None and self.level != PERFECT:
+            near = entries(self.goes_on)
+            base = self._base(near, earliest)
+        if base is None:
+            near = entries(self.reach)
+        looked_at = replace(self._in_order(near), base=base)
         found = self._evaluated(looked_at)
         holders, first, number = self._held(earliest, near, looked_at, found, changes)
         order = np.argsort(number, kind="stable")
@@ -196,6 +244,34 @@ class OrderedRows(KeptRows):
         self.answer_rows.put(places, rows.take(pa.array(new)))
         self._note_ends(holders)
         return output
+
+    def _base(self, near: Entries, earliest: Int64s) -> Int64s | None:
+        """Where the answers are that those of each slot go on from, -1 where they begin anew; None
+        if one of them is not the same from the first change on."""
+        found = np.full(len(near.base), -1, np.int64)
+        known = np.flatnonzero(near.base >= 0)
+        ints = self.members.arrays.ints[near.base[known]]
+        prints = Fingerprints(
+            np.ascontiguousarray(ints[:, LOW]).view(np.uint64),
+            np.ascontiguousarray(ints[:, HIGH]).view(np.uint64),
+        )
+        found[known] = near_kernel.lasting_answers(
+            self.holders.find(prints), earliest[known], self.segments.arrays
+        )
+        return None if (found[known] < 0).any() else found
+
+    def base_of(self, looked_at: Rows, entry: Int64s, name: str) -> pa.Array:
+        """The value that each of some rows goes on from; null if there is none."""
+        base = looked_at.base
+        assert base is not None
+        place = base[np.searchsorted(looked_at.bounds, entry, "right") - 1]
+        known = np.flatnonzero(place >= 0)
+        values = self.answer_rows.take_some(place[known], [name]).column(0)
+        if len(known) == len(place):
+            return values
+        indices = np.zeros(len(place), np.int64)
+        indices[known] = np.arange(len(known))
+        return values.take(pa.array(indices, mask=place < 0))
 
     def _in_order(self, near: Entries) -> Rows:
         """The members in their order, also those that have the same words; one for each copy."""
@@ -276,11 +352,14 @@ class OrderedRows(KeptRows):
         if len(closed):
             self._close(closed)
         if self.level != EAGER:
+            quiet = self._quiet(self.watermark)
+            self.due.set(self._last_changes.slots[quiet], self._next_times(self.watermark)[quiet])
             passed = slots[self.due.of(slots) <= self.watermark]
             due, _ = snapshot_kernel.endpoints_around(
                 passed, self.members.arrays, self.watermark, BEGINNING
             )
             self.due.set(passed, due)
+        self._forget_changes()
         self._remove(slots[self.members.sizes(slots) == 0])
 
     def _drop_members(self, slots: Int64s, final: int) -> None:

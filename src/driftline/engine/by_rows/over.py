@@ -19,11 +19,13 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows import general_aggregates, incremental_aggregates, over_kernels
 from driftline.engine.by_rows.change_kernels import Steps
+from driftline.engine.by_rows.exact_numbers import SUM_TOO_LARGE
 from driftline.engine.by_rows.near_kernel import FAR, Reach
 from driftline.engine.by_rows.order_words import OrderBy, OrderWords
 from driftline.engine.by_rows.ordered import Evaluated, OrderedRows, Rows
@@ -108,6 +110,8 @@ class Over(OrderedRows):
         answer += [pa.field(each.name, each.type) for each in columns]
         super().__init__(schema, partition, order, self.carried, pa.schema(answer), level)
         self.reach = _reach(self.frames, self.words, order, schema)
+        if all(map(_goes_on, columns)):
+            self.goes_on = self.reach._replace(goes_on=True)
         self.start = np.array([_rows(each.start, -FAR, each) for each in self.frames], np.int64)
         self.stop = np.array([_rows(each.end, FAR, each) for each in self.frames], np.int64)
         units = [ROWS if each.unit == "rows" else RANGE for each in self.frames]
@@ -137,7 +141,13 @@ class Over(OrderedRows):
             )  # fmt: skip
             if aggregates:
                 names = [each.name for each in aggregates]
-                found |= zip(names, self._aggregated(values, steps, aggregates), strict=True)
+                totals = self._aggregated(values, steps, aggregates)
+                if looked_at.base is not None:
+                    totals = [
+                        _added(each, total, self.base_of(looked_at, frames_at.entry, each.name))
+                        for each, total in zip(aggregates, totals, strict=True)
+                    ]
+                found |= zip(names, totals, strict=True)
             for each in mine:
                 if each.aggregate is None:
                     found[each.name] = _at(values, frames_at, chosen[nths.index(each.place)], each)
@@ -209,6 +219,27 @@ class Over(OrderedRows):
             if columns is not None:
                 return columns
         return _by_rows(steps, values, place, aggregates)
+
+
+def _goes_on(column: OverColumn) -> bool:
+    """Whether it is a running aggregate that can be computed from that of the row before."""
+    made, frame = column.aggregate, column.frame
+    if made is None or made.distinct or frame.start is not None or frame.end != 0:
+        return False
+    if made.function in ("min", "max"):
+        return bool(pa.types.is_integer(made.type) or pa.types.is_temporal(made.type))
+    return made.function in ("count", "sum") and made.type == pa.int64()
+
+
+def _added(aggregate: Aggregate, total: pa.Array, before: pa.Array) -> pa.Array:
+    """An aggregate of more rows than those that it was computed from."""
+    if aggregate.function in ("min", "max"):
+        least = aggregate.function == "min"
+        return (pc.min_element_wise if least else pc.max_element_wise)(total, before)
+    try:
+        return pc.coalesce(pc.add_checked(total, before), total, before)
+    except pa.ArrowInvalid:
+        raise OverflowError(SUM_TOO_LARGE) from None
 
 
 def _by_rows(

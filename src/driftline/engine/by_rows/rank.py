@@ -65,6 +65,9 @@ class Rank(OrderedRows):
             first=self.limit,
             counts_keys=self.method == DENSE_RANK,
         )
+        if by_row and keep_rank and limit is None:
+            self.goes_on = self.reach._replace(goes_on=True)
+        self.name = name
 
     def _evaluated(self, looked_at: Rows) -> Evaluated:
         open_end = self.watermark if self.level == PERFECT else INFINITY
@@ -86,6 +89,9 @@ class Rank(OrderedRows):
         place = rank_kernels.places(
             bounds, begin, end, found, self.group_of(looked_at), self.method
         )
+        if looked_at.base is not None:
+            before = self.base_of(looked_at, found.entry, self.name)
+            place = place + before.fill_null(0).to_numpy(zero_copy_only=False)
         kept = place <= self.limit
         return self._ranked(
             looked_at, found.entry[kept], place[kept], found.start[kept], found.end[kept]
