@@ -66,7 +66,10 @@ def test_over_groups_in_expressions_and_by_name() -> None:
     ("text", "said"),
     [
         ("SELECT row_number() OVER () FROM t", "row_number needs an order @ row_number"),
-        ("SELECT rank(1) OVER (ORDER BY x) FROM t", "rank() takes no arguments @ rank"),
+        (
+            "SELECT row_number(1) OVER (ORDER BY x) FROM t",
+            "row_number() takes no arguments @ row_number",
+        ),
         ("SELECT rank() OVER w FROM t", "there is no WINDOW w @ rank"),
         ("SELECT lag(x) OVER () FROM t", "LAG needs an order @ lag"),
         ("SELECT lead(x) OVER (ORDER BY y ROWS 1 PRECEDING) FROM t", "no ROWS or RANGE @ lead"),

@@ -41,6 +41,7 @@ RANKS: dict[str, nodes.RankMethod] = {
     "dense_rank": "dense_rank",
 }
 PREFIX = "$over"
+_RANKED = ("rank", "dense_rank", "percent_rank")
 _PARTS_OF_A_WINDOW = {"partition_by": "PARTITION BY", "order": "ORDER BY", "spec": "frame"}
 
 
@@ -135,7 +136,7 @@ class Overs:
         """The expression with a column in the place of every window function in it."""
         if not any(isinstance(part, exp.Window) for part in walked(node)):
             return node
-        copy = self._written_out(node.copy())
+        copy = self._written_out(_without_ranked(node.copy()))
         for part in [each for each in walked(copy) if isinstance(each, exp.Window)]:
             window = self._complete(part)
             _check(window)
@@ -206,6 +207,18 @@ class Overs:
         return self.resolve(node).transform(
             lambda part: Column("", part.type) if isinstance(part, AggregateCall) else part
         )
+
+
+def _without_ranked(node: exp.Expr) -> exp.Expr:
+    """The expression with rank() in the place of rank(x, …): Spark takes what the order is by, too,
+    and goes by the order."""
+    for part in walked(node):
+        call = part.this if isinstance(part, exp.Window) else None
+        if isinstance(call, exp.Anonymous) and call.name.lower() in _RANKED:
+            for each in call.expressions:
+                uses_all(each)
+            call.set("expressions", [])
+    return node
 
 
 def _check(window: exp.Window) -> None:

@@ -120,11 +120,11 @@ def date_format(moments: Array, patterns: Array) -> Array:
     codes = np.where(valid_mask(patterns), numbers(encoded.indices), -1)
     written = encoded.dictionary.to_pylist()
     if len(written) == 1 and patterns.null_count == 0:
-        return _written(moments, written[0])
+        return written_by(moments, written[0])
     result = pa.nulls(len(moments), STRING)
     for code, pattern in enumerate(written):
         rows = pa.array(codes == code)
-        result = pc.if_else(rows, _written(moments, pattern), result)
+        result = pc.if_else(rows, written_by(moments, pattern), result)
     return result
 
 
@@ -145,7 +145,8 @@ def _from_unixtime(call: Call, args: Sequence[Value]) -> Array:
     return date_format(from_numbers(micros, both_valid(args[0]), TIMESTAMP), args[1])
 
 
-def _written(moments: Array, pattern: str) -> Array:
+def written_by(moments: Array, pattern: str) -> Array:
+    """Moments as texts by one pattern."""
     if moments.null_count == len(moments):
         return pa.nulls(len(moments), STRING)
     times = naive(moments)

@@ -14,6 +14,7 @@ from urllib.parse import quote_plus, unquote_to_bytes
 import pyarrow as pa
 
 from driftline.engine.expressions.arrays import Array, Value, counted, per_distinct, plain_values
+from driftline.engine.expressions.csv_values import Options, moment_text, options_of
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.json_texts import parsed_keys, parsed_length, quoted
 from driftline.engine.expressions.registry import kernel
@@ -230,39 +231,37 @@ def _json_object_keys(call: Call, args: Sequence[Value]) -> Array:
 
 @kernel("to_json", total=True)
 def _to_json(call: Call, args: Sequence[Value]) -> Array:
-    kind, values = args[0].type, plain_values(args[0])
-    return pa.array([None if value is None else _json(value, kind) for value in values], STRING)
+    kind, values, options = args[0].type, plain_values(args[0]), options_of(args[1:])
+    texts = [None if value is None else _json(value, kind, options) for value in values]
+    return pa.array(texts, STRING)
 
 
-def _json(value: Any, kind: Any) -> str:
+def _json(value: Any, kind: Any, options: Options) -> str:
     if value is None:
         return "null"
     if is_struct(kind):
-        parts = (
-            f"{quoted(field.name)}:{_json(value[field.name], field.type)}"
-            for field in kind
-            if value[field.name] is not None
-        )
-        return "{" + ",".join(parts) + "}"
+        keeps = options.get("ignorenullfields", "").lower() == "false"
+        parts = [
+            (each.name, _json(value[each.name], each.type, options))
+            for each in kind
+            if keeps or value[each.name] is not None
+        ]
+        return _object_text(parts, options)
     if is_map(kind):
-        pairs = (
-            f"{quoted(_key(key, kind.key_type))}:{_json(item, kind.item_type)}"
-            for key, item in value
-        )
-        return "{" + ",".join(pairs) + "}"
+        pairs = [
+            (_key(key, kind.key_type), _json(item, kind.item_type, options)) for key, item in value
+        ]
+        return _object_text(pairs, options)
     if is_array(kind):
-        return "[" + ",".join(_json(item, kind.value_type) for item in value) + "]"
+        return "[" + ",".join(_json(item, kind.value_type, options) for item in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         text = java_float(value, kind == FLOAT)
         return text if value - value == 0 else quoted(text)
-    if is_timestamp(kind):
-        day, time = _text(value, kind).split(" ")
-        second, _, digits = time.partition(".")
-        zone = "" if kind.tz is None else "Z"
-        return quoted(f"{day}T{second}.{digits[:3]:0<3}{zone}")
-    if kind in (DATE, TIME):
+    if kind == DATE or is_timestamp(kind):
+        return quoted(moment_text(value, kind, options))
+    if kind == TIME:
         return quoted(_text(value, kind))
     if isinstance(value, (Decimal, int)):
         return str(value)  # a decimal as Java writes it: 1E-10
@@ -271,11 +270,22 @@ def _json(value: Any, kind: Any) -> str:
     return quoted(value)
 
 
+def _object_text(parts: list[tuple[str, str]], options: Options) -> str:
+    if options.get("sortkeys", "").lower() == "true":
+        parts = sorted(parts)
+    return "{" + ",".join(f"{quoted(name)}:{text}" for name, text in parts) + "}"
+
+
 def _key(value: Any, kind: Any) -> str:
     """The name of a field for a key of a map: Spark writes the numbers of dates and times."""
     is_number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
     if kind == TIME:
         value *= 1000  # in nanoseconds
+    if is_struct(kind):  # as Spark shows rows
+        parts = (_key(value[each.name], each.type) for each in kind)
+        return f"[{','.join(parts)}]"
+    if value is None:
+        return "null"
     return str(value) if is_number else _text(value, kind)
 
 

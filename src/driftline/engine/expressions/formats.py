@@ -70,14 +70,14 @@ def _elt(call: Call, args: Sequence[Value]) -> Array:
 
 @kernel("overlay", total=True)
 def _overlay(call: Call, args: Sequence[Value]) -> Array:
-    def overlay(text: str, new: str, start: int, length: int) -> str:
+    def overlay(text: Any, new: Any, start: int, length: int) -> Any:
         count = length if length >= 0 else len(new)
         return _sliced(text, 1, start - 1) + new + _sliced(text, start + count, 2**31 - 1)
 
-    return per_distinct(overlay, list(args), STRING)
+    return per_distinct(overlay, list(args), call.kind)
 
 
-def _sliced(text: str, start: int, length: int) -> str:
+def _sliced(text: Any, start: int, length: int) -> Any:
     """SUBSTRING, as it is in Spark."""
     first = start - 1 if start > 0 else (len(text) + start if start < 0 else 0)
     last = len(text) if length == 2**31 - 1 else first + length

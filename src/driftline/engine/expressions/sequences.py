@@ -18,6 +18,7 @@ from driftline.engine.expressions.arrays import (
     numbers,
     per_distinct,
 )
+from driftline.engine.expressions.decimal_patterns import by_pattern
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.lists import lists_from
 from driftline.engine.expressions.registry import kernel
@@ -88,9 +89,10 @@ def _steps(given: Sequence[Value], start: Any, stop: Any, item: Any) -> Any:
     return step
 
 
-@kernel("format_number", total=True)
+@kernel("format_number", total=lambda call: call.args[1].type != STRING)
 def _format_number(call: Call, args: Sequence[Value]) -> Array:
-    return per_distinct(formatted, list(args), STRING)
+    write = by_pattern if args[1].type == STRING else formatted
+    return per_distinct(write, list(args), STRING)
 
 
 def formatted(value: Any, places: int) -> str | None:

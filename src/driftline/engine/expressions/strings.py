@@ -240,12 +240,42 @@ def _replace(call: Call, args: Sequence[Value]) -> Array:
     )
 
 
-@kernel("instr", scalars=True, total=True)
+@kernel("instr", scalars=True, total=lambda call: len(call.args) < 4)  # noqa: PLR2004
 def _instr(call: Call, args: Sequence[Value]) -> Array:
+    if len(args) > 2:  # noqa: PLR2004 - from where on, and which one
+        return per_distinct(_found_at, _rows(args), INT)
     known = _constants(args[1:])
     if known is not None and not is_scalar(args[0]) and is_ascii(args[0]):
         return pc.add(pc.find_substring(args[0], known[0]), pa.scalar(1, INT))
     return per_distinct(lambda text, part: text.find(part) + 1, _rows(args), INT)
+
+
+def _found_at(text: str, part: str, start: int, which: int = 1) -> int:
+    """Where a part is found: from a place on, or (negative) backwards from one, and the first,
+    second … time; 0 if it is not."""
+    if which < 1:
+        raise EvaluationError(
+            "INVALID_PARAMETER_VALUE", f"the occurrence of instr is 1 or more, and not {which}"
+        )
+    if not part:
+        return 1
+    if start == 0:
+        return 0
+    if start > 0:
+        place = start - 2
+        for _ in range(which):
+            place = text.find(part, place + 1)
+            if place < 0:
+                return 0
+        return place + 1
+    place = len(text) + start + 1
+    for _ in range(which):
+        if place <= 0:
+            return 0
+        place = text.rfind(part, 0, place - 1 + len(part))
+        if place < 0:
+            return 0
+    return place + 1
 
 
 @kernel("locate", total=True, strict=False)

@@ -3,7 +3,8 @@
 base           the registry, and the shapes of signatures
 operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
 mathematics, strings, encodings, dates, times, intervals, collections;  ciphers: aes_encrypt
-json_types     from_json, schema_of_json;  numbers: to_number, to_char;  vectors: arrays of floats
+json_types     from_json, schema_of_json;  csv_types: from_csv, to_csv
+numbers        to_number, to_char;  vectors: arrays of floats
 aggregates     count, sum, avg …;  sketches: theta_sketch_agg …
 higher_order   functions that take functions: transform, filter, aggregate …
 rewritten      functions that are written with other functions
@@ -13,6 +14,7 @@ from driftline.plan.functions import (
     ciphers,
     collections,
     conditionals,
+    csv_types,
     dates,
     encodings,
     json_types,
@@ -37,6 +39,7 @@ __all__ = [
     "ciphers",
     "collections",
     "conditionals",
+    "csv_types",
     "dates",
     "encodings",
     "json_types",

@@ -14,6 +14,7 @@ from driftline.plan.functions.base import (
     same_type,
     wrong_argument,
 )
+from driftline.plan.functions.csv_types import TIME_FORMATS, options
 from driftline.plan.functions.operators import compare
 from driftline.plan.types import (
     BIGINT,
@@ -74,13 +75,15 @@ def _decode(args: Arguments) -> Expression:
     return Case(branches, typed[-1], typed[-1].type)
 
 
-@register("to_json", 1, 1)
+@register("to_json", 1, 2)
 def _to_json(args: Arguments) -> Expression:
     kind = args[0].type
     if not (is_struct(kind) or is_array(kind) or is_map(kind)):
         raise wrong_argument("to_json", 1, "STRUCT, ARRAY or MAP", args[0])
     if _has_interval(kind):
         raise ExpressionError("to_json does not take intervals, which have no text")
+    for each in args[1:]:
+        options(each, "to_json", (*TIME_FORMATS, "ignoreNullFields", "sortKeys"))
     return Call("to_json", args, STRING)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from driftline.plan.dialect import parse_data_type
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Call, Expression, Literal
 from driftline.plan.functions.base import Arguments, argument, constant, register
+from driftline.plan.functions.csv_types import READING, options
 from driftline.plan.literals import fits
 from driftline.plan.types import (
     BIGINT,
@@ -34,25 +36,33 @@ from driftline.plan.types import (
 _UNREAD = (BINARY, INTERVAL, INTERVAL_MONTHS, VOID)
 
 
-@register("from_json", 2, 2)
+@register("from_json", 2, 3)
 def _from_json(args: Arguments) -> Expression:
     text = argument(args[0], STRING, "from_json", 1)
     written = constant(args[1], "the type of from_json")
     if not isinstance(written, str):
         raise ExpressionError("the type of from_json is a text, such as 'a INT, b STRING'")
-    kind = _type(written)
+    kind = written_type(written)
     if not (is_struct(kind) or is_array(kind) or is_map(kind)):
         raise ExpressionError(f"from_json gives a STRUCT, ARRAY or MAP, and no {type_name(kind)}")
     _check(kind)
-    return Call("from_json", (text, Literal(written, STRING)), kind)
+    for each in args[2:]:
+        options(each, "from_json", (*READING, _LEADING_ZEROS))
+    return Call("from_json", (text, Literal(written, STRING), *args[2:]), kind)
 
 
-def _type(text: str) -> DataType:
+def written_type(text: str) -> DataType:
     """'ARRAY<INT>', 'STRUCT<a: INT>', or the fields of a struct alone: 'a INT, b STRING'."""
-    try:
-        return type_of(parse_data_type(text))
-    except ExpressionError:
-        return type_of(parse_data_type(f"STRUCT<{text}>"))
+    for written in (text, f"STRUCT<{text}>"):
+        try:
+            kind = type_of(parse_data_type(written))
+        except ExpressionError:
+            if written == text:
+                continue
+            raise
+        if is_array(kind) or is_map(kind) or is_struct(kind):  # not the TIME of 'time TIMESTAMP'
+            return kind
+    return kind
 
 
 def _check(kind: DataType) -> None:
@@ -62,9 +72,13 @@ def _check(kind: DataType) -> None:
         _check(kind.field(place).type)
 
 
-@register("schema_of_json", 1, 1)
+@register("schema_of_json", 1, 2)
 def _schema_of_json(args: Arguments) -> Expression:
     text = constant(argument(args[0], STRING, "schema_of_json", 1), "the text of schema_of_json")
+    for each in args[1:]:
+        given = options(each, "schema_of_json", (_LEADING_ZEROS,))
+        if text is not None and given[_LEADING_ZEROS.lower()].lower() == "true":
+            text = without_leading_zeros(text)
     try:
         kind = _inferred(json.loads(text, strict=False)) if text is not None else VOID
     except (ValueError, RecursionError):
@@ -72,6 +86,19 @@ def _schema_of_json(args: Arguments) -> Expression:
     if kind == VOID:
         return Literal("STRING", STRING)
     return Literal(_ddl(kind), STRING)
+
+
+_LEADING = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?<![\w.])(-?)0+(?=\d)""", re.DOTALL)
+_LEADING_ZEROS = "allowNumericLeadingZeros"
+
+
+def without_leading_zeros(text: str) -> str:
+    """A text of JSON whose numbers may begin with zeros, without these.
+
+    >>> without_leading_zeros('[{"01":-007.5}]')
+    '[{"01":-7.5}]'
+    """
+    return _LEADING.sub(lambda found: found[0] if found[1] is None else found[1], text)
 
 
 def _inferred(value: Any) -> DataType:

@@ -31,7 +31,7 @@ for _name in ("upper ucase", "lower lcase", "initcap"):
     define(_name, [STRING], STRING)
 define("ascii", [STRING], INT)
 define("repeat", [STRING, INT], STRING)
-define("instr", [STRING, STRING], INT)
+define("instr", [STRING, STRING, INT, INT], INT, optional=2)
 define("split_part", [STRING, STRING, INT], STRING)
 for _name in ("startswith", "endswith", "contains"):
     define(_name, [STRING, STRING], BOOLEAN)
@@ -89,12 +89,28 @@ define("get_json_object", [STRING, STRING], STRING)
 define("$json_field", [STRING, STRING], STRING)
 
 
+def _of_session(name: str, value: str) -> None:
+    """What is the same in every session here: the zone is UTC, and names have one part."""
+
+    @register(name, 0, 0)
+    def build(args: Arguments) -> Expression:
+        return Literal(value, STRING)
+
+
+_of_session("current_timezone", "UTC")
+_of_session("current_catalog", "spark_catalog")
+_of_session("current_database", "default")
+_of_session("current_schema", "default")
+
+
 @register("format_number", 2, 2)
 def _format_number(args: Arguments) -> Expression:
-    if args[1].type == STRING:
-        raise ExpressionError("format_number takes a number of places, and no pattern")
+    if args[0].type == VOID:
+        return Literal(None, STRING)
     if not is_numeric(args[0].type):
         raise wrong_argument("format_number", 1, "number", args[0])
+    if args[1].type == STRING:
+        return Call("format_number", args, STRING)
     return Call("format_number", (args[0], argument(args[1], INT, "format_number", 2)), STRING)
 
 
@@ -144,7 +160,22 @@ define("regexp_count", [STRING, STRING], INT)
 define("regexp_substr", [STRING, STRING], STRING)
 _with_defaults("regexp_instr", [STRING, STRING, INT], [Literal(0, INT)], INT)
 _with_defaults("regexp_extract_all", [STRING, STRING, INT], [_ONE], pa.list_(STRING))
-_with_defaults("overlay", [STRING, STRING, INT, INT], [_NO_LIMIT], STRING)
+
+
+@register("overlay", 3, 4)
+def _overlay(args: Arguments) -> Expression:
+    """One text over a part of another; or bytes over bytes."""
+    kind = BINARY if BINARY in (args[0].type, args[1].type) else STRING
+    for place, each in enumerate(args[:2], start=1):
+        if kind == BINARY and each.type not in (BINARY, VOID):
+            raise wrong_argument("overlay", place, "BINARY", each)
+    wanted = (kind, kind, INT, INT)
+    filled = (*args, _NO_LIMIT)[: len(wanted)]
+    typed = tuple(
+        argument(arg, each, "overlay", place)
+        for place, (arg, each) in enumerate(zip(filled, wanted, strict=True), start=1)
+    )
+    return Call("overlay", typed, kind)
 
 
 @register("mask", 1, 5)
