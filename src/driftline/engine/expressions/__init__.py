@@ -9,9 +9,10 @@ One module for each family of functions; importing this package makes all of the
     bytes_and_texts    UTF-8, base 32, keyed hashes;  urls: parse_url;  hashes: hash, xxhash64
     bitmaps            of 32,768 bits;  ciphers: AES
     encodings          texts as bytes, codes and JSON;  formats: texts put together and taken apart
-    datetimes          with datetime_fields, datetime_patterns and timezones
+    datetimes          with datetime_fields, datetime_patterns and timezones;  times: TIME
     collections        lists, maps and structs;  sequences: sequence(…);  json_texts: JSON;
                        json_values: from_json
+    csv_values         from_csv, to_csv;  decimal_patterns: format_number by a pattern
     number_formats     to_number, to_char;  vectors: arrays of floats
     sketches           summaries of many values, as bytes;  xpaths: XML
     casts, text_casts  CAST;  literals: constants as columns
