@@ -18,8 +18,16 @@ from driftline.spark.retried import RetriedQuery
 
 SCHEMA = "symbol STRING, qty BIGINT, ts BIGINT"
 RECENT = "SELECT symbol, sum(qty) AS qty FROM trades [RANGE 30] GROUP BY symbol"
-TOTALS = "SELECT symbol, sum(qty) AS qty FROM trades GROUP BY symbol"
-QUERIES = {"current": TOTALS, "now": RECENT}
+CHAINED = """
+WITH RECURSIVE chained (symbol, qty, ts) AS (
+    SELECT symbol, qty, ts FROM trades WHERE ts < 20
+    UNION
+    SELECT trades.symbol, trades.qty, trades.ts
+    FROM chained JOIN trades ON trades.symbol = chained.symbol
+        AND trades.ts > chained.ts AND trades.ts < chained.ts + 30)
+SELECT symbol, sum(qty) AS qty FROM chained GROUP BY symbol"""
+"""A loop: the trades that follow one another by less than 30, from one of the first on."""
+QUERIES = {"current": CHAINED, "now": RECENT}
 SHARDS = 2
 
 

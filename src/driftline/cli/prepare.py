@@ -157,8 +157,8 @@ def _run_here(commands: list[list[str]]) -> None:
 
 
 def in_python() -> None:
-    """What has no SQL: an automaton, over windows that end; and the snapshot of a loop, which is
-    taken on Spark."""
+    """What has no SQL: an automaton, over windows that end; the snapshot of a loop, which is taken
+    on Spark; and a match that grows, of rows in order."""
     import driftline as dl
     from driftline.engine.compile import compile_plan
 
@@ -169,6 +169,8 @@ def in_python() -> None:
     reached = dl.recursive("r", {"n": "INT", "s": "STRING"}, tape, lambda r: r.where("n > 0"))
     loop = compile_plan(reached.plan, lambda batch: None)
     loop.restore(loop.snapshot())
+    plain = dl.stream("tape", {"n": "INT", "s": "STRING"}, time="n")
+    plain.match("a+", {}, {"total": "sum(n)"}, by="n").run(tape=rows, batch=EVENTS // 2)
 
 
 def _written(folder: Path) -> list[list[str]]:

@@ -22,6 +22,7 @@ from driftline.model.time import INFINITY
 from driftline.plan import nodes
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Column
+from driftline.plan.nodes import RowsPerMatch
 from driftline.testing import streams
 from driftline.testing.driving import batch_of, events_of
 from tests.engine.held_snapshots import BATCH_SIZES, hold
@@ -144,8 +145,9 @@ def matches(draw: st.DrawFn, *, by_time: bool) -> nodes.Match:
 
 
 def operator_of(node: nodes.Match, level: Level, *, in_order: bool = False) -> Match:
-    """The operator of a node whose order goes by columns."""
-    return Match(
+    """The operator of a node whose order goes by columns. Matches that grow are simulated from
+    their first row on, which otherwise only longer ones are."""
+    made = Match(
         node.input.schema.arrow,
         node.schema.arrow,
         [each.name for each in node.partition if isinstance(each, Column)],
@@ -163,6 +165,8 @@ def operator_of(node: nodes.Match, level: Level, *, in_order: bool = False) -> M
         level,
         in_order=in_order,
     )
+    made.rules = made.rules._replace(long=0)
+    return made
 
 
 def held(
@@ -226,6 +230,36 @@ def test_so_it_is_for_rows_by_time_that_never_end(level: Level, data: st.DataObj
         data.draw(st.sampled_from(BATCH_SIZES)),
         in_order=True,
     )
+
+
+GROWING = [
+    "A+", "A B*", "(A+ B)+", "A+ B+", "(A | B)+ C", "A B+ C | A", "(A+? B)+", "A (B | A B)*",
+    "(A | A B)+", "(A* B)+", "A{2,}", "(A | B C | B)+", "{- A -} B*", "(A B? C?)+",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("level", [Level.ORDERED, Level.EAGER])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_so_are_matches_that_grow(level: Level, data: st.DataObject) -> None:
+    pattern = data.draw(st.sampled_from(GROWING))
+    conditions = st.sampled_from([*ALONE, "x > 0", "x >= PREV(x)", "PREV(x) IS NULL OR x > 0"])
+    measures = st.lists(st.sampled_from(MEASURES), min_size=1, max_size=3)
+    used = [name for name in "ABC" if name in pattern]
+    node = match_node(
+        COLUMNS,
+        pattern,
+        {name: data.draw(conditions) for name in used if data.draw(st.integers(0, 3))},
+        {
+            f"m{place}": text
+            for place, text in enumerate(["count(*)", *data.draw(measures)])
+            if "B." not in text or "B" in used
+        },
+        per=data.draw(st.sampled_from([[], ["k"]])),
+        output=data.draw(st.sampled_from(["one", "all"])),
+    )
+    events = data.draw(plain_streams(max_size=14))
+    held(node, events, level, data.draw(st.sampled_from(BATCH_SIZES)), in_order=True)
 
 
 def plain(*rows: tuple[int, int | None], key: str = "a") -> list[Event]:
@@ -356,6 +390,47 @@ def test_rows_of_attempts_that_are_open_for_long_are_read_again_only_for_a_match
         Insert(1_003, INFINITY, Row(n=504, first=500)),
     ]
     assert looked_at == [1, 1, 505]  # the match, and the other row of its first time
+
+
+@pytest.mark.parametrize(
+    ("pattern", "output"), [("A+", "one"), ("A+", "all"), ("A B*", "one"), ("(A+ B?)+", "one")]
+)
+def test_a_match_that_grows_costs_its_new_rows(
+    pattern: str, output: RowsPerMatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures = {"n": "count(*)", "s": "sum(x)", "first": "FIRST(t)", "last": "LAST(A.t)"}
+    conditions = {name: "x > 0" for name in "AB" if name in pattern}
+    node = match_node(COLUMNS, pattern, conditions, measures, per=["k"], output=output)
+    operator = operator_of(node, Level.ORDERED, in_order=True)
+    said(operator, plain(*((t, 1) for t in range(1_000))))
+    looked_at, emitted = [], []
+    swept, answered = operator._swept, operator._answered
+
+    def counted(found: Any, entries: Any, *rest: Any) -> Any:
+        looked_at.append(len(entries.member))
+        return swept(found, entries, *rest)
+
+    def measured(*given: Any) -> Any:
+        answers = answered(*given)
+        emitted.append(len(answers.rows))
+        return answers
+
+    monkeypatch.setattr(operator, "_swept", counted)
+    monkeypatch.setattr(operator, "_answered", measured)
+    for t in range(1_000, 1_010, 2):
+        found = said(operator, plain((t, 1), (t + 1, 1)))
+        new = [event.row for event in found if isinstance(event, Insert)]
+        assert [row["n"] for row in new] == [row["s"] for row in new] == [t + 1, t + 2]
+        assert len(found) == (2 if output == "all" else 3)
+    assert looked_at == [2] * 5  # the rows of the match are not among them,
+    assert emitted == [2] * 5  # nor are they put out again
+    # Elsewhere attempts are made again, with the same answer.
+    other = operator_of(node, Level.ORDERED, in_order=True)
+    other.restore(operator.snapshot())
+    rows = plain((1_010, 1), (1_011, 0), (1_012, 1))
+    assert said(operator, rows) == said(other, rows)
+    late = plain((500, 1), (1_013, 1))
+    assert said(operator, late) == said(other, late)
 
 
 def test_ways_that_conditions_allow_are_tried_one_by_one_up_to_a_limit() -> None:

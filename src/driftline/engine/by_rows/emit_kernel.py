@@ -29,7 +29,7 @@ from driftline.engine.by_rows.snapshot_kernel import (
     sort_by,
 )
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, Mask
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
@@ -64,11 +64,14 @@ def correct(
     places: Int64s,
     settled: Int64s,
     same_from: Int64s,
+    keeps: Mask,
 ) -> tuple[Corrections, Int64s, Int64s]:
     """What was emitted, against the rows of the new pieces: those of the n-th slot are
     row_bounds[n] … row_bounds[n + 1] - 1, each with its fingerprint and start (`lines`) and its
     end. `settled`: since when each row is, if segments can be; `same_from`: by slot, from when on
-    all is as before (rows that end then end when they did before); if empty, never.
+    all is as before (rows that end then end when they did before); if empty, never. `keeps`: by
+    slot, whether segments that began before the earliest time, and do not end yet, stay as they
+    are; if empty, none do.
 
     Returns the output, the rows to be put in the first of the places, and the places that are
     free again.
@@ -87,7 +90,8 @@ def correct(
             continue
         same = same_from[number] if len(same_from) else INFINITY
         base = segments.first[slot]
-        old, old_lines = _affected(segments, slot, first, same)
+        keeps_open = bool(len(keeps) and keeps[number])
+        old, old_lines = _affected(segments, slot, first, same, keeps_open)
         by_line = np.arange(len(old))
         sort_by(old_lines, by_line)
         rows = np.arange(row_bounds[number], row_bounds[number + 1])
@@ -181,7 +185,9 @@ def correct(
 
 
 @njit(cache=True, nogil=True)
-def _affected(segments: RunArrays, slot: int, earliest: int, same: int) -> tuple[Int64s, Int64s]:
+def _affected(
+    segments: RunArrays, slot: int, earliest: int, same: int, keeps_open: bool
+) -> tuple[Int64s, Int64s]:
     """Take the segments that reach beyond a time out of the run, unless they were settled before or
     begin where all is the same again; returns them and their lines. A row that was settled before
     all is the same again holds for ever: all segments of it are taken, also those that begin
@@ -196,10 +202,17 @@ def _affected(segments: RunArrays, slot: int, earliest: int, same: int) -> tuple
             segments.ints[base + place, END] > earliest
             and (segments.ints[base + place, START] < same or settled < same)
             and settled >= earliest
+            and not (
+                keeps_open
+                and segments.ints[base + place, START] < earliest
+                and segments.ints[base + place, END] == INFINITY
+            )
         ):
             old[place - kept] = segments.ints[base + place]
         else:
-            segments.ints[base + kept] = segments.ints[base + place]
+            if kept < place:
+                for column in range(segments.ints.shape[1]):
+                    segments.ints[base + kept, column] = segments.ints[base + place, column]
             kept += 1
     segments.size[slot] = kept
     old = old[: size - kept]

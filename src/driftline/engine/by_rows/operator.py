@@ -20,15 +20,16 @@ import pyarrow as pa
 from driftline.engine.by_rows import emit_kernel, snapshot_kernel
 from driftline.engine.by_rows.kept_rows import KeptRows
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.snapshot_operator import EAGER, NO_SLOTS, ORDERED, PERFECT
-from driftline.model.arrays import Int64s
+from driftline.engine.core.snapshot_operator import EAGER, NO_FLAGS, NO_SLOTS, ORDERED, PERFECT
+from driftline.model.arrays import Int64s, Mask
 from driftline.model.time import BEGINNING, INFINITY
 
 
 class Answers(NamedTuple):
     """Rows of the answer: those of the n-th slot of the call are bounds[n] … bounds[n + 1] - 1;
     `lines`: the fingerprint and the start of each (see `emit_kernel`), `ends`: its end. `settled`,
-    `same_from`: see `emit_kernel`; empty, where segments are never settled before they end."""
+    `same_from`, `keeps`: see `emit_kernel`; empty, where segments are never settled before they
+    end."""
 
     bounds: Int64s
     lines: Int64s
@@ -36,6 +37,7 @@ class Answers(NamedTuple):
     rows: pa.RecordBatch
     settled: Int64s = NO_SLOTS
     same_from: Int64s = NO_SLOTS
+    keeps: Mask = NO_FLAGS
 
 
 class RowsOperator(KeptRows):
@@ -52,7 +54,7 @@ class RowsOperator(KeptRows):
         elif self.level == PERFECT:
             earliest = np.minimum(earliest, before)
         limit = INFINITY if self.level == EAGER else self.watermark
-        bounds, lines, ends, rows, settled, same_from = self._answers(slots, earliest, limit)
+        bounds, lines, ends, rows, settled, same_from, keeps = self._answers(slots, earliest, limit)
         old = self.segments.sizes(slots)
         self.segments.reserve(slots, 2 * old + np.diff(bounds))
         corrections, new, freed = emit_kernel.correct(
@@ -66,6 +68,7 @@ class RowsOperator(KeptRows):
             self.answer_places.offered(len(ends) + int(old.sum())),
             settled,
             same_from,
+            keeps,
         )
         output = self._output(corrections, rows)
         places = self.answer_places.take(len(new))

@@ -42,6 +42,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
 from driftline.engine.core.snapshot_operator import (
     EAGER,
+    NO_FLAGS,
     NO_SLOTS,
     ORDERED,
     PERFECT,
@@ -236,6 +237,7 @@ class OrderedRows(KeptRows):
         corrections, new, freed = emit_kernel.correct(
             holders, first, limit, bounds, lines, ends, self.segments.arrays,
             self.answer_places.offered(len(ends) + int(old.sum())), NO_SLOTS, NO_SLOTS,
+            NO_FLAGS,
         )  # fmt: skip
         output = self._output(corrections, rows)
         places = self.answer_places.take(len(new))

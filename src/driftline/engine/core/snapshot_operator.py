@@ -40,6 +40,7 @@ from driftline.model.time import BEGINNING, INFINITY
 PERFECT, ORDERED, EAGER = range(3)
 LEVELS = {Level.PERFECT: PERFECT, Level.ORDERED: ORDERED, Level.EAGER: EAGER}
 NO_SLOTS = np.empty(0, np.int64)
+NO_FLAGS = np.zeros(0, np.bool_)
 
 
 class SnapshotOperator(Operator):

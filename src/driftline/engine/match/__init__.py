@@ -9,6 +9,7 @@
                       works on;  redo_kernel: attempts that are made again
     in_order_kernel   the same for rows that are only added, in order of time
     thread_kernel     the automaton simulated, while no open attempt has a match
+    growth_kernel     the same while the first open attempt has one, which grows
     version_kernel    matches with the time in which they hold, and their rows
     sequence          the rows of partitions in order, and the runs that go on from before a change
     eviction          what a cti evicts of these

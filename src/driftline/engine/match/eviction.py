@@ -17,16 +17,17 @@ from driftline.model.time import INFINITY
 @njit(cache=True, nogil=True)
 def settle_rows(
     slots: Int64s, final: int, back: int, keeps_last: bool, restarts: bool, members: RunArrays,
-    known: Int64s, freed: Int64s,
+    known: Int64s, has_copies: bool, freed: Int64s,
 ) -> int:  # fmt: skip
     """Drop the members before the first attempt that was open when the last row that is final was
     the last, but so many (`back`) that are looked at before it; their places go to `freed`.
-    `keeps_last`: the last row that is final stays. `restarts`: see `overdue`."""
+    `keeps_last`: the last row that is final stays. `restarts`: see `overdue`; `has_copies`: see
+    `back_to`."""
     gone = 0
     for slot in slots:
         base, size = members.first[slot], members.size[slot]
         count = first_from(members, base, size, final)
-        needed = _first_needed(members, base, count, back, keeps_last, restarts, known)
+        needed = _first_needed(members, base, count, back, keeps_last, restarts, known, has_copies)
         for place in range(base, base + needed):
             freed[gone] = members.ints[place, PLACE]
             gone += 1
@@ -39,7 +40,7 @@ def settle_rows(
 @njit(cache=True, nogil=True)
 def next_rows(
     slots: Int64s, final: int, back: int, keeps_last: bool, restarts: bool, members: RunArrays,
-    known: Int64s, stale: Int64s,
+    known: Int64s, has_copies: bool, stale: Int64s,
 ) -> None:  # fmt: skip
     """Lower `stale` to when the next rows can be dropped: by bisection, as what is needed never
     begins earlier than before."""
@@ -48,7 +49,10 @@ def next_rows(
         low, high = first_from(members, base, size, final) + 1, size + 1
         while low < high:
             middle = (low + high) // 2
-            if _first_needed(members, base, middle, back, keeps_last, restarts, known) == 0:
+            if (
+                _first_needed(members, base, middle, back, keeps_last, restarts, known, has_copies)
+                == 0
+            ):
                 low = middle + 1
             else:
                 high = middle
@@ -65,6 +69,7 @@ def _first_needed(
     keeps_last: bool,
     restarts: bool,
     known: Int64s,
+    has_copies: bool,
 ) -> int:
     """The first member that is still needed when so many of a run are final. Open attempts whose
     time will be over are made again from the last time that is final on: for that it is needed what
@@ -72,13 +77,13 @@ def _first_needed(
     if count == 0:
         return 0
     opened = known[members.ints[base + count - 1, PLACE], OPEN]
-    first = back_to(members, base, base + count, max(opened + back, int(keeps_last)))[0]
+    first = back_to(members, base, base + count, max(opened + back, int(keeps_last)), has_copies)[0]
     if restarts and opened > 0:
         time = members.ints[base + count - 1, START]
         before = base + first_from(members, base, count, time)
         if before > base:
             opened = known[members.ints[before - 1, PLACE], OPEN]
-            first = min(first, back_to(members, base, before, max(opened + back, 1))[0])
+            first = min(first, back_to(members, base, before, max(opened + back, 1), has_copies)[0])
     return first - base
 
 

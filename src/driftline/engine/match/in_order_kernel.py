@@ -4,16 +4,27 @@ Attempts that have not looked at the end are settled: what comes later cannot ch
 others, from the first on, are open. Of each entry it is kept where the open ones began when it was
 the last. A late row makes it necessary to start there again, and when the open attempts begin where
 they did before, all that follows stays. While no open attempt has a match, and conditions look only
-at a row and those before it, the open attempts are simulated together instead (`thread_kernel`).
+at a row and those before it, the open attempts are simulated together instead (`thread_kernel`);
+where only the first has a match, that it may grow is simulated as well (`growth_kernel`).
 """
 
 from __future__ import annotations
 
+from driftline.engine.match.growth_kernel import (
+    HAS_TIME,
+    begin_growth,
+    grow,
+    put_grown,
+    resume_growth,
+    resume_threads,
+    save_growth,
+)
 from driftline.engine.match.redo_kernel import redo, show_unmatched
 from driftline.engine.match.sweep_state import (
     COVERED,
     FINE,
     FINISHED,
+    FULL,
     MORE_AHEAD,
     MORE_BACK,
     NUMBERED,
@@ -38,6 +49,7 @@ from driftline.engine.match.thread_kernel import (
 from driftline.engine.match.version_kernel import SETTLED, UNTIL, Written
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place
+from driftline.model.time import BEGINNING
 
 LONG_OPEN = 64
 """So many entries of an open attempt are rather read again than threads kept."""
@@ -88,6 +100,54 @@ def _simulated(since: int, size: int, count: int, opened: int, search: Search, r
     for position in range(since, size):
         advance(search.program, search.conditions, room.threads, room.alive[position], position)
     return True
+
+
+@in_place
+def _begins_to_grow(
+    first: int, size: int, count: int, opened: int, rules: Rules, search: Search, room: Room,
+) -> bool:  # fmt: skip
+    """Whether of the open attempts only the first has a match, and this can grow: then that attempt
+    is simulated from here on, and those behind its match together."""
+    now = room.now
+    if rules.growing == 0 or opened == count or now.version[opened] < 0:
+        return False
+    start, end = now.entry[opened] - first, now.after[opened] + 1 - first
+    if size - start < rules.long:
+        return False
+    for each in range(opened + 1, count):
+        if now.version[each] >= 0:
+            return False
+    if not begin_growth(
+        search.program, search.conditions, room.threads, room.growth, first, start, size, end,
+        room.labels,
+    ):  # fmt: skip
+        return False
+    begin_threads(search.program, room.threads, end)
+    for position in range(end, size):
+        advance(search.program, search.conditions, room.threads, room.alive[position], position)
+    return True
+
+
+@in_place
+def _grows(first: int, appended: int, size: int, search: Search, room: Room) -> tuple[bool, bool]:
+    """Take the match that grows on with some rows: whether it has grown, and whether nothing else
+    has happened."""
+    grown, alone = False, True
+    for position in range(appended, size):
+        longer, alone = grow(
+            search.program, search.conditions, room.threads, room.growth, first, position
+        )
+        if not alone:
+            break
+        if longer:
+            grown = True
+            begin_threads(search.program, room.threads, position + 1)
+        elif advance(
+            search.program, search.conditions, room.threads, room.alive[position], position
+        ):
+            alone = False
+            break
+    return grown, alone
 
 
 @in_place
@@ -143,6 +203,17 @@ def sweep_in_order(
     quiet = _resume(number, sequence, size, room.threads)  # whether attempts are simulated
     if quiet:
         since = first_start(room.threads, size)
+    resumed = bool(len(sequence.cursors) > 0 and sequence.cursors[number, HAS_TIME] > BEGINNING)
+    growing = resumed  # whether the first open attempt has a match, and is simulated
+    if resumed:
+        resume_growth(
+            room.growth, sequence.cursors[number], sequence.path[number], sequence.carried[number],
+            size, output.before,
+        )  # fmt: skip
+        resume_threads(sequence.cursors[number], room.threads, size)
+        since = size - sequence.carried[number]
+        count, now.number[0], now.version[0] = 1, matches, -1
+    time = earliest
     while first + size < stop:
         appended, low = size, first + size
         time = begin[low]
@@ -150,6 +221,22 @@ def sweep_in_order(
             alive[size] = first + size
             size += 1
         inside, ends = 0, False
+        grown, alone = _grows(first, appended, size, search, room) if growing else (False, False)
+        if resumed and not alone:
+            learned.unfinished[number] = MORE_BACK
+            return FINE
+        if alone:
+            version = now.version[head]
+            if grown or version < 0:
+                made = put_grown(
+                    output, version, number, time, open_end, now.number[head] + 1,
+                    room.growth, first,
+                )  # fmt: skip
+                if made < 0:
+                    return FULL
+                set_time(output, version, UNTIL, time)
+                now.version[head], count = made, head + 1
+        growing = alone
         if quiet:
             for position in range(appended, size):
                 if advance(
@@ -158,7 +245,7 @@ def sweep_in_order(
                     ends = True
         if quiet and not ends:
             since = first_start(room.threads, size)
-        else:
+        elif not growing:
             if quiet and since < rules.back and sequence.threads[number, 0]:
                 learned.unfinished[number] = MORE_BACK
                 return FINE
@@ -192,6 +279,8 @@ def sweep_in_order(
             quiet = rules.threads > 0 and _simulated(since, size, count, head, search, room)
             if quiet:
                 count = head
+            else:
+                growing = _begins_to_grow(first, size, count, head, rules, search, room)
         of = now.number[head] if head < count else matches
         for entry in range(first + appended, first + size):
             _note(
@@ -211,5 +300,7 @@ def sweep_in_order(
             for entry in range(first + since, first + size):
                 set_time(output, room.unmatched[entry], UNTIL, learned.same_from[number])
             return FINE
+    if growing:
+        save_growth(room.growth, room.threads, learned.cursors[number], first, size, time)
     learned.unfinished[number] = FINISHED if sequence.whole[number] else MORE_AHEAD
     return FINE

@@ -16,12 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.engine.additive.aggregates import Aggregate
-from driftline.engine.by_rows import general_aggregates
-from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, Pieces
+from driftline.engine.by_rows import general_aggregates, incremental_aggregates
+from driftline.engine.by_rows.change_kernels import Steps
+from driftline.engine.by_rows.pieces import (
+    CHANGES_ARE_CHEAPER,
+    ROWS_AT_ONCE,
+    ChangedPieces,
+    Pieces,
+)
 from driftline.engine.compile.aggregates import aggregate_of, argument_of, rows_of
 from driftline.engine.expressions import evaluate
 from driftline.engine.match.lowering import Apart, taken_apart
-from driftline.engine.match.version_kernel import UNMATCHED
+from driftline.engine.match.version_kernel import CARRIED_ROW, NO_ROW, UNMATCHED
 from driftline.model.arrays import Int64s, Mask, to_arrow
 from driftline.model.compiled import njit
 from driftline.plan.expressions import Column, Expression
@@ -62,16 +68,19 @@ class Versions(NamedTuple):
 
 @dataclass(frozen=True)
 class OutputRows:
-    """Rows that are put out: the version of each, how many rows of the match are up to it, and its
-    entry."""
+    """Rows that are put out: the version of each, and the last one that has it, too; how many rows
+    of the match are up to it, and its entry."""
 
     version: Int64s
+    last: Int64s
     current: Int64s
     entry: Int64s
 
     def take(self, which: Int64s) -> OutputRows:
         """Some of them."""
-        return OutputRows(self.version[which], self.current[which], self.entry[which])
+        return OutputRows(
+            self.version[which], self.last[which], self.current[which], self.entry[which]
+        )
 
 
 class Measures:
@@ -92,10 +101,17 @@ class Measures:
         }
         self.variables, self.before = list(variables), before
         self.mode = {"one": _ONE, "omit empty": _OMIT_EMPTY}.get(rows, _ALL)
+        # Whether the rows of a match stay as they are when it grows.
+        self.keeps_rows = self.mode != _ONE and all(
+            leaf.running and (isinstance(leaf, MatchAggregate) or leaf.physical <= 0)
+            for leaf in leaves
+            if isinstance(leaf, MatchAggregate | Navigation)
+        )
 
-    def output(self, versions: Versions) -> OutputRows:
-        """The rows that versions put out."""
-        return OutputRows(*_listed(versions, self.mode, self.before))
+    def output(self, versions: Versions, carried: Int64s) -> OutputRows:
+        """The rows that versions put out; `carried`: by slot, how many rows of the match that goes
+        on growing have been put out."""
+        return OutputRows(*_listed(versions, self.mode, self.before, self.keeps_rows, carried))
 
     def columns(self, versions: Versions, output: OutputRows, rows: Rows) -> dict[str, pa.Array]:
         """The measures at every output row; those of a row without a match are null."""
@@ -173,6 +189,10 @@ class Measures:
         if plan.aggregate.argument is None:
             return to_arrow(sizes).cast(plan.aggregate.type)
         reached = np.cumsum(sizes)
+        if len(sizes) and incremental_aggregates.is_possible(plan.aggregate):
+            found = self._by_changes(plan, versions, output, rows, int(reached[-1]))
+            if found is not None:
+                return found
         parts = [pa.nulls(0, plan.aggregate.type)]
         begin = 0
         while begin < len(sizes):
@@ -185,16 +205,39 @@ class Measures:
             )  # fmt: skip
             # Each row of a version once, however many output rows see it.
             used, members = np.unique(place, return_inverse=True)
-            version = np.asarray(np.searchsorted(versions.first, used, "right"), np.int64) - 1
-            values = {
-                name: self._values(value, versions, used, version, versions.size[version], rows)
-                for name, value in plan.values.items()
-            }
-            table = pa.RecordBatch.from_arrays(list(values.values()), names=list(values))
+            table = self._values_at(plan, versions, used, rows)
             pieces = Pieces(offsets, members.astype(np.int64), table, used)
             parts += general_aggregates.columns(pieces, [plan.aggregate])
             begin = stop
         return pa.concat_arrays(parts)
+
+    def _by_changes(
+        self, plan: _Aggregated, versions: Versions, output: OutputRows, rows: Rows, seen: int
+    ) -> pa.Array | None:
+        """An aggregate from the rows by which what is seen grows from one output row to the next;
+        None where all of them have to be looked at, or are not many more."""
+        among, running = self._among(plan.leaf.variables), plan.leaf.running
+        steps, places = _changes(
+            versions, output.version, output.current, among, running, self.before
+        )
+        if seen <= CHANGES_ARE_CHEAPER * len(places):
+            return None
+        table = self._values_at(plan, versions, places, rows)
+        found = incremental_aggregates.columns(
+            ChangedPieces(steps, table, places), [plan.aggregate]
+        )
+        return None if found is None else found[0]
+
+    def _values_at(
+        self, plan: _Aggregated, versions: Versions, places: Int64s, rows: Rows
+    ) -> pa.RecordBatch:
+        """What an aggregate is computed from, at places of `versions.row`."""
+        version = np.asarray(np.searchsorted(versions.first, places, "right"), np.int64) - 1
+        values = {
+            name: self._values(value, versions, places, version, versions.size[version], rows)
+            for name, value in plan.values.items()
+        }
+        return pa.RecordBatch.from_arrays(list(values.values()), names=list(values))
 
 
 @dataclass(frozen=True)
@@ -234,13 +277,33 @@ def _over_columns(value: Expression) -> Expression:
 
 
 @njit(cache=True, nogil=True)
-def _listed(versions: Versions, mode: int, before: int) -> tuple[Int64s, Int64s, Int64s]:
+def _listed(
+    versions: Versions, mode: int, before: int, keeps_rows: bool, carried: Int64s
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """See `OutputRows`. A version that has the rows of an earlier one and some more begins at the
+    same place: where these rows stay as they are, only the others are listed."""
+    count = len(versions.size)
+    skipped, last = np.zeros(count, np.int64), np.arange(count)
+    if keeps_rows:
+        latest = np.full(len(versions.row), -1, np.int64)
+        earlier = np.full(count, -1, np.int64)
+        for version in range(count):
+            first = versions.first[version]
+            earlier[version] = latest[first]
+            latest[first] = version
+            if earlier[version] >= 0:
+                skipped[version] = versions.size[earlier[version]]
+            elif versions.size[version] > 0 and versions.row[first + before] <= CARRIED_ROW:
+                skipped[version] = carried[versions.slot[version]]
+        for version in range(count - 1, -1, -1):
+            if earlier[version] >= 0:
+                last[earlier[version]] = last[version]
     room = 0
-    for version in range(len(versions.size)):
-        room += max(1, versions.size[version])
+    for version in range(count):
+        room += max(1, versions.size[version] - skipped[version])
     version_of, current_of = np.empty(room, np.int64), np.empty(room, np.int64)
     entry_of, made = np.empty(room, np.int64), 0
-    for version in range(len(versions.size)):
+    for version in range(count):
         first, size = versions.first[version], versions.size[version]
         if size == 0 or mode == _ONE:
             if mode == _OMIT_EMPTY:
@@ -249,13 +312,13 @@ def _listed(versions: Versions, mode: int, before: int) -> tuple[Int64s, Int64s,
             entry_of[made] = versions.row[first + (before if size else 0)]
             made += 1
             continue
-        for place in range(size):
+        for place in range(skipped[version], size):
             if versions.symbol[first + before + place] & 1:
                 continue  # excluded
             version_of[made], current_of[made] = version, place + 1
             entry_of[made] = versions.row[first + before + place]
             made += 1
-    return version_of[:made], current_of[:made], entry_of[:made]
+    return version_of[:made], last[version_of[:made]], current_of[:made], entry_of[:made]
 
 
 @njit(cache=True, nogil=True)
@@ -270,23 +333,37 @@ def _navigated(
     running: bool,
     before: int,
 ) -> Int64s:
-    """The place in `versions.row` of what each output row looks at; -1: there is no such row."""
+    """The place in `versions.row` of what each output row looks at; -1: there is no such row. Where
+    one sees the rows of the one before and some more, only these are gone through."""
     found = np.full(len(version_of), -1, np.int64)
+    first, seen, left, place = -1, 0, 0, -1
     for number in range(len(version_of)):
         version = version_of[number]
-        first = versions.first[version] + before
         size = current[number] if running else versions.size[version]
-        left = offset
-        for step in range(size):
-            place = first + (size - 1 - step if last else step)
-            if not among[versions.symbol[place] >> 1]:
-                continue
-            if left == 0:
-                place += physical
-                if versions.row[place] >= 0:
-                    found[number] = place
-                break
-            left -= 1
+        if versions.first[version] + before != first or size < seen:
+            first, seen, left, place = versions.first[version] + before, 0, offset, -1
+        if not last:
+            for at in range(first + seen, first + size):
+                if place >= 0:
+                    break
+                if among[versions.symbol[at] >> 1]:
+                    if left == 0:
+                        place = at
+                    left -= 1
+        else:
+            # The last one of before is still the last, if there is none among the new rows.
+            back_to = seen if offset == 0 else 0
+            left = offset
+            place = place if offset == 0 else -1
+            for at in range(first + size - 1, first + back_to - 1, -1):
+                if among[versions.symbol[at] >> 1]:
+                    if left == 0:
+                        place = at
+                        break
+                    left -= 1
+        seen = size
+        if place >= 0 and versions.row[place + physical] != NO_ROW:
+            found[number] = place + physical
     return found
 
 
@@ -302,16 +379,58 @@ def _counted(
     """How many rows each output row sees."""
     counts = np.zeros(len(version_of), np.int64)
     every = among.all()
+    first, seen, count = -1, 0, 0
     for number in range(len(version_of)):
         version = version_of[number]
         size = current[number] if running else versions.size[version]
         if every:
             counts[number] = size
             continue
-        first = versions.first[version] + before
-        for place in range(first, first + size):
-            counts[number] += among[versions.symbol[place] >> 1]
+        if versions.first[version] + before != first or size < seen:
+            first, seen, count = versions.first[version] + before, 0, 0
+        for place in range(first + seen, first + size):
+            count += among[versions.symbol[place] >> 1]
+        seen = size
+        counts[number] = count
     return counts
+
+
+@njit(cache=True, nogil=True)
+def _changes(
+    versions: Versions,
+    version_of: Int64s,
+    current: Int64s,
+    among: Mask,
+    running: bool,
+    before: int,
+) -> tuple[Steps, Int64s]:
+    """The rows that each output row sees, as those that come and go from one to the next; and the
+    places of all of them in `versions.row`."""
+    count = len(version_of)
+    fresh, room, first, seen = np.zeros(count, np.bool_), 0, -1, 0
+    for number in range(count):
+        version = version_of[number]
+        size = current[number] if running else versions.size[version]
+        if versions.first[version] + before != first or size < seen:
+            first, seen, fresh[number] = versions.first[version] + before, 0, True
+        room += size - seen
+        seen = size
+    places, made, gone = np.empty(room, np.int64), 0, 0
+    come_bounds, go_bounds = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
+    for number in range(count):
+        version = version_of[number]
+        size = current[number] if running else versions.size[version]
+        if fresh[number]:
+            first, seen, gone = versions.first[version] + before, 0, made
+        for place in range(first + seen, first + size):
+            if among[versions.symbol[place] >> 1]:
+                places[made] = place
+                made += 1
+        seen = size
+        come_bounds[number + 1], go_bounds[number + 1] = made, gone
+    numbers = np.arange(made)
+    steps = Steps(fresh, come_bounds, numbers, go_bounds, numbers[:gone], np.ones(made, np.int64))
+    return steps, places[:made]
 
 
 @njit(cache=True, nogil=True)

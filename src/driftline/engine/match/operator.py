@@ -11,8 +11,9 @@ that conditions look back at), and every match that was settled before it: it ho
 Otherwise a cti evicts the rows and matches that end by then.
 
 A batch costs, in order of time, the rows from the first open attempt before its first change on, up
-to where open attempts begin as before; otherwise the rows of the partitions that it touches, and
-the attempts that look at what changes from one snapshot to the next.
+to where open attempts begin as before; where attempts are simulated (`thread_kernel`,
+`growth_kernel`) and rows come at the end, only these; otherwise the rows of the partitions that it
+touches, and the attempts that look at what changes from one snapshot to the next.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import pyarrow as pa
 from driftline.engine.by_rows.operator import Answers, RowsOperator
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.snapshot_kernel import (
+    COPIES,
     END,
     HIGH,
     LOW,
@@ -35,7 +37,7 @@ from driftline.engine.by_rows.snapshot_kernel import (
 )
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays
-from driftline.engine.core.snapshot_operator import PERFECT
+from driftline.engine.core.snapshot_operator import NO_FLAGS, PERFECT
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.limits import limits
 from driftline.engine.match import eviction, sequence, sweep_state
@@ -47,6 +49,16 @@ from driftline.engine.match.conditions import (
     machine,
     navigations,
     uses_number,
+)
+from driftline.engine.match.growth_kernel import (
+    CURSOR,
+    HAS_FROM,
+    HAS_SIZE,
+    HAS_TIME,
+    HAS_TO,
+    MOST_GROWING,
+    PATH_COLUMNS,
+    keep_paths,
 )
 from driftline.engine.match.measures import Measures, OutputRows, Versions
 from driftline.engine.match.program import TAKE, Program, program_of
@@ -71,9 +83,11 @@ from driftline.engine.match.sweep_state import (
 )
 from driftline.engine.match.sweep_state import Sequence as Sequences
 from driftline.engine.match.thread_kernel import MOST_STATES, MOST_THREADS
+from driftline.engine.match.version_kernel import CARRIED_ROW
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
-from driftline.model.arrays import Int64s, to_arrow
+from driftline.engine.state.runs import Runs
+from driftline.model.arrays import Int64s, Mask, to_arrow
 from driftline.model.level import Level
 from driftline.model.patterns import Anchor, Pattern, Skip, SkipError
 from driftline.model.time import BEGINNING, INFINITY
@@ -81,6 +95,9 @@ from driftline.plan.expressions import Expression
 from driftline.plan.nodes import RowsPerMatch
 
 _SKIPS = {"past last": SKIP_PAST, "next": SKIP_NEXT, "first": SKIP_FIRST, "last": SKIP_LAST}
+LONG_GROWN = 16
+"""So many rows of an attempt are rather looked at again than simulated."""
+_IDENTITY = 5
 _NOTHING, _NOTHING_KNOWN = np.empty(0, np.int64), np.empty((0, 0), np.int64)
 
 
@@ -146,6 +163,8 @@ class Match(RowsOperator):
             back=max(before, self.defines.back, int(anchored)),
             in_order=self.in_order,
             threads=0,
+            growing=0,
+            long=0,
         )
         if (
             self.in_order
@@ -155,14 +174,23 @@ class Match(RowsOperator):
             and Anchor("end") not in pattern.walk()
             and not self.defines.ahead.any()
         ):
-            self.rules = self.rules._replace(threads=_threads(self.program))
+            threads = _threads(self.program)
+            grows = skip.to == "past last" and after == 0 and threads <= MOST_GROWING
+            growing = threads if grows else 0
+            self.rules = self.rules._replace(threads=threads, growing=growing, long=LONG_GROWN)
         if self.in_order:
             self.segments = type(self.segments)(SEGMENT_COLUMNS + 1, 0)
         # By the place of a member: see `sweep_state.OPEN` and what follows it.
         threads = self.rules.threads
         self.known = np.empty((0, THREAD + threads if threads else THREADED), np.int64)
+        self.has_copies = False  # whether a member has stood for several rows
         self.changed = np.zeros(0, np.int64)  # by slot, the latest change of this batch
         self.evicted = BEGINNING  # matches that were settled before are not there any more
+        # By slot, in memory alone: where a match goes on growing, the row that it begins with, and
+        # its rows. Without them attempts are made again.
+        self.cursors = np.empty((0, CURSOR + 2 * self.rules.growing), np.int64)
+        self.begins_with = np.empty((0, _IDENTITY), np.int64)
+        self.paths = Runs(PATH_COLUMNS, 0)
 
     def _note_changes(self, slots: Int64s, batch: Batch) -> None:
         if self.in_order:
@@ -188,10 +216,11 @@ class Match(RowsOperator):
             nothing = np.zeros(len(slots), np.int64)
             found = Sequences(
                 entries.bounds, entries.begin, entries.end, nothing, nothing, nothing,
-                _NOTHING_KNOWN, nothing, nothing == 0, _NOTHING_KNOWN,
+                _NOTHING_KNOWN, nothing, nothing == 0, _NOTHING_KNOWN, _NOTHING_KNOWN, nothing,
+                nothing,
             )  # fmt: skip
             versions, learned = self._swept(found, entries, earliest, open_end)
-            return self._answered(versions, entries, len(slots), learned.same_from)
+            return self._answered(versions, entries, slots, learned.same_from)
         return self._answers_in_order(slots, np.where(earliest > limit, INFINITY, earliest))
 
     def _answers_in_order(self, slots: Int64s, earliest: Int64s) -> Answers:
@@ -205,19 +234,30 @@ class Match(RowsOperator):
         )
         ahead = np.full(len(slots), LOOK_AHEAD, np.int64)
         from_threads = np.ones(len(slots), np.bool_)
+        if self.rules.growing:
+            self.cursors = grown(self.cursors, self.slots.used, BEGINNING)
+            self.begins_with = grown(self.begins_with, self.slots.used)
+            self.paths.make_slots(self.slots.used)
         while True:
-            number, member, start, numbers, covered, threads, whole = sequence.from_open(
+            number, member, start, numbers, covered, threads, whole, resumed = sequence.from_open(
                 slots, earliest, changed, ahead, from_threads, self.rules.back,
-                self.members.arrays, self.known,
+                self.members.arrays, self.known, self.cursors, self.has_copies,
             )  # fmt: skip
             begin = self.members.arrays.ints[member, START]
             entries = self._arranged(number, member, begin, begin, len(slots))
+            self.has_copies |= bool(entries.copy.any())
             places = self.members.arrays.ints[entries.member, PLACE]
             # What was known of rows after the last change shows where all is as before.
             later = bool((begin > changed[number]).any())
+            cursors, path, carried = _NOTHING_KNOWN, _NOTHING, _NOTHING
+            if self.rules.growing:
+                cursors = np.where(resumed[:, None], self.cursors[slots], BEGINNING)
+                path = self.paths.arrays.first[slots]
+                carried = np.where(resumed, self.paths.arrays.size[slots] - self.rules.before, 0)
             found = Sequences(
                 entries.bounds, entries.begin, entries.end, start, numbers, covered, threads,
-                changed, whole, self.known[places] if later else _NOTHING_KNOWN,
+                changed, whole, self.known[places] if later else _NOTHING_KNOWN, cursors, path,
+                carried,
             )  # fmt: skip
             versions, learned = self._swept(found, entries, earliest, INFINITY)
             if not learned.unfinished.any():
@@ -225,7 +265,40 @@ class Match(RowsOperator):
             ahead[learned.unfinished == MORE_AHEAD] *= 8
             from_threads &= learned.unfinished != MORE_BACK
         sequence.learn(self.known, places, learned.known)
-        return self._answered(versions, entries, len(slots), learned.same_from)
+        carried = np.zeros(len(slots), np.int64)
+        if self.rules.growing:
+            carried[resumed] = self.cursors[slots[resumed], HAS_SIZE]
+            self._carry(slots, entries, places, resumed, learned)
+        return self._answered(versions, entries, slots, learned.same_from, carried)
+
+    def _carry(
+        self, slots: Int64s, entries: Entries, places: Int64s, resumed: Mask, learned: Learned
+    ) -> None:
+        """Keep where matches go on growing, and their rows."""
+        is_growing = learned.cursors[:, HAS_TIME] > BEGINNING
+        # What is as it was before from some time on goes on as it did.
+        ended = slots[~is_growing & (learned.same_from == INFINITY)]
+        self.cursors[ended] = BEGINNING
+        self.paths.arrays.size[ended] = 0
+        growing = np.flatnonzero(is_growing)
+        if len(growing) == 0:
+            return
+        new = learned.cursors[growing, HAS_TO] - learned.cursors[growing, HAS_FROM]
+        old = np.where(resumed[growing], self.paths.sizes(slots[growing]), self.rules.before)
+        self.paths.reserve(slots[growing], old + new)
+        keep_paths(
+            slots, growing, learned.cursors, places, learned.symbol, learned.trail,
+            self.rules.before, entries.bounds, self.paths.arrays,
+        )  # fmt: skip
+        self.cursors[slots[growing]] = learned.cursors[growing]
+        fresh = growing[~resumed[growing]]
+        first = learned.cursors[fresh, HAS_FROM]
+        self.begins_with[slots[fresh]] = self._identity(entries, first)
+
+    def _identity(self, entries: Entries, which: Int64s) -> Int64s:
+        """What tells apart some entries."""
+        ints = self.members.arrays.ints[entries.member[which]]
+        return np.column_stack([ints[:, [LOW, HIGH, START, END]], entries.copy[which]])
 
     def _arranged(
         self, number: Int64s, member: Int64s, begin: Int64s, end: Int64s, slots: int
@@ -239,7 +312,9 @@ class Match(RowsOperator):
         """Some columns of some entries."""
         if not names:
             return pa.RecordBatch.from_arrays([pa.nulls(len(which))], names=[""])
-        places = self.members.arrays.ints[entries.member[which], PLACE]
+        places = CARRIED_ROW - which
+        inside = which >= 0
+        places[inside] = self.members.arrays.ints[entries.member[which[inside]], PLACE]
         return self.member_rows.take_some(places, names)
 
     def _swept(
@@ -257,7 +332,7 @@ class Match(RowsOperator):
             lookups, room = memory.lookups(), machine()
             versions, pool, learned, problem = sweep(
                 found, earliest, open_end, self.program, conditions, lookups, room, self.rules,
-                limits().max_steps, self.cti,
+                limits().max_steps, self.cti, self.paths.arrays,
             )  # fmt: skip
             if not memory.learn(self.defines, lookups, rows):
                 break
@@ -278,13 +353,18 @@ class Match(RowsOperator):
             raise SkipError(self.skip, present=problem == sweep_state.SKIPS_BACK)
 
     def _answered(
-        self, versions: Versions, entries: Entries, slots: int, same_from: Int64s
+        self,
+        versions: Versions,
+        entries: Entries,
+        slots: Int64s,
+        same_from: Int64s,
+        carried: Int64s = _NOTHING,
     ) -> Answers:
-        """The rows that versions put out."""
-        output = self.measures.output(versions)
+        """The rows that versions put out; `carried`: see `Measures.output`."""
+        output = self.measures.output(versions, carried)
         if self.in_order:
             # Of attempts that are made once more because a cti has passed.
-            output = output.take(np.flatnonzero(versions.settled[output.version] >= self.evicted))
+            output = output.take(np.flatnonzero(versions.settled[output.last] >= self.evicted))
 
         def rows_of(which: Int64s, names: Sequence[str]) -> pa.RecordBatch:
             return self._rows_of(entries, which, names)
@@ -297,8 +377,8 @@ class Match(RowsOperator):
         ]
         taken = rows_of(output.entry, own)
         columns |= {name: taken.column(name) for name in own}
-        since, until = versions.since[output.version], versions.until[output.version]
-        settled = versions.settled[output.version]
+        since, until = versions.since[output.version], versions.until[output.last]
+        settled = versions.settled[output.last]
         if self.settled_column is not None:
             # A row does not say that it was settled before the time when it was.
             later = (settled > since) & (settled < until)
@@ -316,16 +396,18 @@ class Match(RowsOperator):
             [columns[name] for name in self.answer_schema.names], schema=self.answer_schema
         )
         return Answers(
-            np.searchsorted(versions.slot[output.version], np.arange(slots + 1)),
-            self._lines(versions, output, since, entries, rows),
+            np.searchsorted(versions.slot[output.version], np.arange(len(slots) + 1)),
+            self._lines(slots, versions, output, since, entries, rows),
             until,
             rows,
             settled if self.in_order else _NOTHING,
             same_from if self.in_order else _NOTHING,
+            carried > 0 if self.measures.keeps_rows else NO_FLAGS,
         )
 
     def _lines(
         self,
+        slots: Int64s,
         versions: Versions,
         output: OutputRows,
         since: Int64s,
@@ -336,13 +418,12 @@ class Match(RowsOperator):
         apart by the row that the match begins with."""
         first = versions.row[versions.first + np.where(versions.size > 0, self.rules.before, 0)]
         first = first[output.version]
-        ints = self.members.arrays.ints[entries.member[first]]
+        begins_with = np.empty((len(first), _IDENTITY), np.int64)
+        inside = first >= 0
+        begins_with[inside] = self._identity(entries, first[inside])
+        begins_with[~inside] = self.begins_with[slots[versions.slot[output.version[~inside]]]]
         prints = fingerprints(rows.columns, len(rows)).with_numbers(
-            ints[:, LOW],
-            ints[:, HIGH],
-            ints[:, START],
-            ints[:, END],
-            entries.copy[first],
+            *np.ascontiguousarray(begins_with.T),
             output.current if self.shows_rows else np.zeros(len(first), np.int64),
         )
         low, high = prints.low.view(np.int64), prints.high.view(np.int64)
@@ -371,7 +452,7 @@ class Match(RowsOperator):
         freed = np.empty(int(self.members.sizes(slots).sum()), np.int64)
         gone = eviction.settle_rows(
             slots, self.cti, self.rules.back, self.rules.numbered, self.rules.bound > 0,
-            self.members.arrays, self.known, freed,
+            self.members.arrays, self.known, self.has_copies, freed,
         )  # fmt: skip
         self.member_places.give_back(freed[:gone])
         self.member_rows.forget(freed[:gone])
@@ -387,7 +468,7 @@ class Match(RowsOperator):
         stale = np.full(len(slots), INFINITY)
         eviction.next_rows(
             slots, self.cti, self.rules.back, self.rules.numbered, self.rules.bound > 0,
-            self.members.arrays, self.known, stale,
+            self.members.arrays, self.known, self.has_copies, stale,
         )  # fmt: skip
         eviction.next_matches(slots, self.segments.arrays, stale)
         if self.rules.bound:
@@ -408,13 +489,25 @@ class Match(RowsOperator):
             arrays["open"] = self.known[members[:, PLACE].astype(np.int64)]
         return arrays
 
+    def _remove(self, slots: Int64s) -> None:
+        super()._remove(slots)
+        self._forget(slots)
+
+    def _forget(self, slots: Int64s) -> None:
+        """Forget where the matches of some slots go on growing."""
+        known = slots[slots < len(self.cursors)]
+        self.cursors[known] = BEGINNING
+        self.paths.clear(known)
+
     def restore(self, arrays: Arrays) -> None:
         super().restore(arrays)
+        self._forget(np.arange(len(self.cursors)))
         self.evicted = self.cti
         if self.in_order:
             members = self.members.snapshot(self.slots.live_slots(), "members")["members.ints"]
             self.known = grown(self.known, self.member_places.used)
             self.known[members[:, PLACE].astype(np.int64)] = arrays["open"]
+            self.has_copies = bool((members[:, COPIES].astype(np.int64) > 1).any())
 
 
 def _threads(program: Program) -> int:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from driftline.engine.by_rows.order_words import OrderBy, with_nulls
 from driftline.engine.by_rows.snapshot_kernel import COPIES, PLACE, START
+from driftline.engine.match import growth_kernel
 from driftline.engine.match.sweep_state import COVERED, NUMBERED, OPEN, THREADED
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import RunArrays
@@ -102,16 +103,20 @@ def from_open(
     back: int,
     members: RunArrays,
     known: Int64s,
-) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Mask]:
+    cursors: Int64s,
+    has_copies: bool,
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Mask, Mask]:
     """The members from the first open attempt before the earliest change of each slot on, and some
     (`ahead`) after the last: the number of the slot, the member; and of each slot where its search
     goes on, as a number of entries from its first on, how many matches are before that, how many
     entries from there on are in these; the threads of open attempts, if they are known and these
-    may be left out (`from_threads`); and whether that is all of its members."""
+    may be left out (`from_threads`); whether that is all of its members; and whether its match goes
+    on growing from its cursor (see `growth_kernel`), and the rows of before are left out."""
     begins, stops = np.zeros(len(slots), np.int64), np.zeros(len(slots), np.int64)
     start, number_of = np.zeros(len(slots), np.int64), np.zeros(len(slots), np.int64)
     covered, whole = np.zeros(len(slots), np.int64), np.ones(len(slots), np.bool_)
     threads = np.zeros((len(slots), known.shape[1] - THREADED), np.int64)
+    resumed = np.zeros(len(slots), np.bool_)
     total = 0
     for number in range(len(slots)):
         base, size = members.first[slots[number]], members.size[slots[number]]
@@ -125,7 +130,13 @@ def from_open(
             opened = known[place, OPEN]
             if from_threads[number] and threads.shape[1] > 0 and known[place, THREADED]:
                 threads[number], opened = known[place, THREADED:], 0
-            begin, entries = back_to(members, base, since, opened + back)
+            if (
+                from_threads[number]
+                and len(cursors) > 0
+                and cursors[slots[number], growth_kernel.HAS_TIME] == members.ints[since - 1, START]
+            ):
+                resumed[number], opened = True, 0
+            begin, entries = back_to(members, base, since, opened + back, has_copies)
             start[number] = entries - opened
         stop = base + first_from(members, base, size, changed[number] + 1) + ahead[number]
         stop = min(stop, base + size)
@@ -139,7 +150,7 @@ def from_open(
         for each in range(begins[number], stops[number]):
             slot[found], member[found] = number, each
             found += 1
-    return slot, member, start, number_of, covered, threads, whole
+    return slot, member, start, number_of, covered, threads, whole, resumed
 
 
 @njit(cache=True, nogil=True)
@@ -156,10 +167,16 @@ def first_from(members: RunArrays, base: int, size: int, time: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def back_to(members: RunArrays, base: int, before: int, needed: int) -> tuple[int, int]:
+def back_to(
+    members: RunArrays, base: int, before: int, needed: int, has_copies: bool
+) -> tuple[int, int]:
     """Where a run has to begin so that at least so many entries are before a member of it, with
-    those that start at the same time as the first; and how many entries these are."""
+    those that start at the same time as the first; and how many entries these are. `has_copies`:
+    whether a member may be several entries."""
     begin, entries = before, 0
+    if not has_copies:
+        begin = max(base, before - needed)
+        entries = before - begin
     while begin > base and (
         entries < needed
         or (begin < before and members.ints[begin - 1, START] == members.ints[begin, START])

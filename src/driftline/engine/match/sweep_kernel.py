@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.engine.match.condition_kernel import Conditions, Lookups, Machine
+from driftline.engine.match.growth_kernel import CURSOR, growth_of
 from driftline.engine.match.in_order_kernel import sweep_in_order
 from driftline.engine.match.program import Program
 from driftline.engine.match.redo_kernel import redo, show_unmatched
@@ -36,9 +37,10 @@ from driftline.engine.match.sweep_state import (
 )
 from driftline.engine.match.thread_kernel import threads_of
 from driftline.engine.match.version_kernel import UNTIL, Written, with_more_room, written
+from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place, njit
-from driftline.model.time import INFINITY
+from driftline.model.time import BEGINNING, INFINITY
 
 _LARGEST_MEMORY = 1 << 26
 """So many instructions at positions are remembered to have failed; if there may be more, none."""
@@ -122,10 +124,11 @@ def sweep(
     rules: Rules,
     limit: int,
     final: int,
+    paths: RunArrays,
 ) -> tuple[Int64s, Int64s, Learned, int]:
     """The versions from the earliest times on, their rows, in order of time what is known then,
     and which problem there is. `limit`: of steps of one attempt; `final`: rows to come start then
-    or later."""
+    or later; `paths`: the rows of matches that go on growing."""
     bounds, begin, end = sequence.bounds, sequence.begin, sequence.end
     total, slots = len(begin), len(bounds) - 1
     longest = 1
@@ -137,6 +140,7 @@ def sweep(
         np.empty(longest, np.int64), np.empty(longest, np.int64), attempts_of(longest),
         attempts_of(longest), np.full(total, -1, np.int64), np.full(total, -1, np.int64),
         threads_of(program, rules.threads),
+        growth_of(program, rules.growing, total, paths),
     )  # fmt: skip
     output, stack = written(rules.before, rules.after), np.empty(256, np.int64)
     width = THREAD + rules.threads if rules.threads > 0 else THREADED
@@ -144,6 +148,9 @@ def sweep(
         np.full((total if rules.in_order else 0, width), -1, np.int64),
         np.full(slots, INFINITY, np.int64),
         np.zeros(slots, np.int64),
+        np.full((slots if rules.growing > 0 else 0, CURSOR + 2 * rules.growing), BEGINNING),
+        room.growth.symbol,
+        room.growth.trail,
     )
     for number in range(slots):
         first, stop = bounds[number], bounds[number + 1]

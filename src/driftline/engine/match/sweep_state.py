@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.match.condition_kernel import Conditions, Lookups, Machine
+from driftline.engine.match.growth_kernel import Growth
 from driftline.engine.match.program import Program
 from driftline.engine.match.search_kernel import Failed
 from driftline.engine.match.thread_kernel import Threads
@@ -29,7 +30,9 @@ class Rules(NamedTuple):
     same if an attempt looks at no row that is farther away, and otherwise 0; `numbered`: whether
     the numbers of matches matter; `shows_unmatched`; `before`, `after`: how many rows around a
     match its measures see; `back`: how many rows before an attempt it looks at; `in_order`: rows
-    are only added, and go by time; `threads`: how many there are, if attempts are simulated."""
+    are only added, and go by time; `threads`: how many there are, if attempts are simulated;
+    `growing`: the same for a match that grows; `long`: from how many rows of an attempt on that is
+    of use."""
 
     skip: int
     skips_to: Int64s
@@ -43,6 +46,8 @@ class Rules(NamedTuple):
     back: int
     in_order: bool
     threads: int
+    growing: int
+    long: int
 
 
 class Sequence(NamedTuple):
@@ -51,7 +56,9 @@ class Sequence(NamedTuple):
     the slot's first on; `number`: how many matches are before that; `covered`: how many entries
     from there on are in one of these; `threads`: of each slot as in `known`, where the attempts
     that are open before `start` are not there; `changed`: the time of the last change; `whole`:
-    whether all entries are there; `known`: [entry, (OPEN, …)] as of before."""
+    whether all entries are there; `known`: [entry, (OPEN, …)] as of before; `cursors`: of each slot
+    where its match goes on growing (see `growth_kernel`), if its rows of before are not there,
+    `path` and `carried`: where these are, and how many."""
 
     bounds: Int64s
     begin: Int64s
@@ -63,6 +70,9 @@ class Sequence(NamedTuple):
     changed: Int64s
     whole: Mask
     known: Int64s
+    cursors: Int64s
+    path: Int64s
+    carried: Int64s
 
 
 class Attempts(NamedTuple):
@@ -94,7 +104,8 @@ class Search(NamedTuple):
 class Room(NamedTuple):
     """`alive`: the entries that are; `labels`: the symbols of a match, by position; `now`, `old`:
     the attempts, and those that are made again; `held`: by entry, the version of an old one that
-    begins there; `unmatched`: by entry, its version as a row without a match."""
+    begins there; `unmatched`: by entry, its version as a row without a match; `threads`, `growth`:
+    attempts that are simulated."""
 
     alive: Int64s
     labels: Int64s
@@ -103,15 +114,20 @@ class Room(NamedTuple):
     held: Int64s
     unmatched: Int64s
     threads: Threads
+    growth: Growth
 
 
 class Learned(NamedTuple):
     """Of rows in order of time: what is known of each entry now (OPEN is -1: as before); the time
-    from which on each slot is as it was before; and whether it is FINISHED."""
+    from which on each slot is as it was before; whether it is FINISHED; where each goes on, with
+    the symbols and trails of entries (see `growth_kernel`)."""
 
     known: Int64s
     same_from: Int64s
     unfinished: Int64s
+    cursors: Int64s
+    symbol: Int64s
+    trail: Int64s
 
 
 @njit(cache=True, nogil=True)

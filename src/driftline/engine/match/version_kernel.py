@@ -22,6 +22,8 @@ where its rows are, and how many. Before and after them are the rows around the 
 without rows has one place, that of the row it stands at."""
 NO_ROW = -1
 """Among the rows around a match: the partition has none there."""
+CARRIED_ROW = -2
+"""A row of an earlier batch that is not among the entries: CARRIED_ROW - its place."""
 MADE, POOLED = range(2)
 
 
@@ -65,7 +67,7 @@ def put_unmatched(output: Written, slot: int, entry: int, since: int, until: int
     made, pooled = int(output.counts[MADE]), int(output.counts[POOLED])
     if made == len(output.versions) or pooled == len(output.pool):
         return -1
-    _put(output.versions, made, slot, UNMATCHED, since, until, 0, pooled, 0)
+    put_version(output.versions, made, slot, UNMATCHED, since, until, 0, pooled, 0)
     output.pool[pooled, 0], output.pool[pooled, 1] = entry, -1
     output.counts[MADE], output.counts[POOLED] = made + 1, pooled + 1
     return made
@@ -88,7 +90,7 @@ def put_match(
     room = max(1, end + output.after - first)
     if made == len(versions) or pooled + room > len(pool):
         return -1
-    _put(versions, made, slot, MATCHED, since, until, number, rows_at, end - at)
+    put_version(versions, made, slot, MATCHED, since, until, number, rows_at, end - at)
     if end == at:
         pool[pooled, 0], pool[pooled, 1] = alive[at], -1
         pooled += 1
@@ -102,7 +104,7 @@ def put_match(
 
 
 @in_place
-def _put(
+def put_version(
     versions: Int64s, version: int, slot: int, kind: int, since: int, until: int, number: int,
     first: int, size: int,
 ) -> None:  # fmt: skip
