@@ -62,7 +62,8 @@ def ticks(duration: Duration, timestamps: bool) -> int:
         if re.fullmatch(r"[+-]?[\d.]+", text):
             raise PlanError(f"{duration!r} is not a whole number of ticks")
         raise PlanError(
-            f"{duration!r} is a time span, but the stream's time is a plain number: write a number"
+            f"{duration!r} is a time span, but the stream's time is a plain number: write a "
+            "number, or name a column of TIMESTAMPs as its time (time='…')"
         )
     total, place = 0.0, 0
     while place < len(text):
