@@ -31,8 +31,9 @@ import pytest
 from driftline.model.history import History, Lifetime
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
+from driftline.spark.session import BOUNDED
 from tests.cli.run import COMMAND, driftline
-from tests.kafka_cluster import PARTITIONS, cluster, produce
+from tests.kafka_cluster import cluster, produce
 from tests.spark.sinks.postgres_server import server
 from tests.spark.sinks.test_databases import in_sqlite
 
@@ -282,7 +283,11 @@ def test_sinks_of_a_script_and_an_event_log_after_a_crash(tmp_path: Path) -> Non
     length = (tmp_path / "out.jsonl").stat().st_size
     come_to_the_end(tmp_path, "spark", "out.jsonl", table=False)
     assert (tmp_path / "out.jsonl").stat().st_size > length
-    assert not (tmp_path / "checkpoint" / "emitted").exists()
+    checkpoint = tmp_path / "checkpoint"
+    assert not (checkpoint / "emitted").exists()
+    kept = int(BOUNDED["spark.sql.streaming.minBatchesToRetain"]) + 1
+    for name in ("offsets", "commits"):
+        assert len(list((checkpoint / "spark" / name).glob("[0-9]*"))) <= kept < MICRO_BATCHES
 
     expected = map(json.loads, (tmp_path / "expected.jsonl").read_text().splitlines())
     assert logged(tmp_path / "out.jsonl") == coalesced(expected)
@@ -310,13 +315,13 @@ def test_from_kafka_to_postgres(tmp_path: Path) -> None:
     psycopg = pytest.importorskip("psycopg")
     draw = random.Random(7)
     rows: list[dict[str, Any]] = [
-        {"k": draw.choice("abc"), "x": draw.randrange(9), "t": time} for time in range(240)
+        {"k": draw.choice("abc"), "x": draw.randrange(9), "t": time} for time in range(160)
     ]
     script, command = tmp_path / "query.sql", ["--runner", "spark", "--checkpoint"]
     with cluster() as servers, server() as conninfo:
         script.write_text(FROM_KAFKA.format(servers, conninfo))
         command = ["run", str(script), *command, str(tmp_path / "state")]
-        produce(servers, "orders", ((row["t"] % PARTITIONS, row) for row in rows[:160]))
+        produce(servers, "orders", ((row["t"] % 2, row) for row in rows[:100]))
         process = subprocess.Popen([*COMMAND, *command], stderr=subprocess.DEVNULL)
         with psycopg.connect(conninfo, autocommit=True) as database:
             until = time.monotonic() + PATIENCE
@@ -328,7 +333,7 @@ def test_from_kafka_to_postgres(tmp_path: Path) -> None:
             for target in (process.pid, *below):
                 os.kill(target, signal.SIGKILL)
             process.wait()
-            produce(servers, "orders", ((row["t"] % PARTITIONS, row) for row in rows[160:]))
+            produce(servers, "orders", ((row["t"] % 2, row) for row in rows[100:]))
             ran = driftline(*command, "--close")
             assert ran.code == 0, ran.err
             keyed = database.execute("SELECT k, n, x FROM keyed ORDER BY k").fetchall()
