@@ -4,7 +4,8 @@ The command is killed with SIGKILL after a given micro-batch has been emitted: t
 Python worker, or everything at once. It is then started again on the same checkpoint; the last
 time in this process, where it comes to its end.
 
-    events    late events, retractions and ctis of two streams, in an event log
+    events    late events, retractions and ctis of two streams, in an event log: joined, in
+              sessions, as of each other, cut and stitched
     bounds    plain records of several sources, with all bounds there are: heartbeats are promises,
               of one stream by bounds for all, and of another by bounds between its sources; rows
               wait for both, as operators have counted
@@ -44,7 +45,20 @@ CREATE STREAM orders (k STRING, x INT);
 CREATE STREAM prices (k STRING, p INT);
 SET block = '3'; SET remember = '40';
 SELECT o.k, count(*) AS n, sum(o.x * p.p) AS total
-FROM orders [RANGE 20] AS o JOIN prices AS p ON o.k = p.k GROUP BY o.k;
+FROM orders [RANGE 20] AS o JOIN prices AS p ON o.k = p.k GROUP BY o.k
+UNION ALL
+SELECT k, window_end - window_start, count(*) FROM SESSION(TABLE orders PARTITION BY k, 4)
+GROUP BY k, window_start, window_end
+UNION ALL
+SELECT k, count(*), sum(p) FROM prices [SESSION 5 MAX 12 PER k] GROUP BY k
+UNION ALL
+SELECT o.k, count(*), sum(p.p)
+FROM orders [RANGE 15] AS o ASOF LEFT JOIN prices AS p MATCH_CONDITION (o.x >= p.p) ON o.k = p.k
+GROUP BY o.k
+UNION ALL
+SELECT k, count(*), sum(x) FROM orders [UNTIL prices ON orders.k = prices.k] GROUP BY k
+UNION ALL
+SELECT * FROM (SELECT k, CAST(x AS BIGINT), CAST(x AS BIGINT) FROM orders [RANGE 3]) [STITCH];
 """
 BOUNDS = """
 CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)

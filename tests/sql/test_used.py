@@ -116,7 +116,6 @@ def test_every_argument_of_every_node_counts(text: str, monkeypatch: pytest.Monk
         "SELECT STRUCT k FROM t",
         "SELECT TOP 3 k FROM t",
         "SELECT k INTO z FROM t",
-        "SELECT DISTINCT ON (k) k FROM t",
         "SELECT k FROM t NATURAL UNION ALL SELECT k FROM u",
         "SELECT k FROM t LEFT UNION SELECT k FROM u",
         "SELECT k FROM t UNION CORRESPONDING SELECT k FROM u",

@@ -12,6 +12,7 @@
     scope              what names mean;  errors: mistakes with line, column and a caret
     as_of              ASOF JOIN and FOR SYSTEM_TIME AS OF
     now_filters        conditions on now(), which are windows
+    other_spellings    what users of other engines write, as Spark has it
     windows            brackets, TUMBLE, HOP, CUMULATE and SESSION;  values: VALUES, and SELECT
                        without FROM
     time_windows       Spark's window(…) and session_window(…)

@@ -23,6 +23,7 @@ from driftline.sql.order import (
     top,
     unsupported_order,
 )
+from driftline.sql.other_spellings import respelled
 from driftline.sql.plainer import plainer
 from driftline.sql.recursion import bind_loop, in_order, is_recursive
 from driftline.sql.scope import Relations, Scope, columns_in
@@ -39,7 +40,7 @@ def bind_query(node: exp.Expr, names: Relations) -> nodes.Node:
     if ctes is not None:
         names = _with_ctes(ctes, names)
     if isinstance(node, exp.Select):
-        return bind_select(plainer(node), names, bind_query)
+        return bind_select(plainer(respelled(node)), names, bind_query)
     if isinstance(node, exp.SetOperation):
         uses(node, "this", "expression", "distinct", "by_name", *_AFTER_ROWS)
         return _ordered(_set_operation(node, names), node)

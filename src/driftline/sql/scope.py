@@ -223,10 +223,9 @@ def is_star(node: exp.Expr) -> bool:
 def starred(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
     """The columns that `*` or `relation.*` in a select list stands for."""
     star = node.this if isinstance(node, exp.Column) else node
-    for key in ("replace", "rename"):
-        if star.args.get(key):
-            raise refuse(f"* {key.upper()} is not supported: name the columns", node)
-    uses(star, "except_")
+    if star.args.get("rename"):
+        raise refuse("* RENAME is not supported: name the columns", node)
+    uses(star, "except_", "replace")
     table = None
     if star is not node:
         uses(node, "this", "table")
@@ -239,6 +238,15 @@ def starred(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
         if len(kept) == len(found):
             raise refuse(f"* EXCEPT: there is no column {left_out.name}", left_out)
         found = kept
+    for other in star.args.get("replace") or ():
+        uses(other, "this", "alias")
+        places = [
+            place for place, each in enumerate(found) if each.name.lower() == other.alias.lower()
+        ]
+        if not places:
+            raise refuse(f"* REPLACE: there is no column {other.alias}", other)
+        for place in places:
+            found[place] = nodes.Named(found[place].name, scope.resolve(other.this))
     if not found:
         why = "* EXCEPT leaves no column" if star.args.get("except_") else "* needs a FROM"
         raise refuse(why, node)

@@ -100,10 +100,6 @@ class _Select:
         ranks = count is not None or offset > 0
         distinct = self.node.args.get("distinct")
         if distinct is not None:
-            if distinct.args.get("on") is not None:
-                raise refuse(
-                    "DISTINCT ON is not supported: use ROW_NUMBER() OVER (…) = 1", self.node
-                )
             uses(distinct)
         groups = self._groups()
         qualify = self._qualify(groups)
@@ -186,7 +182,7 @@ class _Select:
         return (
             len(self.items) == 1
             and isinstance(self.items[0].node, exp.Star)
-            and not self.items[0].node.args.get("except_")
+            and not any(self.items[0].node.args.get(each) for each in ("except_", "replace"))
             and self.scope.is_plain
         )
 

@@ -56,7 +56,9 @@ class Subqueries:
         for part in walked(copy):
             meaning: exp.Expr
             if isinstance(part, (exp.All, exp.Any)) and isinstance(part.this, exp.Query):
-                raise refuse("ALL and ANY take no subquery: compare with its max or min", part.this)
+                raise refuse(
+                    "= ALL and <> ANY take no subquery: compare with its max and min", part.this
+                )
             if isinstance(part, exp.Exists):
                 meaning = self._exists(part)
             elif isinstance(part, exp.In) and part.args.get("query") is not None:

@@ -112,12 +112,23 @@ class WindowParser(StrictParser):
             if self._match_text_seq("DESCRIPTOR", "("):
                 time = self._parse_column()
                 self._match_r_paren()
+            elif time is None and not durations and self._at_name_before_comma():
+                time = self._parse_column()  # as RisingWave writes it
             else:
                 durations.append(self._duration(TokenType.COMMA, TokenType.R_PAREN))
         self._match_r_paren()
         return WindowTable(
             this=table, name=name, time=time, keys=keys, expressions=durations
         ).update_positions(start)
+
+    def _at_name_before_comma(self) -> bool:
+        names = (TokenType.VAR, TokenType.IDENTIFIER)
+        return bool(
+            self._curr
+            and self._curr.token_type in names
+            and self._next
+            and self._next.token_type == TokenType.COMMA
+        )
 
     def _partition(self) -> list[exp.Expr]:
         """PARTITION BY k, (k, …) or k, …: before DESCRIPTOR, or the last comma."""

@@ -1,0 +1,148 @@
+"""What users of other engines write, as Spark has it, before a query is bound.
+
+x = ANY (q), x <> ALL (q)       x IN (q), x NOT IN (q)
+x > ANY (q), x > ALL (q)        a comparison with the least, or the greatest, value of q
+first_value(x IGNORE NULLS)     first_value(x) IGNORE NULLS
+string_agg(x, ',' ORDER BY y)   listagg(x, ',') WITHIN GROUP (ORDER BY y)
+SELECT DISTINCT ON (k) …        … QUALIFY row_number() OVER (PARTITION BY k ORDER BY …) = 1
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from driftline.plan.used import uses
+from driftline.sql.correlated import is_aggregate
+
+_LEAST, _GREATEST = "min", "max"
+_COMPARED: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.GT: (_LEAST, _GREATEST),
+    exp.GTE: (_LEAST, _GREATEST),
+    exp.LT: (_GREATEST, _LEAST),
+    exp.LTE: (_GREATEST, _LEAST),
+}
+"""By which value of a subquery a comparison with any, and with all of it, is decided."""
+_JOINED = ("string_agg", "listagg")
+_WHOLE = ("group", "having", "distinct", "limit", "offset", "qualify", "order", "with_")
+"""What makes other rows of a SELECT than a column of each row."""
+
+
+def respelled(query: exp.Select) -> exp.Select:
+    """The query, changed in place."""
+    for part in list(query.find_all(exp.Any, exp.All)):
+        _compare(part)
+    for nulls in list(query.find_all(exp.IgnoreNulls, exp.RespectNulls)):
+        _take_out(nulls)
+    for call in list(query.find_all(exp.Anonymous)):
+        _order_apart(call)
+    _keep_first(query)
+    return query
+
+
+def _compare(node: exp.Expr) -> None:
+    rows, comparison = node.this, node.parent
+    if not isinstance(rows, exp.Query) or comparison is None or comparison.expression is not node:
+        return
+    value, is_any = comparison.this, isinstance(node, exp.Any)
+    if isinstance(comparison, exp.EQ if is_any else exp.NEQ):
+        uses(node, "this")
+        query = rows if isinstance(rows, exp.Subquery) else exp.Subquery(this=rows)
+        found: exp.Expr = exp.In(this=value, query=query)
+        comparison.replace(found if is_any else exp.paren(exp.not_(found)))
+    elif type(comparison) in _COMPARED:
+        uses(node, "this")
+        decisive = _total(rows, _COMPARED[type(comparison)][not is_any])
+        decided = type(comparison)(this=value.copy(), expression=decisive)
+        nothing = exp.EQ(this=_total(rows, "count", of_rows=True), expression=exp.Literal.number(0))
+        unknown = exp.NEQ(
+            this=_total(rows, "count", of_rows=True), expression=_total(rows, "count")
+        )
+        settled = decided.copy() if is_any else exp.not_(exp.paren(decided.copy()))
+        comparison.replace(
+            exp.paren(
+                exp.Case(
+                    ifs=[
+                        exp.If(this=nothing, true=exp.convert(not is_any)),
+                        exp.If(this=settled, true=exp.convert(is_any)),
+                        exp.If(this=unknown, true=exp.Null()),
+                    ],
+                    default=decided,
+                )
+            )
+        )
+
+
+def _total(rows: exp.Query, function: str, *, of_rows: bool = False) -> exp.Expr:
+    """An aggregate of the column of a subquery, or of its rows."""
+    inside = rows
+    while isinstance(inside, exp.Subquery) and set(_given(inside)) == {"this"}:
+        inside = inside.this
+    inside = inside.copy()
+    is_plain = (
+        isinstance(inside, exp.Select)
+        and not any(inside.args.get(each) for each in _WHOLE)
+        and len(inside.expressions) == 1
+        and not isinstance(inside.expressions[0], exp.Star)
+        and not any(map(is_aggregate, inside.expressions[0].walk()))
+    )
+    column: exp.Expr = exp.column("$value", quoted=True)
+    if is_plain:
+        column = inside.expressions[0].unalias()
+    of = exp.Star() if of_rows else column
+    call = exp.Anonymous(this=function, expressions=[of])
+    if is_plain:
+        inside.set("expressions", [call])
+        return exp.Subquery(this=inside)
+    names = exp.TableAlias(
+        this=exp.to_identifier("$any", quoted=True),
+        columns=[exp.to_identifier("$value", quoted=True)],
+    )
+    return exp.Subquery(this=exp.select(call).from_(exp.Subquery(this=inside, alias=names)))
+
+
+def _given(node: exp.Expr) -> list[str]:
+    return [name for name, value in node.args.items() if value]
+
+
+def _take_out(node: exp.Expr) -> None:
+    """IGNORE NULLS behind the call whose argument it stands in."""
+    call = node.parent
+    if isinstance(call, exp.Anonymous) and not isinstance(node.this, exp.Anonymous):
+        node.replace(node.this)
+        outside = type(node)(this=call.copy())
+        call.replace(outside)
+
+
+def _order_apart(call: exp.Anonymous) -> None:
+    last = call.expressions[-1] if call.expressions else None
+    if str(call.this).lower() in _JOINED and isinstance(last, exp.Order):
+        order = exp.Order(expressions=last.expressions)
+        inside = call.copy()
+        inside.set("expressions", [*inside.expressions[:-1], last.this.copy()])
+        call.replace(exp.WithinGroup(this=inside, expression=order))
+
+
+def _keep_first(query: exp.Select) -> None:
+    """DISTINCT ON: of each key the first row in the order of the query."""
+    distinct = query.args.get("distinct")
+    if distinct is None or distinct.args.get("on") is None:
+        return
+    uses(distinct, "on")
+    on = distinct.args["on"]
+    keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
+    uses(on, "expressions", "this")
+    order = query.args.get("order")
+    by = order.copy() if order is not None else exp.Order(
+        expressions=[exp.Ordered(this=each.copy()) for each in keys]
+    )  # fmt: skip
+    number = exp.Window(
+        this=exp.Anonymous(this="row_number", expressions=[]),
+        partition_by=[each.copy() for each in keys],
+        order=by,
+    )
+    first: exp.Expr = exp.EQ(this=number, expression=exp.Literal.number(1))
+    qualify = query.args.get("qualify")
+    if qualify is not None:
+        first = exp.and_(qualify.this, first)
+    query.set("distinct", None)
+    query.set("qualify", exp.Qualify(this=first))
