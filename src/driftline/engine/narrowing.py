@@ -1,4 +1,4 @@
-"""Columns that nobody reads are not built: before projections a join puts out what they look at."""
+"""Unused columns are not built: a join before projections emits the columns that these read."""
 
 from __future__ import annotations
 

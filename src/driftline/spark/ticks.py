@@ -50,8 +50,8 @@ def ticking(
     frames: Mapping[str, DataFrame], sources: Mapping[str, Source], block: int = 0
 ) -> list[Source]:
     """The streams whose timeouts, waits and rates would do nothing without ticks: those that the
-    time of micro-batches is the arrival clock of, if somebody waits. Files that were put in order
-    have no clock, or one of their own."""
+    time of micro-batches is the arrival clock of, if an operator waits. Files that were put in
+    order have no clock, or one of their own."""
     return [
         source
         for source in _open(frames, sources)
@@ -119,7 +119,7 @@ def ticks(
     fixed: bool = True,
 ) -> DataFrame:
     """A message for every shard whose clock is to go on, as the stages take them. `heard`: when a
-    row was heard last, if somebody writes that down; `fixed`: see `pipeline`. If no clock is to go
+    row was heard last, if that is recorded; `fixed`: see `pipeline`. If no clock is to go
     on, the first shard gets the messages: there is a micro-batch all the same."""
     from pyspark.sql import functions as f
 
@@ -159,7 +159,7 @@ class Heard:
 
     @cached_property
     def path(self) -> str:
-        """The file, which is there as soon as somebody asks for it."""
+        """The file, which is made when it is asked for first."""
         file, path = tempfile.mkstemp(prefix="driftline-heard-")
         os.close(file)
         weakref.finalize(self, Path(path).unlink, missing_ok=True)

@@ -71,10 +71,10 @@ class OrderWords:
             if is_bytes(kind):
                 self.is_exact = False
                 break
-        told = [item for item in self.items if not is_bytes(schema.field(item.column).type)]
+        comparable = [item for item in self.items if not is_bytes(schema.field(item.column).type)]
         self.width = WORDS_OF_A_COLUMN * len(self.items)
         self.of_order = WORDS_OF_A_COLUMN * min(len(by), len(self.items))
-        self.orders = len(told) >= len(by)
+        self.orders = len(comparable) >= len(by)
 
     def of(self, rows: pa.RecordBatch) -> list[Int64s]:
         """The words of some rows."""

@@ -338,7 +338,7 @@ class Join(Operator):
         return self.latest_cti
 
     def _paired(self, port: int, own: pa.RecordBatch, pairs: _Pairs) -> pa.RecordBatch:
-        """The rows of pairs, with the columns that somebody reads."""
+        """The rows of pairs, with the columns that are read downstream."""
         if pairs.joined is not None:
             columns = [pairs.joined.column(place) for place in self.wanted]
         else:

@@ -117,8 +117,8 @@ class Side:
         self, keyed: Keyed, weight: Int64s, rows: pa.RecordBatch, label: Vector | None = None
     ) -> tuple[Int64s, Int64s]:
         """Add changes up. Returns those that were not there yet, and the places they got. What is
-        found together lies together: places are given out in the order of the index, unless nobody
-        has asked it since the last changes."""
+        found together lies together: places are given out in the order of the index, unless it
+        was not asked since the last changes."""
         if len(weight) == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         if self.identities is None and weight.min() < 0:

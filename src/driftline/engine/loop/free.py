@@ -63,9 +63,9 @@ class LoopCounters(Counters):
 
 class FreeLoop(Loop):
     """`merges`: of every operator in the loop, how marks have come; `held`: what those by level
-    hold back; `progress`: Flying Fixed-Point; `found`: what the heads have emitted, and nobody has
-    taken; `quantum`: how many turns it has at a time; `has_input`: whether a batch has come since
-    the last quantum."""
+    hold back; `progress`: Flying Fixed-Point; `found`: what the heads have emitted, and what was
+    not taken yet; `quantum`: how many turns it has at a time; `has_input`: whether a batch has come
+    since the last quantum."""
 
     runs_free = True
 

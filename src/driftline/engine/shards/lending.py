@@ -48,7 +48,7 @@ PATIENCE = 10.0
 """Seconds that a lender may take to say what it has."""
 
 UNUSED = 600.0
-"""Seconds after which a shard is dropped that nobody has used: its query may have ended."""
+"""Seconds after which an unused shard is dropped: its query may have ended."""
 
 _LENGTH = struct.Struct("<q")
 _PEER = struct.Struct("3i")
@@ -151,7 +151,8 @@ class Lending:
             listener.close()
 
     def drop_unused(self) -> None:
-        """Drop shards that were not used for long; whoever gets their messages reads the store."""
+        """Drop shards that were not used for long; the worker that gets their messages next reads
+        their state from the store."""
         with self.lock:
             since = time.monotonic() - UNUSED
             gone = [lineage for lineage, kept in [*self.kept.items()] if kept.at < since]

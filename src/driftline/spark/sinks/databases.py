@@ -277,7 +277,7 @@ class _SQLiteSession(Session):
 
 
 PATIENCE = 10_000
-"""For so many milliseconds a micro-batch waits for somebody who reads."""
+"""Milliseconds that a micro-batch waits for other connections that read."""
 
 
 def quoted(name: str) -> str:

@@ -85,7 +85,7 @@ class Kafka:
             raise PlanError(f"{self.topic.shown}: {failed[0].str()}")
 
     def _claimed(self, run: str) -> Producer:
-        """Be the only one who writes for a query, and find out what is there."""
+        """Become the only producer of a query, and find out what the topic holds."""
         try:
             from confluent_kafka import KafkaException, Producer
         except ImportError:
