@@ -24,7 +24,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, OperatorKey
 from driftline.engine.options import Options
 from driftline.engine.outputs.now_view import NowChanges, NowView
-from driftline.engine.shards.long_lived import Peak
+from driftline.engine.shards.long_lived import LEAST_BYTES, Peak
 from driftline.engine.shards.stored import state_from_bytes, state_to_bytes
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.level import Level
@@ -95,7 +95,7 @@ class NowAnswers:
         self.place.write(STATES, json.dumps(self.states).encode())
         self.logged, self.size = 0, len(data)
         self.place.clear("now", before=_file(self.states[0], ""))
-        if self.received.is_over():
+        if self.received.is_over(max(LEAST_BYTES, len(data))):
             self.views = self._new()
             for name, arrays in self._of_views(data).items():
                 self.views[name].restore(arrays)

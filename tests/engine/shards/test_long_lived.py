@@ -60,25 +60,25 @@ def array_bytes(found: object, seen: set[int]) -> int:
 
 def test_neither_memory_nor_the_store_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first logs every micro-batch takes what those before took."""
-    monkeypatch.setattr(state_log, "LONGEST", 32)
+    monkeypatch.setattr(state_log, "LONGEST", 16)
     store, kept = Store(), dict[str, Kept]()
     held: list[int] = []
     stored: list[int] = []
     values: list[int] = []
-    for messages in micro_batches([20] * 500):
+    for messages in micro_batches([20] * 250):
         StateLog(LEVEL, 0, store, kept).step(messages)
         stored.append(sum(map(len, store.values())))
         values.append(len(store))
-        if len(stored) % 20 == 0:
+        if len(stored) % 10 == 0:
             held.append(sum(array_bytes(each.shard, set()) for each in kept.values()))
     assert len(kept) == 1
-    for found, first in ((stored, 60), (values, 60), (held, 3)):
+    for found, first in ((stored, 40), (values, 40), (held, 3)):
         assert max(found[first:]) <= 1.05 * max(found[first : 3 * first])
-    assert max(values) <= 32 + 4
+    assert max(values) <= 16 + 4
 
 
 def test_what_a_large_micro_batch_took_is_given_back() -> None:
-    sizes = [20, 50_000, *[20] * LATELY]
+    sizes = [20, 100_000, *[20] * LATELY]
     store, kept = Store(), dict[str, Kept]()
     alone = LEVEL.shard(0)
     held = []
@@ -90,11 +90,10 @@ def test_what_a_large_micro_batch_took_is_given_back() -> None:
     assert array_bytes(alone, set()) > 20 * held[0]
 
 
-def test_a_shard_that_stays_as_large_is_not_made_anew() -> None:
+def test_a_shard_that_has_taken_little_is_not_made_anew() -> None:
     shard = LongLived(LEVEL, 0)
     made = shard.shard
-    for messages in micro_batches([20, 60] * LATELY):
+    for messages in micro_batches([*[20, 60] * LATELY, 10_000, *[20] * 2 * LATELY]):
         shard.step(messages)
         shard.counters()
-        shard.snapshot()
-    assert shard.shard is made
+    assert shard.shard is made  # the largest was small, too

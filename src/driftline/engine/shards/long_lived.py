@@ -25,6 +25,13 @@ MUCH = 4
 LATELY = 8
 """The last so many micro-batches are looked at."""
 
+LEAST_BYTES, LEAST_ROWS = 1 << 20, 100_000
+"""A micro-batch of fewer bytes, or a state of fewer rows, has taken little."""
+
+BYTES_A_ROW = 4
+"""A micro-batch with so many bytes for every row of the state has taken much beside it: to make the
+shard anew costs no more than that micro-batch did."""
+
 
 class Peak:
     """The largest of some sizes, and the last of them."""
@@ -37,18 +44,19 @@ class Peak:
         self.largest = max(self.largest, size)
         self.last.append(size)
 
-    def is_over(self) -> bool:
-        """Whether sizes have become much smaller. If they have, the peak is forgotten.
+    def is_over(self, least: int) -> bool:
+        """Whether sizes have become much smaller than one that was no less than the least. If they
+        have, the peak is forgotten.
 
         >>> peak = Peak()
         >>> for number, size in enumerate([90, *[20] * 40]):
         ...     peak.take(size)
-        ...     if peak.is_over():
+        ...     if peak.is_over(least=50):
         ...         print(number, peak.largest)
         8 20
         """
         lately = max(self.last, default=0)
-        over = len(self.last) == LATELY and self.largest > MUCH * lately
+        over = len(self.last) == LATELY and self.largest > max(MUCH * lately, least)
         if over:
             self.largest = lately
         return over
@@ -70,7 +78,9 @@ class LongLived:
     def step(self, messages: Sequence[Message]) -> list[Message]:
         self.received.take(sum(len(message.data) for message in messages))
         sent = self.shard.step(messages)
-        if self.received.is_over() | self.held.is_over():
+        rows = self.held.last[-1] if self.held.last else 0
+        least = max(LEAST_BYTES, BYTES_A_ROW * rows)
+        if self.received.is_over(least) or self.held.is_over(LEAST_ROWS):
             self._make_anew()
         return sent
 
