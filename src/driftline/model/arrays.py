@@ -57,6 +57,29 @@ def stored(array: pa.Array) -> NDArray[Any]:
     return values[array.offset : array.offset + len(array)]
 
 
+MONTHS = pa.month_day_nano_interval()
+"""Intervals of months, of which days and nanoseconds are 0."""
+_MONTHS_ITEM = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
+
+
+def months_in(array: pa.Array) -> NDArray[np.int32]:
+    """How many months intervals have; where there is none, it is unspecified.
+
+    >>> months_in(intervals(np.array([14, -3]))).tolist()
+    [14, -3]
+    """
+    held = np.frombuffer(array.buffers()[1], _MONTHS_ITEM)
+    return held[array.offset : array.offset + len(array)]["months"].astype(np.int32)
+
+
+def intervals(months: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Intervals of so many months, null where they are missing."""
+    held = np.zeros(len(months), _MONTHS_ITEM)
+    held["months"] = months
+    valid = None if missing is None else pa.array(~missing).buffers()[1]
+    return pa.Array.from_buffers(MONTHS, len(months), [valid, pa.py_buffer(held)])
+
+
 def list_lengths(array: pa.Array) -> NDArray[np.int64]:
     """How many items each list has; none where it is null."""
     lengths = np.diff(to_numpy(array.offsets)).astype(np.int64)

@@ -200,7 +200,7 @@ def can_cast(source: DataType, target: DataType) -> bool:
     if source == target or source == VOID:
         return True
     if target == STRING:
-        return source not in (INTERVAL, INTERVAL_MONTHS)
+        return bool(source != INTERVAL)
     if source == STRING:
         return is_atomic(target) and target not in (INTERVAL, INTERVAL_MONTHS)
     if is_numeric(source):

@@ -66,7 +66,10 @@ def null(node: exp.Null) -> Expression:
 
 def interval(node: exp.Interval) -> Expression:
     """`INTERVAL '5' MINUTES` and `INTERVAL '1 2:03' DAY TO MINUTE`."""
-    unit, amount = node.args.get("unit"), node.this
+    unit, amount, sign = node.args.get("unit"), node.this, ""
+    if isinstance(amount, exp.Neg):
+        uses(amount, "this")
+        amount, sign = amount.this, "-"
     if unit is None:
         raise ExpressionError("an INTERVAL needs a unit, such as INTERVAL '5' MINUTES")
     if not isinstance(amount, exp.Literal):
@@ -76,9 +79,18 @@ def interval(node: exp.Interval) -> Expression:
         uses(unit, "this", "expression")
         uses(unit.this, "this")
         uses(unit.expression, "this")
-        return Literal(*interval_literal(amount.name, unit.this.name, unit.expression.name))
+        return Literal(
+            *interval_literal(_signed(sign, amount.name), unit.this.name, unit.expression.name)
+        )
     uses(unit, "this")
-    return Literal(*interval_literal(amount.name, unit.name, None))
+    return Literal(*interval_literal(_signed(sign, amount.name), unit.name, None))
+
+
+def _signed(sign: str, text: str) -> str:
+    """A number with a sign before it: that of `- '-1'` is plus."""
+    if not sign:
+        return text
+    return text.strip()[1:] if text.strip().startswith("-") else f"-{text.strip().lstrip('+')}"
 
 
 def has_suffix(node: exp.Cast) -> bool:

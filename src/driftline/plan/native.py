@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from driftline.plan.nodes import Named, Source
 
 _ONLY_HERE = frozenset(
-    ["aes_encrypt", "approx_top_k_estimate"]
+    ["aes_encrypt", "approx_top_k_estimate", "months_of_interval"]
     + [f"kll_sketch_merge_{kind}" for kind in ("bigint", "float", "double")]
 )
 """Functions that may have another value each time in Spark: by aes_encrypt an empty iv is random,
-and so is what KLL sketches keep and which of equally frequent items comes first."""
+and so is what KLL sketches keep and which of equally frequent items comes first; or that Spark does
+not have."""
 _HIGHEST = 100
 """Levels of operands, at most, in what is left to Spark."""
 

@@ -57,6 +57,7 @@ _TEMPLATES = {
     "second_fraction": "EXTRACT(SECOND FROM {0})",
     "dayofweek_iso": "EXTRACT(DAYOFWEEK_ISO FROM {0})",
     "yearofweek": "EXTRACT(YEAROFWEEK FROM {0})",
+    "of_months": "make_ym_interval(0, {0})",
     "time_as_moment": "{0}",
     "time_format": "date_format({0}, {1})",
     "moment_of": "make_timestamp({0}, {1})",

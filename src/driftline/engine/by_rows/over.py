@@ -234,8 +234,12 @@ def _goes_on(column: OverColumn) -> bool:
 def _added(aggregate: Aggregate, total: pa.Array, before: pa.Array) -> pa.Array:
     """An aggregate of more rows than those that it was computed from."""
     if aggregate.function in ("min", "max"):
-        least = aggregate.function == "min"
-        return (pc.min_element_wise if least else pc.max_element_wise)(total, before)
+        least, kind = aggregate.function == "min", total.type
+        if pa.types.is_temporal(kind):  # of which Arrow compares only some by element
+            whole = pa.int64() if kind.bit_width == 64 else pa.int32()  # noqa: PLR2004
+            total, before = total.view(whole), before.view(whole)
+        found = (pc.min_element_wise if least else pc.max_element_wise)(total, before)
+        return found if found.type == kind else found.view(kind)
     try:
         return pc.coalesce(pc.add_checked(total, before), total, before)
     except pa.ArrowInvalid:

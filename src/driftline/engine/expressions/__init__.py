@@ -28,8 +28,8 @@ evaluate one that is not needed; this does neither. Known differences:
   them;
 - a time without a date, `now`, `today` and the like are malformed, because they depend on when
   they are read, and so are zones by their old three-letter names (PST);
-- an INTERVAL does not remember its fields: all are DAY TO SECOND, and they have no text;
-- intervals of months are constants that can be added to dates and times, and nothing else;
+- an INTERVAL does not remember its fields: all are DAY TO SECOND, which have no text, or YEAR TO
+  MONTH, which have one; none is cast to a number or from a text;
 - of regular expressions \G, \X, (?U) and named classes other than \p{Alpha} and its like and the
   categories of Unicode (\p{L}, \pN) are refused, and nothing matches inside of one character, as it
   does for Spark between the halves of one beyond U+FFFF;

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.engine.expressions.expansion import check_texts
+from driftline.model.arrays import MONTHS, intervals, months_in
 
 Array = Any
 """A pyarrow.Array."""
@@ -72,6 +73,8 @@ def numbers(array: Array) -> Numbers:
         array = array.view(pa.int32())
     elif is_counted_in_longs(kind):
         array = array.view(pa.int64())
+    elif kind == MONTHS:
+        array = pa.array(months_in(array), mask=~valid_mask(array) if array.null_count else None)
     if array.null_count:
         array = array.fill_null(False if pa.types.is_boolean(kind) else 0)
     values: Numbers = array.to_numpy(zero_copy_only=False)
@@ -83,6 +86,8 @@ def from_numbers(values: Numbers, valid: Mask | None, kind: Any) -> Array:
     mask = None if valid is None or valid.all() else ~valid
     if pa.types.is_date32(kind):
         return pa.array(values.astype(np.int32, copy=False), pa.int32(), mask=mask).view(kind)
+    if kind == MONTHS:
+        return intervals(values, mask)
     if is_counted_in_longs(kind):
         return pa.array(values.astype(np.int64, copy=False), pa.int64(), mask=mask).view(kind)
     return pa.array(values, kind, mask=mask)

@@ -26,7 +26,16 @@ from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
 from driftline.plan.temporal import DAY, SECOND
-from driftline.plan.types import BIGINT, DATE, DOUBLE, INT, INTERVAL, is_decimal, is_float
+from driftline.plan.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    INTERVAL_MONTHS,
+    is_decimal,
+    is_float,
+)
 
 MONTHS_PER_YEAR = 12
 _MORE_THAN_A_MONTH = 32  # days
@@ -184,6 +193,16 @@ def _plus_months(
     micros = np.where(fits, later, 0) * DAY + clock
     values, valid = settled(micros, both_valid(*args), ~fits, call, lambda: _overflow(call))
     return from_numbers(values, valid, call.kind)
+
+
+@kernel("of_months", total=True)
+def _of_months(call: Call, args: Sequence[Value]) -> Array:
+    return from_numbers(numbers(args[0]), both_valid(args[0]), INTERVAL_MONTHS)
+
+
+@kernel("months_of_interval", total=True)
+def _months_of_interval(call: Call, args: Sequence[Value]) -> Array:
+    return from_numbers(numbers(args[0]), both_valid(args[0]), INT)
 
 
 @kernel("subtract_dates try_subtract_dates", total=is_lenient)
@@ -414,5 +433,17 @@ def _from_unix(call: Call, args: Sequence[Value]) -> Array:
 @kernel("time_bucket", total=True)
 def _time_bucket(call: Call, args: Sequence[Value]) -> Array:
     size, moments, origin = (numbers(arg).astype(np.int64) for arg in args)
+    if args[0].type == INTERVAL_MONTHS:
+        return from_numbers(_month_bucket(size, moments, origin), both_valid(*args), call.kind)
     start = origin + (moments - origin) // np.where(size == 0, 1, size) * size
     return from_numbers(start, both_valid(*args), call.kind)
+
+
+def _month_bucket(size: Integers, moments: Integers, origin: Integers) -> Integers:
+    """When the bucket of so many months begins that a moment is in."""
+    (first, clock), (days, _) = days_and_clock(origin), days_and_clock(moments)
+    size = np.where(size == 0, 1, size)
+    count = (months_of(days) - months_of(first)) // size
+    start = plus_months(first, count * size) * DAY + clock
+    before = plus_months(first, (count - 1) * size) * DAY + clock
+    return np.asarray(np.where(start > moments, before, start), dtype=np.int64)

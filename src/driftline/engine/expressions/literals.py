@@ -10,12 +10,12 @@ from driftline.plan.types import DATE, INTERVAL_MONTHS
 
 
 def scalar_of(literal: Literal) -> Scalar:
-    """The Arrow scalar of a constant; an interval of months is their number."""
+    """The Arrow scalar of a constant."""
     kind, value = literal.kind, literal.value
-    if kind == INTERVAL_MONTHS:
-        return pa.scalar(value, pa.int32())
     if value is None:
         return pa.scalar(None, kind)
+    if kind == INTERVAL_MONTHS:
+        return pa.scalar(pa.MonthDayNano((value, 0, 0)), kind)
     if kind == DATE:
         return pa.array([value], pa.int32()).view(kind)[0]
     if is_counted_in_longs(kind):

@@ -17,13 +17,15 @@ from driftline.engine.expressions.arrays import (
     from_numbers,
     numbers,
     per_distinct,
+    valid_mask,
 )
+from driftline.engine.expressions.datetimes import months_of, plus_months
 from driftline.engine.expressions.decimal_patterns import by_pattern
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.lists import lists_from
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
-from driftline.plan.types import DATE, INTERVAL, STRING
+from driftline.plan.types import DATE, INTERVAL, INTERVAL_MONTHS, STRING
 
 _MICROS_OF_A_DAY = 86_400_000_000
 _LONGEST = 2**31 - 16
@@ -35,6 +37,8 @@ _WIDE = Context(prec=400)
 def _sequence(call: Call, args: Sequence[Value]) -> Array:
     start, stop = (numbers(arg).astype(np.int64) for arg in args[:2])
     item = call.kind.value_type
+    if args[2:] and args[2].type == INTERVAL_MONTHS:
+        return _by_months(call, args, start, stop)
     step = _steps(args[2:], start, stop, item)
     wrong = ((step > 0) & (start > stop)) | ((step < 0) & (start < stop))
     wrong |= (step == 0) & (start != stop)
@@ -69,6 +73,33 @@ def _sequence(call: Call, args: Sequence[Value]) -> Array:
     place = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     items = from_numbers(_narrowed(start[rows] + place * step[rows], item), None, item)
     return lists_from(items, lengths, valid, call.kind)
+
+
+def _by_months(call: Call, args: Sequence[Value], start: Any, stop: Any) -> Array:
+    """Each item is so many months after the first one, at the end of shorter months."""
+    item, valid = call.kind.value_type, valid_mask(args[0]) & valid_mask(args[1])
+    step = numbers(args[2]).astype(np.int64)
+    valid &= valid_mask(args[2])
+    if (valid & ((step == 0) | (np.sign(stop - start) * np.sign(step) < 0))).any():
+        raise EvaluationError(
+            "ILLEGAL_SEQUENCE_BOUNDARIES", f"{call.brief()} does not reach its end by such steps"
+        )
+    day = 1 if item == DATE else _MICROS_OF_A_DAY
+    between = months_of(stop // day) - months_of(start // day)
+    count = np.where(valid, between // np.where(valid, step, 1) + 1, 0)
+    made = expansion.total(count)
+    expansion.check(
+        f"{call.brief()} makes {made:,} items of {len(start):,} rows",
+        made * _BYTES_OF_AN_ITEM,
+        "take a larger step or a shorter range",
+    )
+    rows = np.repeat(np.arange(len(start)), count)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
+    days = start[rows] // day
+    moved = plus_months(days, place * step[rows]) * day + (start[rows] - days * day)
+    kept = np.where(step[rows] > 0, moved <= stop[rows], moved >= stop[rows])
+    lengths = np.bincount(rows[kept], minlength=len(start))
+    return lists_from(from_numbers(moved[kept], None, item), lengths, valid, call.kind)
 
 
 def _narrowed(values: Any, kind: Any) -> Any:

@@ -15,6 +15,7 @@ from driftline.engine.expressions.arrays import (
     Array,
     Mask,
     both_valid,
+    from_numbers,
     numbers,
     per_distinct,
     valid_mask,
@@ -41,6 +42,7 @@ from driftline.plan.types import (
     BOOLEAN,
     DATE,
     FLOAT,
+    INTERVAL_MONTHS,
     STRING,
     TIME,
     TIMESTAMP,
@@ -216,6 +218,8 @@ def to_text(array: Array, cast_part: Callable[[Array], Array]) -> Array:
         return _datetime_to_text(array)
     if kind == TIME:
         return _time_to_text(array)
+    if kind == INTERVAL_MONTHS:
+        return _months_to_text(array)
     return _nested_to_text(array, cast_part)
 
 
@@ -292,6 +296,14 @@ def _datetime_to_text(array: Array) -> Array:
 
 def _time_to_text(array: Array) -> Array:
     return _with_fraction([], numbers(array), _TIME_WITH_FRACTION, both_valid(array))
+
+
+def _months_to_text(array: Array) -> Array:
+    def text(months: int) -> str:
+        years, rest = divmod(abs(months), 12)
+        return f"INTERVAL '{'-' if months < 0 else ''}{years}-{rest}' YEAR TO MONTH"
+
+    return per_distinct(text, [from_numbers(numbers(array), both_valid(array), pa.int32())], STRING)
 
 
 def _with_fraction(before: list[Any], clock: Any, longest: int, valid: Mask | None) -> Array:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from driftline.model.arrays import Int64s, UInt64s
+from driftline.model.arrays import MONTHS, Int64s, UInt64s, months_in
 from driftline.model.compiled import njit
 
 _SEEDS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
@@ -116,6 +116,8 @@ def words(array: pa.Array) -> UInt64s:
         return _canonical(numbers).view(np.uint64)
     if pa.types.is_boolean(kind):
         return np.asarray(_filled(array).to_numpy(zero_copy_only=False), np.uint64)
+    if kind == MONTHS:
+        return months_in(array).astype(np.int64).view(np.uint64)
     if not pa.types.is_integer(kind):
         array = array.view(pa.int64() if kind.bit_width == 64 else pa.int32())  # noqa: PLR2004
     return np.asarray(_filled(array).to_numpy(zero_copy_only=False), np.int64).view(np.uint64)

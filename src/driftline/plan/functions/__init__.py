@@ -2,7 +2,7 @@
 
 base           the registry, and the shapes of signatures
 operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
-mathematics, strings, encodings, dates, times, intervals, collections;  ciphers: aes_encrypt
+mathematics, strings, encodings, dates, times, intervals, months, collections;  ciphers: aes_encrypt
 json_types     from_json, schema_of_json;  csv_types: from_csv, to_csv
 numbers        to_number, to_char;  vectors: arrays of floats
 aggregates     count, sum, avg …;  sketches: theta_sketch_agg …
@@ -19,6 +19,7 @@ from driftline.plan.functions import (
     encodings,
     json_types,
     mathematics,
+    months,
     numbers,
     operators,
     sketches,
@@ -44,6 +45,7 @@ __all__ = [
     "encodings",
     "json_types",
     "mathematics",
+    "months",
     "numbers",
     "operators",
     "ordered_aggregate",

@@ -28,6 +28,7 @@ from driftline.plan.types import (
     FLOAT,
     INT,
     INTERVAL,
+    INTERVAL_MONTHS,
     STRING,
     VOID,
     DataType,
@@ -70,7 +71,9 @@ def _count_if(name: str, args: Arguments) -> tuple[Arguments, DataType]:
 
 
 def _sum(name: str, args: Arguments) -> tuple[Arguments, DataType]:
-    value = args[0] if args[0].type == INTERVAL else numeric_argument(args[0], name)
+    value = (
+        args[0] if args[0].type in (INTERVAL, INTERVAL_MONTHS) else numeric_argument(args[0], name)
+    )
     if is_integer(value.type):
         return (value,), BIGINT
     if is_decimal(value.type):
@@ -79,11 +82,13 @@ def _sum(name: str, args: Arguments) -> tuple[Arguments, DataType]:
 
 
 def _avg(name: str, args: Arguments) -> tuple[Arguments, DataType]:
-    value = args[0] if args[0].type == INTERVAL else numeric_argument(args[0], name)
+    value = (
+        args[0] if args[0].type in (INTERVAL, INTERVAL_MONTHS) else numeric_argument(args[0], name)
+    )
     if is_decimal(value.type):
         kind = value.type
         return (value,), bounded(kind.precision + _AVERAGE_DIGITS, kind.scale + _AVERAGE_DIGITS)
-    return (value,), INTERVAL if value.type == INTERVAL else DOUBLE
+    return (value,), value.type if value.type in (INTERVAL, INTERVAL_MONTHS) else DOUBLE
 
 
 def _extreme(name: str, args: Arguments) -> tuple[Arguments, DataType]:
@@ -132,8 +137,8 @@ def _list(name: str, args: Arguments) -> tuple[Arguments, DataType]:
 
 
 def _median(name: str, args: Arguments) -> tuple[Arguments, DataType]:
-    if args[0].type == INTERVAL:
-        return args, INTERVAL
+    if args[0].type in (INTERVAL, INTERVAL_MONTHS):
+        return args, args[0].type
     return (numeric_argument(args[0], name),), DOUBLE
 
 
@@ -141,7 +146,9 @@ def _percentile(name: str, args: Arguments) -> tuple[Arguments, DataType]:
     share = args[1]
     many = is_array(share.type)
     share = folded(argument(share, pa.list_(DOUBLE) if many else DOUBLE, name, 2))
-    value, kind = numeric_argument(args[0], name), DOUBLE
+    value, kind = args[0], args[0].type
+    if kind not in (INTERVAL, INTERVAL_MONTHS):
+        value, kind = numeric_argument(args[0], name), DOUBLE
     rest = tuple(argument(arg, BIGINT, name, 3) for arg in args[2:])
     return (value, share, *rest), pa.list_(kind) if many else kind
 

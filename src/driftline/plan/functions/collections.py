@@ -22,6 +22,7 @@ from driftline.plan.types import (
     DATE,
     INT,
     INTERVAL,
+    INTERVAL_MONTHS,
     SMALLINT,
     STRING,
     TINYINT,
@@ -236,10 +237,9 @@ def _sequence(args: Arguments) -> Expression:
     if kind != DATE and not is_timestamp(kind):
         raise wrong_argument("sequence", 1, "integer, DATE or TIMESTAMP", args[0])
     for step in args[2:]:
-        if step.type != INTERVAL:
+        if step.type not in (INTERVAL, INTERVAL_MONTHS):
             raise ExpressionError(
-                "a sequence of dates or times goes by an INTERVAL of days or less, and "
-                f"{step.sql()} is none"
+                f"a sequence of dates or times goes by an INTERVAL, and {step.sql()} is none"
             )
     return Call("sequence", (first, last, *args[2:]), pa.list_(kind))
 

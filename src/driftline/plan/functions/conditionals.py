@@ -5,8 +5,9 @@ from __future__ import annotations
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Call, Case, Expression, Literal
 from driftline.plan.functions.base import Arguments, argument, cast_to, register, same_type
+from driftline.plan.functions.months import months, of_months
 from driftline.plan.functions.operators import case, compare, condition, is_not_null
-from driftline.plan.types import INT, STRING, VOID, is_orderable, type_name
+from driftline.plan.types import INT, INTERVAL_MONTHS, STRING, VOID, is_orderable, type_name
 
 
 @register("coalesce", 1, None)
@@ -56,6 +57,8 @@ def _extreme(name: str) -> None:
         kind = typed[0].type
         if not is_orderable(kind):
             raise ExpressionError(f"values of type {type_name(kind)} cannot be compared")
+        if kind == INTERVAL_MONTHS:
+            return of_months(Call(name, tuple(map(months, typed)), INT))
         return Call(name, tuple(cast_to(arg, kind) for arg in typed), kind)
 
 

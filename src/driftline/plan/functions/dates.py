@@ -15,6 +15,7 @@ from driftline.plan.functions.base import (
     wrong_argument,
 )
 from driftline.plan.functions.collections import field
+from driftline.plan.functions.months import month_field
 from driftline.plan.functions.times import as_moment, moment_of
 from driftline.plan.types import (
     BIGINT,
@@ -25,6 +26,7 @@ from driftline.plan.types import (
     FLOAT,
     INT,
     INTERVAL,
+    INTERVAL_MONTHS,
     SMALLINT,
     STRING,
     TIME,
@@ -163,6 +165,8 @@ def extract(field: str, value: Expression) -> Expression:
         raise ExpressionError(f"{field} cannot be extracted from a date or time")
     if value.type == INTERVAL:
         return _extract_from_interval(name, field, value)
+    if value.type == INTERVAL_MONTHS:
+        return month_field(name, field, value)
     if name in ("hour", "minute"):
         return _clock(name, value, INT)
     if name == "second_fraction":
@@ -389,8 +393,8 @@ def _make_dt_interval(args: Arguments) -> Expression:
 @register("time_bucket", 2, 3)
 def _time_bucket(args: Arguments) -> Expression:
     size = constant(args[0], "the size of time_bucket")
-    if args[0].type != INTERVAL or size is None or size <= 0:
-        raise ExpressionError("time_bucket takes an INTERVAL of days or less, longer than 0")
+    if args[0].type not in (INTERVAL, INTERVAL_MONTHS) or size is None or size <= 0:
+        raise ExpressionError("time_bucket takes an INTERVAL that is longer than 0")
     moment = argument(
         args[1], args[1].type if is_timestamp(args[1].type) else TIMESTAMP, "time_bucket", 2
     )

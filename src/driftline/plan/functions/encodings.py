@@ -22,6 +22,7 @@ from driftline.plan.types import (
     BOOLEAN,
     INT,
     INTERVAL,
+    INTERVAL_MONTHS,
     STRING,
     DataType,
     is_array,
@@ -89,7 +90,7 @@ def _to_json(args: Arguments) -> Expression:
 
 def _has_interval(kind: DataType) -> bool:
     parts = [kind.field(i).type for i in range(kind.num_fields)]
-    return kind == INTERVAL or any(map(_has_interval, parts))
+    return kind in (INTERVAL, INTERVAL_MONTHS) or any(map(_has_interval, parts))
 
 
 @register("typeof", 1, 1)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Call, Expression, Literal
 from driftline.plan.functions.base import cast_to
+from driftline.plan.functions.months import micros, months_arithmetic
 from driftline.plan.types import (
+    BIGINT,
     DATE,
     DOUBLE,
     INT,
@@ -40,6 +41,12 @@ def datetime_arithmetic(
 
 
 def _by_operator(operator: str, left: Expression, right: Expression) -> Expression | None:
+    if INTERVAL_MONTHS in (left.type, right.type):
+        found = months_arithmetic(operator, left, right)
+        if found is not None:
+            return found
+    if operator == "integral_divide" and left.type == right.type == INTERVAL:
+        return Call(operator, (micros(left), micros(right)), BIGINT)
     if TIME in (left.type, right.type):
         return _of_day(operator, left, right)
     if operator == "add":
@@ -78,8 +85,6 @@ def _shifted(operator: str, moment: Expression, shift: Expression) -> Expression
     if not is_datetime(moment.type):
         return None
     if shift.type == INTERVAL_MONTHS:
-        if not isinstance(shift, Literal):
-            raise ExpressionError("an INTERVAL of months must be a constant")
         return Call(f"{operator}_months_interval", (moment, shift), moment.type)
     if shift.type == INTERVAL:
         if moment.type == DATE and not is_day_interval(shift):
@@ -118,11 +123,6 @@ def _intervals(operator: str, left: Expression, right: Expression) -> Expression
     left, right = (cast_to(side, INTERVAL) if side.type == VOID else side for side in (left, right))
     if left.type == right.type == INTERVAL:
         return Call(operator, (left, right), INTERVAL)
-    if left.type == right.type == INTERVAL_MONTHS:
-        if isinstance(left, Literal) and isinstance(right, Literal):
-            sign = 1 if operator == "add" else -1
-            return Literal(left.value + sign * right.value, INTERVAL_MONTHS)
-        raise ExpressionError("an INTERVAL of months must be a constant")
     return None
 
 

@@ -15,6 +15,7 @@ from driftline.plan.functions.base import (
     register,
     wrong_argument,
 )
+from driftline.plan.functions.months import micros, months, of_months
 from driftline.plan.types import (
     BIGINT,
     BINARY,
@@ -23,6 +24,7 @@ from driftline.plan.types import (
     FLOAT,
     INT,
     INTERVAL,
+    INTERVAL_MONTHS,
     STRING,
     TINYINT,
     VOID,
@@ -48,7 +50,16 @@ define("bin", [BIGINT], STRING)
 define("unhex", [STRING], BINARY)
 
 
-define("width_bucket", [DOUBLE, DOUBLE, DOUBLE, BIGINT], BIGINT)
+@register("width_bucket", 4, 4)
+def _width_bucket(args: Arguments) -> Expression:
+    kinds = {arg.type for arg in args[:3]} - {VOID}
+    if len(kinds) == 1 and kinds <= {INTERVAL, INTERVAL_MONTHS}:
+        count = micros if INTERVAL in kinds else months
+        given = (count(cast_to(arg, *kinds)) for arg in args[:3])
+        args = (*given, args[3])
+    *values, buckets = args
+    typed = [argument(arg, DOUBLE, "width_bucket", place) for place, arg in enumerate(values, 1)]
+    return Call("width_bucket", (*typed, argument(buckets, BIGINT, "width_bucket", 4)), BIGINT)
 
 
 @register("bit_get getbit", 2, 2)
@@ -73,13 +84,15 @@ def _hex(args: Arguments) -> Expression:
 
 @register("abs", 1, 1)
 def _abs(args: Arguments) -> Expression:
+    if args[0].type == INTERVAL_MONTHS:
+        return of_months(Call("abs", (months(args[0]),), INT))
     value = args[0] if args[0].type == INTERVAL else numeric_argument(args[0], "abs")
     return Call("abs", (value,), value.type)
 
 
 @register("sign signum", 1, 1)
 def _sign(args: Arguments) -> Expression:
-    value = args[0]
+    value = months(args[0]) if args[0].type == INTERVAL_MONTHS else args[0]
     if value.type == INTERVAL:
         return Call("sign", (value,), DOUBLE)
     return Call("sign", (argument(value, DOUBLE, "sign", 1),), DOUBLE)

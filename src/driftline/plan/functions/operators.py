@@ -22,12 +22,14 @@ from driftline.plan.functions.base import (
     wrong_argument,
 )
 from driftline.plan.functions.intervals import datetime_arithmetic
+from driftline.plan.functions.months import months, of_months
 from driftline.plan.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
     INT,
     INTERVAL,
+    INTERVAL_MONTHS,
     STRING,
     VOID,
     DataType,
@@ -118,6 +120,8 @@ def negate(value: Expression) -> Expression:
     """`- value`."""
     if value.type == INTERVAL:
         return Call("negate", (value,), INTERVAL)
+    if value.type == INTERVAL_MONTHS:
+        return of_months(Call("negate", (months(value),), INT))
     value = numeric_argument(value, "-")
     return Call("negate", (value,), value.type)
 
@@ -127,6 +131,8 @@ def compare(operator: str, left: Expression, right: Expression) -> Expression:
     greater_equal or null_safe_equal.
     """
     left, right = comparable(OPERATORS[operator], left, right)
+    if left.type == INTERVAL_MONTHS:
+        left, right = months(left), months(right)
     if not is_orderable(left.type):
         raise ExpressionError(f"values of type {type_name(left.type)} cannot be compared")
     return Call(operator, (left, right), BOOLEAN)
@@ -187,7 +193,10 @@ def logical(operator: str, *operands: Expression) -> Expression:
 
 def is_in(value: Expression, items: Arguments) -> Expression:
     """`value IN (items)`."""
-    return Call("in", same_type((value, *items), "IN"), BOOLEAN)
+    typed = same_type((value, *items), "IN")
+    if typed[0].type == INTERVAL_MONTHS:
+        typed = tuple(map(months, typed))
+    return Call("in", typed, BOOLEAN)
 
 
 def case(branches: tuple[tuple[Expression, Expression], ...], otherwise: Expression) -> Expression:

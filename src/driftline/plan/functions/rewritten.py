@@ -33,6 +33,7 @@ from driftline.plan.expressions import (
 from driftline.plan.functions.aggregates import AGGREGATES, OF_LISTS, aggregate
 from driftline.plan.functions.base import FUNCTIONS, Arguments, cast_to
 from driftline.plan.functions.collections import field, struct
+from driftline.plan.functions.months import micros, months, of_micros, of_months
 from driftline.plan.functions.operators import arithmetic, compare, condition, is_not_null, logical
 from driftline.plan.types import (
     BIGINT,
@@ -40,9 +41,11 @@ from driftline.plan.types import (
     DOUBLE,
     INT,
     INTERVAL,
+    INTERVAL_MONTHS,
     MAX_PRECISION,
     STRING,
     TIMESTAMP,
+    DataType,
     decimal,
     is_array,
     is_decimal,
@@ -92,6 +95,10 @@ def aggregate_value(
         return _of_intervals(call)
     if call.function.startswith("percentile") and is_array(call.args[1].type):
         return _percentiles(call)
+    if call.args and call.args[0].type == INTERVAL_MONTHS and call.function in _BY_MONTHS:
+        return of_months(_of_number(call, months(call.args[0]), INT))
+    if call.function.startswith("percentile") and call.args[0].type == INTERVAL:
+        return of_micros(_of_number(call, micros(call.args[0]), BIGINT))
     return call
 
 
@@ -250,6 +257,22 @@ def _regression(call: AggregateCall) -> Expression:
 _EPOCH = Call("timestamp_micros", (Literal(0, BIGINT),), TIMESTAMP)
 
 
+_OF_ORDER = ("min", "max", "median", "any_value", "first", "last", "mode")
+_PERCENTILES = ("percentile", "percentile_cont", "percentile_disc", "percentile_approx")
+_BY_MONTHS = frozenset(["sum", "avg", *_OF_ORDER, *_PERCENTILES])
+
+
+def _of_number(call: AggregateCall, number: Expression, kind: DataType) -> Expression:
+    """An aggregate of intervals as one of numbers; an average is rounded, and what is between two
+    values is cut off."""
+    value = aggregate_value(
+        call.function, (number, *call.args[1:]), call.distinct, call.filter, call.ignore_nulls
+    )
+    if call.function == "avg":
+        value = FUNCTIONS["round"]((value,))
+    return value if value.type == kind else Cast(value, kind)
+
+
 def _of_intervals(call: AggregateCall) -> Expression:
     since = arithmetic("add", _EPOCH, call.args[0])
     micros = Call("unix_micros", (since,), BIGINT)
@@ -288,7 +311,7 @@ def _percentiles(call: AggregateCall) -> Expression:
     if not isinstance(shares, Call) or shares.function != "array":
         raise ExpressionError(f"{call.function} needs constant shares, as in array(0.5, 0.9)")
     each = (
-        aggregate(call.function, (value, _uncast(share), *more), call.distinct, call.filter)
+        aggregate_value(call.function, (value, _uncast(share), *more), call.distinct, call.filter)
         for share in shares.args
     )
     return _unless_empty(call, FUNCTIONS["array"](tuple(each)))
