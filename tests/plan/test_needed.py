@@ -6,7 +6,7 @@ import pytest
 
 import driftline as dl
 from driftline.plan.fragments import cut
-from driftline.plan.needed import needed
+from driftline.plan.needed import needed, passed
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT", "y": "BIGINT"})
 T = dl.stream("t", {"k": "STRING", "z": "BIGINT", "w": "BIGINT"})
@@ -38,3 +38,23 @@ def test_columns(query: dl.Query, read: dict[str, set[int]]) -> None:
             if name in query.plan.sources():
                 found[name] = found.get(name, frozenset()) | places
     assert found == read
+
+
+@pytest.mark.parametrize(
+    ("query", "conditions"),
+    [
+        (S, []),
+        (S.where("x > 3"), ["(x > 3L)"]),
+        (S.window(range=3).where("x > 3 AND 1 < y AND x / y > 1").select("k"),
+         ["(x > 3L)", "(1L < y)"]),
+        (S.where("x > 3").window(range=3).where("y = 4").distinct(), ["(x > 3L)", "(y = 4L)"]),
+        (S.where("x > 3 OR y > 1"), []),
+        (S.select("x + 1 AS x").where("x > 3"), []),
+        (S.distinct().where("x > 3"), []),
+        (S.where("x > 3").union(S), []),
+    ],
+)  # fmt: skip
+def test_rows(query: dl.Query, conditions: list[str]) -> None:
+    (fragment,) = (each for each in cut(query.plan) if each.level == 1)
+    (found,) = passed(fragment.plan).values()
+    assert list(map(str, found)) == conditions

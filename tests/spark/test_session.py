@@ -6,11 +6,22 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from driftline.spark.session import BOUNDED, _nothing_left, _silence, configured, unless_set
+from driftline.spark.session import (
+    BOUNDED,
+    JAVA_OPTIONS,
+    JVM_VARIABLES,
+    THROUGHPUT,
+    _nothing_left,
+    _silence,
+    _throughput,
+    configured,
+    unless_set,
+)
 
 
 def start_something(found: list[subprocess.Popen[bytes]]) -> None:
@@ -41,3 +52,28 @@ def test_what_the_session_says_is_left_alone(spark: Any) -> None:
     chosen, *others = BOUNDED
     with configured(spark, {chosen: "100"}):
         assert list(unless_set(spark, BOUNDED)) == others
+
+
+def test_a_jvm_has_the_collector_that_somebody_has_chosen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in (*JVM_VARIABLES, "SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    other = "-Xss4m -XX:+UseZGC"
+    assert _throughput({"spark.driver.extraJavaOptions": "-Dfile=UseGC"}) == THROUGHPUT
+    assert _throughput({"spark.driver.extraJavaOptions": other}) == {}
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert _throughput({}) == THROUGHPUT
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/spark-defaults.conf").write_text(f"spark.driver.extraJavaOptions {other}")
+    assert _throughput({}) == {}
+    monkeypatch.delenv("SPARK_HOME")
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", other)
+    assert _throughput({}) == {}
+
+
+@pytest.mark.spark
+def test_a_session_of_our_own_has_options_for_its_jvm(spark: Any) -> None:
+    factory = spark.sparkContext._jvm.java.lang.management.ManagementFactory
+    given = list(factory.getRuntimeMXBean().getInputArguments())
+    assert (THROUGHPUT[JAVA_OPTIONS] in given) == bool(_throughput({}))

@@ -52,7 +52,7 @@ from driftline.spark.session import configured
 from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of, with_files
 from driftline.spark.tables import are_written, write_tables
 from driftline.spark.ticks import Heard, ticking, ticks
-from driftline.spark.wire import WIRE, from_rows, to_arrow
+from driftline.spark.wire import WIRE, from_arrow, to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -272,8 +272,11 @@ def _tables(packed: Sequence[DataFrame], place: str, first: Stage) -> str:
     """Write down the messages of tables that do not change, and that are closed therefore; the
     first stage reports the rows that could not be read."""
     if not are_written(Place(place)):
-        rows = (row for frame in packed for row in frame.drop("label").collect())
-        messages = [replace(message, cti=INFINITY) for message in from_rows(rows)]
+        messages = [
+            replace(message, cti=INFINITY)
+            for frame in packed
+            for message in from_arrow(frame.toArrow())
+        ]
         write_tables(Place(place), messages, first)
     return place
 

@@ -55,7 +55,7 @@ from driftline.spark.ticks import Heard, without_timeout
 from driftline.spark.update import SparkUpdate, spark_update
 from driftline.spark.view_frames import ViewOf, dead_letters, strict
 from driftline.spark.views import key_names, shown_now
-from driftline.spark.wire import from_rows
+from driftline.spark.wire import from_arrow
 from driftline.spark.written import targets_of, written
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ class SparkQuery:
             targets = targets_of(sink, about, self.spark.sparkContext.master)
             if targets is not None:
                 frame = written(frame, targets, about, shards)
-            messages = from_rows(frame.drop("label").collect())
+            messages = from_arrow(frame.toArrow())
             update = spark_update(
                 batch_id, messages, self.plans, sources, shards, in_files=targets is not None
             )

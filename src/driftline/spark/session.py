@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -39,6 +41,20 @@ QUIET = {
 }
 """Nothing is shown of what has been done, so that little of it is kept: by itself Spark keeps the
 plans and metrics of a thousand queries, and every micro-batch is one."""
+
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+THROUGHPUT = {JAVA_OPTIONS: "-XX:+UseParallelGC"}
+"""For a JVM of our own in which tasks run: messages and state are large arrays, for which the usual
+collector marks the whole heap again and again, beside the query."""
+
+COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
+"""The choice of a collector among the options of a JVM, which takes only one."""
+
+JVM_VARIABLES = (
+    "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS",
+    "PYSPARK_SUBMIT_ARGS",
+)  # fmt: skip
+"""What else may have options of the JVM, in the environment."""
 
 DAEMON = "spark.python.daemon.module"
 WORKERS = {DAEMON: "driftline.spark.daemon"}
@@ -105,8 +121,8 @@ def session(
     builder: Any = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
-    package = {} if is_local(master) else _shipped()
-    for key, value in {**QUIET, **WORKERS, **STREAMING, **package, **(settings or {})}.items():
+    own = _throughput(settings or {}) if is_local(master) else _shipped()
+    for key, value in {**QUIET, **WORKERS, **STREAMING, **own, **(settings or {})}.items():
         builder = builder.config(key, value)
     if DEBUG in os.environ:
         builder = builder.config("spark.log.level", "WARN")
@@ -137,6 +153,17 @@ def parallelism(spark: SparkSession) -> int:
 
     many = spark.range(1 << 12).select(f.spark_partition_id()).distinct()
     return max(1, many.count())
+
+
+def _throughput(settings: Mapping[str, str]) -> dict[str, str]:
+    """The options of a JVM of our own, unless somebody has chosen a collector."""
+    given = [*settings.values(), *(os.environ.get(name, "") for name in JVM_VARIABLES)]
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
+    if folder is not None:
+        with suppress(OSError, UnicodeDecodeError):
+            given.append(Path(folder, "spark-defaults.conf").read_text())
+    return {} if any(map(COLLECTOR.search, given)) else THROUGHPUT
 
 
 def _shipped() -> dict[str, str]:

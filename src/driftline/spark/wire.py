@@ -70,7 +70,7 @@ def from_pandas(frames: Iterable[pd.DataFrame]) -> list[Message]:
     )
 
 
-def from_arrow(rows: pa.RecordBatch) -> list[Message]:
+def from_arrow(rows: pa.RecordBatch | pa.Table) -> list[Message]:
     return from_rows(zip(*(rows.column(name).to_pylist() for name in _COLUMNS), strict=True))
 
 

@@ -4,9 +4,11 @@ in one shard."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,9 +18,13 @@ from driftline.engine.local import run
 from driftline.engine.options import Options
 from driftline.engine.plan_sources import constants
 from driftline.engine.readers.inputs import events_from
-from driftline.engine.shards.stages import Reading
+from driftline.engine.shards.messages import Kind, Message, Target, unpack
+from driftline.engine.shards.shard import Shard
+from driftline.engine.shards.source_messages import VS, source_messages
+from driftline.engine.shards.stages import Reading, stages
 from driftline.model.event import CLOSE, Event
 from driftline.model.reference import Level
+from driftline.plan.fragments import RESULT, cut
 from tests.engine.loop.random_loops import arrivals, queries
 from tests.engine.shards.test_shard import Cluster, snapshots
 
@@ -81,3 +87,55 @@ def check(
             assert snapshots(emitted, schema) == snapshots(local, schema)
     assert snapshots(emitted, schema) == snapshots(local, schema)
     assert cluster.final == dl.INFINITY
+
+
+LINKS = dl.stream("links", {"t": "BIGINT", "a": "BIGINT", "b": "BIGINT"}, time="t", disorder=2)
+FROM_SOME = dl.recursive(
+    "reached",
+    {"source": "BIGINT", "n": "BIGINT"},
+    LINKS.window(range=4).where("a < 2 AND t > 1 AND a + b > 0").select("a AS source", "b AS n"),
+    lambda reached: reached.join(LINKS.window(range=4), "reached.n = links.a").select(
+        "reached.source", "b"
+    ),
+)
+
+nodes = st.one_of(st.none(), st.integers(0, 4))
+links = st.lists(st.tuples(st.integers(0, 9), nodes, nodes), max_size=8)
+
+
+@given(st.lists(links, min_size=1, max_size=4), st.sampled_from([1, 2]))
+def test_rows_that_the_base_of_a_loop_drops_need_not_come(
+    came: list[list[tuple[int, int | None, int | None]]], count: int
+) -> None:
+    reading = {"links": Reading(plain=True, ordered=False)}
+    made = stages(cut(FROM_SOME.plan), [RESULT], reading, Options(), count)
+    copied, base = made.sources["links"]
+    assert (copied.where, list(map(str, base.where))) == ((), ["(a < 2L)"])
+    few, all_rows = ([Shard(made.levels[0], number) for number in range(count)] for _ in range(2))
+    for rows in came:
+        answer = taken(few, (copied, base), rows)
+        assert answer == taken(all_rows, (copied, replace(base, where=())), rows)
+
+
+def taken(
+    shards: Sequence[Shard], targets: Sequence[Target], rows: list[tuple[Any, ...]]
+) -> list[tuple[Message, list[dict[str, Any]]]]:
+    """What shards send when plain records come, and the rows in that."""
+    schema = LINKS.plan.schema.arrow
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    payload = pa.RecordBatch.from_arrays(
+        [pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)],
+        schema=schema,
+    )
+    raw = pa.RecordBatch.from_arrays([payload.column("t")], names=[VS])
+    sent = list(source_messages(raw, payload, targets, len(shards), 0, ordered=False))
+    messages = [
+        message
+        for shard in shards
+        for message in shard.step([each for each in sent if each.shard == shard.number])
+    ]
+    is_rows = [bool(message.data) and message.kind == Kind.ROWS for message in messages]
+    return [
+        (replace(message, data=b""), unpack(message.data).to_pylist()) if packed else (message, [])
+        for message, packed in zip(messages, is_rows, strict=True)
+    ]

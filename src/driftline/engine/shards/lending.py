@@ -35,11 +35,10 @@ from driftline.engine.shards.stored import (
     Stepping,
     counters_in,
     counters_to_json,
-    message_rows,
     messages_from_bytes,
+    messages_to_bytes,
     state_to_bytes,
 )
-from driftline.engine.state.stored_rows import ipc_buffer
 
 STEP, COUNTERS, STATE, KEEP = b"S", b"C", b"N", b"K"
 """What a borrower asks for."""
@@ -65,24 +64,24 @@ class Borrowed:
         self.connection, self.token, self.shards = connection, token, shards
 
     def step(self, messages: Sequence[Message]) -> list[Message]:
-        return messages_from_bytes(self._asked(STEP + _packed(messages)))
+        return messages_from_bytes(self._asked(STEP, messages_to_bytes(messages)))
 
     def counters(self) -> dict[OperatorKey, dict[str, int]]:
         return counters_in(json.loads(self._asked(COUNTERS)))
 
     def state(self) -> bytes:
         """The whole state, packed."""
-        return self._asked(STATE)
+        return bytes(self._asked(STATE))
 
     def give_back(self, token: str) -> None:
         """Say which version the shard has come to, if the lender is still there."""
         with suppress(Gone):
-            self._asked(KEEP + token.encode())
+            self._asked(KEEP, token.encode())
         self.connection.close()
 
-    def _asked(self, request: bytes) -> bytes:
+    def _asked(self, *request: bytes) -> bytearray:
         try:
-            _send(self.connection, request)
+            _send(self.connection, *request)
             return _received(self.connection)
         except OSError as error:
             self.connection.close()
@@ -198,7 +197,7 @@ class Lending:
             kind, data = request[:1], memoryview(request)[1:]
             if kind == STEP:
                 sent = shard.step(messages_from_bytes(data))
-                _send(connection, _packed(sent))
+                _send(connection, messages_to_bytes(sent))
             elif kind == COUNTERS:
                 _send(connection, _counted(shard))
             elif kind == STATE:
@@ -207,10 +206,6 @@ class Lending:
                 self.kept[lineage] = Kept(bytes(data).decode(), shard)
                 _send(connection, b"")
                 return
-
-
-def _packed(messages: Sequence[Message]) -> bytes:
-    return bytes(ipc_buffer(message_rows(messages)))
 
 
 def _counted(shard: Stepping) -> bytes:
@@ -230,17 +225,18 @@ def _is_ours(connection: socket.socket) -> bool:
     return bool(user == os.getuid())
 
 
-def _send(connection: socket.socket, data: bytes) -> None:
-    connection.sendall(_LENGTH.pack(len(data)))
-    connection.sendall(data)
+def _send(connection: socket.socket, *parts: bytes) -> None:
+    connection.sendall(_LENGTH.pack(sum(map(len, parts))))
+    for part in parts:
+        connection.sendall(part)
 
 
-def _received(connection: socket.socket) -> bytes:
+def _received(connection: socket.socket) -> bytearray:
     (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
     return _exactly(connection, length)
 
 
-def _exactly(connection: socket.socket, length: int) -> bytes:
+def _exactly(connection: socket.socket, length: int) -> bytearray:
     data = bytearray(length)
     rest = memoryview(data)
     while rest:
@@ -248,4 +244,4 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
         if not count:
             raise ConnectionError("the other end has closed")
         rest = rest[count:]
-    return bytes(data)
+    return data

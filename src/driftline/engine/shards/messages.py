@@ -6,7 +6,8 @@ values best.
     unpack   the same rows again
 
 A message of rows carries changes (signed lifetimes) between fragments, or raw events from a source.
-Rows are Arrow IPC: no code is in them, and none is run when they are opened.
+Rows are Arrow IPC: no code is in them, and none is run when they are opened. They are compressed
+where they are packed: on its way through a shuffle and into the state log a byte is copied often.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from numpy.typing import NDArray
 from driftline.engine.core.batch import Batch
 from driftline.engine.expressions import evaluate
 from driftline.engine.state.fingerprints import fingerprints
-from driftline.engine.state.stored_rows import ipc_buffer, rows_of_ipc
+from driftline.engine.state.stored_rows import CODEC, ipc_buffer, rows_of_ipc
 from driftline.model.arrays import to_arrow
 from driftline.model.time import BEGINNING
+from driftline.plan.expressions import Expression
 from driftline.plan.nodes import EVERY_SHARD, Keys
 
 
@@ -49,6 +51,9 @@ class Kind(IntEnum):
 
 OUTPUT = 0
 """The level of what leaves the plan."""
+
+_LARGE = 1 << 14
+"""Rows of fewer bytes are not worth compressing."""
 
 _UNUSED_BITS = np.uint64(32)
 """Tables inside a shard go by other bits of a fingerprint than those that chose the shard."""
@@ -88,13 +93,16 @@ MESSAGES = pa.schema(
 @dataclass(frozen=True)
 class Target:
     """Where rows go: to a port of a level, partitioned by keys (or copied: `EVERY_SHARD`), with the
-    columns at some places (None: all). `times_only`: no row goes there, but the times of all do."""
+    columns at some places (None: all). `times_only`: no row goes there, but the times of all do;
+    `where`: of a source whose records come at one moment, the conditions that all rows fulfil which
+    are read there."""
 
     level: int
     port: str
     keys: Keys = ()
     columns: tuple[int, ...] | None = None
     times_only: bool = False
+    where: tuple[Expression, ...] = ()
 
 
 def shard_of(rows: pa.RecordBatch, keys: Keys, shards: int) -> NDArray[np.uint16]:
@@ -149,7 +157,7 @@ def pack(rows: pa.RecordBatch) -> bytes:
     """
     if rows.num_rows == 0:
         return b""
-    return bytes(ipc_buffer(rows))
+    return bytes(ipc_buffer(rows, CODEC if rows.nbytes >= _LARGE else None))
 
 
 def unpack(data: bytes) -> pa.RecordBatch:

@@ -1,6 +1,7 @@
 """What a task that reads a part of a source has for the shards.
 
-    rows    every shard gets the raw events whose keys fall into it, or all, if they are copied
+    rows    every shard gets the raw events whose keys fall into it, or all, if they are copied;
+            those that the select above a second port drops are not sent there
     times   and of a source that has an order of arrival, the times of all events of the task; of
             one whose records come at one moment, the greatest; shards that read nothing of it, but
             wait for it, get these alone
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftline.engine.expressions import evaluate_predicate
 from driftline.engine.ingest.source_time import NO_CLOCK
 from driftline.engine.readers.fitting import as_json
 from driftline.engine.shards.messages import (
@@ -120,8 +122,11 @@ def _at_one_moment(
     for target in targets:
         parts: Iterable[bytes] = repeat(b"", shards)
         if not target.times_only:
-            rows = with_times(payload, target.columns, vs=vs)
-            parts = packed_by_shard(rows, payload, target.keys, shards)
+            rows, own = with_times(payload, target.columns, vs=vs), payload
+            for condition in target.where:
+                read = pa.array(evaluate_predicate(condition, own))
+                rows, own = rows.filter(read), own.filter(read)
+            parts = packed_by_shard(rows, own, target.keys, shards)
         for shard, part in enumerate(parts):
             to = target.port, shard, origin
             yield Message(target.level, Kind.ROWS, *to, cti, high, part)

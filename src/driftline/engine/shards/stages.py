@@ -12,10 +12,11 @@ from driftline.engine.shards.shard import SourcePort, Stage
 from driftline.model.time import INFINITY
 from driftline.plan.choices import Heartbeat
 from driftline.plan.closing import delays
+from driftline.plan.expressions import Expression
 from driftline.plan.facts import Delays
 from driftline.plan.fragments import Fragment, Input, Prefix
 from driftline.plan.native import has_dead_letters, is_read_natively
-from driftline.plan.needed import needed
+from driftline.plan.needed import needed, passed
 from driftline.plan.nodes import EVERY_SHARD, Leaf, Source
 from driftline.plan.timing import remembered
 
@@ -84,7 +85,7 @@ def stages(
     for fragment in fragments:
         levels.setdefault(fragment.level, []).append(fragment)
         here = ports.setdefault(fragment.level, {})
-        read = needed(fragment.plan)
+        read, conditions = needed(fragment.plan), passed(fragment.plan)
         for each in fragment.inputs:
             columns = tuple(sorted(read.get(each.leaf.name, ())))
             place = (fragment.level, each.leaf.name)
@@ -98,6 +99,7 @@ def stages(
             if reading.has_dead_letters(source, options):
                 columns = tuple(range(len(each.leaf.schema)))
             time = _time_place(each, reading, options)
+            is_primary = not of_source
             here.setdefault(
                 each.leaf.name,
                 SourcePort(
@@ -107,12 +109,19 @@ def stages(
                     reading.plain,
                     source.timing,
                     time,
-                    primary=not of_source,
+                    primary=is_primary,
                     is_copied=each.keys == EVERY_SHARD,
                 ),
             )
             sent = tuple(column for column in columns if column != time)
-            _add(of_source, Target(*place, each.keys, sent))
+            where: tuple[Expression, ...] = ()
+            # The first port has all rows: it knows which are dead letters.
+            if reading.plain and not reading.by_times(source, options) and not is_primary:
+                there = {each.leaf.schema.names[column] for column in sent}
+                where = tuple(
+                    part for part in conditions[each.leaf.name] if part.columns() <= there
+                )
+            _add(of_source, Target(*place, each.keys, sent, where=where))
     below: dict[int, dict[str, tuple[str, ...]]] = {level: {} for level in levels}
     for fragment, leaf, wanted in _waited_for(fragments, options.heartbeat):
         here = ports[fragment.level]
@@ -215,5 +224,5 @@ def _add(targets: dict[tuple[int, str], Target], target: Target) -> None:
     before = targets.get(place)
     if before is not None and before.columns is not None and target.columns is not None:
         columns = tuple(sorted({*before.columns, *target.columns}))
-        target = Target(*place, target.keys, columns)
+        target = Target(*place, target.keys, columns)  # whichever rows each of them reads
     targets[place] = target

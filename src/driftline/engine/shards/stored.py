@@ -17,9 +17,7 @@ import pyarrow as pa
 
 from driftline.engine.core.operator import Arrays, OperatorKey
 from driftline.engine.shards.messages import MESSAGES, Kind, Message
-from driftline.engine.state.stored_rows import ipc_buffer, rows_of_ipc
-
-_CODEC = "lz4"
+from driftline.engine.state.stored_rows import CODEC, ipc_buffer, rows_of_ipc
 
 
 class Stepping(Protocol):
@@ -88,11 +86,12 @@ def messages_in(rows: pa.RecordBatch) -> list[Message]:
 
 
 def messages_to_bytes(messages: Sequence[Message]) -> bytes:
-    return compressed(message_rows(messages))
+    """Messages as bytes: the rows in them are compressed where they are many."""
+    return bytes(ipc_buffer(message_rows(messages)))
 
 
 def messages_from_bytes(data: object) -> list[Message]:
-    """Messages from anything that holds their bytes, compressed or not."""
+    """Messages from anything that holds their bytes, compressed (as they once were) or not."""
     return messages_in(rows_of_ipc(data))
 
 
@@ -142,4 +141,4 @@ def state_from_bytes(data: bytes) -> dict[OperatorKey, Arrays]:
 
 def compressed(rows: pa.RecordBatch) -> bytes:
     """Rows as compressed Arrow IPC, which `rows_of_ipc` reads."""
-    return bytes(ipc_buffer(rows, _CODEC))
+    return bytes(ipc_buffer(rows, CODEC))

@@ -6,6 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+CODEC = "lz4"
+"""How rows are compressed that are: it is read several times as fast as it is written."""
+
 
 def rows_to_bytes(rows: pa.RecordBatch) -> NDArray[np.uint8]:
     """The rows as Arrow IPC.
