@@ -90,6 +90,18 @@ def test_union_all_over_a_circle_is_stopped() -> None:
     SELECT n FROM r"""
     with pytest.raises(EvaluationError, match="r goes on after level 7.* MAX RECURSION LEVEL"):
         answer(query)
+    without_a_limit = query.replace("MAX RECURSION LEVEL 7", "")
+    problem = "r has no end: level 67 has the rows of level 64, .* UNION drops such repetitions"
+    with pytest.raises(EvaluationError, match=problem):
+        answer(without_a_limit)
+
+
+def test_a_deep_recursion_that_ends_is_no_circle() -> None:
+    query = """
+    WITH RECURSIVE r (n) AS (
+        SELECT n FROM roots UNION ALL SELECT n + 1 FROM r WHERE n < 300)
+    SELECT max(n) AS deepest FROM r, links"""
+    assert {row[-1] for row in answer(query)} == {300}
 
 
 @pytest.mark.parametrize(

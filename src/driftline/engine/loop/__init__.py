@@ -10,7 +10,7 @@ greater level of the two rows (as it has the later start); on the edge back a le
     levelled     the contract of operators that work level by level
     least_level  sets: of every row the least level, over time (least_level_state: what is held of a
                  row; least_level_kernel, least_level_shown, least_level_segments: its kernels)
-    derivations  bags: every derivation
+    derivations  bags: every derivation;  circles: rounds that repeat themselves
     best         min and max, and sets of rows that may go again in a later round
                  (best_derivations, best_kernel, best_shown: its kernels; best_values: values as
                  numbers)

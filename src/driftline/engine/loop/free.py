@@ -80,6 +80,7 @@ class FreeLoop(Loop):
         method: Loops,
     ) -> None:
         super().__init__(schema, ports, graph, heads, limit, restated)
+        self.circles = None  # rounds of several inputs are under way at the same time
         self.counters: LoopCounters = LoopCounters()
         self.head_of = {head.step.name: number for number, head in enumerate(heads)}
         self.merges = _merges(graph, heads)

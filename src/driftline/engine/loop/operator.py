@@ -25,6 +25,9 @@ from driftline.engine.core.batch import Batch, empty, joined, latest_start
 from driftline.engine.core.graph import Graph, Step
 from driftline.engine.core.operator import Arrays, Operator, Span, joined_span
 from driftline.engine.expressions.errors import EvaluationError
+from driftline.engine.join import Join
+from driftline.engine.loop.circles import Circles
+from driftline.engine.loop.derivations import Derivations
 from driftline.engine.loop.levelled import NEVER, Levelled
 from driftline.model.arrays import to_arrow, to_numpy
 from driftline.model.time import BEGINNING
@@ -82,8 +85,22 @@ class Loop(Operator):
         self.head_at = {head.step.name: head for head in heads}
         self.ctis = np.full(ports, BEGINNING, np.int64)
         self.cti = BEGINNING
+        self.circles = Circles() if self._repeats_itself() else None
         for step in graph.steps:
             step.operator.reports_state = False
+
+    def _repeats_itself(self) -> bool:
+        """Whether what goes round next is a function of what goes round now."""
+        (head, *others), steps = self.heads, self.graph.steps
+        return (
+            not others
+            and len(head.uses) == 1
+            and isinstance(head.operator, Derivations)
+            and all(
+                step is head.step or isinstance(step.operator, Join) or not step.operator.uses_state
+                for step in steps
+            )
+        )
 
     def process(self, port: int, batch: Batch) -> Batch:
         self.graph.admit(f"input {port}", replace(batch, label=None, now=BEGINNING))
@@ -106,6 +123,8 @@ class Loop(Operator):
         """Work off all levels; returns what the heads have emitted."""
         found: list[Batch] = []
         level = 0
+        if self.circles is not None:
+            self.circles.start()
         while True:
             found += self._turn(level)
             if any(step.queue for step in self.graph.steps):
@@ -149,6 +168,15 @@ class Loop(Operator):
                 + (", or values get better for ever" if self._improves() else "")
                 + "; a deeper one needs MAX RECURSION LEVEL",
             )
+        if self.circles is not None and head.operator.due() == NEVER:
+            same = self.circles.repeated(output, level)
+            if same is not None:
+                raise EvaluationError(
+                    "RECURSION_LEVEL_LIMIT_EXCEEDED",
+                    f"the recursion of {head.name} has no end: level {level} has the rows of level "
+                    f"{same}, which lead back to themselves; UNION ALL counts them for ever, UNION "
+                    "drops such repetitions",
+                )
         *columns, levels = output.payload.columns
         columns = head.ordered(columns)
         further = to_arrow(to_numpy(levels) + 1)
