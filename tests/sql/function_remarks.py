@@ -8,7 +8,6 @@ _NO_NANOS = "times are microseconds"
 _NO_CALENDAR = "an INTERVAL has months, or days and less: make_ym_interval, make_dt_interval"
 
 REFUSED_CLASSES = {
-    "variant_funcs": "there is no type VARIANT",
     "st_funcs": "there are no types of geometry",
     "avro_funcs": "Avro is not read",
     "protobuf_funcs": "Protobuf is not read",
@@ -41,7 +40,6 @@ REFUSED = {
         "not there yet",
         "counter_diff sentences",
     ),
-    **_each("write VALUES, or explode(sequence(…))", "range"),
 }
 
 _ORDER = "of several values that would do, the same whatever the order of arrival"

@@ -1,10 +1,12 @@
-"""Aggregates over rows that a query brings itself, here and by Spark: same types, values, failures.
+"""Aggregates, sketches and VARIANTs of rows that a query brings itself, here and by Spark: same
+types, values, failures.
 
 For each query there is one answer: the order in which Spark reads rows does not matter to it.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -112,7 +114,44 @@ _COUNTS = """
     approx_top_k(c, 10, 5) | (1)
     approx_top_k(c) | (X'01')
 """
+_VARIANTS = """
+    to_json(VALUE) | ('1'), ('-0'), ('1.50'), ('100.0'), ('1e3'), (' 1e400 '), (NULL)
+    to_json(VALUE) | ('12345678901234567890'), ('0.12345678901234567890123456789012345678901')
+    to_json(try_parse_json(c)) | ('{'), (''), ('01'), ('1.'), ('1 2'), ('[1]x'), ('NaN'), ('nul')
+    to_json(try_parse_json(c)) | ('{"a":1,"a":2}'), ('"a'), (' {"b":1,"a":[]} ')
+    parse_json(c) | ('{')
+    CAST(VALUE AS STRING), VALUE::double | ('"12"'), ('3'), ('4.5'), ('1e1'), ('null')
+    variant_get(VALUE, '$', 'int') | ('"x"')
+    variant_get(VALUE, '$.a[1]["b c"]', 'int') | ('{"a":[0,{"b c":5}]}'), ('{"a":[]}')
+    variant_get(VALUE, 'a', 'int') | ('1')
+    try_variant_get(VALUE, '$', 'int') | ('1.9'), ('true'), ('3000000000'), ('[]'), ('null')
+    try_variant_get(VALUE, '$', 'boolean') | ('0'), ('"true"'), ('"12"'), ('2e0')
+    try_variant_get(VALUE, '$', 'decimal(4,1)') | ('1.55'), ('99999'), ('"12"'), ('true')
+    try_variant_get(VALUE, '$', 'date') | ('"2024-01-02"'), ('1'), ('true')
+    try_variant_get(VALUE, '$', 'timestamp') | ('"2024-01-02 03:04:05"'), ('1'), ('"x"')
+    try_variant_get(VALUE, '$', 'array<int>') | ('[1,"2","x",null]'), ('1'), ('[]')
+    try_variant_get(VALUE, '$', 'map<string,int>') | ('{"a":1,"b":[1]}'), ('[]'), ('{}')
+    try_variant_get(VALUE, '$', 'struct<a int, b string>') | ('{"b":{"c":1}}'), ('1')
+    to_json(CAST(c AS VARIANT)), to_json(CAST(array(c, NULL) AS VARIANT)) | (1.50BD), (2BD)
+    to_json(to_variant_object(named_struct('f', c, 'd', DATE'2024-01-02', 'x', X'01'))) | (1.5F)
+    CAST(named_struct('a', c) AS VARIANT) | (1)
+    schema_of_variant(VALUE) | ('[1,2.5]'), ('[1,"a"]'), ('{"b":null}'), ('[1e0,1]'), ('[]')
+    schema_of_variant_agg(VALUE) | ('{"a":1}'), ('{"a":2.5,"b":[]}'), ('null'), (NULL)
+    schema_of_variant_agg(VALUE) | (CAST(NULL AS STRING))
+    to_json(variant_insert(VALUE, '$.a[1]', 9)) | ('{"a":[1,2]}'), ('{}'), ('{"a":[]}')
+    variant_insert(VALUE, '$.a', 9) | ('{"a":[1,2]}')
+    to_json(variant_set(VALUE, '$.a[1]', 9, false)) | ('{"a":[1,2]}'), ('{}')
+    to_json(try_variant_set(VALUE, '$.a.b', 9)) | ('{"a":1}'), ('{"a":{}}'), ('[]'), ('null')
+    variant_set(VALUE, '$.a.b', 9) | ('{"a":1}')
+    variant_set(VALUE, '$', 9) | ('{"a":1}')
+    to_json(variant_array_append(VALUE, '$.a', 9)) | ('{"a":[]}'), ('{}')
+    to_json(variant_delete(VALUE, '$[1]', '$.a', NULL)) | ('[1,2,3]'), ('{"a":1}'), ('1')
+    to_json(variant_strip_nulls(VALUE)) | ('{"a":[null,{"b":null}]}'), ('null')
+    max(VALUE) | ('1')
+    count(DISTINCT VALUE) | ('1')
+"""
 _FAMILIES = {
+    "variants": _VARIANTS,
     "bitmaps": _BITMAPS,
     "vectors": _VECTORS,
     "theta": _THETA,
@@ -121,11 +160,12 @@ _FAMILIES = {
     "counts": _COUNTS,
 }
 _WORDS = {
+    "VALUE": "parse_json(c)",
     "INTEGERS": "tuple_sketch_agg_integer(c, 5)",
     "DOUBLES": "tuple_sketch_agg_double(c, 5)",
     "LONGS": "kll_sketch_agg_bigint(c)",
 }
-"""What stands for a sketch in the queries."""
+"""What stands for more in the queries."""
 _MANY = "(SELECT explode(sequence(0L, 39L)) AS c)"
 
 
@@ -134,8 +174,8 @@ _MANY = "(SELECT explode(sequence(0L, 39L)) AS c)"
 def test_aggregates_are_those_of_spark(spark: Any, lines: str) -> None:
     for line in lines.strip().splitlines():
         items, rows = line.strip().rsplit(" | ", 1)
-        for word, sketch in _WORDS.items():
-            items = items.replace(word, sketch)
+        for word, more in _WORDS.items():
+            items = re.sub(rf"\b{word}\b", more, items)
         source = _MANY if rows == "MANY" else f"VALUES {rows} AS t(c)"
         query = f"SELECT {items} FROM {source}"
         assert _here(query) == _by_spark(spark, query), query
@@ -150,11 +190,12 @@ def _here(query: str) -> Any:
 
 
 def _by_spark(spark: Any, query: str) -> Any:
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         return answer(query, spark.sql(query).toArrow())
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):
         return "refused"
 
 

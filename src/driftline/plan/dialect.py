@@ -83,6 +83,8 @@ class DriftlineSpark(Spark):
             for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items()
             if name != "TRANSFORM"  # with USING, a script; here it is a function
         }
+        # v:a.b[0] is what a path leads to in a VARIANT.
+        COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
         # So that array(…)[0] is an item of an array.
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         TERM: ClassVar[dict[TokenType, type[exp.Binary]]] = {

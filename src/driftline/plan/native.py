@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 _ONLY_HERE = frozenset(
     ["aes_encrypt", "approx_top_k_estimate", "months_of_interval"]
     + [f"kll_sketch_merge_{kind}" for kind in ("bigint", "float", "double")]
+    + ["parse_json", "try_parse_json", "to_variant", "to_variant_object"]
 )
 """Functions that may have another value each time in Spark: by aes_encrypt an empty iv is random,
 and so is what KLL sketches keep and which of equally frequent items comes first; or that Spark does
-not have."""
+not have. Where VARIANTs are made, they are made here: in a DataFrame they are no structs."""
 _HIGHEST = 100
 """Levels of operands, at most, in what is left to Spark."""
 

@@ -11,6 +11,7 @@ An SQL type is written as the Arrow type that carries its values; nothing else d
 | INTERVAL (day to second) | duration[us] | | TIMESTAMP_NTZ | timestamp[us] |
 | INTERVAL YEAR TO MONTH | month_day_nano_interval | | VOID, the type of NULL | null |
 | ARRAY, STRUCT, MAP | list, struct, map | | TIME | time64[us] |
+| VARIANT | struct of two binaries, value and metadata | | | |
 
 `canonical` turns other Arrow types with the same meaning (large strings, dictionaries, other
 time units) into these. The rules that find common types are in `driftline.plan.coercion`.
@@ -27,7 +28,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from driftline.plan.dialect import parse_data_type
-from driftline.plan.errors import ExpressionError
+from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.used import uses, uses_all
 
 DataType = Any
@@ -43,6 +44,7 @@ TIME = pa.time64("us")
 INTERVAL = pa.duration("us")
 INTERVAL_MONTHS = pa.month_day_nano_interval()
 VOID = pa.null()
+VARIANT = pa.struct([("value", BINARY), ("metadata", BINARY)])
 
 MAX_PRECISION = 38
 DEFAULT_DECIMAL = (10, 0)
@@ -87,6 +89,7 @@ _FROM_SQLGLOT: dict[exp.DType, DataType] = {
     exp.DType.TIMESTAMPLTZ: TIMESTAMP,
     exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ,
     exp.DType.NULL: VOID,
+    exp.DType.VARIANT: VARIANT,
 }
 
 
@@ -151,10 +154,18 @@ def is_atomic(kind: DataType) -> bool:
 
 
 def is_orderable(kind: DataType) -> bool:
-    """Can two of its values be compared? Maps, and what holds maps, cannot."""
-    if is_map(kind):
+    """Can two of its values be compared? Maps and VARIANTs, and what holds them, cannot."""
+    if is_map(kind) or kind == VARIANT:
         return False
     return all(is_orderable(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def refuse_variant(kind: DataType, what: str) -> None:
+    """An error for what would have to tell whether two VARIANTs are equal."""
+    if kind == VARIANT:
+        raise PlanError(f"one cannot {what} by a VARIANT: cast it to STRING or another type")
+    for place in range(kind.num_fields):
+        refuse_variant(kind.field(place).type, what)
 
 
 def canonical(kind: DataType) -> DataType:
@@ -211,6 +222,8 @@ def type_name(kind: DataType) -> str:
         return f"DECIMAL({kind.precision},{kind.scale})"
     if is_array(kind):
         return f"ARRAY<{type_name(kind.value_type)}>"
+    if kind == VARIANT:
+        return "VARIANT"
     if is_struct(kind):
         fields = (f"{quoted(field.name)}: {type_name(field.type)}" for field in kind)
         return f"STRUCT<{', '.join(fields)}>"

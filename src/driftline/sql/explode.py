@@ -11,11 +11,18 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from driftline.plan.errors import PlanError
-from driftline.plan.nodes import Explode
-from driftline.plan.resolver import GENERATORS
+from driftline.plan.expressions import Column, Literal
+from driftline.plan.folding import folded
+from driftline.plan.functions.base import cast_to
+from driftline.plan.nodes import Explode, Named, Node, Project
+from driftline.plan.resolver import GENERATORS, resolve
+from driftline.plan.types import BIGINT, Schema
 from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import at, refuse
-from driftline.sql.scope import Scope, walked
+from driftline.sql.scope import Relations, Scope, walked
+from driftline.sql.values import one_row
+
+_RANGE, _RANGE_TAKES = "range", 3
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,11 @@ def generator(node: exp.Expr) -> Generator | None:
         return Generator(_rows_of([values], "c"), False, fields=True)
     if len(args) != 1:
         what = "ARRAY of STRUCTs" if name.startswith("inline") else "ARRAY or MAP"
+        what = "VARIANT" if name.startswith("variant") else what
         raise refuse(f"{name} takes one {what}", node)
+    if name.startswith("variant_explode"):
+        entries = exp.Anonymous(this="$variant_entries", expressions=args)
+        return Generator(entries, *GENERATORS[name], fields=True)
     return Generator(args[0], *GENERATORS[name], fields=name.startswith("inline"))
 
 
@@ -59,7 +70,7 @@ def _unnamed(name: str, node: exp.Expr) -> exp.Expr:
         return node
     uses(node, "this", "expression")
     uses_all(node.this)
-    wanted = "input" if name.startswith("inline") else "collection"
+    wanted = "input" if name.startswith(("inline", "variant")) else "collection"
     if node.this.name.lower() != wanted:
         raise refuse(f"there is no argument {node.this.name} of {name}", node)
     value: exp.Expr = node.expression
@@ -134,6 +145,48 @@ def _explode(
     return Explode(
         scope.plan, value, tuple(names), what.outer, what.position, qualifier, what.fields
     )
+
+
+def is_table_function(node: exp.Anonymous) -> bool:
+    """Whether a call can stand in FROM: explode and its like, or range."""
+    return str(node.this).lower() in (*GENERATORS, _RANGE)
+
+
+def table_function(node: exp.Anonymous, names: Relations) -> Node:
+    """The rows of a call in FROM, of constants: `explode(array(1, 2))`, `range(0, 10, 2)`."""
+    scope = Scope(one_row(names))
+    width = len(scope.schema)
+    if str(node.this).lower() == _RANGE:
+        scope = exploded(scope, node, Generator(_range(node), False), ("id",))
+    else:
+        what = generator(node)
+        assert what is not None
+        scope = exploded(scope, node, what)
+    schema = scope.schema
+    columns = zip(schema.names[width:], schema.fields[width:], strict=True)
+    return Project(
+        scope.plan, tuple(Named(field.name, Column(key, field.type)) for key, field in columns)
+    )
+
+
+def _range(node: exp.Anonymous) -> exp.Expr:
+    """range([start,] end[, step]) as an array; its end is not in it."""
+    uses(node, "this", "expressions")
+    with at(node):
+        given = [folded(cast_to(resolve(each, Schema(())), BIGINT)) for each in node.expressions]
+    numbers = [each.value for each in given if isinstance(each, Literal)]
+    if not 1 <= len(numbers) <= _RANGE_TAKES or len(numbers) < len(given) or None in numbers:
+        raise refuse("range takes an end, or a start and an end, and a step, all constants", node)
+    start, end, step = ([0, *numbers] if len(numbers) == 1 else numbers) + [1] * (len(numbers) < 3)  # noqa: PLR2004
+    if step == 0:
+        raise refuse("the step of range is not 0", node)
+    count = len(range(start, end, step))
+    array: exp.Expr = exp.Anonymous(this="array")
+    if count:
+        bounds = (start, start + (count - 1) * step, step)
+        parts = [exp.cast(exp.Literal.number(each), "BIGINT") for each in bounds]
+        array = exp.Anonymous(this="sequence", expressions=parts)
+    return exp.cast(array, "ARRAY<BIGINT>")
 
 
 def lateral(scope: Scope, node: exp.Expr, *, outer: bool = False) -> Scope:

@@ -18,7 +18,7 @@ from driftline.plan.types import BOOLEAN, VOID
 from driftline.plan.until import until
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
-from driftline.sql.explode import lateral
+from driftline.sql.explode import is_table_function, lateral, table_function
 from driftline.sql.matches import match_rows
 from driftline.sql.pivots import pivoted
 from driftline.sql.scope import Merged, Relations, Scope, walked
@@ -130,6 +130,8 @@ class _Tables:
                 if own == {node.name.lower()}:
                     return Scope(plan)
                 return Scope(self.named(plan, node.name))
+            if isinstance(inner, exp.Anonymous) and is_table_function(inner):
+                return Scope(table_function(inner, self.names))
             raise refuse(
                 f"{inner.name or inner.sql_name()} is no table here"
                 if isinstance(inner, exp.Func)

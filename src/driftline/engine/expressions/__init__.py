@@ -14,6 +14,7 @@ One module for each family of functions; importing this package makes all of the
                        json_values: from_json
     csv_values         from_csv, to_csv;  decimal_patterns: format_number by a pattern
     number_formats     to_number, to_char;  vectors: arrays of floats
+    variants           values of any shape
     sketches           summaries of many values, as bytes;  xpaths: XML
     casts, text_casts  CAST;  literals: constants as columns
     arrays             between Arrow and NumPy;  lists: taken apart and put together again
@@ -67,6 +68,7 @@ from driftline.engine.expressions import (
     times,
     timezones,
     urls,
+    variants,
     vectors,
     xpaths,
 )
@@ -104,6 +106,7 @@ __all__ = [
     "times",
     "timezones",
     "urls",
+    "variants",
     "vectors",
     "xpaths",
 ]

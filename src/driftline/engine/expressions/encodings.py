@@ -29,6 +29,7 @@ from driftline.plan.types import (
     INT,
     STRING,
     TIME,
+    VARIANT,
     is_array,
     is_map,
     is_struct,
@@ -239,6 +240,11 @@ def _to_json(call: Call, args: Sequence[Value]) -> Array:
 def _json(value: Any, kind: Any, options: Options) -> str:
     if value is None:
         return "null"
+    if kind == VARIANT:
+        from driftline.engine.expressions.variants.access import json_of
+        from driftline.engine.expressions.variants.codec import Node
+
+        return json_of(Node(value["value"], value["metadata"]).value())
     if is_struct(kind):
         keeps = options.get("ignorenullfields", "").lower() == "false"
         parts = [

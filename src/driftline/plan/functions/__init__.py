@@ -5,6 +5,7 @@ operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
 mathematics, strings, encodings, dates, times, intervals, months, collections;  ciphers: aes_encrypt
 json_types     from_json, schema_of_json;  csv_types: from_csv, to_csv
 numbers        to_number, to_char;  vectors: arrays of floats
+variants       of VARIANT;  xml: xpath and its like
 aggregates     count, sum, avg …;  sketches: theta_sketch_agg …
 higher_order   functions that take functions: transform, filter, aggregate …
 rewritten      functions that are written with other functions
@@ -25,6 +26,7 @@ from driftline.plan.functions import (
     sketches,
     strings,
     times,
+    variants,
     vectors,
     xml,
 )
@@ -52,6 +54,7 @@ __all__ = [
     "sketches",
     "strings",
     "times",
+    "variants",
     "vectors",
     "xml",
 ]

@@ -20,6 +20,7 @@ from driftline.plan.functions.base import (
 )
 from driftline.plan.functions.operators import condition
 from driftline.plan.functions.sketches import SKETCH_AGGREGATES
+from driftline.plan.functions.variants import variant
 from driftline.plan.types import (
     BIGINT,
     BINARY,
@@ -177,6 +178,10 @@ def _bitmap_of_bitmaps(name: str, args: Arguments) -> tuple[Arguments, DataType]
     return (cast_to(args[0], BINARY),), BINARY
 
 
+def _schema_of_variants(name: str, args: Arguments) -> tuple[Arguments, DataType]:
+    return (variant(args[0], name),), STRING
+
+
 def _of_vectors(name: str, args: Arguments) -> tuple[Arguments, DataType]:
     if not is_array(args[0].type) or args[0].type.value_type != FLOAT:
         raise wrong_argument(name, 1, "ARRAY<FLOAT>", args[0])
@@ -238,11 +243,13 @@ _DEFINITIONS: list[tuple[str, int, int | None, Typing]] = [
     ("vector_sum", 1, 1, _of_vectors),
     ("vector_avg", 1, 1, _of_vectors),
     *SKETCH_AGGREGATES,
+    ("schema_of_variant_agg", 1, 1, _schema_of_variants),
 ]
 
 OF_LISTS = frozenset(
     ["bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg", "vector_sum", "vector_avg"]
     + [names for names, *_ in SKETCH_AGGREGATES]
+    + ["schema_of_variant_agg"]
 )
 """Aggregates that the engine computes from the list of all values, by a function of the same name.
 """

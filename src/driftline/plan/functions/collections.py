@@ -26,6 +26,7 @@ from driftline.plan.types import (
     SMALLINT,
     STRING,
     TINYINT,
+    VARIANT,
     VOID,
     DataType,
     is_array,
@@ -78,6 +79,8 @@ def _named_struct(args: Arguments) -> Expression:
 def field(value: Expression, name: str) -> Expression:
     """`value.name`: a field of a struct, the fields of an array of structs, or a map's value."""
     kind = value.type
+    if kind == VARIANT:
+        raise ExpressionError(f"write variant_get({value.brief()}, '$.{name}'): it is a VARIANT")
     if is_struct(kind):
         found = [i for i, part in enumerate(kind) if part.name.lower() == name.lower()]
         if len(found) == 1:

@@ -22,7 +22,7 @@ from driftline.plan.nodes.base import (
     same_place,
 )
 from driftline.plan.nodes.rowwise import OneInput, closing_origins
-from driftline.plan.types import INT, Field, Schema
+from driftline.plan.types import INT, Field, Schema, refuse_variant
 
 if TYPE_CHECKING:
     from driftline.plan.by_session import OfSession
@@ -42,6 +42,11 @@ TIMELINE = "endpoints before it, and groups in which nothing is left"
 class Keyed(KeepsRows, OneInput):
     """Of every group of rows that are alive together something is emitted, while it lasts. Its
     required keys are those of the groups."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in self._group_keys:
+            refuse_variant(key.type, "group")
 
     @property
     def is_loose(self) -> bool:

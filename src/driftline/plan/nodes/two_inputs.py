@@ -19,6 +19,7 @@ from driftline.plan.nodes.base import (
     same_place,
 )
 from driftline.plan.nodes.keyed import TIMELINE, whole_rows
+from driftline.plan.types import refuse_variant
 
 if TYPE_CHECKING:
     from driftline.plan.expressions import Expression
@@ -101,6 +102,12 @@ class SetOperation(KeepsRows, OfSnapshots, ByPosition):
     """Intersect or minus; columns correspond by position."""
 
     kind: Literal["intersect", "minus"]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for each in self.schema:
+            refuse_variant(each.type, "compare rows")
+
     distinct: bool
 
     def label(self) -> str:

@@ -48,6 +48,8 @@ GENERATORS = {
     "inline_outer": (True, False),
     "stack": (False, False),
     "json_tuple": (False, False),
+    "variant_explode": (False, False),
+    "variant_explode_outer": (True, False),
 }
 """The functions that give several rows for one: whether a row without items is kept, and whether
 places are given."""
@@ -160,6 +162,20 @@ class Calls(Names, Aggregates):
             self.resolve(node.this),
             None if characters is None else self.resolve(characters),
         )
+
+    def variant_path(self, node: exp.JSONExtract) -> Expression:
+        """`v:a.b[0]`: what a path leads to in a VARIANT."""
+        uses_all(node.expression)
+        path = "$"
+        for step in node.expression.expressions[1:]:
+            name = step.this
+            if isinstance(step, exp.JSONPathKey) and isinstance(name, str):
+                path += f"['{name}']" if "'" not in name else f'["{name}"]'
+            elif isinstance(step, exp.JSONPathSubscript) and isinstance(name, int):
+                path += f"[{name}]"
+            else:
+                raise ExpressionError("a path in a VARIANT has names and numbers: v:a.b[0]")
+        return FUNCTIONS["variant_get"]((self.resolve(node.this), Literal(path, STRING)))
 
     def collate(self, node: exp.Collate) -> Expression:
         """`text COLLATE name`."""

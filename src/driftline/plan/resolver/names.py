@@ -11,11 +11,12 @@ from driftline.plan.functions import operators
 from driftline.plan.functions.base import cast_to
 from driftline.plan.functions.collections import field, item, struct
 from driftline.plan.functions.strings import concat
+from driftline.plan.functions.variants import cast_variant
 from driftline.plan.literals import number_literal
 from driftline.plan.names import find_column
 from driftline.plan.resolver.base import Resolving
 from driftline.plan.resolver.syntax import is_suffixed
-from driftline.plan.types import INTERVAL_MONTHS, type_of
+from driftline.plan.types import INTERVAL_MONTHS, VARIANT, VOID, type_of
 from driftline.plan.used import uses, uses_all
 
 
@@ -113,6 +114,8 @@ class Names(Resolving):
             if has_suffix(node):
                 return suffixed_literal(source.this, kind)
         value = self.resolve(source)
+        if VARIANT in (value.type, kind) and value.type not in (kind, VOID):
+            return cast_variant(value, kind, lenient=bool(node.args.get("safe")))
         if node.args.get("safe"):
             cast_to(value, kind)
             return Cast(value, kind, lenient=True) if value.type != kind else value

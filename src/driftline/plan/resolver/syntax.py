@@ -86,6 +86,7 @@ METHODS: dict[type, tuple[Any, ...]] = {
     exp.WithinGroup: ("aggregate", "this", "expression"),
     exp.Substring: ("substring", "this", "start", "length"),
     exp.Trim: ("trim", "this", "expression", "position"),
+    exp.JSONExtract: ("variant_path", "this", "expression", "variant_extract", "requires_json"),
     exp.Collate: ("collate", "this", "expression"),
     exp.Overlay: ("overlay", "this", "expression", "from_", "for_"),
     exp.StrPosition: ("position", "this", "substr", "position"),
