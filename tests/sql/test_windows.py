@@ -1,6 +1,7 @@
 import pytest
 
 from driftline.plan import nodes
+from driftline.plan.finals import only_final
 from tests.sql.declared import TRADES, T, U, plan, pointed_at
 
 MINUTE = 60_000_000
@@ -91,6 +92,25 @@ def test_a_window_has_a_start_and_an_end() -> None:
         assert [each.name for each in grouped.keys] == ["window_start", "window_end"]
     others = plan("SELECT *, window(ts, '5 seconds').end FROM trades")
     assert others.schema.names == (*TRADES.schema.names, "end")
+
+
+@pytest.mark.parametrize(
+    ("query", "by"),
+    [
+        ("SELECT window, sum(qty) AS q FROM trades GROUP BY window(ts, '5 s')", "$end 0"),
+        ("SELECT session_window, sum(qty) AS q FROM trades GROUP BY session_window(ts, '5 s')",
+         "$end 0 + 1 µs"),
+        ("SELECT window(window, '10 s').end AS e, sum(q) AS q FROM (SELECT window, sum(qty) AS q "
+         "FROM trades GROUP BY window(ts, '5 s')) AS s GROUP BY window(window, '10 s')",
+         "e + 1 µs"),
+    ],
+)  # fmt: skip
+def test_answers_about_windows_are_final_when_these_are_over(query: str, by: str) -> None:
+    made = plan(query)
+    final = only_final(made, {"trades"})
+    labels = [each.label() for each in final.walk() if isinstance(each, nodes.Final)]
+    assert labels == [f"final by {by}"]
+    assert final.schema.names == made.schema.names
 
 
 def test_windows_by_a_column_that_is_none_are_found_among_the_rows() -> None:

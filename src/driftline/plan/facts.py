@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from driftline.plan.conditions import shifted
-from driftline.plan.expressions import Call, Expression
+from driftline.plan.expressions import Call, Column, Expression, FieldAccess
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Node
@@ -112,8 +112,36 @@ class Facts:
             return None
         return given.schema.places[found[0]], found[1]
 
+    def _inside(self, given: Node, value: Expression | None) -> tuple[Node, Expression] | None:
+        """A value of fields of structs, over the node whose columns these were made of; None if it
+        is of none, or if they were not put together from columns."""
+        from driftline.plan.nodes import Rowwise
+
+        if value is None or not any(isinstance(part, FieldAccess) for part in value.walk()):
+            return None
+        while isinstance(given, Rowwise):
+            places = given.schema.places
+            if not value.columns() <= places.keys():
+                return None
+            origins = {name: given.origin(places[name]) for name in value.columns()}
+            if any(origin is None for origin in origins.values()):
+                return None
+            known = {name: origin for name, origin in origins.items() if origin is not None}
+            value = value.transform(
+                lambda part, known=known: (  # type: ignore[misc]
+                    known[part.name] if isinstance(part, Column) else _field_of(part)
+                )
+            )
+            given = given.input
+            if not any(isinstance(part, FieldAccess) for part in value.walk()):
+                return given, value
+        return None
+
     def value_closes(self, given: Node, value: Expression | None) -> Closes | None:
         """How a value over an input closes, if it does: a column that closes, moved or not."""
+        inside = self._inside(given, value)
+        if inside is not None:
+            return self.value_closes(*inside)
         closing = self.closes(given)
         found = self.moved(given, value) if closing else None
         if found is None or found[0] not in closing:
@@ -123,12 +151,18 @@ class Facts:
 
     def value_after_vs(self, given: Node, value: Expression | None) -> int | None:
         """How much later than its vs a time is that is computed from a row of an input."""
+        inside = self._inside(given, value)
+        if inside is not None:
+            return self.value_after_vs(*inside)
         found = self.moved(given, value)
         before = None if found is None else self.after_vs(given, found[0])
         return None if found is None or before is None else before + found[1]
 
     def value_times(self, given: Node, value: Expression | None) -> Times | None:
         """What times a value over an input has."""
+        inside = self._inside(given, value)
+        if inside is not None:
+            return self.value_times(*inside)
         found = self.moved(given, value)
         if found is not None:
             times = self.times(given, found[0])
@@ -136,6 +170,15 @@ class Facts:
         if isinstance(value, Call) and value.function == "coalesce":
             return latest([self.value_times(given, each) for each in value.args])
         return None
+
+
+def _field_of(part: Expression) -> Expression:
+    """A field of a struct that is put together is what it was put together from."""
+    if isinstance(part, FieldAccess) and isinstance(part.value, Call):
+        made = part.value
+        if made.function == "named_struct":
+            return made.args[2 * part.index + 1]
+    return part
 
 
 def later(one: Closes, other: Closes) -> Closes:
