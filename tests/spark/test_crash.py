@@ -329,24 +329,25 @@ def test_from_kafka_to_postgres(tmp_path: Path) -> None:
     psycopg = pytest.importorskip("psycopg")
     draw = random.Random(7)
     rows: list[dict[str, Any]] = [
-        {"k": draw.choice("abc"), "x": draw.randrange(9), "t": time} for time in range(160)
+        {"k": draw.choice("abc"), "x": draw.randrange(9), "t": at} for at in range(160)
     ]
-    script, command = tmp_path / "query.sql", ["--runner", "spark", "--checkpoint"]
+    script = tmp_path / "query.sql"
     with cluster() as servers, server() as conninfo:
         script.write_text(FROM_KAFKA.format(servers, conninfo))
-        command = ["run", str(script), *command, str(tmp_path / "state")]
+        command = ["run", str(script), "--runner", "spark"]
+        command += ["--checkpoint", str(tmp_path / "state")]
         produce(servers, "orders", ((row["t"] % 2, row) for row in rows[:100]))
         process = subprocess.Popen([*COMMAND, *command], stderr=subprocess.DEVNULL)
         with psycopg.connect(conninfo, autocommit=True) as database:
             until = time.monotonic() + PATIENCE
-            while not _written_up_to(database, 1):
-                assert process.poll() is None, "the run has come to its end"
-                assert time.monotonic() < until
-                time.sleep(0.005)
-            below = children(process.pid)
-            for target in (process.pid, *below):
-                os.kill(target, signal.SIGKILL)
-            process.wait()
+            try:
+                while not _written_up_to(database, 1):
+                    assert process.poll() is None, "the run has come to its end"
+                    assert time.monotonic() < until, "no micro-batch comes to the table"
+                    time.sleep(0.005)
+            finally:
+                kill(process.pid, "everything", draw)
+                process.wait()
             produce(servers, "orders", ((row["t"] % 2, row) for row in rows[100:]))
             ran = driftline(*command, "--close")
             assert ran.code == 0, ran.err
