@@ -76,13 +76,14 @@ def test_a_type_and_its_name(name: str, kind: object) -> None:
         ("byte", "TINYINT"),
         ("short", "SMALLINT"),
         ("real", "FLOAT"),
+        ("variant", "VARIANT"),
     ],
 )
 def test_other_names_of_types(alias: str, name: str) -> None:
     assert type_name(parse_type(alias)) == name
 
 
-@pytest.mark.parametrize("wrong", ["decimal(39, 2)", "decimal(5, 6)", "nothing", "variant"])
+@pytest.mark.parametrize("wrong", ["decimal(39, 2)", "decimal(5, 6)", "nothing", "geometry"])
 def test_types_that_are_not(wrong: str) -> None:
     with pytest.raises(ExpressionError):
         parse_type(wrong)
