@@ -1,13 +1,14 @@
 """What it costs that answers leave on time: Q1 and Q2 of `workloads.sales`.
 
-First in simulated time: the delays of the answer. Then the capacity of the join of Q2. Last, what
-the view itself costs: the processor time of Q2 and Q4 of the part `engine` with the answer now, by
-that without it; both give their changes as tables.
+First in simulated time: the delays of the answer, and for some sets of tuples those of `piggyback`
+by those of `ita`. Then the capacity of the join of Q2. Last, what the view itself costs: the
+processor time of Q2 and Q4 of the part `engine` with the answer now, by that without it; both give
+their changes as tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 from time import process_time
@@ -21,13 +22,16 @@ from bench.engine import BATCH, DISORDER, LATE
 from bench.queries import CASES, Case
 from bench.report import RUNS
 from bench.tables import Shown
-from workloads.sales import EXPIRIES, Sales, Simulation, answer, capacity, q1, q2
+from driftline.plan.choices import Expiry
+from workloads.sales import EXPIRIES, MEASURED, Sales, Simulation, answer, capacity, q1, q2
 
 WINDOW, LENGTH = 500, 4_000
 """In ticks of a millisecond."""
 RATES = {"low": (20, 0.05), "high": (160, 0.97)}
 """Tuples a second, of each stream, and which share of the time it takes to work on what `ita` has
 to work on."""
+SETS = 6
+"""The sets of tuples for which `piggyback` is held against `ita`."""
 JOIN_BATCH, JOIN_WINDOW, JOIN_STORES = 10_000, 40_000, 20_000
 SHARE = 10
 """The join gets one in so many of the benchmark's events, of each stream."""
@@ -37,12 +41,14 @@ QUERIES: dict[str, Callable[[int], dl.Query]] = {"Q1": q1, "Q2": q2}
 
 @dataclass
 class NowReport:
-    """`rows`: by query and rate, and by expiry, what was counted; `capacity`: of the join of Q2,
+    """`rows`: by query and rate, and by expiry, what was counted; `against_ita`: the delays and the
+    events of `piggyback` by those of `ita`, for every set of tuples; `capacity`: of the join of Q2,
     million positive tuples a second; `view`: of queries of the part `engine` on late events, the
     processor time of a run with the answer now, by that of one without."""
 
     events: int
     rows: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    against_ita: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     capacity: dict[str, float] = field(default_factory=dict)
     view: dict[str, float] = field(default_factory=dict)
 
@@ -55,6 +61,15 @@ class NowReport:
         for name, policies in self.rows.items():
             for expiry, row in policies.items():
                 table.add_row(name, expiry, *(f"{value:,.2f}" for value in row.values()))
+        yield table
+        table = Table(
+            "query, rate", "÷ ita", "least", "mean", "greatest",
+            title=f"piggyback, {SETS} sets of tuples",
+        )  # fmt: skip
+        for name, ratios in self.against_ita.items():
+            for what, each in ratios.items():
+                shown = (min(each), sum(each) / len(each), max(each))
+                table.add_row(name, what, *(f"{value:.2f}" for value in shown))
         yield table
         table = Table("expiry", "million tuples/s", "÷ nta", title="capacity of the join of Q2")
         for expiry, speed in self.capacity.items():
@@ -69,6 +84,7 @@ class NowReport:
         return {
             "events": self.events,
             "rows": self.rows,
+            "piggyback ÷ ita": self.against_ita,
             "join M/s": self.capacity,
             "now ÷ without": self.view,
         }
@@ -78,7 +94,11 @@ def measure(events: int) -> NowReport:
     report = NowReport(events // SHARE)
     for name, query in QUERIES.items():
         for rate, (tuples, load) in RATES.items():
-            report.rows[f"{name}, {rate}"] = _simulated(query, tuples, load)
+            runs = [_simulated(query, tuples, load, EXPIRIES, 1)]
+            report.rows[f"{name}, {rate}"] = _counted(runs[0])
+            for seed in range(2, SETS + 1):
+                runs.append(_simulated(query, tuples, load, ("ita", "piggyback"), seed))
+            report.against_ita[f"{name}, {rate}"] = _against_ita(runs)
     report.capacity = _capacity(report.events)
     report.view = {name: _view(CASES[name], events) for name in VIEWED}
     return report
@@ -106,19 +126,32 @@ def _view(case: Case, events: int) -> float:
 
 
 def _simulated(
-    query: Callable[[int], dl.Query], rate: int, load: float
-) -> dict[str, dict[str, float]]:
-    random = np.random.default_rng(1)
+    query: Callable[[int], dl.Query], rate: int, load: float, expiries: Iterable[Expiry], seed: int
+) -> dict[Expiry, Simulation]:
+    random = np.random.default_rng(seed)
     count = rate * LENGTH // 1000
     sales = {
         name: Sales.random(random, np.sort(random.integers(0, LENGTH, count)), rate // 2)
         for name in ("s1", "s2")
     }
     correct = answer(query(WINDOW), sales, LENGTH)
-    unit = load * LENGTH / Simulation(query, WINDOW, "ita", sales, correct).run().events
-    runs = {
-        expiry: Simulation(query, WINDOW, expiry, sales, correct, unit).run() for expiry in EXPIRIES
+    all_work = Simulation(query, WINDOW, "ita", sales, correct, costs=MEASURED).run().work
+    unit = load * LENGTH / all_work
+    return {
+        expiry: Simulation(query, WINDOW, expiry, sales, correct, unit, MEASURED).run()
+        for expiry in expiries
     }
+
+
+def _against_ita(runs: list[dict[Expiry, Simulation]]) -> dict[str, list[float]]:
+    pairs = [(each["piggyback"], each["ita"]) for each in runs]
+    return {
+        "average delay": [float(np.mean(a.delays) / np.mean(b.delays)) for a, b in pairs],
+        "events": [a.events / b.events for a, b in pairs],
+    }
+
+
+def _counted(runs: dict[Expiry, Simulation]) -> dict[str, dict[str, float]]:
     return {
         expiry: {
             "positive": run.join.positive + run.aggregate.positive,

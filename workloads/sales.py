@@ -4,10 +4,10 @@
     Q2  max(price) over a join of two streams of sales [RANGE w] by store
 
 In simulated time, a tuple at a time and round-robin, each operator for a slot of time at most or
-until its queue is empty, as in the paper: every event that a join or an aggregate works on (a
-positive or a negative tuple, or a now-mark that comes by itself) takes the same time, but a
-now-mark at a join, which looks for no partners, takes `MARK_AT_JOIN` of it. The output delay is
-from the arrival or the end of a tuple to its effect in the answer.
+until its queue is empty, as in the paper. What a join or an aggregate works on takes time, either
+as in the paper (`EQUAL`: every event takes the same, a now-mark by itself less at a join, which
+looks for no partners) or as it does here (`MEASURED`, by `workloads.sale_costs`). The output delay
+is from the arrival or the end of a tuple to its effect in the answer.
 
 The capacity of the join of Q2 is how many positive tuples it takes in a second of its processor
 time, in batches.
@@ -29,6 +29,7 @@ from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch, added_and_removed
 from driftline.engine.core.graph import Graph, Step
 from driftline.engine.core.queues import Item
+from driftline.engine.core.snapshot_operator import SnapshotOperator
 from driftline.model.arrays import Int64s, Mask, stored
 from driftline.model.columns import INSERT
 from driftline.model.level import Level
@@ -41,9 +42,6 @@ Floats = NDArray[np.float64]
 EXPIRIES: tuple[Expiry, ...] = get_args(Expiry)
 SLOT = 10
 """As many events as an operator works on before the next one has its turn."""
-MARK_AT_JOIN = 0.2
-"""What a now-mark takes at a join, by what a tuple takes: 110 µs to 600 µs and more, in batches of
-one."""
 ITEMS, FAVOURITES = 1_200, 600
 
 _SALES = {"item": "BIGINT", "price": "BIGINT", "store": "BIGINT"}
@@ -102,6 +100,26 @@ def arrivals(random: np.random.Generator, each: float, length: int) -> Int64s:
     return at[at < length]
 
 
+@dataclass(frozen=True)
+class Costs:
+    """What a batch of one takes, by what a tuple takes at an aggregate: `join`: a tuple at a join;
+    `join_negative`: a negative one there; `join_mark`: there a now-mark by itself; `mark`: at an
+    aggregate; `promise`: there a cti by itself, as a tuple without partners has; `ending`: if rows
+    end with a tuple, in addition; `ending_alone`: with a mark or a promise."""
+
+    join: float
+    join_negative: float
+    join_mark: float
+    mark: float
+    promise: float
+    ending: float
+    ending_alone: float
+
+
+EQUAL = Costs(1, 1, join_mark=0.2, mark=1, promise=0, ending=0, ending_alone=0)
+MEASURED = Costs(0.65, 0.75, join_mark=0.11, mark=0.2, promise=0.2, ending=0.15, ending_alone=0.4)
+
+
 @dataclass
 class Counted:
     """The events that an operator has worked on."""
@@ -114,21 +132,42 @@ class Counted:
     def events(self) -> int:
         return self.positive + self.negative + self.marks
 
-    def count(self, batch: Batch) -> int:
-        """Count a batch; returns how many events it is. (A join may take back a result and give it
-        again in one batch, for an aggregate adds up what it is given: that is no event.)"""
-        before = self.events
+    def count(self, batch: Batch) -> None:
+        """Count a batch. (A join may take back a result and give it again in one batch, for an
+        aggregate adds up what it is given: that is no event.)"""
         added, removed = added_and_removed(batch.consolidated().weight)
         self.positive += max(0, added - removed)
         self.negative += removed
         self.marks += batch.says_only_now
-        return self.events - before
+
+    def add(self, other: Counted) -> None:
+        self.positive += other.positive
+        self.negative += other.negative
+        self.marks += other.marks
+
+
+def is_join(step: Step) -> bool:
+    return step.operator.knows_ends
+
+
+def is_aggregate(step: Step) -> bool:
+    return isinstance(step.operator, SnapshotOperator)
+
+
+def ends_rows(step: Step, batch: Batch) -> bool:
+    """Whether time comes so far with a batch that an aggregate has something to do for rows that it
+    holds."""
+    operator = step.operator
+    assert isinstance(operator, SnapshotOperator)
+    time = min(max(batch.high, batch.cti, batch.now), INFINITY - 1)
+    return time > operator.watermark and len(operator.due.up_to(time)) > 0
 
 
 class Simulation(RoundRobin):
     """A query over sales. `join`, `aggregate`: what they have worked on; `delays`: of the changes
     of the answer; `results`: when the aggregate took in how many; `values`: what the answer is at
-    each tick, as emitted so far; `pending`: the ticks at which it changes and is not right yet."""
+    each tick, as emitted so far; `pending`: the ticks at which it changes and is not right yet;
+    `work`: what was worked on, in units."""
 
     def __init__(
         self,
@@ -138,6 +177,7 @@ class Simulation(RoundRobin):
         sales: dict[str, Sales],
         correct: Floats,
         unit: float = 0.0,
+        costs: Costs = EQUAL,
     ) -> None:
         graph = compile_plan(
             query(window).plan, self._emitted, scheduler="round-robin", expiry=expiry
@@ -145,6 +185,7 @@ class Simulation(RoundRobin):
         super().__init__(graph, len(correct), unit, SLOT)
         self.sales = {name: each for name, each in sales.items() if name in graph.sources}
         self.join, self.aggregate = Counted(), Counted()
+        self.costs, self.work = costs, 0.0
         self.delays: list[float] = []
         self.results: list[tuple[float, int]] = []
         self.values, self.correct = np.full(len(correct), np.nan), correct
@@ -166,7 +207,7 @@ class Simulation(RoundRobin):
         self.pending = np.setdiff1d(self.pending, right)
 
     def run(self) -> Simulation:
-        _admit_table(self.graph)
+        admit_table(self.graph)
         self.go()
         self.delays += (self.length - self.pending).tolist()
         return self
@@ -186,15 +227,20 @@ class Simulation(RoundRobin):
     def cost(self, step: Step, item: Item) -> float:
         """At the bottom, nothing."""
         assert isinstance(item, Batch)
-        if step.operator.knows_ends:
-            events = self.join.count(item)
-            return MARK_AT_JOIN if item.says_only_now else events
-        if not step.name.endswith("group by"):
-            return 0
-        before = self.aggregate.positive
-        events = self.aggregate.count(item)
-        self.results.append((self.time, self.aggregate.positive - before))
-        return events
+        counted, costs, units = Counted(), self.costs, 0.0
+        counted.count(item)
+        if is_join(step):
+            self.join.add(counted)
+            units += costs.join * counted.positive + costs.join_negative * counted.negative
+            units += costs.join_mark * counted.marks
+        elif is_aggregate(step):
+            self.aggregate.add(counted)
+            self.results.append((self.time, counted.positive))
+            tuples = counted.positive + counted.negative
+            units += tuples + costs.mark * counted.marks + costs.promise * (counted.events == 0)
+            units += (costs.ending if tuples else costs.ending_alone) * ends_rows(step, item)
+        self.work += units
+        return units
 
     def throughput(self, since: int) -> float:
         """Join results that the aggregate has taken in, in a tick after a time."""
@@ -220,7 +266,7 @@ def _same(one: Floats, other: Floats) -> Mask:
     return same
 
 
-def _admit_table(graph: Graph) -> None:
+def admit_table(graph: Graph) -> None:
     if "favourites" in graph.sources:
         items = pa.RecordBatch.from_arrays([pa.array(np.arange(FAVOURITES))], ["item"])
         ones, ends = np.ones(FAVOURITES, np.int64), np.full(FAVOURITES, INFINITY)
@@ -231,7 +277,7 @@ def answer(query: dl.Query, sales: dict[str, Sales], length: int) -> Floats:
     """What the answer is at each tick, if nothing takes any time."""
     values = np.full(length, np.nan)
     graph = compile_plan(query.plan, lambda batch: _apply(values, batch), Level.EAGER)
-    _admit_table(graph)
+    admit_table(graph)
     for name, each in sales.items():
         if name in graph.sources:
             graph.push(name, replace(each.batch(0, len(each.at)), cti=BEGINNING))

@@ -33,6 +33,15 @@ def to_arrow(values: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [None, data])
 
 
+def without_columns(rows: int) -> pa.RecordBatch:
+    """So many rows that have no columns.
+
+    >>> without_columns(3).num_rows
+    3
+    """
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))
+
+
 def to_numpy(array: pa.Array) -> NDArray[Any]:
     """The numbers or booleans of an Arrow array that has no nulls; read only.
 

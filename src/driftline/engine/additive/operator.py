@@ -114,6 +114,8 @@ class AdditiveOperator(SnapshotOperator):
         return self.ending.up_to(self.cti - 1) if self.cti > BEGINNING else NO_SLOTS
 
     def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
+        if len(slots) == 0:  # a promise, or a time at which nothing ends
+            return empty(self.schema, self._promise())
         sizes = self.timelines.sizes(slots)
         self.segments.reserve(slots, self.segments.sizes(slots) + sizes + 2)
         next_due, last_end = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
@@ -158,8 +160,9 @@ class AdditiveOperator(SnapshotOperator):
             self.timelines.arrays = arrays._replace(floats=_widened(arrays.floats, sums))
 
     def _evict(self, slots: Int64s) -> None:
-        """Give back the slots that have ended before the cti, or that it has closed."""
-        if self.cti == BEGINNING:
+        """Give back the slots that have ended before the cti, or that it has closed, which are
+        among those that were updated."""
+        if self.cti == BEGINNING or len(slots) == 0:
             return
         ended, closed = self._ended(), self.closing.closed(self.cti)
         gone = ended[(self.timelines.sizes(ended) == 0) & (self.segments.sizes(ended) == 0)]

@@ -17,6 +17,7 @@ from driftline.engine.core.snapshot_operator import SnapshotOperator
 from driftline.engine.expressions import evaluate
 from driftline.engine.state.closing import Closing
 from driftline.engine.stateless.project import Project
+from driftline.model.arrays import without_columns
 from driftline.model.level import Level
 from driftline.plan.choices import Loops, Scheduler
 from driftline.plan.expressions import Cast, Column, Expression
@@ -85,9 +86,7 @@ class Compiler:
                 if all(each.type == field.type for each, field in zip(found, schema, strict=True)):
                     return pa.RecordBatch.from_arrays(found, schema=schema)
             if not columns:
-                return pa.RecordBatch.from_struct_array(
-                    pa.array([{}] * rows.num_rows, pa.struct([]))
-                )
+                return without_columns(rows.num_rows)
             values = [evaluate(value, rows) for value in columns.values()]
             return pa.RecordBatch.from_arrays(values, schema=schema)
 

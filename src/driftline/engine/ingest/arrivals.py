@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.model.arrays import Int64s, to_arrow
+from driftline.model.arrays import Int64s, to_arrow, without_columns
 from driftline.model.columns import CTI
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.time.estimate import summary
@@ -152,9 +152,7 @@ def take_rows(rows: pa.RecordBatch, indices: Int64s) -> pa.RecordBatch:
         return rows.slice(0, 0)
     if rows.num_columns:
         return rows.take(to_arrow(indices))
-    return pa.RecordBatch.from_struct_array(
-        pa.Array.from_buffers(pa.struct([]), len(indices), [None])
-    )
+    return without_columns(len(indices))
 
 
 def _one_batch(payload: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -54,7 +54,7 @@ from driftline.engine.join.preserved import Preserved
 from driftline.engine.join.side import Keyed, Side
 from driftline.engine.limits import limits
 from driftline.engine.state.end_times import EndTimes
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, without_columns
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.bands import Spans
@@ -454,7 +454,7 @@ def _taken(rows: pa.RecordBatch, which: Int64s) -> pa.RecordBatch:
 
 def _rows(columns: list[pa.Array], schema: pa.Schema, length: int) -> pa.RecordBatch:
     if not columns:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * length, pa.struct([])))
+        return without_columns(length)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

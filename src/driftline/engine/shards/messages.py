@@ -26,7 +26,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.expressions import evaluate
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.stored_rows import CODEC, ipc_buffer, rows_of_ipc
-from driftline.model.arrays import to_arrow
+from driftline.model.arrays import to_arrow, without_columns
 from driftline.model.time import BEGINNING
 from driftline.plan.expressions import Expression
 from driftline.plan.nodes import EVERY_SHARD, Keys
@@ -180,8 +180,7 @@ def with_times(
 def payload_of(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The payload of rows made by `with_times`; a column that is not there is null."""
     if len(schema) == 0:
-        nothing = pa.Array.from_buffers(pa.struct([]), rows.num_rows, [None])
-        return pa.RecordBatch.from_struct_array(nothing)
+        return without_columns(rows.num_rows)
     there = {name: place for place, name in enumerate(rows.schema.names)}
     columns = [
         rows.column(there[str(place)]) if str(place) in there else pa.nulls(len(rows), each.type)

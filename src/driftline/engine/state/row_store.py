@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from driftline.engine.state.fingerprints import is_bytes, string_buffers
 from driftline.engine.state.growing import grown
 from driftline.engine.state.order_keys import valid
-from driftline.model.arrays import Bytes, Int64s
+from driftline.model.arrays import Bytes, Int64s, without_columns
 from driftline.model.compiled import njit
 
 _SMALLEST_HEAP = 1 << 16
@@ -48,7 +48,7 @@ class RowStore:
     def take(self, places: Int64s) -> pa.RecordBatch:
         """The rows at some places."""
         if not self.columns:
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(places), pa.struct([])))
+            return without_columns(len(places))
         return pa.RecordBatch.from_arrays(
             [column.take(places) for column in self.columns], schema=self.schema
         )
@@ -56,7 +56,7 @@ class RowStore:
     def take_some(self, places: Int64s, names: Sequence[str]) -> pa.RecordBatch:
         """Some columns of the rows at some places."""
         if not names:
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(places), pa.struct([])))
+            return without_columns(len(places))
         columns = [self.columns[self.schema.get_field_index(name)].take(places) for name in names]
         return pa.RecordBatch.from_arrays(columns, names=list(names))
 
