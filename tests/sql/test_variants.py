@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import driftline as dl
+from driftline.plan import parse_expression
+from driftline.plan.native import is_tame
+from driftline.plan.types import Schema
 from driftline.sql.errors import SqlError
 from tests.cli.run import driftline
 
@@ -73,3 +76,10 @@ def test_a_stream_of_variants_is_written_and_read(tmp_path: Path) -> None:
     assert driftline("run", first, "-i", f"s={log}", "-o", middle).code == 0
     answer = driftline("run", second, "-i", f"result={middle}", "--table")
     assert [f'"a":{at}' in answer.out for at in range(3)] == [True] * 3
+
+
+@pytest.mark.parametrize("text", ["parse_json(c)", "v:a::int", "to_json(v)", "xpath_int(c, 'a')"])
+def test_what_spark_sees_otherwise_is_not_left_to_it(text: str) -> None:
+    schema = Schema.of({"c": "STRING", "v": "VARIANT"})
+    assert not is_tame(parse_expression(text, schema))
+    assert is_tame(parse_expression("upper(c)", schema))

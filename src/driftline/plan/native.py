@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from driftline.model.time import INFINITY
 from driftline.plan.expressions import EXPANDING, Call, Expression
 from driftline.plan.timing import remembered
+from driftline.plan.types import VARIANT
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Named, Source
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 _ONLY_HERE = frozenset(
     ["aes_encrypt", "approx_top_k_estimate", "months_of_interval"]
     + [f"kll_sketch_merge_{kind}" for kind in ("bigint", "float", "double")]
-    + ["parse_json", "try_parse_json", "to_variant", "to_variant_object"]
+    + ["xpath", "xpath_boolean", "xpath_double", "xpath_number", "xpath_float", "xpath_int"]
+    + ["xpath_long", "xpath_short", "xpath_string"]
 )
 """Functions that may have another value each time in Spark: by aes_encrypt an empty iv is random,
 and so is what KLL sketches keep and which of equally frequent items comes first; or that Spark does
-not have. Where VARIANTs are made, they are made here: in a DataFrame they are no structs."""
+not have, or reads otherwise: in XML it expands entities."""
 _HIGHEST = 100
 """Levels of operands, at most, in what is left to Spark."""
 
@@ -40,10 +42,12 @@ class Native:
 
 def is_tame(value: Expression) -> bool:
     """Whether an expression can be left to Spark. A chain of operands that is very long overflows
-    the stack of its parser, what may expand without end has no limit there, and a value must be the
-    same whenever it is computed again."""
+    the stack of its parser, what may expand without end has no limit there, a value must be the
+    same whenever it is computed again, and a VARIANT is another type there than the STRUCT that it
+    is here."""
     return value.height <= _HIGHEST and not any(
-        isinstance(part, Call) and part.function in (EXPANDING | _ONLY_HERE)
+        part.type == VARIANT
+        or (isinstance(part, Call) and part.function in (EXPANDING | _ONLY_HERE))
         for part in value.walk()
     )
 
