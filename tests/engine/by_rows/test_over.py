@@ -139,6 +139,17 @@ def test_running_aggregates_go_on_from_the_row_before(monkeypatch: pytest.Monkey
     assert max(looked_at) == 1
 
 
+@pytest.mark.parametrize("level", [Level.ORDERED, Level.EAGER])
+def test_a_row_that_takes_the_place_of_another_in_a_batch_is_computed(level: Level) -> None:
+    (column, _) = functions(Frame("rows", 0, 0))["n"]
+    gone, new = ({"k": "a", "t": None, "f": f, "x": None} for f in (None, -1.5))
+    operator = Over(SCHEMA, [], [OrderBy("t")], [column], level)
+    said_by(operator, [insert(0, 2, gone), cti(0)], SCHEMA)
+    events = [retract(0, 2, 0, gone), insert(1, None, new)]
+    found = said_by(operator, events, SCHEMA, size=2)
+    assert insert(1, None, {**new, "n": 1}) in found
+
+
 @pytest.mark.parametrize("level", Level)
 @pytest.mark.parametrize("running", [False, True])
 @settings(max_examples=40)

@@ -54,6 +54,11 @@ class Reach(NamedTuple):
     first: int = FAR
     counts_keys: bool = False
     goes_on: bool = False  # from the answer of the last steady member before, which is not seen
+    count_back: int = 0  # so many more rows that count see a change, and are seen (`counts`)
+    count_forward: int = 0
+    count_sees_back: int = 0
+    count_sees_forward: int = 0
+    head: int = 0  # what is among the first so many rows that count is seen by all after it
 
 
 class Entries(NamedTuple):
@@ -86,10 +91,13 @@ def entries(
     members: RunArrays,
     reach: Reach,
     passed: Mask,
+    counts: Mask,
 ) -> Entries:
     """What is near the changes of some slots: of the n-th those at `order[begin[n]]` …, count[n] of
     them, rows of `keys`, and the members that start or end after `before` and up to the limit, if
-    that is later, and where `passed` says that there may be others. At `perfect` everything is."""
+    that is later, and where `passed` says that there may be others. At `perfect` everything is.
+    `counts`: by the place of its columns, whether a row counts for those that look for some rows
+    that do; if it is empty, all do."""
     room = 0
     for slot in slots:
         room += members.size[slot]
@@ -111,7 +119,7 @@ def entries(
                 items = order[begin[number] : begin[number] + count[number]]
                 after = before if passed[number] else limit
                 changed = _changed(run, after, limit, items, keys, reach.words)
-                spans = _spans(run, changed, first, last, reach)
+                spans = _spans(run, changed, first, last, reach, counts)
                 if reach.goes_on and len(spans) > 0 and spans[0, 2] > 0:
                     base[number] = members.first[slot] + spans[0, 2] - 1
             done, concerned = 0, 0  # both begins and ends of spans are in order
@@ -170,7 +178,8 @@ def _changed(
     for item in items:
         key = keys[item]
         low = _bound(run, key, words, False)
-        if made and low == found[made - 1, 0] and _same_words(run, key, words, low):
+        same = made > 0 and found[made - 1, 0] == low < found[made - 1, 1]
+        if same and _same_words(run, key, words, low):
             continue  # the same rows
         found[made, 0], found[made, 1] = low, _bound(run, key, words, True)
         for word in range(min(words, 2)):
@@ -205,10 +214,17 @@ def _same_words(run: Int64s, key: Int64s, words: int, place: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _spans(run: Int64s, changed: Int64s, first: int, last: int, reach: Reach) -> Int64s:
-    """For each change [begin, end) of the concerned members, and of those these see."""
-    spans = np.empty((len(changed), 4), np.int64)
+def _spans(
+    run: Int64s, changed: Int64s, first: int, last: int, reach: Reach, counts: Mask
+) -> Int64s:
+    """For each change [begin, end) of the concerned members, and of those these see; before these
+    the first rows, if all see them."""
+    more = 1 if reach.head > 0 and len(changed) > 0 else 0
+    spans = np.zeros((more + len(changed), 4), np.int64)
     words, size = reach.words, len(run)
+    head = _count_on(run, 0, reach.head, first, last, counts)
+    if more:
+        spans[0, 3] = _group_end(run, head, words)
     cap = size
     if reach.first < FAR:
         cap = _first_ones(run, changed, first, last, reach)
@@ -234,10 +250,14 @@ def _spans(run: Int64s, changed: Int64s, first: int, last: int, reach: Reach) ->
                     True,
                 ),
             )
+        if low < spans[0, 3] and more:
+            high = size
+        low = _count_back(run, low, reach.count_back, first, last, counts)
         low = _group_start(run, _back(run, low, reach.back, first, last), words)
+        high = _count_on(run, high, reach.count_forward, first, last, counts)
         high = _group_end(run, _on(run, high, reach.forward, first, last), words)
         high = min(high, cap)
-        spans[each, 0], spans[each, 1] = low, high
+        spans[more + each, 0], spans[more + each, 1] = low, high
         if low < high:
             a, b = low, high
             if reach.by_value:
@@ -270,9 +290,13 @@ def _spans(run: Int64s, changed: Int64s, first: int, last: int, reach: Reach) ->
             if reach.goes_on:
                 low = _after_steady(run, a, first, last, words)
             else:
-                low = _group_start(run, _back(run, a, reach.sees_back, first, last), words)
-            high = _group_end(run, _on(run, b, reach.sees_forward, first, last), words)
-        spans[each, 2], spans[each, 3] = low, max(low, high)
+                low = _back(run, a, reach.sees_back, first, last)
+                low = _count_back(run, low, reach.count_sees_back, first, last, counts)
+                low = _group_start(run, low, words)
+            high = _on(run, b, reach.sees_forward, first, last)
+            high = _count_on(run, high, reach.count_sees_forward, first, last, counts)
+            high = _group_end(run, high, words)
+        spans[more + each, 2], spans[more + each, 3] = low, max(low, high)
     return spans
 
 
@@ -314,6 +338,26 @@ def _on(run: Int64s, place: int, count: int, first: int, last: int) -> int:
         return len(run)
     while place < len(run) and count > 0:
         if _is_steady(run, place, first, last):
+            count -= run[place, COPIES]
+        place += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _count_back(run: Int64s, place: int, count: int, first: int, last: int, counts: Mask) -> int:
+    """As `_back`, but only of members that count."""
+    while place > 0 and count > 0:
+        place -= 1
+        if _is_steady(run, place, first, last) and (len(counts) == 0 or counts[run[place, PLACE]]):
+            count -= run[place, COPIES]
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _count_on(run: Int64s, place: int, count: int, first: int, last: int, counts: Mask) -> int:
+    """As `_on`, but only of members that count."""
+    while place < len(run) and count > 0:
+        if _is_steady(run, place, first, last) and (len(counts) == 0 or counts[run[place, PLACE]]):
             count -= run[place, COPIES]
         place += 1
     return place

@@ -100,6 +100,7 @@ class _Changes:
         return self.order[np.arange(len(number)) + (self.begin - first)[number]], number
 
 
+_ALL_COUNT = np.zeros(0, np.bool_)
 _NO_CHANGES = _Changes(NO_SLOTS, NO_SLOTS, NO_SLOTS, NO_SLOTS, np.zeros((0, 4), np.int64))
 
 
@@ -213,7 +214,7 @@ class OrderedRows(KeptRows):
                 slots, earliest, limit, self.level == PERFECT,
                 INFINITY if self.level == EAGER else before,
                 np.concatenate([changes.begin, none]), np.concatenate([changes.count, none]),
-                changes.order, changes.keys, self.members.arrays, reach, passed,
+                changes.order, changes.keys, self.members.arrays, reach, passed, self._counts(),
             )  # fmt: skip
 
         base = None
@@ -246,6 +247,10 @@ class OrderedRows(KeptRows):
         self.answer_rows.put(places, rows.take(pa.array(new)))
         self._note_ends(holders)
         return output
+
+    def _counts(self) -> Mask:
+        """By the place of its columns, whether a row counts (see `Reach`); empty: all do."""
+        return _ALL_COUNT
 
     def _base(self, near: Entries, earliest: Int64s) -> Int64s | None:
         """Where the answers are that those of each slot go on from, -1 where they begin anew; None

@@ -33,7 +33,7 @@ from driftline.engine.by_rows.over_kernels import RANGE, ROWS, Evaluations
 from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, ChangedPieces, Pieces
 from driftline.engine.core.snapshot_operator import PERFECT
 from driftline.engine.state.order_keys import order_keys, valid
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, Mask
 from driftline.model.level import Level
 from driftline.model.time import INFINITY
 
@@ -109,7 +109,8 @@ class Over(OrderedRows):
         answer = [schema.field(name) for name in self.carried]
         answer += [pa.field(each.name, each.type) for each in columns]
         super().__init__(schema, partition, order, self.carried, pa.schema(answer), level)
-        self.reach = _reach(self.frames, self.words, order, schema)
+        self.passed_over = sorted({each.argument or "" for each in columns if each.ignore_nulls})
+        self.reach = _reach(columns, self.words, order, schema)
         if all(map(_goes_on, columns)):
             self.goes_on = self.reach._replace(goes_on=True)
         self.start = np.array([_rows(each.start, -FAR, each) for each in self.frames], np.int64)
@@ -119,6 +120,12 @@ class Over(OrderedRows):
         self.looked_up = sorted({name for each in columns for name in each.reads})
         if any(frame.has_distance for frame in self.frames):
             self.looked_up = sorted({*self.looked_up, order[0].column})
+
+    def _counts(self) -> Mask:
+        if not self.passed_over:
+            return super()._counts()
+        there = [self.member_rows.there(name) for name in self.passed_over]
+        return np.logical_and.reduce(there) if len(there) > 1 else there[0]
 
     def _evaluated(self, looked_at: Rows) -> Evaluated:
         values = self.member_rows.take_some(looked_at.place, self.looked_up)
@@ -293,15 +300,20 @@ def _at(
 
 
 def _reach(
-    frames: list[Frame], words: OrderWords, order: list[OrderBy], schema: pa.Schema
+    columns: list[OverColumn], words: OrderWords, order: list[OrderBy], schema: pa.Schema
 ) -> Reach:
     """How far a change is seen by rows with some frames."""
-    by_range = any(frame.unit == "range" for frame in frames)
+    by_range = any(each.frame.unit == "range" for each in columns)
     reach = Reach(words.of_order if by_range else words.width)
     if order:
         reach = reach._replace(value_side=int(order[0].starts_with_nulls))
-    for frame in frames:
+    for column in columns:
+        frame = column.frame
         start, end = frame.start, frame.end
+        counted = _reach_of_nth(reach, column, schema)
+        if counted is not None:
+            reach = counted
+            continue
         if frame.has_distance and not _is_whole(schema.field(order[0].column).type):
             reach = _reach_of_floats(reach, frame, -1 if order[0].descending else 1)
         elif frame.has_distance:
@@ -323,6 +335,40 @@ def _reach(
             sees_forward=max(reach.sees_forward, after),
         )
     return reach
+
+
+def _reach_of_nth(reach: Reach, column: OverColumn, schema: pa.Schema) -> Reach | None:
+    """How far a change is seen where a function looks for a row that counts, from an end of the
+    frame on: no farther than there are so many such rows. None: that is not known."""
+    frame, nth = column.frame, column.nth
+    if column.aggregate is not None or frame.has_distance or nth == 0:
+        return None
+    if column.ignore_nulls and pa.types.is_nested(schema.field(column.argument).type):
+        return None
+    offset = int(frame.end or 0) if frame.unit == "rows" else 0
+    if frame.start is None and frame.end is not None:
+        reach = reach._replace(
+            back=max(reach.back, offset), sees_forward=max(reach.sees_forward, offset)
+        )
+        if nth > 0:
+            return reach._replace(head=max(reach.head, nth))
+        return reach._replace(
+            forward=max(reach.forward, -offset),
+            sees_back=max(reach.sees_back, -offset),
+            count_forward=max(reach.count_forward, -nth),
+            count_sees_back=max(reach.count_sees_back, -nth),
+        )
+    offset = int(frame.start or 0) if frame.unit == "rows" else 0
+    if frame.end is None and frame.start is not None and nth > 0:
+        return reach._replace(
+            forward=max(reach.forward, -offset),
+            sees_back=max(reach.sees_back, -offset),
+            back=max(reach.back, offset),
+            sees_forward=max(reach.sees_forward, offset),
+            count_back=max(reach.count_back, nth),
+            count_sees_forward=max(reach.count_sees_forward, nth),
+        )
+    return None
 
 
 def _reach_of_floats(reach: Reach, frame: Frame, sign: int) -> Reach:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from driftline.engine.state.fingerprints import is_bytes, string_buffers
 from driftline.engine.state.growing import grown
 from driftline.engine.state.order_keys import valid
-from driftline.model.arrays import Bytes, Int64s, without_columns
+from driftline.model.arrays import Bytes, Int64s, Mask, without_columns
 from driftline.model.compiled import njit
 
 _SMALLEST_HEAP = 1 << 16
@@ -59,6 +59,12 @@ class RowStore:
             return without_columns(len(places))
         columns = [self.columns[self.schema.get_field_index(name)].take(places) for name in names]
         return pa.RecordBatch.from_arrays(columns, names=list(names))
+
+    def there(self, name: str) -> Mask:
+        """By place, whether a column that is not nested is not null."""
+        column = self.columns[self.schema.get_field_index(name)]
+        assert isinstance(column, (_FixedColumn, _BytesColumn))
+        return column.valid.view(np.bool_)
 
     def forget(self, places: Int64s) -> None:
         """Note that the rows at some places are no longer needed."""
