@@ -85,7 +85,7 @@ def test_a_window_has_a_start_and_an_end() -> None:
     assert made.schema.names == ("window", "n")
     assert [each.name for each in made.schema.fields[0].type] == ["start", "end"]
     by_name = "SELECT window(ts, '5 seconds') AS w, count(*) AS n FROM trades GROUP BY "
-    for keys in ("w", "1", "ALL", "window(ts, '5 seconds')"):
+    for keys in ("w", "1", "ALL", "window(ts, '5 seconds')", "w HAVING w.start < w.end"):
         grouped = next(
             each for each in plan(by_name + keys).walk() if isinstance(each, nodes.Aggregate)
         )

@@ -34,6 +34,7 @@ from driftline.sql.time_windows import time_window
 from driftline.sql.values import one_row
 from driftline.sql.where import filtered
 
+_OF_NAME = 2  # parts of name.field
 _CLAUSES = (
     *("with_", "distinct", "expressions", "from_", "joins", "where", "group", "having"),
     *("laterals", "windows", "qualify", "order", "limit", "offset"),
@@ -210,6 +211,13 @@ class _Select:
 
         def written_out(column: exp.Column) -> exp.Expr | None:
             name = column.name.lower()
+            whole = (
+                self.aliases.get(column.table.lower()) if len(column.parts) == _OF_NAME else None
+            )
+            if whole is not None and not self.scope.has(column):  # a field of what has a name
+                return exp.Dot(
+                    this=exp.Paren(this=whole.this.copy()), expression=column.this.copy()
+                )
             if column.table or name not in self.aliases or (not first and self.scope.has(column)):
                 return None
             return exp.Paren(this=self.aliases[name].this.copy())
