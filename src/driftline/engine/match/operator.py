@@ -480,7 +480,8 @@ class Match(RowsOperator):
 
     def state_size(self) -> tuple[int, int]:
         rows, held = super().state_size()
-        return rows, held + self.known.nbytes
+        growing = self.cursors.nbytes + self.begins_with.nbytes + self.paths.nbytes
+        return rows, held + self.known.nbytes + growing
 
     def snapshot(self) -> Arrays:
         arrays = super().snapshot()
