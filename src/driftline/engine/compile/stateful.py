@@ -335,6 +335,9 @@ def _over_column(column: nodes.OverColumn, named: Naming) -> OverColumn:
             ignore_nulls=column.ignore_nulls,
         )
     call = cast("AggregateCall", column.value)
+    if call.function in ("first", "last") and call.ignore_nulls and call.filter is None:
+        nth = 1 if call.function == "first" else -1
+        return replace(made, argument=named(call.args[0]), nth=nth, ignore_nulls=True)
     argument, only = argument_of(call), rows_of(call)
     if argument is not None and call.function in ("min", "max"):
         argument = _shown_by(argument)
