@@ -10,7 +10,7 @@ from driftline.plan.used import mark, refuse_unused, uses, uses_all
 
 COLUMNS = parse_type(
     "STRUCT<a: INT, b: INT, c: BOOLEAN, s: STRING, d: DATE, ts: TIMESTAMP, l: ARRAY<INT>, "
-    "r: STRUCT<f: INT>>"
+    "r: STRUCT<f: INT>, v: VARIANT>"
 )
 SCHEMA = Schema.of({field.name: field.type for field in COLUMNS})
 
@@ -22,6 +22,8 @@ a < b OR a <= b OR a > b OR a >= b
 a & b | a ^ ~b
 a << 1 >> 2
 s || 'x' || r'y' || 'p' 'q'
+s COLLATE UTF8_BINARY
+v:f[0]::int
 OVERLAY(s PLACING 'x' FROM 2 FOR 1)
 s LIKE 'a%' OR s NOT LIKE 'b' OR s ILIKE 'c' OR s LIKE 'd!%' ESCAPE '!' OR s RLIKE 'e'
 s LIKE ANY ('a', 'b') OR s LIKE ALL ('c', 'd')

@@ -215,9 +215,10 @@ def _without_ranked(node: exp.Expr) -> exp.Expr:
     for part in walked(node):
         call = part.this if isinstance(part, exp.Window) else None
         if isinstance(call, exp.Anonymous) and call.name.lower() in _RANKED:
-            for each in call.expressions:
+            ranked = [each for each in call.expressions if not isinstance(each, exp.Distinct)]
+            for each in ranked:
                 uses_all(each)
-            call.set("expressions", [])
+            call.set("expressions", [each for each in call.expressions if each not in ranked])
     return node
 
 

@@ -165,9 +165,12 @@ class Calls(Names, Aggregates):
 
     def variant_path(self, node: exp.JSONExtract) -> Expression:
         """`v:a.b[0]`: what a path leads to in a VARIANT."""
-        uses_all(node.expression)
+        root, *steps = node.expression.expressions
+        uses(node.expression, "expressions")
+        uses(root)
         path = "$"
-        for step in node.expression.expressions[1:]:
+        for step in steps:
+            uses(step, "this", "quoted")
             name = step.this
             if isinstance(step, exp.JSONPathKey) and isinstance(name, str):
                 path += f"['{name}']" if "'" not in name else f'["{name}"]'
@@ -179,7 +182,7 @@ class Calls(Names, Aggregates):
 
     def collate(self, node: exp.Collate) -> Expression:
         """`text COLLATE name`."""
-        uses_all(node.expression)
+        uses(node.expression, "this")
         name = Literal(node.expression.name, STRING)
         return FUNCTIONS["collate"]((self.resolve(node.this), name))
 
