@@ -94,7 +94,7 @@ def test_a_run_that_follows_says_it_meanwhile(
     def stop(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftline.running.local.time.sleep", stop)
+    monkeypatch.setattr("driftline.running.local.sleep", stop)
     folder = tmp_path / "incoming"
     folder.mkdir()
     for part in range(3):

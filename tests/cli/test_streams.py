@@ -182,7 +182,7 @@ def test_a_run_that_follows_reads_what_comes(
         elif len(seen) == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftline.running.local.time.sleep", wait)
+    monkeypatch.setattr("driftline.running.local.sleep", wait)
     dead = tmp_path / "dead.jsonl"
     done = driftline(
         "run", query, "-i", f"trades={file}", "--follow", "-o", out, "--dead-letters", dead,
@@ -214,7 +214,7 @@ def test_event_logs_are_followed_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def stop() -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftline.running.local.time.sleep", wait)
+    monkeypatch.setattr("driftline.running.local.sleep", wait)
     done = driftline("run", query, "-i", f"s={log}", "--follow")
     assert done.code == 130
     assert [json.loads(line) for line in done.out.splitlines()][-1]["t"] == 5
@@ -239,7 +239,7 @@ def test_the_time_of_day_passes_while_nothing_comes(
         if clock[0] > hour + 8:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftline.running.local.time.sleep", wait)
+    monkeypatch.setattr("driftline.running.local.sleep", wait)
     monkeypatch.setattr("driftline.engine.outputs.clock.time.time_ns", lambda: clock[0] * 10**9)
     done = driftline("run", query, "-i", f"s={file}", "--follow", "--now", "--clock", "wall")
     assert done.code == 130

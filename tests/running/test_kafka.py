@@ -114,7 +114,7 @@ def test_a_topic_is_followed(servers: str, tmp_path: Path, monkeypatch: pytest.M
         if messages:
             produce(servers, "followed", messages)
 
-    monkeypatch.setattr("driftline.running.local.time.sleep", wait)
+    monkeypatch.setattr("driftline.running.local.sleep", wait)
     done = driftline("run", tmp_path / "q.sql", "--follow", "--emit", "eager")
     assert done.code == 130
     rows = [line for line in done.out.splitlines() if '"insert"' in line]

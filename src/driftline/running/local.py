@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import tee, zip_longest
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from driftline.running.files import PlainFile
@@ -63,7 +63,7 @@ def _run_locally(
 
 def _steps(run: Run, options: RunOptions, plans: Mapping[str, Node]) -> Iterator[Outputs]:
     if options.follow:
-        return run.follow(partial(time.sleep, FRAME))
+        return run.follow(partial(sleep, FRAME))
     pace = options.pace
     if pace is None:
         return run.outputs()

@@ -25,10 +25,11 @@ MUCH = 4
 LATELY = 8
 """The last so many micro-batches are looked at."""
 
-LEAST_BYTES, LEAST_ROWS = 1 << 20, 100_000
-"""A micro-batch of fewer bytes, or a state of fewer rows, has taken little."""
+LEAST_BYTES, LEAST_ROWS = 1 << 18, 100_000
+"""A micro-batch of fewer bytes (compressed, as messages are), or a state of fewer rows, has taken
+little."""
 
-BYTES_A_ROW = 4
+BYTES_A_ROW = 1
 """A micro-batch with so many bytes for every row of the state has taken much beside it: to make the
 shard anew costs no more than that micro-batch did."""
 
