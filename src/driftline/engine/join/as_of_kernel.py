@@ -82,25 +82,40 @@ def affected(
         run = right_runs.ints[
             right_runs.first[slot] : right_runs.first[slot] + right_runs.size[slot]
         ]
+        changed_from, changed_to = 0, 0  # nothing stays from the one up to the other
+        seen_from, seen_to = 0, 0  # all rows of the left have been seen
         for place in range(bounds[number], bounds[number + 1]):
             item = order[place]
             member, time, tie = entries[item, MEMBER], entries[item, TIME], entries[item, TIE]
-            later = np.searchsorted(run[:, TIME], time)
+            later = _before(run, time)
             limit, reached = INFINITY, False
+            start, skips = later, True
             while later < len(run) and not reached:
+                if skips and changed_from <= later < changed_to:
+                    later = changed_to
+                    continue
                 other, then = run[later, MEMBER], run[later, TIME]
                 stays = rights.copies[other] > 0 and rights.before[other] > 0
+                if stays and skips:
+                    changed_from, changed_to, skips = start, later, False
                 if stays and (then > time or run[later, TIE] > tie):
                     starts = max(rights.vs[member], then) if by_time else rights.vs[member]
                     if rights.vs[other] <= starts and rights.ve[other] >= rights.ve[member]:
                         limit, reached = then, True
                 later += 1
-            first = np.searchsorted(lefts[:, TIME], time + 1 if strict else time)
-            for entry in range(first, len(lefts)):
+            if skips:
+                changed_from, changed_to = start, later
+            first = _before(lefts, time + 1 if strict else time)
+            entry = first
+            while entry < len(lefts):
+                if seen_from <= entry < seen_to:
+                    entry = seen_to
+                    continue
                 then = lefts[entry, TIME]
                 if reached and (then > limit or (then == limit and not strict)):
                     break
                 left = lefts[entry, MEMBER]
+                entry += 1
                 if seen[left]:
                     continue
                 seen[left] = True
@@ -108,6 +123,9 @@ def affected(
                     found, slot_of = _grown(found), _grown(slot_of)
                 found[made], slot_of[made] = left, slot
                 made += 1
+            if first < seen_from or seen_to < first:
+                seen_from = first
+            seen_to = max(entry, first)
     for number in range(made):
         seen[found[number]] = False
     return found[:made].copy(), slot_of[:made].copy()
@@ -118,6 +136,19 @@ def _grown(array: Int64s) -> Int64s:
     bigger = np.empty(2 * len(array), np.int64)
     bigger[: len(array)] = array
     return bigger
+
+
+@njit(cache=True, nogil=True)
+def _before(run: Int64s, time: int) -> int:
+    """How many entries of a run are before a time."""
+    low, high = 0, len(run)
+    while low < high:
+        middle = (low + high) // 2
+        if run[middle, TIME] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(cache=True, nogil=True)
@@ -140,6 +171,7 @@ def matches(
     start_out, end_out = np.empty(room, np.int64), np.empty(room, np.int64)
     made = 0
     starts, ends = np.empty(16, np.int64), np.empty(16, np.int64)
+    absent_slot, absent_from, absent_to = -1, -1, -1  # nothing is present after `to` up to `from`
     for number in range(len(slots)):
         slot = slots[number]
         open_parts = 1
@@ -147,8 +179,17 @@ def matches(
         place = -1
         if slot < len(runs.first):
             run = runs.ints[runs.first[slot] : runs.first[slot] + runs.size[slot]]
-            limit = times[number] if strict else times[number] + 1
-            place = np.searchsorted(run[:, TIME], limit) - 1
+            latest = _before(run, times[number] if strict else times[number] + 1) - 1
+            place = latest
+            while place >= 0:
+                if slot == absent_slot and absent_to < place <= absent_from:
+                    place = absent_to
+                elif present[run[place, MEMBER]] > 0:
+                    break
+                else:
+                    place -= 1
+            if slot != absent_slot or latest > absent_from:
+                absent_slot, absent_from, absent_to = slot, latest, place
         while open_parts > 0:
             member, since, until = NO_MATCH, vs[number], ve[number]
             if place >= 0:
