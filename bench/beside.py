@@ -1,6 +1,7 @@
 """A query on Spark beside the local runner: Parquet in, the same batches, local[2] and two shards;
-seconds are those of a clock, without the first micro-batches. Both run in turn; the first runs
-warm the JVM up, as those of `bench.spark` do, and of the others the one in the middle counts.
+seconds are those of a clock, without the first micro-batches. The first runs warm
+the JVM up, as those of `bench.spark` do, and of the others the one in the middle counts. The local
+runner has its turn when Spark has stopped: it is alone, as it is for its users.
 """
 
 from __future__ import annotations
@@ -65,10 +66,11 @@ def beside_local(query: dl.Query, name: str, rows: pa.Table, size: int) -> tuple
         for _ in range(WARMING + COUNTED):
             with scratch() as folder:
                 on_spark.append(_on_spark(spark, query, name, rows, size, folder))
-            with scratch() as folder:
-                local.append(_locally(query, name, rows, size, folder))
     finally:
         spark.stop()
+    for _ in range(WARMING + COUNTED):
+        with scratch() as folder:
+            local.append(_locally(query, name, rows, size, folder))
     return _middle(on_spark[WARMING:]), _middle(local[WARMING:])
 
 
