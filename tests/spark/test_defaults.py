@@ -11,6 +11,10 @@ import pytest
 
 CHATTER = ("UDF", "Traceback", "Exception")
 
+AFTER_THE_STOP = "SparkEnv not active, cannot do maintenance on StateStores"
+"""Spark's own thread for state stores may wake up between the stop of a session and the end of its
+JVM, and complains then, whatever the queries were."""
+
 
 @pytest.mark.spark
 @pytest.mark.slow
@@ -26,5 +30,6 @@ def test_nothing_is_set(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    assert not [line for line in done.stderr.splitlines() if any(map(line.count, CHATTER))]
+    lines = [line for line in done.stderr.splitlines() if AFTER_THE_STOP not in line]
+    assert not [line for line in lines if any(map(line.count, CHATTER))]
     assert "result, micro-batch 0" in done.stdout
