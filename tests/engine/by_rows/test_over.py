@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows.order_words import OrderBy
-from driftline.engine.by_rows.ordered import Evaluated, Rows
 from driftline.engine.by_rows.over import Frame, Over, OverColumn
 from driftline.model import reference
 from driftline.model.history import History
@@ -118,27 +117,6 @@ def test_what_is_refused() -> None:
         Over(TX, [], [], [OverColumn("n", pa.int64(), Frame("range", -1, 0), count)], Level.EAGER)
 
 
-def test_running_aggregates_go_on_from_the_row_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at: list[int] = []
-    evaluated = Over._evaluated
-
-    def noted(self: Over, rows: Rows) -> Evaluated:
-        looked_at.append(len(rows.place))
-        return evaluated(self, rows)
-
-    monkeypatch.setattr(Over, "_evaluated", noted)
-    columns = [functions(Frame())[name][0] for name in ("n", "sx", "mx")]
-    operator = Over(SCHEMA, [], [OrderBy("t")], columns, Level.ORDERED)
-    for t in range(50):
-        row = {"k": "a", "t": t, "f": None, "x": t % 7}
-        said = said_by(operator, [insert(t, None, row), cti(t)], SCHEMA)
-        answer = insert(
-            t, None, {**row, "n": t + 1, "sx": sum(n % 7 for n in range(t + 1)), "mx": min(t, 6)}
-        )
-        assert said == [answer, cti(t)]
-    assert max(looked_at) == 1
-
-
 @pytest.mark.parametrize("level", [Level.ORDERED, Level.EAGER])
 def test_a_row_that_takes_the_place_of_another_in_a_batch_is_computed(level: Level) -> None:
     (column, _) = functions(Frame("rows", 0, 0))["n"]
@@ -151,23 +129,17 @@ def test_a_row_that_takes_the_place_of_another_in_a_batch_is_computed(level: Lev
 
 
 @pytest.mark.parametrize("level", Level)
-@pytest.mark.parametrize("running", [False, True])
 @settings(max_examples=40)
 @given(st.data())
-def test_over_is_its_reference_after_every_batch(
-    level: Level, running: bool, data: st.DataObject
-) -> None:
+def test_over_is_its_reference_after_every_batch(level: Level, data: st.DataObject) -> None:
     unit = data.draw(st.sampled_from(["rows", "range"]))
-    start, end = (None, 0) if running else (data.draw(BOUNDS), data.draw(BOUNDS))
-    frame = Frame(unit, start, end)  # type: ignore[arg-type]
+    frame = Frame(unit, data.draw(BOUNDS), data.draw(BOUNDS))  # type: ignore[arg-type]
     by = data.draw(st.sampled_from(["t", "f", "x"]))
     order = [OrderBy(by, data.draw(st.booleans()), data.draw(st.sampled_from([None, True, False])))]
     if unit == "rows" and data.draw(st.booleans()):
         order = data.draw(st.sampled_from([[], [*order, OrderBy("k", descending=True)]]))
     partition = data.draw(st.sampled_from([[], ["k"]]))
     all_of_them = functions(frame)
-    if running:
-        all_of_them = {name: all_of_them[name] for name in ("n", "sx", "mx")}
     names = data.draw(st.lists(st.sampled_from(sorted(all_of_them)), min_size=1, unique=True))
     chosen = {name: all_of_them[name] for name in names}
 

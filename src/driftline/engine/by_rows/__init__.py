@@ -12,6 +12,7 @@
     exact_numbers             sums, averages and variances, exact and rounded once
     ordered                   `OrderedRows`: a row of the answer for every row, by its place
     order_words               the order of rows, as words;  near_kernel: what is near a change
+    block_totals              what comes before it, as totals of blocks;  block_kernels: its kernels
     rank, rank_kernels        ROW_NUMBER, RANK, top-k;  over, over_kernels: window functions
 
 A late row enters the members of its partition (`operator`), the pieces from its start on are

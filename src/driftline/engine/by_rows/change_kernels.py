@@ -18,7 +18,7 @@ from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Floats, Int64s, Mask
 from driftline.model.compiled import njit
 
-_PARTIALS = 64
+MOST_PARTIALS = 64
 """Sums of floats that do not overlap are never more than about forty."""
 
 
@@ -231,7 +231,7 @@ def limb_sums(changes: Steps, wanted: Mask, limbs: Int64s) -> Int64s:
 
 
 @njit(inline="always")
-def _added(partials: Floats, size: int, number: float) -> int:
+def add_exactly(partials: Floats, size: int, number: float) -> int:
     """Add a number to partial sums that do not overlap, exactly; returns how many there are."""
     kept = 0
     for partial in range(size):
@@ -246,15 +246,36 @@ def _added(partials: Floats, size: int, number: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def float_sums(changes: Steps, wanted: Mask, numbers: Floats) -> tuple[Floats, Floats, Floats]:
+def float_sums(
+    changes: Steps,
+    wanted: Mask,
+    numbers: Floats,
+    slot_of: Int64s,
+    partials_before: Floats,
+    special_before: Int64s,
+) -> tuple[Floats, Floats, Floats]:
     """The sum of the wanted members of each piece, rounded once; and as two floats. A sum with a
-    NaN or an infinity in it is NaN or infinite."""
+    NaN or an infinity in it is NaN or infinite. To the pieces of each slot something else is added
+    (`slot_of` is empty: to none): partial sums that do not overlap, and how many NaNs, infinities
+    and negative infinities there are."""
     pieces = len(changes.fresh)
     total, high, low = np.zeros(pieces), np.zeros(pieces), np.zeros(pieces)
-    partials, size = np.empty(_PARTIALS), 0
+    partials, size = np.empty(MOST_PARTIALS), 0
     nans, above, below = 0, 0, 0
     for piece in range(pieces):
+        if changes.fresh[piece]:
+            size, nans, above, below = 0, 0, 0, 0
+            if len(slot_of):
+                slot = slot_of[piece]
+                for partial in partials_before[slot]:
+                    if partial != 0.0:
+                        partials[size] = partial
+                        size += 1
+                nans, above = special_before[slot, 0], special_before[slot, 1]
+                below = special_before[slot, 2]
         for sign in (-1, 1):
+            if sign < 0 and changes.fresh[piece]:
+                continue  # those of another slot
             bounds = changes.go_bounds if sign < 0 else changes.come_bounds
             which = changes.go if sign < 0 else changes.come
             for place in range(bounds[piece], bounds[piece + 1]):
@@ -270,7 +291,7 @@ def float_sums(changes: Steps, wanted: Mask, numbers: Floats) -> tuple[Floats, F
                     below += copies
                 else:
                     for _ in range(abs(copies)):
-                        size = _added(partials, size, sign * value)
+                        size = add_exactly(partials, size, sign * value)
         if nans > 0 or (above > 0 and below > 0):
             total[piece] = high[piece] = np.nan
         elif above > 0 or below > 0:

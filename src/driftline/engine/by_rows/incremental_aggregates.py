@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +25,17 @@ from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows import change_kernels, exact_numbers, piece_kernels
 from driftline.engine.by_rows.exact_numbers import Numbers, nearest
 from driftline.engine.state.order_keys import order_keys, valid
-from driftline.model.arrays import Int64s, Mask
+from driftline.model.arrays import Floats, Int64s, Mask
 from driftline.model.row import Row
 from driftline.plan.errors import PlanError
 from driftline.plan.types import is_nested, type_name
 
 if TYPE_CHECKING:
+    from driftline.engine.by_rows.block_totals import Totals
     from driftline.engine.by_rows.pieces import ChangedPieces
 
+_NO_SLOTS = np.zeros(0, np.int64)
+_NO_PARTIALS, _NOTHING_SPECIAL = np.zeros((0, 0)), np.zeros((0, 3), np.int64)
 
 MEDIAN = 0.5
 
@@ -46,7 +50,18 @@ def is_possible(aggregate: Aggregate) -> bool:
     return function in _FUNCTIONS
 
 
-def columns(pieces: ChangedPieces, aggregates: list[Aggregate]) -> list[pa.Array] | None:
+@dataclass(frozen=True)
+class Before:
+    """What is in every piece of a slot besides its rows: the totals of each slot, and the slot of
+    each piece."""
+
+    totals: Totals
+    slot_of: Int64s
+
+
+def columns(
+    pieces: ChangedPieces, aggregates: list[Aggregate], before: Before | None = None
+) -> list[pa.Array] | None:
     """The aggregates of every piece; None where floats are too great to be added like this."""
     found: list[pa.Array] = []
     values: dict[tuple[str, str | None], Values] = {}
@@ -54,11 +69,13 @@ def columns(pieces: ChangedPieces, aggregates: list[Aggregate]) -> list[pa.Array
         if aggregate.argument is None:
             everyone = np.ones(len(pieces.vs), np.bool_)
             counts = change_kernels.counts(pieces.steps, everyone)
+            if before is not None:
+                counts += before.totals.rows[before.slot_of]
             found.append(pa.array(counts).cast(aggregate.type))
             continue
         key = (aggregate.argument, aggregate.only)
         if key not in values:
-            values[key] = Values(pieces, *key)
+            values[key] = Values(pieces, *key, before)
         column = _FUNCTIONS[aggregate.function](values[key], aggregate)
         if column is None:
             return None
@@ -69,8 +86,11 @@ def columns(pieces: ChangedPieces, aggregates: list[Aggregate]) -> list[pa.Array
 class Values:
     """The values of one argument: `wanted` says which members count (those not null)."""
 
-    def __init__(self, pieces: ChangedPieces, argument: str, only: str | None) -> None:
+    def __init__(
+        self, pieces: ChangedPieces, argument: str, only: str | None, before: Before | None
+    ) -> None:
         self.steps, self.vs = pieces.steps, pieces.vs
+        self.argument, self.before = argument, before
         self.column = pieces.rows.column(argument)
         self.valid = valid(self.column)
         self.chosen = np.ones(len(self.vs), np.bool_)
@@ -100,9 +120,35 @@ class Values:
 
     def counts(self, is_distinct: bool = False) -> Int64s:
         if not is_distinct:
-            return change_kernels.counts(self.steps, self.wanted)
+            counts = change_kernels.counts(self.steps, self.wanted)
+            if self.before is not None:
+                counts += self.before.totals.count(self.argument)[self.before.slot_of]
+            return counts
         _, group, member = self.order
         return change_kernels.distinct_counts(self.steps, self.wanted, group, len(member))
+
+    def limb_sums(self, limbs: Int64s) -> Int64s:
+        sums = change_kernels.limb_sums(self.steps, self.wanted, limbs)
+        if self.before is not None:
+            sums += self.before.totals.numbers(self.argument)[self.before.slot_of]
+        return sums
+
+    def float_sums(self) -> tuple[Floats, Floats, Floats]:
+        slot_of, partials, special = _NO_SLOTS, _NO_PARTIALS, _NOTHING_SPECIAL
+        if self.before is not None:
+            slot_of, totals = self.before.slot_of, self.before.totals
+            partials, special = totals.partials(self.argument), totals.numbers(self.argument)
+        return change_kernels.float_sums(
+            self.steps, self.wanted, self.numbers.floats, slot_of, partials, special
+        )
+
+    def exactly(self, piece: int) -> list[Fraction]:
+        """Numbers with the sum of a piece."""
+        found = self.numbers.exactly(change_kernels.members_of(self.steps, self.wanted, piece))
+        if self.before is not None:
+            partials = self.before.totals.partials(self.argument)[self.before.slot_of[piece]]
+            found += [Fraction(each) for each in partials.tolist()]
+        return found
 
     def at(self, ranks: list[Int64s], is_distinct: bool) -> list[Int64s]:
         """The members at some ranks among the values of each piece; -1 for the rank -1."""
@@ -127,30 +173,28 @@ def _count(values: Values, aggregate: Aggregate) -> pa.Array:
 def _sum(values: Values, aggregate: Aggregate) -> pa.Array | None:
     empty = values.counts() == 0
     if values.numbers.limbs is not None:
-        limbs = change_kernels.limb_sums(values.steps, values.wanted, values.numbers.limbs)
+        limbs = values.limb_sums(values.numbers.limbs)
         return exact_numbers.sums_of_limbs(values.numbers, limbs, empty, aggregate.type)
     if _too_great(values):
         return None
-    total, _, _ = change_kernels.float_sums(values.steps, values.wanted, values.numbers.floats)
+    total, _, _ = values.float_sums()
     return pa.array(total, mask=empty)
 
 
 def _avg(values: Values, aggregate: Aggregate) -> pa.Array | None:
     counts = values.counts()
     if values.numbers.limbs is not None:
-        limbs = change_kernels.limb_sums(values.steps, values.wanted, values.numbers.limbs)
+        limbs = values.limb_sums(values.numbers.limbs)
         return exact_numbers.averages_of_limbs(values.numbers, limbs, counts, aggregate.type)
     if _too_great(values):
         return None
-    _, high, low = change_kernels.float_sums(values.steps, values.wanted, values.numbers.floats)
+    _, high, low = values.float_sums()
     divisors = np.maximum(counts, 1).astype(np.float64)
     none_hard = np.zeros(len(counts), np.bool_)
     results, unsure = piece_kernels.quotients(high, low, divisors, none_hard)
     for piece in np.flatnonzero(unsure):
-        exact = values.numbers.exactly(
-            change_kernels.members_of(values.steps, values.wanted, int(piece))
-        )
-        results[piece] = nearest(sum(exact, Fraction()) / len(exact))
+        total = sum(values.exactly(int(piece)), Fraction())
+        results[piece] = nearest(total / int(counts[piece]))
     return pa.array(results, mask=counts == 0)
 
 
@@ -161,11 +205,26 @@ def _too_great(values: Values) -> bool:
 
 def _extreme(greatest: bool) -> Callable[[Values, Aggregate], pa.Array]:
     def column(values: Values, aggregate: Aggregate) -> pa.Array:
-        counts = values.counts()
+        counts = change_kernels.counts(values.steps, values.wanted)
         rank = counts - 1 if greatest else np.minimum(counts, 1) - 1
-        return values.taken(values.at([rank], is_distinct=False)[0])
+        found = values.taken(values.at([rank], is_distinct=False)[0])
+        if values.before is None:
+            return found
+        other = values.before.totals.extremes[values.argument, greatest]
+        return _more_extreme(found, other.take(pa.array(values.before.slot_of)), greatest)
 
     return column
+
+
+def _more_extreme(one: pa.Array, other: pa.Array, greatest: bool) -> pa.Array:
+    """The lesser or the greater of two values, place by place; a null is neither."""
+    both = pa.concat_arrays([one, other])
+    keys, there = order_keys(both), valid(both)
+    mine, its = keys[: len(one)], keys[len(one) :]
+    takes_other = there[len(one) :] & (
+        ~there[: len(one)] | (its > mine if greatest else its < mine)
+    )
+    return both.take(pa.array(np.arange(len(one)) + len(one) * takes_other))
 
 
 def _percentile(values: Values, aggregate: Aggregate) -> pa.Array:

@@ -7,6 +7,9 @@ change as their frames reach do not see it, at any time:
     changes      ······x·················x······
     concerned    ····─────···········─────────··     `wanted`: their answers are computed again
     entries      ··─────────·······─────────────     what these are computed from
+
+Where all that comes before counts as a whole (`Reach.in_blocks`), it is covered by blocks of steady
+members (see `block_totals`); what these leave out are entries.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.engine.by_rows.block_kernels import NEW_KEYS, is_steady
 from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, PLACE, START
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s, Mask
@@ -53,7 +57,7 @@ class Reach(NamedTuple):
     float_sees_high: float = 0.0
     first: int = FAR
     counts_keys: bool = False
-    goes_on: bool = False  # from the answer of the last steady member before, which is not seen
+    in_blocks: bool = False  # what comes before those that are seen counts as totals of blocks
     count_back: int = 0  # so many more rows that count see a change, and are seen (`counts`)
     count_forward: int = 0
     count_sees_back: int = 0
@@ -64,8 +68,9 @@ class Reach(NamedTuple):
 class Entries(NamedTuple):
     """Members of some slots: those of the n-th are bounds[n] … bounds[n + 1] - 1; alive during
     [begin, end); what ends after the limit does not end yet. `over`, `over_slot`: those that are
-    concerned and not alive any more, and the numbers of their slots. `base`: where answers go on
-    from another, the member of that, for each slot; -1: there is none."""
+    concerned and not alive any more, and the numbers of their slots. `blocks`: those that count as
+    a whole, of the n-th slot block_bounds[n] … block_bounds[n + 1] - 1; `shared_keys`: how many
+    order keys of these are among the entries, too."""
 
     bounds: Int64s
     member: Int64s
@@ -74,7 +79,19 @@ class Entries(NamedTuple):
     wanted: Mask
     over: Int64s
     over_slot: Int64s
-    base: Int64s
+    block_bounds: Int64s
+    blocks: Int64s
+    shared_keys: Int64s
+
+
+class Blocks(NamedTuple):
+    """The blocks of every slot: those of level l are the run slot · levels + l. `known`: by slot,
+    of how many members they are."""
+
+    runs: RunArrays
+    known: Int64s
+    fan_out: int
+    levels: int
 
 
 @njit(cache=True, nogil=True)
@@ -92,6 +109,7 @@ def entries(
     reach: Reach,
     passed: Mask,
     counts: Mask,
+    blocks: Blocks,
 ) -> Entries:
     """What is near the changes of some slots: of the n-th those at `order[begin[n]]` …, count[n] of
     them, rows of `keys`, and the members that start or end after `before` and up to the limit, if
@@ -105,7 +123,9 @@ def entries(
     begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
     over, over_slot, ended = np.empty(room, np.int64), np.empty(room, np.int64), 0
     bounds = np.zeros(len(slots) + 1, np.int64)
-    base = np.full(len(slots), -1, np.int64)
+    block_bounds = np.zeros(len(slots) + 1, np.int64)
+    block, covered = np.empty(room if reach.in_blocks else 0, np.int64), 0
+    shared_keys = np.zeros(len(slots), np.int64)
     last = limit - 1 if is_perfect and limit != INFINITY else limit
     found = 0
     for number in range(len(slots)):
@@ -120,10 +140,22 @@ def entries(
                 after = before if passed[number] else limit
                 changed = _changed(run, after, limit, items, keys, reach.words)
                 spans = _spans(run, changed, first, last, reach, counts)
-                if reach.goes_on and len(spans) > 0 and spans[0, 2] > 0:
-                    base[number] = members.first[slot] + spans[0, 2] - 1
             done, concerned = 0, 0  # both begins and ends of spans are in order
             for span in range(len(spans)):
+                if reach.in_blocks and done < spans[span, 2] and not is_perfect:
+                    more, gaps, shared_keys[number] = _covered(
+                        run, done, spans[span, 2], first, last, blocks, slot, reach,
+                        block[covered:],
+                    )  # fmt: skip
+                    covered += more
+                    for each in gaps:
+                        vs, ve = run[each, START], run[each, END]
+                        if ve > first and max(vs, first) <= last:
+                            member[found] = members.first[slot] + each
+                            begins[found] = max(vs, first)
+                            ends[found] = ve if ve <= last else INFINITY
+                            wanted[found] = False
+                            found += 1
                 for each in range(max(done, spans[span, 2]), spans[span, 3]):
                     vs, ve = run[each, START], run[each, END]
                     while concerned < len(spans) and spans[concerned, 1] <= each:
@@ -140,32 +172,64 @@ def entries(
                     wanted[found] = is_concerned
                     found += 1
                 done = max(done, spans[span, 3])
-        bounds[number + 1] = found
+        bounds[number + 1], block_bounds[number + 1] = found, covered
     return Entries(
         bounds, member[:found], begins[:found], ends[:found], wanted[:found], over[:ended],
-        over_slot[:ended], base,
+        over_slot[:ended], block_bounds, block[:covered].copy(), shared_keys,
     )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def lasting_answers(holders: Int64s, since: Int64s, segments: RunArrays) -> Int64s:
-    """The place of the one answer that each holder has from a time on, for ever; -1 if it has
-    none, or more than one."""
-    found = np.full(len(holders), -1, np.int64)
-    for number in range(len(holders)):
-        holder, answers = holders[number], 0
-        if holder < 0:
-            continue
-        base = segments.first[holder]
-        for entry in range(base, base + segments.size[holder]):
-            if segments.ints[entry, END] > since[number]:
-                answers += 1
-                lasts = segments.ints[entry, END] == INFINITY
-                if lasts and segments.ints[entry, START] <= since[number]:
-                    found[number] = segments.ints[entry, PLACE]
-        if answers > 1:
-            found[number] = -1
-    return found
+def _covered(
+    run: Int64s,
+    place: int,
+    stop: int,
+    first: int,
+    last: int,
+    blocks: Blocks,
+    slot: int,
+    reach: Reach,
+    found: Int64s,
+) -> tuple[int, Int64s, int]:
+    """Cover the members from a place to another with blocks of steady ones: how many there are, put
+    into `found`; the members that are left, in order; and how many order keys have both.
+
+    Of a key that a block has begun and entries go on with, or the other way round, where keys are
+    counted, a member of the block becomes an entry, too: then the entries count it at any time."""
+    gaps, left = np.empty(stop - place, np.int64), 0
+    made, shared = 0, 0
+    in_block, in_entries = False, False  # whether what is before is in a block; its key in entries
+    while place < stop:
+        goes_on = reach.counts_keys and place > 0 and _are_equal(run, place - 1, place, reach.words)
+        block, size = 0, 0
+        for level in range(blocks.levels - 1, -1, -1):
+            width = blocks.fan_out ** (level + 1)
+            if place % width == 0 and place + width <= min(stop, blocks.known[slot]):
+                block = blocks.runs.first[slot * blocks.levels + level] + place // width
+                if is_steady(blocks.runs, block, first, last):
+                    size = width
+                    break
+        if size:
+            if goes_on and not in_block:
+                gaps[left] = place
+                left += 1
+                in_entries = True
+            if blocks.runs.ints[block, NEW_KEYS] > 0:
+                in_entries = False
+            found[made] = block
+            made += 1
+            place += size
+        else:
+            if goes_on and in_block and not in_entries:
+                gaps[left] = place - 1
+                left += 1
+                shared += 1
+            in_entries = True
+            gaps[left] = place
+            left += 1
+            place += 1
+        in_block = size > 0
+    return made, gaps[:left], shared
 
 
 @njit(cache=True, nogil=True)
@@ -287,12 +351,9 @@ def _spans(
                                 True,
                             ),
                         )
-            if reach.goes_on:
-                low = _after_steady(run, a, first, last, words)
-            else:
-                low = _back(run, a, reach.sees_back, first, last)
-                low = _count_back(run, low, reach.count_sees_back, first, last, counts)
-                low = _group_start(run, low, words)
+            low = _back(run, a, reach.sees_back, first, last)
+            low = _count_back(run, low, reach.count_sees_back, first, last, counts)
+            low = _group_start(run, low, words)
             high = _on(run, b, reach.sees_forward, first, last)
             high = _count_on(run, high, reach.count_sees_forward, first, last, counts)
             high = _group_end(run, high, words)
@@ -315,19 +376,6 @@ def _back(run: Int64s, place: int, count: int, first: int, last: int) -> int:
         place -= 1
         if _is_steady(run, place, first, last):
             count -= run[place, COPIES]
-    return place
-
-
-@njit(cache=True, nogil=True)
-def _after_steady(run: Int64s, place: int, first: int, last: int, words: int) -> int:
-    """The place after the last member before another that is steady, and alone with its words; 0 if
-    there is none."""
-    while place > 0:
-        alone = place == 1 or not _are_equal(run, place - 2, place - 1, words)
-        alone = alone and (place == len(run) or not _are_equal(run, place - 1, place, words))
-        if alone and _is_steady(run, place - 1, first, last):
-            break
-        place -= 1
     return place
 
 

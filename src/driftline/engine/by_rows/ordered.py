@@ -8,22 +8,24 @@ it, and all of a partition that it closes.
 
 A batch costs the rows that can see a change, and what they look at (`near_kernel`), not the
 partition: of ROWS between two distances, LAG and LEAD some rows around each change; of a RANGE with
-distances those within these; of a running aggregate the rows that come after, and, if it cannot go
-on from the answer of the row before (`goes_on`), one look at each row before; of the first k rows
-about k.
+distances those within these; of a rank or a running count, sum, average or extreme the rows that
+come after, since what comes before counts as a whole (`block_totals`), of other running aggregates
+also one look at each row before; of the first k rows about k.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.by_rows import emit_kernel, near_kernel, snapshot_kernel
+from driftline.engine.by_rows import block_kernels, emit_kernel, near_kernel, snapshot_kernel
+from driftline.engine.by_rows.block_totals import NO_BLOCKS, BlockTotals, Totals
 from driftline.engine.by_rows.kept_rows import KeptRows
-from driftline.engine.by_rows.near_kernel import Entries, Reach
+from driftline.engine.by_rows.near_kernel import FAR, Blocks, Entries, Reach
 from driftline.engine.by_rows.order_words import OrderBy, OrderWords, with_nulls
 from driftline.engine.by_rows.over_kernels import tell_copies_apart
 from driftline.engine.by_rows.snapshot_kernel import (
@@ -68,9 +70,7 @@ class Rows:
     wanted: Mask
     member: Int64s  # where it is among the members
     place: Int64s  # where its columns are
-    base: Int64s | None = (
-        None  # of each slot, where the answer is that those of its rows go on from
-    )
+    before: Totals | None = None  # of each slot, of rows before these that count as a whole
 
 
 @dataclass(frozen=True)
@@ -123,12 +123,12 @@ class OrderedRows(KeptRows):
         self.holders = Slots()  # by row: what was emitted of it is in that run of `segments`
         self.ends = Due()  # of each holder, the first end of its segments
         self.reach = Reach(self.words.width)
-        self.goes_on: Reach | None = None  # from the answer of the row before, where that lasts
+        self.totals: BlockTotals | None = None  # where `reach` is `in_blocks`
         self._forget_changes()
 
     @abstractmethod
-    def _evaluated(self, looked_at: Rows) -> Evaluated:
-        """The answers of the wanted rows."""
+    def _evaluated(self, looked_at: Rows) -> Evaluated | None:
+        """The answers of the wanted rows; None if what comes before cannot count as a whole."""
 
     def group_of(self, looked_at: Rows) -> Int64s:
         """The number of each row's order key."""
@@ -155,6 +155,11 @@ class OrderedRows(KeptRows):
         self, slots: Int64s, begin: Int64s, count: Int64s, order: Int64s, keys: Int64s
     ) -> None:
         self._changes = _Changes(slots, begin, count, order, keys)
+        if self.totals is not None:
+            self.totals.forget(
+                slots,
+                block_kernels.first_changed(slots, begin, count, order, keys, self.members.arrays),
+            )
         items, slot_of = self._changes.items()
         stale, due = self.stale.of(slots), self.due.of(slots)
         self._due_before = slots, due.copy()
@@ -209,23 +214,17 @@ class OrderedRows(KeptRows):
         none = np.zeros(len(slots) - len(changes.slots), np.int64)
         passed = np.concatenate([~self._quiet(limit), none == 0])
 
-        def entries(reach: Reach) -> Entries:
+        def near(reach: Reach, blocks: Blocks) -> Entries:
             return near_kernel.entries(
                 slots, earliest, limit, self.level == PERFECT,
                 INFINITY if self.level == EAGER else before,
                 np.concatenate([changes.begin, none]), np.concatenate([changes.count, none]),
                 changes.order, changes.keys, self.members.arrays, reach, passed, self._counts(),
+                blocks,
             )  # fmt: skip
 
-        base = None
-        if self.goes_on is not None and self.level != PERFECT:
-            near = entries(self.goes_on)
-            base = self._base(near, earliest)
-        if base is None:
-            near = entries(self.reach)
-        looked_at = replace(self._in_order(near), base=base)
-        found = self._evaluated(looked_at)
-        holders, first, number = self._held(earliest, near, looked_at, found, changes)
+        entries, looked_at, found = self._found(slots, near)
+        holders, first, number = self._held(earliest, entries, looked_at, found, changes)
         order = np.argsort(number, kind="stable")
         bounds = np.searchsorted(number[order], np.arange(len(holders) + 1))
         rows = found.rows.take(pa.array(order))
@@ -252,33 +251,30 @@ class OrderedRows(KeptRows):
         """By the place of its columns, whether a row counts (see `Reach`); empty: all do."""
         return _ALL_COUNT
 
-    def _base(self, near: Entries, earliest: Int64s) -> Int64s | None:
-        """Where the answers are that those of each slot go on from, -1 where they begin anew; None
-        if one of them is not the same from the first change on."""
-        found = np.full(len(near.base), -1, np.int64)
-        known = np.flatnonzero(near.base >= 0)
-        ints = self.members.arrays.ints[near.base[known]]
-        prints = Fingerprints(
-            np.ascontiguousarray(ints[:, LOW]).view(np.uint64),
-            np.ascontiguousarray(ints[:, HIGH]).view(np.uint64),
-        )
-        found[known] = near_kernel.lasting_answers(
-            self.holders.find(prints), earliest[known], self.segments.arrays
-        )
-        return None if (found[known] < 0).any() else found
-
-    def base_of(self, looked_at: Rows, entry: Int64s, name: str) -> pa.Array:
-        """The value that each of some rows goes on from; null if there is none."""
-        base = looked_at.base
-        assert base is not None
-        place = base[np.searchsorted(looked_at.bounds, entry, "right") - 1]
-        known = np.flatnonzero(place >= 0)
-        values = self.answer_rows.take_some(place[known], [name]).column(0)
-        if len(known) == len(place):
-            return values
-        indices = np.zeros(len(place), np.int64)
-        indices[known] = np.arange(len(known))
-        return values.take(pa.array(indices, mask=place < 0))
+    def _found(
+        self, slots: Int64s, near: Callable[[Reach, Blocks], Entries]
+    ) -> tuple[Entries, Rows, Evaluated]:
+        """What is near the changes of some slots, and the answers: from the totals of what comes
+        before, if that is possible."""
+        if self.totals is not None and self.level != PERFECT:
+            self.totals.bring_up(slots, self.members.arrays, self.member_rows)
+            entries = near(self.reach, self.totals.blocks)
+            before = self.totals.before(
+                entries.block_bounds, entries.blocks, entries.shared_keys, self.member_rows
+            )
+            if before is not None:
+                looked_at = replace(self._in_order(entries), before=before)
+                found = self._evaluated(looked_at)
+                if found is not None:
+                    return entries, looked_at, found
+        reach = self.reach
+        if reach.in_blocks:
+            reach = reach._replace(sees_back=FAR, in_blocks=False)
+        entries = near(reach, NO_BLOCKS)
+        looked_at = self._in_order(entries)
+        found = self._evaluated(looked_at)
+        assert found is not None
+        return entries, looked_at, found
 
     def _in_order(self, near: Entries) -> Rows:
         """The members in their order, also those that have the same words; one for each copy."""
@@ -370,6 +366,8 @@ class OrderedRows(KeptRows):
         self._remove(slots[self.members.sizes(slots) == 0])
 
     def _drop_members(self, slots: Int64s, final: int) -> None:
+        if self.totals is not None:
+            self.totals.forget(slots, block_kernels.first_ended(slots, self.members.arrays, final))
         self._drop(self.members, slots, final)
         stale = np.full(len(slots), INFINITY)
         snapshot_kernel.least_end(slots, self.members.arrays, stale)
@@ -395,6 +393,8 @@ class OrderedRows(KeptRows):
         self.due.set(gone, never)
         self.stale.set(gone, never)
         self.members.clear(gone)
+        if self.totals is not None:
+            self.totals.clear(gone)
 
     def state_span(self) -> Span:
         live = self.slots.live_slots()

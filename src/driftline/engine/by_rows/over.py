@@ -19,13 +19,18 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import Aggregate
-from driftline.engine.by_rows import general_aggregates, incremental_aggregates, over_kernels
+from driftline.engine.by_rows import (
+    block_totals,
+    general_aggregates,
+    incremental_aggregates,
+    over_kernels,
+)
+from driftline.engine.by_rows.block_totals import BlockTotals
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.engine.by_rows.exact_numbers import SUM_TOO_LARGE
+from driftline.engine.by_rows.incremental_aggregates import Before
 from driftline.engine.by_rows.near_kernel import FAR, Reach
 from driftline.engine.by_rows.order_words import OrderBy, OrderWords
 from driftline.engine.by_rows.ordered import Evaluated, OrderedRows, Rows
@@ -111,8 +116,9 @@ class Over(OrderedRows):
         super().__init__(schema, partition, order, self.carried, pa.schema(answer), level)
         self.passed_over = sorted({each.argument or "" for each in columns if each.ignore_nulls})
         self.reach = _reach(columns, self.words, order, schema)
-        if all(map(_goes_on, columns)):
-            self.goes_on = self.reach._replace(goes_on=True)
+        if self.reach.in_blocks:
+            made = [each.aggregate for each in columns if each.aggregate and _is_running(each)]
+            self.totals = BlockTotals(schema, made)
         self.start = np.array([_rows(each.start, -FAR, each) for each in self.frames], np.int64)
         self.stop = np.array([_rows(each.end, FAR, each) for each in self.frames], np.int64)
         units = [ROWS if each.unit == "rows" else RANGE for each in self.frames]
@@ -127,7 +133,7 @@ class Over(OrderedRows):
         there = [self.member_rows.there(name) for name in self.passed_over]
         return np.logical_and.reduce(there) if len(there) > 1 else there[0]
 
-    def _evaluated(self, looked_at: Rows) -> Evaluated:
+    def _evaluated(self, looked_at: Rows) -> Evaluated | None:
         values = self.member_rows.take_some(looked_at.place, self.looked_up)
         low, high = self._ranges(looked_at, values)
         frames_at = over_kernels.evaluations(
@@ -147,14 +153,15 @@ class Over(OrderedRows):
                 len(aggregates) > 0,
             )  # fmt: skip
             if aggregates:
-                names = [each.name for each in aggregates]
-                totals = self._aggregated(values, steps, aggregates)
-                if looked_at.base is not None:
-                    totals = [
-                        _added(each, total, self.base_of(looked_at, frames_at.entry, each.name))
-                        for each, total in zip(aggregates, totals, strict=True)
-                    ]
-                found |= zip(names, totals, strict=True)
+                before = None
+                if looked_at.before is not None and frame.start is None:
+                    slots = np.arange(len(looked_at.bounds) - 1)
+                    slot_of = np.repeat(slots, np.diff(frames_at.bounds))
+                    before = Before(looked_at.before, slot_of)
+                totals = self._aggregated(values, steps, aggregates, before)
+                if totals is None:
+                    return None
+                found |= zip([each.name for each in aggregates], totals, strict=True)
             for each in mine:
                 if each.aggregate is None:
                     found[each.name] = _at(values, frames_at, chosen[nths.index(each.place)], each)
@@ -215,42 +222,30 @@ class Over(OrderedRows):
         return over_kernels.at_distance(looked_at.bounds, there, key, wanted, is_end, peer)
 
     def _aggregated(
-        self, values: pa.RecordBatch, steps: Steps, aggregates: list[Aggregate]
-    ) -> list[pa.Array]:
-        """The aggregates of every frame; their time is the place in the order."""
+        self,
+        values: pa.RecordBatch,
+        steps: Steps,
+        aggregates: list[Aggregate],
+        before: Before | None,
+    ) -> list[pa.Array] | None:
+        """The aggregates of every frame, with what comes before all of its rows; None if that
+        cannot be added. Their time is the place in the order."""
         place = np.arange(len(steps.copies))
         if all(map(incremental_aggregates.is_possible, aggregates)):
             columns = incremental_aggregates.columns(
-                ChangedPieces(steps, values, place), aggregates
+                ChangedPieces(steps, values, place), aggregates, before
             )
-            if columns is not None:
+            if columns is not None or before is not None:
                 return columns
         return _by_rows(steps, values, place, aggregates)
 
 
-def _goes_on(column: OverColumn) -> bool:
-    """Whether it is a running aggregate that can be computed from that of the row before."""
+def _is_running(column: OverColumn) -> bool:
+    """Whether what comes before the rows of a frame that are near its end counts as a whole."""
     made, frame = column.aggregate, column.frame
-    if made is None or made.distinct or frame.start is not None or frame.end != 0:
+    if made is None or frame.start is not None or frame.end is None or frame.has_distance:
         return False
-    if made.function in ("min", "max"):
-        return bool(pa.types.is_integer(made.type) or pa.types.is_temporal(made.type))
-    return made.function in ("count", "sum") and made.type == pa.int64()
-
-
-def _added(aggregate: Aggregate, total: pa.Array, before: pa.Array) -> pa.Array:
-    """An aggregate of more rows than those that it was computed from."""
-    if aggregate.function in ("min", "max"):
-        least, kind = aggregate.function == "min", total.type
-        if pa.types.is_temporal(kind):  # of which Arrow compares only some by element
-            whole = pa.int64() if kind.bit_width == 64 else pa.int32()  # noqa: PLR2004
-            total, before = total.view(whole), before.view(whole)
-        found = (pc.min_element_wise if least else pc.max_element_wise)(total, before)
-        return found if found.type == kind else found.view(kind)
-    try:
-        return pc.coalesce(pc.add_checked(total, before), total, before)
-    except pa.ArrowInvalid:
-        raise OverflowError(SUM_TOO_LARGE) from None
+    return block_totals.has_total(made)
 
 
 def _by_rows(
@@ -328,13 +323,16 @@ def _reach(
         is_rows = frame.unit == "rows"
         before = FAR if start is None else max(0, -int(start)) if is_rows else 0
         after = FAR if end is None else max(0, int(end)) if is_rows else 0
+        running = _is_running(column)
+        sees = max(0, -int(end or 0)) if running and is_rows else 0 if running else before
         reach = reach._replace(
             back=max(reach.back, after),
             forward=max(reach.forward, before),
-            sees_back=max(reach.sees_back, before),
+            sees_back=max(reach.sees_back, sees),
             sees_forward=max(reach.sees_forward, after),
+            in_blocks=reach.in_blocks or running,
         )
-    return reach
+    return reach if reach.sees_back < FAR else reach._replace(in_blocks=False)
 
 
 def _reach_of_nth(reach: Reach, column: OverColumn, schema: pa.Schema) -> Reach | None:

@@ -244,7 +244,7 @@ def frames(
     bounds: Int64s,
     begin: Int64s,
     end: Int64s,
-    told: Evaluations,
+    evaluated: Evaluations,
     unit: int,
     start: int,
     stop: int,
@@ -258,7 +258,7 @@ def frames(
     """What is in the frame of every evaluation, as changes; and the entries at some places of it
     [nth, evaluation], from 1, or from the end: -1, -2, …; -1 where there is none. `masks`: for each
     nth the row of `null` that says which entries do not count, or -1."""
-    total = len(told.entry)
+    total = len(evaluated.entry)
     chosen = np.full((len(nths), total), -1, np.int64)
     fresh = np.zeros(total, np.bool_)
     come, go = np.empty(len(begin) + 16, np.int64), np.empty(len(begin) + 16, np.int64)
@@ -273,9 +273,9 @@ def frames(
         by_end = first + in_time(end[first : first + size], False)
         alive, count, coming, going = np.empty(size, np.int64), 0, 0, 0
         since, until = first, first  # what is alive here is inside
-        for piece in range(told.bounds[number], told.bounds[number + 1]):
-            fresh[piece] = piece == told.bounds[number]
-            time, entry = told.start[piece], told.entry[piece]
+        for piece in range(evaluated.bounds[number], evaluated.bounds[number + 1]):
+            fresh[piece] = piece == evaluated.bounds[number]
+            time, entry = evaluated.start[piece], evaluated.entry[piece]
             while going < size and end[by_end[going]] <= time and end[by_end[going]] < INFINITY:
                 # Whoever goes now came before: begin < end, and both are gone through in order.
                 while coming < size and begin[by_begin[coming]] < end[by_end[going]]:

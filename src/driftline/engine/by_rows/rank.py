@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.by_rows import over_kernels, rank_kernels
+from driftline.engine.by_rows.block_totals import BlockTotals
 from driftline.engine.by_rows.change_kernels import first_ones
 from driftline.engine.by_rows.near_kernel import FAR, Reach
 from driftline.engine.by_rows.order_words import OrderBy
@@ -57,17 +58,17 @@ class Rank(OrderedRows):
         self.keep_rank = keep_rank
         fields = [*schema, pa.field(name, pa.int32())] if keep_rank else [*schema]
         super().__init__(schema, partition, order, schema.names, pa.schema(fields), level)
-        by_row = self.method == ROW_NUMBER
+        by_row, by_key = self.method == ROW_NUMBER, self.method == DENSE_RANK
         self.reach = Reach(
             self.words.width if by_row else self.words.of_order,
             forward=FAR,
             sees_back=FAR,
             first=self.limit,
-            counts_keys=self.method == DENSE_RANK,
+            counts_keys=by_key,
         )
-        if by_row and keep_rank and limit is None:
-            self.goes_on = self.reach._replace(goes_on=True)
-        self.name = name
+        if limit is None and (self.words.orders or not by_key):
+            self.reach = self.reach._replace(sees_back=0, in_blocks=True)
+            self.totals = BlockTotals(schema, [], self.words.of_order if by_key else 0)
 
     def _evaluated(self, looked_at: Rows) -> Evaluated:
         open_end = self.watermark if self.level == PERFECT else INFINITY
@@ -89,9 +90,10 @@ class Rank(OrderedRows):
         place = rank_kernels.places(
             bounds, begin, end, found, self.group_of(looked_at), self.method
         )
-        if looked_at.base is not None:
-            before = self.base_of(looked_at, found.entry, self.name)
-            place = place + before.fill_null(0).to_numpy(zero_copy_only=False)
+        if looked_at.before is not None:
+            before = looked_at.before
+            first = before.keys if self.method == DENSE_RANK else before.rows
+            place += np.repeat(first, np.diff(found.bounds))
         kept = place <= self.limit
         return self._ranked(
             looked_at, found.entry[kept], place[kept], found.start[kept], found.end[kept]

@@ -16,20 +16,20 @@ ROW_NUMBER, RANK, DENSE_RANK = range(3)
 
 @njit(cache=True, nogil=True)
 def places(
-    bounds: Int64s, begin: Int64s, end: Int64s, told: Evaluations, group: Int64s, method: int
+    bounds: Int64s, begin: Int64s, end: Int64s, evaluated: Evaluations, group: Int64s, method: int
 ) -> Int64s:
     """The place of every evaluated entry among those that are alive; `group`: the number of its
     order key."""
-    found = np.empty(len(told.entry), np.int64)
+    found = np.empty(len(evaluated.entry), np.int64)
     for number in range(len(bounds) - 1):
         first, size = bounds[number], bounds[number + 1] - bounds[number]
         by_begin = first + in_time(begin[first : first + size], True)
         by_end = first + in_time(end[first : first + size], False)
         alive, count, coming, going = np.empty(size, np.int64), 0, 0, 0
         here, place = 0, 0  # where an evaluation at the same time was, and its place
-        for piece in range(told.bounds[number], told.bounds[number + 1]):
-            time = told.start[piece]
-            if piece == told.bounds[number] or told.start[piece - 1] < time:
+        for piece in range(evaluated.bounds[number], evaluated.bounds[number + 1]):
+            time = evaluated.start[piece]
+            if piece == evaluated.bounds[number] or evaluated.start[piece - 1] < time:
                 here, place = -1, 0
             while going < size and end[by_end[going]] <= time and end[by_end[going]] < INFINITY:
                 while coming < size and begin[by_begin[coming]] < end[by_end[going]]:
@@ -43,7 +43,9 @@ def places(
                 come_in(alive, count, by_begin[coming])
                 count += 1
                 coming += 1
-            stop = here + 1 + first_from(alive[here + 1 :], count - here - 1, told.entry[piece])
+            stop = (
+                here + 1 + first_from(alive[here + 1 :], count - here - 1, evaluated.entry[piece])
+            )
             for each in range(here + 1, stop + 1):
                 tied = each > 0 and group[alive[each]] == group[alive[each - 1]]
                 if method == ROW_NUMBER or (method == RANK and not tied):

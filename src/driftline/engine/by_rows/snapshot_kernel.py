@@ -119,7 +119,7 @@ def take_in(
         place, before, first_gone = 0, taken, size
         for change in range(left[number]):
             item = mine[change]
-            place, is_there = _first_not_before(members, base, place, size, keys, item)
+            place, is_there = first_not_before(members, base, place, size, keys, item)
             if is_there:
                 copies = members.ints[base + place, COPIES] + weight[item]
                 members.ints[base + place, COPIES] = copies
@@ -215,7 +215,7 @@ def _net(keys: Int64s, order: Int64s, weight: Int64s) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def _first_not_before(
+def first_not_before(
     members: RunArrays, base: int, low: int, size: int, keys: Int64s, item: int
 ) -> tuple[int, bool]:
     """The first member of a run, from a place on, that does not come before a change, and whether

@@ -45,12 +45,8 @@ class Closing:
         name, delay = self.column
         values = rows.column(name)
         known = np.flatnonzero(valid(values))
-        slots, times = slots[known], stored(values)[known]
-        times = np.minimum(times, INFINITY - delay) + delay
-        latest = self.due.of(slots)
-        latest[latest == INFINITY] = BEGINNING  # not known before
-        in_order = np.argsort(np.maximum(times, latest), kind="stable")  # the last one counts
-        self.due.set(slots[in_order], np.maximum(times, latest)[in_order])
+        times = np.minimum(stored(values)[known], INFINITY - delay) + delay
+        self.due.raise_to(slots[known], times)
 
     def closed(self, cti: int) -> Int64s:
         """The groups that a cti has closed, and that are still there."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
-from driftline.model.time import INFINITY
+from driftline.model.time import BEGINNING, INFINITY
 
 BLOCK = 1024
 
@@ -22,6 +22,40 @@ def _set(slots: Int64s, new: Int64s, times: Int64s, least: Int64s) -> None:
         slot = slots[number]
         times[slot] = new[number]
         least[slot // BLOCK] = min(least[slot // BLOCK], new[number])
+
+
+@njit(cache=True, nogil=True)
+def _raise(slots: Int64s, new: Int64s, times: Int64s, least: Int64s) -> None:
+    for slot in slots:
+        if times[slot] == INFINITY:
+            times[slot] = BEGINNING
+    for number in range(len(slots)):
+        times[slots[number]] = max(times[slots[number]], new[number])
+    for slot in slots:
+        least[slot // BLOCK] = min(least[slot // BLOCK], times[slot])
+
+
+@njit(cache=True, nogil=True)
+def _up_to(limit: int, times: Int64s, least: Int64s) -> Int64s:
+    found, made = np.empty(64, np.int64), 0
+    for block in range(len(least)):
+        if least[block] > limit:
+            continue
+        earliest = INFINITY
+        for slot in range(block * BLOCK, (block + 1) * BLOCK):
+            earliest = min(earliest, times[slot])
+        least[block] = earliest
+        if earliest > limit:
+            continue
+        for slot in range(block * BLOCK, (block + 1) * BLOCK):
+            if times[slot] <= limit:
+                if made == len(found):
+                    bigger = np.empty(2 * made, np.int64)
+                    bigger[:made] = found
+                    found = bigger
+                found[made] = slot
+                made += 1
+    return found[:made].copy()
 
 
 class Due:
@@ -38,6 +72,14 @@ class Due:
         self.make_room(int(slots.max()) + 1)
         _set(slots, times, self.times, self.least)
 
+    def raise_to(self, slots: Int64s, times: Int64s) -> None:
+        """Let slots, which may be there several times, be due at the greatest of some times and of
+        that at which they were before, if they were."""
+        if len(slots) == 0:
+            return
+        self.make_room(int(slots.max()) + 1)
+        _raise(slots, times, self.times, self.least)
+
     def of(self, slots: Int64s) -> Int64s:
         """When each of some slots is due."""
         times = np.full(len(slots), INFINITY, np.int64)
@@ -47,12 +89,9 @@ class Due:
 
     def up_to(self, limit: int) -> Int64s:
         """The slots that are due at or before the limit; they stay due."""
-        found = []
-        for block in np.flatnonzero(self.least <= limit):
-            times = self.times[block * BLOCK : (block + 1) * BLOCK]
-            self.least[block] = times.min()
-            found.append(block * BLOCK + np.flatnonzero(times <= limit))
-        return np.concatenate(found) if found else np.empty(0, np.int64)
+        if limit < BEGINNING:  # which is no 64-bit number
+            return np.empty(0, np.int64)
+        return _up_to(limit, self.times, self.least)
 
     def make_room(self, needed: int) -> None:
         """See to it that so many slots have times."""

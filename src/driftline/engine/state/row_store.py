@@ -23,6 +23,8 @@ _SMALLEST_HEAP = 1 << 16
 
 
 class Column(Protocol):
+    valid: NDArray[np.generic]
+
     def put(self, places: Int64s, values: pa.Array) -> None: ...
 
     def take(self, places: Int64s) -> pa.Array: ...
@@ -61,10 +63,9 @@ class RowStore:
         return pa.RecordBatch.from_arrays(columns, names=list(names))
 
     def there(self, name: str) -> Mask:
-        """By place, whether a column that is not nested is not null."""
-        column = self.columns[self.schema.get_field_index(name)]
-        assert isinstance(column, (_FixedColumn, _BytesColumn))
-        return column.valid.view(np.bool_)
+        """By place, whether a column is not null."""
+        found: Mask = self.columns[self.schema.get_field_index(name)].valid.view(np.bool_)
+        return found
 
     def forget(self, places: Int64s) -> None:
         """Note that the rows at some places are no longer needed."""
@@ -202,11 +203,12 @@ class _BytesColumn:
 
 
 class _ObjectColumn:
-    """`values`: a Python object in each place."""
+    """`values`: a Python object in each place; `valid`: whether it is not null."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
         self.values: NDArray[np.object_] = np.empty(0, np.object_)
+        self.valid: NDArray[np.generic] = np.zeros(0, np.bool_)
 
     def put(self, places: Int64s, values: pa.Array) -> None:
         if len(places) == 0:
@@ -215,6 +217,8 @@ class _ObjectColumn:
             bigger = np.empty(max(int(places.max()) + 1, 2 * len(self.values)), np.object_)
             bigger[: len(self.values)] = self.values
             self.values = bigger
+        self.valid = grown(self.valid, int(places.max()) + 1)
+        self.valid[places] = valid(values)
         for place, value in zip(places.tolist(), values.to_pylist(), strict=True):
             self.values[place] = value
 
@@ -226,7 +230,7 @@ class _ObjectColumn:
 
     @property
     def nbytes(self) -> int:
-        return self.values.nbytes
+        return self.values.nbytes + self.valid.nbytes
 
 
 @njit(cache=True, nogil=True)

@@ -58,6 +58,16 @@ def each_once_in(slots: Int64s, number_of: Int64s) -> Int64s:
     return found[:distinct]
 
 
+def in_order(slots: Int64s, others: Int64s) -> Int64s:
+    """The slots of two lists in order, each once. (NumPy's way by hashing takes much longer.)
+
+    >>> in_order(np.array([7, 3]), np.array([3, 1, 1])).tolist()
+    [1, 3, 7]
+    """
+    both = np.sort(np.concatenate([slots, others]))
+    return both[np.concatenate([[True], both[1:] != both[:-1]])] if len(both) else both
+
+
 @njit(cache=True, nogil=True)
 def without(slots: Int64s, others: Int64s, used: int) -> Int64s:
     """The slots, each once, without some others."""

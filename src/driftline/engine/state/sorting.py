@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place
+from driftline.model.compiled import in_place, njit
 
 _SHORT = 32
 """Stretches of so many rows are sorted by insertion, and then merged."""
@@ -28,6 +30,17 @@ def sort_by(times: Int64s, rows: Int64s, spare: Int64s) -> None:
             if times[rows[middle - 1]] > times[rows[middle]]:
                 _merge(times, rows, begin, middle, stop, spare)
         width *= 2
+
+
+@njit(cache=True, nogil=True)
+def sort_each_by(times: Int64s, rows: Int64s, bounds: Int64s) -> None:
+    """Put the rows of every stretch, bounds[n] … bounds[n + 1] - 1, in order of their times."""
+    longest = 0
+    for number in range(len(bounds) - 1):
+        longest = max(longest, bounds[number + 1] - bounds[number])
+    spare = np.empty(longest, np.int64)
+    for number in range(len(bounds) - 1):
+        sort_by(times, rows[bounds[number] : bounds[number + 1]], spare)
 
 
 @in_place

@@ -163,7 +163,10 @@ class Aggregate(Keyed):
         return Schema(tuple(Field(column.name, column.value.type) for column in columns))
 
     def label(self) -> str:
-        by = f" by {', '.join(map(str, self.keys))}" if self.keys else ""
+        keys = ", ".join(map(str, self.keys))
+        if not self.aggregates:
+            return f"distinct {keys}"
+        by = f" by {keys}" if keys else ""
         return f"aggregate {', '.join(map(str, self.aggregates))}{by}"
 
     @property

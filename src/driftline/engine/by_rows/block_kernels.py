@@ -1,0 +1,108 @@
+"""The kernels of totals of blocks of rows (see `block_totals`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.engine.by_rows.change_kernels import MOST_PARTIALS, add_exactly
+from driftline.engine.by_rows.snapshot_kernel import END, first_not_before
+from driftline.engine.state.runs import RunArrays
+from driftline.model.arrays import Floats, Int64s, Mask
+from driftline.model.compiled import njit
+from driftline.model.time import BEGINNING, INFINITY
+
+# Columns of a block. From FIRST_SUM on there are sums, in which a member counts with its copies.
+LATEST_START, FIRST_END, NEW_KEYS, TOO_GREAT, ROWS_IN = range(5)
+FIRST_SUM = ROWS_IN
+PARTIALS = 6
+"""An exact sum of floats is kept as so many floats that do not overlap; one that needs more, which
+spans more than ninety orders of magnitude, is not kept."""
+
+
+@njit(cache=True, nogil=True)
+def added_up(bounds: Int64s, copies: Int64s, ints: Int64s, floats: Floats) -> tuple[Int64s, Floats]:
+    """The totals of some members or blocks, each with its copies: those of the n-th total are
+    bounds[n] … bounds[n + 1] - 1."""
+    count = len(bounds) - 1
+    totals = np.zeros((count, ints.shape[1]), np.int64)
+    sums = np.zeros((count, floats.shape[1]), np.float64)
+    partials = np.empty(MOST_PARTIALS)
+    for number in range(count):
+        begin, end = bounds[number], bounds[number + 1]
+        totals[number, LATEST_START], totals[number, FIRST_END] = BEGINNING, INFINITY
+        for each in range(begin, end):
+            totals[number, LATEST_START] = max(
+                totals[number, LATEST_START], ints[each, LATEST_START]
+            )
+            totals[number, FIRST_END] = min(totals[number, FIRST_END], ints[each, FIRST_END])
+            totals[number, NEW_KEYS] += ints[each, NEW_KEYS]
+            totals[number, TOO_GREAT] |= ints[each, TOO_GREAT]
+            for column in range(FIRST_SUM, ints.shape[1]):
+                totals[number, column] += copies[each] * ints[each, column]
+        for place in range(0, floats.shape[1], PARTIALS):
+            size = 0
+            for each in range(begin, end):
+                for part in range(place, place + PARTIALS):
+                    if floats[each, part] != 0.0:
+                        for _ in range(copies[each]):
+                            size = add_exactly(partials, size, floats[each, part])
+            if size > PARTIALS:
+                totals[number, TOO_GREAT] = 1
+                continue
+            sums[number, place : place + size] = partials[:size]
+    return totals, sums
+
+
+@njit(cache=True, nogil=True)
+def extremes(bounds: Int64s, there: Mask, keys: Int64s, greatest: bool) -> Int64s:
+    """Of the members or blocks of each total, the one with the least or the greatest key; -1 if
+    none is there."""
+    found = np.full(len(bounds) - 1, -1, np.int64)
+    for number in range(len(found)):
+        for each in range(bounds[number], bounds[number + 1]):
+            best = found[number]
+            if there[each] and (
+                best < 0 or (keys[each] > keys[best] if greatest else keys[each] < keys[best])
+            ):
+                found[number] = each
+    return found
+
+
+@njit(cache=True, nogil=True)
+def first_changed(
+    slots: Int64s, begin: Int64s, count: Int64s, order: Int64s, keys: Int64s, members: RunArrays
+) -> Int64s:
+    """Of each slot, the place of the first change: see `KeptRows._note_changed`."""
+    found = np.empty(len(slots), np.int64)
+    for number in range(len(slots)):
+        base, size = members.first[slots[number]], members.size[slots[number]]
+        found[number] = size
+        if count[number] > 0:
+            found[number], _ = first_not_before(members, base, 0, size, keys, order[begin[number]])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def first_ended(slots: Int64s, members: RunArrays, final: int) -> Int64s:
+    """Of each slot, the place of the first member that ends at or before a time."""
+    found = np.empty(len(slots), np.int64)
+    for number in range(len(slots)):
+        base, size = members.first[slots[number]], members.size[slots[number]]
+        found[number] = size
+        for place in range(size):
+            if members.ints[base + place, END] <= final:
+                found[number] = place
+                break
+    return found
+
+
+@njit(inline="always")
+def is_steady(blocks: RunArrays, block: int, first: int, last: int) -> bool:
+    """Whether all members of a block are there from the first time on, and do not end up to the
+    last; and it has a total."""
+    end = blocks.ints[block, FIRST_END]
+    return bool(
+        blocks.ints[block, LATEST_START] <= first
+        and (end > last or end == INFINITY)
+        and blocks.ints[block, TOO_GREAT] == 0
+    )

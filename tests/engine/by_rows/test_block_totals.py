@@ -1,0 +1,238 @@
+"""Running aggregates and ranks over partitions of many blocks: what comes before counts as a whole.
+
+Blocks are made small here, so that a few rows fill some of every level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.by_rows import block_totals
+from driftline.engine.by_rows.order_words import OrderBy
+from driftline.engine.by_rows.ordered import OrderedRows, Rows
+from driftline.engine.by_rows.over import Frame, Over, OverColumn
+from driftline.engine.by_rows.rank import Method, Rank
+from driftline.engine.core.batch import Batch
+from driftline.model import reference
+from driftline.model.event import Event
+from driftline.model.history import History
+from driftline.model.reference import Level, Order
+from driftline.model.reference import aggregates as values
+from driftline.model.reference.over import Function
+from driftline.model.row import Row, Value
+from driftline.model.time import INFINITY
+from tests.build import insert, retract
+from tests.engine.held_snapshots import hold
+
+SMALL = 2
+SCHEMA = pa.schema(
+    [
+        ("k", pa.string()),
+        ("n", pa.int64()),
+        ("f", pa.float64()),
+        ("s", pa.string()),
+        ("d", pa.decimal128(30, 2)),
+        ("b", pa.bool_()),
+    ]
+)
+FLOATS = [None, 0.1, -0.1, 1e16, 1.0, -1e16, 2.5e-300, 1e-20]
+ODD_FLOATS = [*FLOATS, math.inf, -math.inf, math.nan, 1e300, -1e300, 1e60, 1e120, 1e180, 1e-80]
+LEVELS = [Level.ORDERED, Level.EAGER]
+
+
+def column(name: str) -> Callable[[Row], Value]:
+    return lambda row: row[name]
+
+
+def functions(frame: Frame) -> dict[str, tuple[OverColumn, Function]]:
+    """Running aggregates, and what they mean."""
+    whole, real, units = pa.int64(), pa.float64(), pa.decimal128(38, 2)
+    made = [
+        (Aggregate("rows", "count", None, whole), values.count_all()),
+        (Aggregate("there", "count", "s", whole), values.count(column("s"))),
+        (Aggregate("sum n", "sum", "n", whole), values.sum_(column("n"))),
+        (Aggregate("sum f", "sum", "f", real), values.sum_(column("f"))),
+        (Aggregate("avg n", "avg", "n", real), values.avg(column("n"))),
+        (Aggregate("avg f", "avg", "f", real), values.avg(column("f"))),
+        (Aggregate("sum d", "sum", "d", units), values.sum_(column("d"))),
+        (Aggregate("min f", "min", "f", real), values.min_(column("f"))),
+        (Aggregate("max f", "max", "f", real), values.max_(column("f"))),
+        (Aggregate("min s", "min", "s", pa.string()), values.min_(column("s"))),
+        (Aggregate("max d", "max", "d", SCHEMA.field("d").type), values.max_(column("d"))),
+        (Aggregate("min b", "min", "b", pa.bool_()), values.min_(column("b"))),
+    ]
+    return {
+        each.name: (OverColumn(each.name, each.type, frame, each), reference.of_frame(meaning))
+        for each, meaning in made
+    }
+
+
+LAG = (
+    OverColumn("lag", pa.string(), Frame("rows", -1, -1), argument="s", nth=1),
+    (reference.Frame("rows", -1, -1), reference.nth(column("s"), 1)),
+)
+FIRST = (
+    OverColumn("first", pa.string(), Frame(), argument="s", nth=1, ignore_nulls=True),
+    (reference.Frame(), reference.nth(column("s"), 1, ignore_nulls=True)),
+)
+
+
+@st.composite
+def long_partitions(draw: st.DrawFn, floats: list[float | None]) -> list[Event]:
+    """Rows nearly in order, most of which never end; some end, come late or are taken back."""
+    ties = draw(st.sampled_from([1, 3, 8]))
+    events: list[Event] = []
+    for place in range(draw(st.integers(10, 24))):
+        number = draw(st.sampled_from([place, place, place, place - 3, place + 5, None]))
+        row = {
+            "k": draw(st.sampled_from(["a", "a", "a", "b"])),
+            "n": None if number is None else number // ties,
+            "f": draw(st.sampled_from(floats)),
+            "s": draw(st.sampled_from(["long text", "long text too", "a", None])),
+            "d": draw(st.sampled_from([None, Decimal("-0.01"), Decimal(10) ** 27])),
+            "b": draw(st.sampled_from([None, True, False])),
+        }
+        vs = draw(st.sampled_from([place, place, place, max(0, place - 5)]))
+        fate = draw(st.integers(0, 9))
+        events.append(insert(vs, vs + 6 if fate == 9 else None, row))
+        if fate == 8:
+            events.append(insert(vs, None, row))
+        if fate < 2:
+            events.append(retract(vs, None, draw(st.sampled_from([vs, vs + 3])), row))
+    return events
+
+
+def orders() -> st.SearchStrategy[list[OrderBy]]:
+    by_n = st.builds(OrderBy, st.just("n"), st.booleans(), st.sampled_from([None, True, False]))
+    by_s = st.builds(OrderBy, st.just("s"), st.booleans())
+    return st.one_of(by_n.map(lambda n: [n]), by_n.map(lambda n: [n]), by_s.map(lambda s: [s]))
+
+
+def meant(order: list[OrderBy]) -> list[Order]:
+    return [Order(column(item.column), item.descending, item.nulls_first) for item in order]
+
+
+def held(
+    make: Callable[[], OrderedRows],
+    expected: Callable[[History], History],
+    level: Level,
+    data: st.DataObject,
+    floats: list[float | None],
+) -> None:
+    def in_small_blocks() -> OrderedRows:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(block_totals, "FAN_OUT", SMALL)
+            return make()
+
+    hold(
+        in_small_blocks,
+        SCHEMA,
+        expected,
+        data.draw(long_partitions(floats)),
+        level,
+        data.draw(st.sampled_from([1, 2, 5])),
+        data.draw(st.integers(0, 20)),
+    )
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@settings(max_examples=30)
+@given(st.data())
+def test_a_running_aggregate_is_its_reference_after_every_batch(
+    level: Level, data: st.DataObject
+) -> None:
+    floats = data.draw(st.sampled_from([FLOATS, ODD_FLOATS]))
+    unit: Any = data.draw(st.sampled_from(["rows", "range"]))
+    frame = Frame(unit, None, 0 if unit == "range" else data.draw(st.sampled_from([0, -2, 1])))
+    order, partition = data.draw(orders()), data.draw(st.sampled_from([[], ["k"]]))
+    mine = functions(frame)
+    names = data.draw(st.lists(st.sampled_from(sorted(mine)), min_size=1, max_size=4, unique=True))
+    columns = [mine[name][0] for name in names]
+    own = reference.Frame(unit, frame.start, frame.end)
+    meanings = {name: (own, mine[name][1]) for name in names}
+    for other, meaning in data.draw(st.sampled_from([[], [LAG], [FIRST, LAG]])):
+        columns.append(other)
+        meanings[other.name] = meaning
+    held(
+        lambda: Over(SCHEMA, partition, order, columns, level),
+        lambda so_far: reference.over(
+            so_far, meanings, meant(order), [column(name) for name in partition]
+        ),
+        level,
+        data,
+        floats,
+    )
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@settings(max_examples=30)
+@given(st.data())
+def test_a_rank_is_its_reference_after_every_batch(level: Level, data: st.DataObject) -> None:
+    method: Method = data.draw(st.sampled_from(["row_number", "rank", "dense_rank"]))
+    order, partition = data.draw(orders()), data.draw(st.sampled_from([[], ["k"]]))
+    held(
+        lambda: Rank(SCHEMA, partition, order, method, "place", level),
+        lambda so_far: reference.rank(
+            so_far, meant(order), [column(name) for name in partition], method, "place"
+        ),
+        level,
+        data,
+        [None],
+    )
+
+
+NX = pa.schema([("n", pa.int64()), ("x", pa.float64())])
+BY_N = [OrderBy("n")]
+
+
+def _running(function: str, unit: Any = "range") -> OrderedRows:
+    made = Aggregate("y", function, "x", pa.int64() if function == "count" else pa.float64())
+    columns = [OverColumn("y", made.type, Frame(unit, None, 0), made)]
+    return Over(NX, [], BY_N, columns, Level.EAGER)
+
+
+MAKE: dict[str, Callable[[], OrderedRows]] = {
+    **{name: lambda name=name: _running(name) for name in ("count", "sum", "avg", "min", "max")},  # type: ignore[misc]
+    "sum of rows": lambda: _running("sum", "rows"),
+    **{
+        name: lambda name=name: Rank(NX, [], BY_N, name, "y", Level.EAGER)  # type: ignore[misc]
+        for name in ("row_number", "rank", "dense_rank")
+    },
+}
+
+
+@pytest.mark.parametrize("ties", [1, 2, 100])
+@pytest.mark.parametrize("name", MAKE)
+def test_what_comes_near_the_end_looks_at_a_few_rows(
+    name: str, ties: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator, looked = MAKE[name](), []
+    in_order = operator._in_order
+
+    def noted(near: object) -> Rows:
+        rows = in_order(near)  # type: ignore[arg-type]
+        looked.append(len(rows.place))
+        return rows
+
+    monkeypatch.setattr(operator, "_in_order", noted)
+    many, late = 5000, 30
+    for numbers in (np.arange(many), np.array([many]), np.array([many - late])):
+        size = len(numbers)
+        rows = pa.RecordBatch.from_arrays(
+            [pa.array(numbers // ties), pa.array(0.1 * numbers + size)], schema=NX
+        )
+        times = np.full(size, many if size == 1 else 0)
+        operator.receive(0, Batch(times, np.full(size, INFINITY), np.ones(size, int), rows))
+    assert looked[0] == many
+    assert looked[1] <= block_totals.FAN_OUT + ties + 1
+    assert looked[2] <= block_totals.FAN_OUT + late + 2 * ties + 2
