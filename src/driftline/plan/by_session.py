@@ -10,7 +10,7 @@ which session a row is in does not change with its end: at every time the answer
 
 of which a row changes that of its own group alone. So the rows are counted by the start of their
 session, and the end is one more value of the group, told by rows of its own (`SessionMembers`),
-which no other aggregate looks at.
+which no other aggregate looks at. Distinct rows that are sessions are such groups, too.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from driftline.plan.functions.operators import compare, is_null
 from driftline.plan.nodes import (
     Aggregate,
     Alias,
+    Distinct,
     Named,
     Node,
     Project,
@@ -31,7 +32,7 @@ from driftline.plan.nodes import (
     SessionColumns,
     SessionMembers,
 )
-from driftline.plan.nodes.base import Keys, unqualified
+from driftline.plan.nodes.base import Keys, columns_of, unqualified
 from driftline.plan.types import BIGINT, is_timestamp
 
 ENDS, MEMBERS = "$ends", "$members"
@@ -80,6 +81,14 @@ def of_session(node: Aggregate) -> OfSession | None:
         return None
     found = tuple(keys[groups.index(each)] for each in partition)
     return OfSession(given, found, groups, aggregates, conditions)
+
+
+def distinct(rows: Node) -> Node:
+    """At every time one copy of each row; of rows that are sessions, their groups."""
+    keys = tuple(map(Named, rows.schema.names, columns_of(rows.schema)))
+    groups = Aggregate(rows, keys, ())
+    are_sessions = groups.session is not None and groups.schema == rows.schema
+    return groups if are_sessions else Distinct(rows)
 
 
 def by_session(node: Aggregate) -> tuple[Aggregate, Node] | None:

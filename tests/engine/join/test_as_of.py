@@ -119,9 +119,10 @@ def test_it_is_its_reference(
     ),
     SIZES,
     st.booleans(),
+    st.booleans(),
 )
 def test_of_records_by_their_time_it_is_valid_by_itself(
-    arrivals: list[tuple[int, Event]], size: int, padded: bool
+    arrivals: list[tuple[int, Event]], size: int, padded: bool, strict: bool
 ) -> None:
     records = [
         (port, renamed(each) if port else each)
@@ -132,11 +133,11 @@ def test_of_records_by_their_time_it_is_valid_by_itself(
             else event
         ]
     ]
-    operator = made(padded=padded, by_time=True)
+    operator = made(padded=padded, strict=strict, by_time=True)
     for came, emitted in drive(operator, records, [LEFT, RIGHT], size):
         left, right = (
             canonical_history(event for which, event in came if which == port) for port in (0, 1)
         )
         assert breaches(emitted) == []
-        expected = meant(left, right, padded=padded, strict=False)
+        expected = meant(left, right, padded=padded, strict=strict)
         assert canonical_history(emitted).same_snapshots(expected)

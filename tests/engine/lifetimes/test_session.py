@@ -193,12 +193,32 @@ GROUPED = Both(
 )
 
 
-@settings(max_examples=60)
-@given(streams(COLUMNS, max_size=9), st.sampled_from(Level), SIZES, st.integers(0, 4))
+DISTINCT = Both(
+    dl.sql(
+        "SELECT DISTINCT window_end AS b, window_start AS a, k "
+        "FROM SESSION(TABLE s PARTITION BY k, 3) WHERE x > 1",
+        s=dl.stream("s", {"k": "STRING", "x": "BIGINT"}),
+    ),
+    lambda s, _: reference.group_by(
+        reference.select(reference.session_columns(s, 3, k), lambda row: less(row) > 0),
+        {"k": k, "a": lambda row: row["window_start"], "b": lambda row: row["window_end"]},
+        {},
+    ),
+)
+
+
+@settings(max_examples=80)
+@given(
+    st.sampled_from([GROUPED, DISTINCT]),
+    streams(COLUMNS, max_size=9),
+    st.sampled_from(Level),
+    SIZES,
+    st.integers(0, 4),
+)
 def test_an_aggregate_by_session_is_that_of_its_rows(
-    events: list[Event], level: Level, size: int, move_at: int
+    query: Both, events: list[Event], level: Level, size: int, move_at: int
 ) -> None:
-    run(GROUPED, [(0, each) for each in [*events, CLOSE]], level, size, move_at)
+    run(query, [(0, each) for each in [*events, CLOSE]], level, size, move_at)
 
 
 @pytest.mark.parametrize(
@@ -216,6 +236,9 @@ def test_an_aggregate_by_session_is_that_of_its_rows(
             False,
         ),
         ("SELECT first(x) FROM w GROUP BY k, window_start, window_end", False),
+        ("SELECT window_end FROM w GROUP BY k, window_start, window_end", True),
+        ("SELECT DISTINCT window_end, k, window_start FROM w WHERE x > 1", True),
+        ("SELECT DISTINCT k, window_start FROM w", False),
     ],
 )
 def test_which_aggregates_are_by_session(query: str, is_by_session: bool) -> None:
@@ -223,8 +246,8 @@ def test_which_aggregates_are_by_session(query: str, is_by_session: bool) -> Non
     tables = {name: f"SESSION(TABLE s PARTITION BY {key}, 3)" for name, key in KEYS.items()}
     with_tables = ", ".join(f"{name} AS (SELECT * FROM {of})" for name, of in tables.items())
     plan = dl.sql(f"WITH {with_tables} {query}", s=s).plan
-    (found,) = [each for each in plan.walk() if isinstance(each, nodes.Aggregate)]
-    assert (found.session is not None) == is_by_session
+    found = [each.session for each in plan.walk() if isinstance(each, nodes.Aggregate)]
+    assert any(found) == is_by_session
 
 
 def test_a_group_goes_with_its_session() -> None:

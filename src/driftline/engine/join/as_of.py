@@ -9,9 +9,9 @@ Of several rows with the greatest time it is the one with the greatest fingerpri
 State: the rows of both sides, by key in order of their time. A row of the left that comes or goes
 is matched by what is held of the right; one of the right changes the matches of the rows from its
 time on up to the next row of the right. A cti of both sides evicts rows that have ended. Where rows
-are only added and times are those of the streams (`by_time`), what comes after the cti C matches no
-row before it: all rows of the left before C are evicted, and of the right all but the last of each
-key.
+are only added, never end, and start at their time (`by_time`), what comes after the cti C matches
+no row before it: all rows of the left before C are evicted, or not held at all, and of the right
+all but the last of each key.
 
 Where a row of the right goes, the one before it is the match for longer: what is emitted is right
 as a sum of lifetimes, and as snapshots up to the cti. `retell` then follows.
@@ -25,106 +25,24 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, added_up, empty, latest_start
-from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
+from driftline.engine.core.operator import Arrays, Operator, Span, joined_span
 from driftline.engine.join import as_of_kernel as kernel
-from driftline.engine.state.due_times import Due
+from driftline.engine.join.as_of_sides import Side, SideByTime
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
-from driftline.engine.state.growing import grown
 from driftline.engine.state.order_keys import valid
-from driftline.engine.state.row_store import RowStore
-from driftline.engine.state.runs import Runs
-from driftline.engine.state.slot_lists import by_slot
-from driftline.engine.state.slots import Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.engine.state.slot_lists import by_slot, in_order
+from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.model.arrays import Int64s, stored, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
 
 _LEFT, _RIGHT = range(2)
-_NONE = np.empty(0, np.int64)
-
-
-class _Side:
-    """The rows of one side. `slots`: one for every row and lifetime; `runs`: by key, the rows in
-    order of their time; `rows`: their columns; `due`: when something of a key can be dropped."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.slots, self.runs = Slots(), Runs(kernel.COLUMNS, 0)
-        self.rows, self.due = RowStore(schema), Due()
-        self.members = kernel.Members(_NONE, _NONE, _NONE, _NONE)
-        self.time = np.zeros(0, np.int64)
-
-    def make_room(self) -> None:
-        used = self.slots.used
-        vs, ve, copies, before = (grown(each, used) for each in self.members)
-        self.members = kernel.Members(vs, ve, copies, before)
-        self.time = grown(self.time, used)
-
-    def take_in(
-        self, slots: Int64s, times: Int64s, prints: Fingerprints, batch: Batch, keys: int
-    ) -> tuple[Int64s, Int64s]:
-        """Make changes part of the state; the touched members, and the slots of these. How many
-        copies there were before is kept until `settle`."""
-        members, new = self.slots.find_or_add(prints.with_numbers(batch.vs, batch.ve))
-        self.make_room()
-        added = members[new]
-        self.members.vs[added], self.members.ve[added] = batch.vs[new], batch.ve[new]
-        self.members.copies[added] = self.members.before[added] = 0
-        self.time[added] = times[new]
-        self.rows.put(added, batch.payload.take(to_arrow(new)))
-        np.add.at(self.members.copies, members, batch.weight)
-        entries = np.stack([times, prints.low.view(np.int64), members], axis=1)
-        in_order = new[np.lexsort((entries[new, kernel.TIE], times[new]))]
-        touched, counts, order = by_slot(slots[in_order], keys)
-        self.runs.make_slots(keys)
-        self.runs.reserve(touched, self.runs.sizes(touched) + counts)
-        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        kernel.take_in(touched, bounds, in_order[order], entries, self.runs.arrays)
-        return members, entries
-
-    def settle(self, members: Int64s) -> None:
-        self.members.before[members] = self.members.copies[members]
-
-    def drop(self, slots: Int64s, cti: int, *, settled: bool, keeps_last: bool) -> None:
-        """Drop what is gone, or what a cti evicts."""
-        gone = kernel.drop(slots, cti, settled, keeps_last, self.members, self.runs.arrays)
-        self.slots.remove(gone)
-        self.rows.forget(gone)
-        times = kernel.due(slots, settled, keeps_last, self.members, self.runs.arrays)
-        self.due.set(slots, times)
-
-    def snapshot(self, keys: Int64s, prefix: str) -> Arrays:
-        live = self.slots.live_slots()
-        return {
-            **{f"{prefix}.{name}": each for name, each in self.slots.snapshot().items()},
-            **self.runs.snapshot(keys, f"{prefix}.runs"),
-            f"{prefix}.rows": rows_to_bytes(self.rows.take(live)),
-            f"{prefix}.vs": self.members.vs[live],
-            f"{prefix}.ve": self.members.ve[live],
-            f"{prefix}.copies": self.members.copies[live],
-            f"{prefix}.time": self.time[live],
-        }
-
-    def restore(self, keys: Int64s, arrays: Arrays, prefix: str) -> None:
-        own = {
-            name.removeprefix(f"{prefix}."): each
-            for name, each in arrays.items()
-            if name.startswith(f"{prefix}.")
-        }
-        self.slots.restore(own)
-        live = self.slots.live_slots()
-        self.make_room()
-        self.rows.put(live, rows_from_bytes(own["rows"]))
-        self.members.vs[live], self.members.ve[live] = own["vs"], own["ve"]
-        self.members.copies[live] = self.members.before[live] = own["copies"]
-        self.time[live] = own["time"]
-        self.runs.make_slots(int(keys.max()) + 1 if len(keys) else 0)
-        self.runs.restore(keys, own, "runs")
 
 
 class AsOf(Operator):
     """`keys`, `times`: of each side the columns of the key, and that of the time. `padded`: rows of
     the left without a match come out, too; `strict`: the time of a match is before that of the row.
-    `slots`: one for every key of either side."""
+    `slots`: one for every key of either side; `sides`, or with `by_time` `sides_by_time`: the rows
+    of each; `names`: the columns of each that are read downstream."""
 
     ports = 2
     sets_ends = True
@@ -146,20 +64,35 @@ class AsOf(Operator):
         self.schemas, self.keys, self.times = (left, right), keys, times
         self.padded, self.strict, self.by_time = padded, strict, by_time
         self.high_of_inputs = high_of_inputs
+        self.names = tuple(left.names), tuple(right.names)
         self.ctis = [BEGINNING, BEGINNING]
         self.promised = BEGINNING
         self._start_empty()
 
     def _start_empty(self) -> None:
         self.slots = Slots()
-        self.sides = tuple(_Side(schema) for schema in self.schemas)
+        left, right = self.schemas
+        self.sides = Side(left), Side(right)
+        self.sides_by_time = SideByTime(left, is_right=False), SideByTime(right, is_right=True)
+
+    def build_only(self, names: frozenset[str]) -> None:
+        left, right = ([each for each in own.names if each in names] for own in self.schemas)
+        self.names = tuple(left), tuple(right)
+        self.schema = pa.schema(
+            [each for own in self.schemas for each in own if each.name in names]
+        )
 
     def process(self, port: int, batch: Batch) -> Batch:
+        self.ctis[port] = max(self.ctis[port], batch.cti)
         output = empty(self.schema)
         if len(batch):
             changes = batch.consolidated()
-            output = self._left(changes) if port == _LEFT else self._right(changes)
-        self.ctis[port] = max(self.ctis[port], batch.cti)
+            if self.by_time:
+                output = (
+                    self._left_by_time(changes) if port == _LEFT else self._right_by_time(changes)
+                )
+            else:
+                output = self._left(changes) if port == _LEFT else self._right(changes)
         cti = self._promise()
         high = batch.high if self.high_of_inputs else latest_start(output.vs, output.weight)
         return Batch(output.vs, output.ve, output.weight, output.payload, cti, high)
@@ -173,18 +106,22 @@ class AsOf(Operator):
         if cti == INFINITY:
             self._start_empty()
         else:
-            touched = np.union1d(*(side.due.up_to(cti) for side in self.sides))
-            self._drop(touched)
+            self._evict(in_order(*(side.due.up_to(cti) for side in self._held)))
         return cti
 
-    def _drop(self, slots: Int64s) -> None:
-        for port, side in enumerate(self.sides):
+    @property
+    def _held(self) -> tuple[Side, Side] | tuple[SideByTime, SideByTime]:
+        return self.sides_by_time if self.by_time else self.sides
+
+    def _evict(self, slots: Int64s) -> None:
+        """Drop what is gone of some slots, and what the cti evicts."""
+        for side in self._held:
             side.runs.make_slots(self.slots.used)
-            side.drop(slots, self.promised, settled=self.by_time, keeps_last=port == _RIGHT)
-        nothing = sum(side.runs.sizes(slots) for side in self.sides) == 0
+            side.evict(slots, self.promised)
+        nothing = sum(side.runs.sizes(slots) for side in self._held) == 0
         gone = slots[nothing]
         self.slots.remove(gone)
-        for side in self.sides:
+        for side in self._held:
             side.runs.clear(gone)
             side.due.set(gone, np.full(len(gone), INFINITY))
 
@@ -194,42 +131,66 @@ class AsOf(Operator):
         known = np.logical_and.reduce([valid(each) for each in columns])
         times = stored(batch.payload.column(self.times[port]).cast(pa.int64()))
         if known.all():
-            return batch, batch.take(np.empty(0, np.int64)), times.astype(np.int64)
+            return batch, empty(batch.payload.schema), times.astype(np.int64)
         return batch.take(known), batch.take(~known), times[known].astype(np.int64)
 
-    def _slots_of(self, port: int, batch: Batch) -> Int64s:
-        prints = fingerprints([batch.payload.column(name) for name in self.keys[port]], len(batch))
-        self.share(prints.low, self.slots.live)
-        return self.slots.find_or_add(prints)[0]
+    def _keys_of(self, port: int, batch: Batch) -> Fingerprints:
+        keys = fingerprints([batch.payload.column(name) for name in self.keys[port]], len(batch))
+        self.share(keys.low, self.slots.live)
+        return keys
 
     def _left(self, batch: Batch) -> Batch:
         """Rows of the left come or go: so do their matches."""
         known, unknown, times = self._known(_LEFT, batch)
-        slots = self._slots_of(_LEFT, known)
+        slots, _ = self.slots.find_or_add(self._keys_of(_LEFT, known))
         side, right = self.sides
         right.make_room()
         number, member, start, end = kernel.matches(
             slots, times, known.vs, known.ve, right.members.copies, self.padded, self.strict,
             right.members, right.runs.arrays,
         )  # fmt: skip
-        rows = known.payload.take(to_arrow(number))
-        weight = known.weight[number]
-        if self.padded and len(unknown):
-            rows = pa.concat_batches([rows, unknown.payload])
-            none = np.full(len(unknown), kernel.NO_MATCH)
-            member = np.concatenate([member, none])
-            start, end = np.concatenate([start, unknown.vs]), np.concatenate([end, unknown.ve])
-            weight = np.concatenate([weight, unknown.weight])
-        output = Batch(start, end, weight, self._both(rows, member)).consolidated()
+        matched = Batch(start, end, known.weight[number], known.payload.take(to_arrow(number)))
+        output = self._matched(matched, member, unknown).consolidated()
         members, _ = side.take_in(slots, times, known.row_fingerprints(), known, self.slots.used)
         side.settle(members)
-        self._drop(by_slot(slots, self.slots.used)[0])
+        self._evict(by_slot(slots, self.slots.used)[0])
         return output
+
+    def _left_by_time(self, batch: Batch) -> Batch:
+        """Rows of the left come; those whose match can become another one are held."""
+        known, unknown, times = self._known(_LEFT, batch)
+        keys = self._keys_of(_LEFT, known)
+        slots = self.slots.find(keys)
+        left, right = self.sides_by_time
+        member = kernel.latest(slots, times, self.strict, right.runs.arrays)
+        open_ = np.flatnonzero(times >= min(self.ctis))
+        if len(open_):
+            new = open_[slots[open_] == NO_SLOT]
+            slots[new], _ = self.slots.find_or_add(keys.take(new))
+            right.runs.make_slots(self.slots.used)
+            held = known if len(open_) == len(known) else known.take(open_)
+            left.take_in(
+                slots[open_], times[open_], np.zeros(len(open_), np.int64), held, self.slots.used
+            )
+        if not self.padded and (member == kernel.NO_MATCH).any():
+            there = np.flatnonzero(member != kernel.NO_MATCH)
+            known, member = known.take(there), member[there]
+        return self._matched(known, member, unknown)
+
+    def _matched(self, rows: Batch, member: Int64s, unknown: Batch) -> Batch:
+        """Rows of the left with their matches, and of a left join those that can have none."""
+        vs, ve, weight, payload = rows.vs, rows.ve, rows.weight, rows.payload
+        if self.padded and len(unknown):
+            payload = pa.concat_batches([payload, unknown.payload])
+            member = np.concatenate([member, np.full(len(unknown), kernel.NO_MATCH)])
+            vs, ve = np.concatenate([vs, unknown.vs]), np.concatenate([ve, unknown.ve])
+            weight = np.concatenate([weight, unknown.weight])
+        return Batch(vs, ve, weight, self._both(payload, member))
 
     def _right(self, batch: Batch) -> Batch:
         """Rows of the right come or go: the matches of some rows of the left are others."""
         known, _, times = self._known(_RIGHT, batch)
-        slots = self._slots_of(_RIGHT, known)
+        slots, _ = self.slots.find_or_add(self._keys_of(_RIGHT, known))
         left, side = self.sides
         left.runs.make_slots(self.slots.used)
         members, entries = side.take_in(
@@ -238,14 +199,14 @@ class AsOf(Operator):
         touched, counts, order = by_slot(slots, self.slots.used)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         rows, slot_of = kernel.affected(
-            touched, bounds, order, entries, self.strict, self.by_time, side.members,
+            touched, bounds, order, entries, self.strict, side.members,
             side.runs.arrays, left.runs.arrays, np.zeros(max(left.slots.used, 1), np.bool_),
         )  # fmt: skip
         output = empty(self.schema)
         if len(rows):
             output = self._changed(rows, slot_of)
         side.settle(members)
-        self._drop(touched)
+        self._evict(touched)
         return output
 
     def _changed(self, rows: Int64s, slots: Int64s) -> Batch:
@@ -265,29 +226,48 @@ class AsOf(Operator):
         payload = self._both(left.rows.take(row[kept]), member[kept])
         return Batch(start[kept], end[kept], sums, payload).consolidated()
 
+    def _right_by_time(self, batch: Batch) -> Batch:
+        """Rows of the right come: each is the match of the rows of the left up to the next one."""
+        known, _, times = self._known(_RIGHT, batch)
+        slots, _ = self.slots.find_or_add(self._keys_of(_RIGHT, known))
+        left, right = self.sides_by_time
+        ties = known.row_fingerprints().low.view(np.int64)
+        added = right.take_in(slots, times, ties, known, self.slots.used)
+        left.runs.make_slots(self.slots.used)
+        row, before, now = kernel.rematched(
+            *added, self.strict, right.runs.arrays, left.runs.arrays
+        )
+        if not len(row):
+            return empty(self.schema)
+        had = np.flatnonzero(before != kernel.NO_MATCH) if not self.padded else np.arange(len(row))
+        weight = np.concatenate([-left.copies[row[had]], left.copies[row]])
+        row, member = np.concatenate([row[had], row]), np.concatenate([before[had], now])
+        payload = self._both(left.rows.take(row), member)
+        return Batch(left.time[row], np.full(len(row), INFINITY), weight, payload).consolidated()
+
     def _both(self, rows: pa.RecordBatch, member: Int64s) -> pa.RecordBatch:
-        """Rows of the left beside their matches."""
+        """Rows of the left beside their matches, in the columns that are read."""
+        own, others = self.names
         matched = member != kernel.NO_MATCH
-        found = self.sides[_RIGHT].rows.take(member[matched]).columns
-        if not matched.all():
+        all_are = bool(matched.all())
+        held = self._held[_RIGHT].rows
+        found = held.take_some(member if all_are else member[matched], others).columns
+        if not all_are:
             places = pa.array(np.cumsum(matched) - 1, mask=~matched)
             found = [column.take(places) for column in found]
-        return pa.RecordBatch.from_arrays([*rows.columns, *found], schema=self.schema)
+        columns = [*(rows.column(name) for name in own), *found]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def state_size(self) -> tuple[int, int]:
-        held = sum(each.runs.nbytes + each.rows.nbytes + each.slots.nbytes for each in self.sides)
-        return sum(each.slots.live for each in self.sides), held + self.slots.nbytes
+        held = sum(side.nbytes for side in self._held)
+        return sum(side.live for side in self._held), held + self.slots.nbytes
 
     def state_span(self) -> Span:
-        return joined_span(
-            *(span_of(side.members.vs[side.slots.live_slots()]) for side in self.sides)
-        )
+        return joined_span(*(side.span() for side in self._held))
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
-        left, right = self.sides
-        for side in self.sides:
-            side.make_room()
+        left, right = self._held
         return {
             **self.slots.snapshot(),
             **left.snapshot(live, "left"),
@@ -299,9 +279,7 @@ class AsOf(Operator):
         self._start_empty()
         self.slots.restore(arrays)
         live = self.slots.live_slots()
-        for port, (side, name) in enumerate(zip(self.sides, ("left", "right"), strict=True)):
-            side.restore(live, arrays, name)
-            last = port == _RIGHT
-            times = kernel.due(live, self.by_time, last, side.members, side.runs.arrays)
-            side.due.set(live, times)
+        left, right = self._held
+        left.restore(live, arrays, "left")
+        right.restore(live, arrays, "right")
         *self.ctis, self.promised = map(int, arrays["times"].tolist())

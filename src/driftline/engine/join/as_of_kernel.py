@@ -2,7 +2,8 @@
 
 A slot is a key. It has a run of the rows of the right in order of their time, and one of those of
 the left. The match of a row of the left is found from its time backwards: the first row of the
-right that is alive with it, and where that one is not, the next.
+right that is alive with it, and where that one is not, the next. If rows are only added, never end,
+and start at their time, it is the last row of the right up to that time.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.sorting import sort_by, sort_each_by
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
@@ -32,9 +34,25 @@ class Members(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def take_in(slots: Int64s, bounds: Int64s, order: Int64s, entries: Int64s, runs: RunArrays) -> None:
+def put_in_order(bounds: Int64s, order: Int64s, times: Int64s, ties: Int64s) -> None:
+    """Sort the rows of each slot by their time, and those with one time by their tie."""
+    sort_each_by(times, order, bounds)
+    for number in range(len(bounds) - 1):
+        begin, stop = bounds[number], bounds[number + 1]
+        for place in range(begin + 1, stop + 1):
+            if place == stop or times[order[place]] > times[order[begin]]:
+                if place > begin + 1:
+                    sort_by(ties, order[begin:place], np.empty(place - begin, np.int64))
+                begin = place
+
+
+@njit(cache=True, nogil=True)
+def take_in(
+    slots: Int64s, bounds: Int64s, order: Int64s, entries: Int64s, runs: RunArrays
+) -> Int64s:
     """Merge new rows into the runs; those of the n-th slot are bounds[n] … bounds[n + 1] - 1 of
-    `order`, which is in order of time."""
+    `order`, which is in order of time. Returns where in the run each of these is then."""
+    places = np.empty(len(order), np.int64)
     for number in range(len(slots)):
         slot = slots[number]
         base, read = runs.first[slot], runs.size[slot] - 1
@@ -53,8 +71,10 @@ def take_in(slots: Int64s, bounds: Int64s, order: Int64s, entries: Int64s, runs:
                 write -= 1
             for column in range(COLUMNS):
                 runs.ints[base + write, column] = entries[item, column]
+            places[place] = write
             write -= 1
         runs.size[slot] += added
+    return places
 
 
 @njit(cache=True, nogil=True)
@@ -64,15 +84,14 @@ def affected(
     order: Int64s,
     entries: Int64s,
     strict: bool,
-    by_time: bool,
     rights: Members,
     right_runs: RunArrays,
     left_runs: RunArrays,
     seen: Mask,
 ) -> tuple[Int64s, Int64s]:
     """The rows of the left, and their slots, for which rows of the right that come or go may be the
-    match: those up to the next row of the right that stays and is alive whenever they are. With
-    `by_time` a row of the left starts at its time. `seen` is false, and is so again afterwards."""
+    match: those up to the next row of the right that stays and is alive whenever they are. `seen`
+    is false, and is so again afterwards."""
     found, slot_of, made = np.empty(64, np.int64), np.empty(64, np.int64), 0
     for number in range(len(slots)):
         slot = slots[number]
@@ -99,8 +118,8 @@ def affected(
                 if stays and skips:
                     changed_from, changed_to, skips = start, later, False
                 if stays and (then > time or run[later, TIE] > tie):
-                    starts = max(rights.vs[member], then) if by_time else rights.vs[member]
-                    if rights.vs[other] <= starts and rights.ve[other] >= rights.ve[member]:
+                    covers = rights.vs[other] <= rights.vs[member]
+                    if covers and rights.ve[other] >= rights.ve[member]:
                         limit, reached = then, True
                 later += 1
             if skips:
@@ -236,29 +255,75 @@ def matches(
 
 
 @njit(cache=True, nogil=True)
-def drop(
-    slots: Int64s, cti: int, settled: bool, keeps_last: bool, members: Members, runs: RunArrays
-) -> Int64s:
-    """Drop rows that are gone, or have ended; with `settled` also those whose time is before the
-    cti, but with `keeps_last` the last of these. Returns the members."""
+def latest(slots: Int64s, times: Int64s, strict: bool, runs: RunArrays) -> Int64s:
+    """The matches of rows of the left by time alone (NO_MATCH: none; a slot of -1 has no rows)."""
+    found = np.full(len(slots), NO_MATCH, np.int64)
+    for number in range(len(slots)):
+        slot = slots[number]
+        if slot < 0 or runs.size[slot] == 0:
+            continue
+        first, until = runs.first[slot], times[number] if strict else times[number] + 1
+        last = first + runs.size[slot] - 1
+        if runs.ints[last, TIME] >= until:
+            last = first + _before(runs.ints[first:last], until) - 1
+        if last >= first:
+            found[number] = runs.ints[last, MEMBER]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def rematched(
+    slots: Int64s,
+    bounds: Int64s,
+    places: Int64s,
+    strict: bool,
+    right_runs: RunArrays,
+    left_runs: RunArrays,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """The rows of the left that have another match by time alone, since entries were added to the
+    runs of the right (their `places`, in order, are by slots as in `take_in`): the match of each
+    before, and now."""
+    rows, before, now = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64)
+    made = 0
+    for number in range(len(slots)):
+        slot = slots[number]
+        lefts = left_runs.ints[left_runs.first[slot] : left_runs.first[slot] + left_runs.size[slot]]
+        if len(lefts) == 0:
+            continue
+        run = right_runs.ints[
+            right_runs.first[slot] : right_runs.first[slot] + right_runs.size[slot]
+        ]
+        previous = NO_MATCH
+        for added in range(bounds[number], bounds[number + 1]):
+            place = places[added]
+            if added == bounds[number] or places[added - 1] < place - 1:
+                previous = run[place - 1, MEMBER] if place > 0 else NO_MATCH
+            time = run[place, TIME]
+            limit = run[place + 1, TIME] if place + 1 < len(run) else INFINITY
+            for entry in range(_before(lefts, time + 1 if strict else time), len(lefts)):
+                then = lefts[entry, TIME]
+                if then > limit or (then == limit and not strict):
+                    break
+                if made == len(rows):
+                    rows, before, now = _grown(rows), _grown(before), _grown(now)
+                rows[made], before[made] = lefts[entry, MEMBER], previous
+                now[made] = run[place, MEMBER]
+                made += 1
+    return rows[:made].copy(), before[:made].copy(), now[:made].copy()
+
+
+@njit(cache=True, nogil=True)
+def drop(slots: Int64s, cti: int, members: Members, runs: RunArrays) -> Int64s:
+    """Drop rows that are gone, or have ended. Returns the members."""
     gone, found = np.empty(16, np.int64), 0
     for number in range(len(slots)):
         slot = slots[number]
         base, size = runs.first[slot], runs.size[slot]
-        last = -1
-        if settled and keeps_last:
-            for place in range(size):
-                if runs.ints[base + place, TIME] >= cti:
-                    break
-                if members.copies[runs.ints[base + place, MEMBER]] > 0:
-                    last = place
         write = 0
         for place in range(size):
             entry = base + place
             member = runs.ints[entry, MEMBER]
-            over = members.copies[member] == 0 or members.ve[member] <= cti
-            over |= settled and runs.ints[entry, TIME] < cti and (not keeps_last or place < last)
-            if over:
+            if members.copies[member] == 0 or members.ve[member] <= cti:
                 if found == len(gone):
                     gone = _grown(gone)
                 gone[found] = member
@@ -272,9 +337,7 @@ def drop(
 
 
 @njit(cache=True, nogil=True)
-def due(
-    slots: Int64s, settled: bool, keeps_last: bool, members: Members, runs: RunArrays
-) -> Int64s:
+def due(slots: Int64s, members: Members, runs: RunArrays) -> Int64s:
     """From which cti on something of each slot can be dropped."""
     times = np.full(len(slots), INFINITY, np.int64)
     for number in range(len(slots)):
@@ -282,7 +345,37 @@ def due(
         base, size = runs.first[slot], runs.size[slot]
         for place in range(size):
             times[number] = min(times[number], members.ve[runs.ints[base + place, MEMBER]])
-        if settled and size > keeps_last:
-            after = runs.ints[base + (1 if keeps_last else 0), TIME] + 1
-            times[number] = min(times[number], after)
+    return times
+
+
+@njit(cache=True, nogil=True)
+def drop_before(slots: Int64s, cti: int, keeps_last: bool, runs: RunArrays) -> Int64s:
+    """Drop the rows whose time is before a cti, but with `keeps_last` the last of these. Returns
+    the members."""
+    gone, found = np.empty(64, np.int64), 0
+    for number in range(len(slots)):
+        slot = slots[number]
+        first = runs.first[slot]
+        dropped = _before(runs.ints[first : first + runs.size[slot]], cti)
+        if keeps_last:
+            dropped = max(dropped - 1, 0)
+        while found + dropped > len(gone):
+            gone = _grown(gone)
+        for entry in range(first, first + dropped):
+            gone[found] = runs.ints[entry, MEMBER]
+            found += 1
+        runs.first[slot] += dropped
+        runs.size[slot] -= dropped
+        runs.room[slot] -= dropped
+    return gone[:found].copy()
+
+
+@njit(cache=True, nogil=True)
+def due_by_time(slots: Int64s, keeps_last: bool, runs: RunArrays) -> Int64s:
+    """From which cti on `drop_before` drops something of each slot."""
+    times = np.full(len(slots), INFINITY, np.int64)
+    for number in range(len(slots)):
+        slot = slots[number]
+        if runs.size[slot] > keeps_last:
+            times[number] = runs.ints[runs.first[slot] + (1 if keeps_last else 0), TIME] + 1
     return times

@@ -36,6 +36,7 @@ from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.slot_lists import by_slot
 from driftline.engine.state.slots import Slots
+from driftline.engine.state.sorting import sort_each_by
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
@@ -104,17 +105,24 @@ class Session(Operator):
         self.held.ve[added] = batch.ve[new]
         self.rows.put(added, batch.payload.take(to_arrow(new)))
         np.add.at(self.held.copies, members, batch.weight)
-        in_order = new[np.argsort(batch.vs[new], kind="stable")]
-        grows, counts, order = by_slot(slots[in_order], self.slots.used)
+        touched, bounds, order = self._by_slot(slots, batch.vs)
+        first, last = batch.vs[order[bounds[:-1]]], batch.vs[order[bounds[1:] - 1]]
+        grows = touched
+        if len(new) < len(batch):
+            grows, bounds, order = self._by_slot(slots[new], batch.vs[new])
+            order = new[order]
         self.runs.make_slots(self.slots.used)
-        self.runs.reserve(grows, self.runs.sizes(grows) + counts)
+        self.runs.reserve(grows, self.runs.sizes(grows) + np.diff(bounds))
+        kernel.take_in(grows, bounds, order, members, batch.vs, self.runs.arrays)
+        return touched, first, last
+
+    def _by_slot(self, slots: Int64s, starts: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """The slots of rows, each once, and the rows slot by slot in order of their start; those of
+        the n-th slot are bounds[n] … bounds[n + 1] - 1."""
+        touched, counts, order = by_slot(slots, self.slots.used)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        kernel.take_in(grows, bounds, in_order[order], members, batch.vs, self.runs.arrays)
-        earliest, latest = np.full(self.slots.used, INFINITY), np.full(self.slots.used, BEGINNING)
-        np.minimum.at(earliest, slots, batch.vs)
-        np.maximum.at(latest, slots, batch.vs)
-        touched, _, _ = by_slot(slots, self.slots.used)
-        return touched, earliest[touched], latest[touched]
+        sort_each_by(starts, order, bounds)
+        return touched, bounds, order
 
     def _output(self, slots: Int64s, begins: Int64s, stops: Int64s, earliest: Int64s) -> Batch:
         made = kernel.lifetimes(slots, begins, stops, self.cti, self.held, self.runs.arrays)

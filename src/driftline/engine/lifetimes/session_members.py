@@ -20,11 +20,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from driftline.engine.core.batch import Batch, added_up
+from driftline.engine.core.batch import Batch
 from driftline.engine.lifetimes import session_kernel
 from driftline.engine.lifetimes import session_members_kernel as kernel
 from driftline.engine.lifetimes.session import SessionColumns
-from driftline.engine.state.fingerprints import fingerprints
 from driftline.model.arrays import Int64s, to_arrow
 
 
@@ -44,20 +43,17 @@ class SessionMembers(SessionColumns):
         made = kernel.changes(
             touched, begins, stops, self.gap, self.at_most, self.held, self.runs.arrays
         )
-        numbers = fingerprints([], len(made.member)).with_numbers(*made[:3], *made[4:])
-        kept, weight = added_up(numbers.low, numbers.high, made.weight)
-        first, end = made.first[kept], made.end[kept]
         payload = pa.RecordBatch.from_arrays(
             [
-                *self.rows.take(made.member[kept]).columns,
-                to_arrow(first).cast(self.schema.field(-2).type),
-                pa.array(end, mask=end == session_kernel.UNKNOWN),
+                *self.rows.take(made.member).columns,
+                to_arrow(made.first).cast(self.schema.field(-2).type),
+                pa.array(made.end, mask=made.end == session_kernel.UNKNOWN),
             ],
             schema=self.schema,
         )
         gone = session_kernel.settle(touched, begins, stops, self.held, self.runs.arrays, True)
         self._forget(gone, touched)
-        return Batch(made.vs[kept], made.ve[kept], weight, payload)
+        return Batch(made.vs, made.ve, made.weight, payload)
 
     def _drop(self, ended: Int64s, cti: int) -> Int64s:
         return kernel.evict(

@@ -97,18 +97,24 @@ def changes(
             if was == now and old == new:
                 continue
             vs, ve = run[place, START], members.ve[member]
+            if was > 0 and now > 0 and old == new:
+                made = _put(out, made, member, vs, ve, now - was, new, UNKNOWN)
+                continue
             if was > 0:
                 made = _put(out, made, member, vs, ve, -was, old, UNKNOWN)
             if now > 0:
                 made = _put(out, made, member, vs, ve, now, new, UNKNOWN)
         if begin > 0:
             begin = np.searchsorted(run[:, START], run[begin - 1, START])
+        before = made
         made = _ends(
             out, made, run, begin, stop, members.emitted, FIRST, LATEST, -1, gap, at_most
         )  # fmt: skip
+        now_from = made
         made = _ends(
             out, made, run, begin, stop, members.copies, NEW_FIRST, NEW_LATEST, 1, gap, at_most
         )  # fmt: skip
+        made = _consolidated(out, before, now_from, made)
     return Pieces(
         out[:made, 0].copy(), out[:made, 1].copy(), out[:made, 2].copy(), out[:made, 3].copy(),
         out[:made, 4].copy(), out[:made, 5].copy(),
@@ -153,6 +159,32 @@ def _ends(
             )  # fmt: skip
         place = following
     return made
+
+
+@njit(cache=True, nogil=True)
+def _consolidated(out: Int64s, before: int, now: int, made: int) -> int:
+    """Leave out what is the same in two lists, which follow each other and are in order of their
+    starts: what was, and what is now. Returns how much is made then."""
+    old, new = before, now
+    while old < now and new < made:
+        if out[old, 1] < out[new, 1]:
+            old += 1
+        elif out[old, 1] > out[new, 1]:
+            new += 1
+        else:
+            same = out[old, 0] == out[new, 0] and out[old, 2] == out[new, 2]
+            if same and out[old, 4] == out[new, 4] and out[old, 5] == out[new, 5]:
+                out[old, 3] = out[new, 3] = 0
+            old += 1
+            new += 1
+    kept = before
+    for piece in range(before, made):
+        if out[piece, 3] != 0:
+            if kept < piece:
+                for column in range(6):
+                    out[kept, column] = out[piece, column]
+            kept += 1
+    return kept
 
 
 @njit(inline="always")
