@@ -30,7 +30,7 @@ WINDOW, LENGTH = 500, 4_000
 RATES = {"low": (20, 0.05), "high": (160, 0.97)}
 """Tuples a second, of each stream, and which share of the time it takes to work on what `ita` has
 to work on."""
-SETS = 6
+SETS = 10
 """The sets of tuples for which `piggyback` is held against `ita`."""
 JOIN_BATCH, JOIN_WINDOW, JOIN_STORES = 10_000, 40_000, 20_000
 SHARE = 10

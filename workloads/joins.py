@@ -151,7 +151,8 @@ def hand_in_hand(
         while waiting:
             least = min(run.events for run in waiting)
             for run in [run for run in waiting if run.events == least]:
-                run.go_on()
+                while run.events == least and not run.is_done:  # marks cut what a batch leads to
+                    run.go_on()
             waiting = [run for run in waiting if not run.is_done]
             waiting = waiting[1:] + waiting[:1]  # another one goes first
     finally:

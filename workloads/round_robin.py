@@ -38,6 +38,7 @@ class RoundRobin(ABC):
         while self.time < self.length:
             now = int(self.time)
             self.admit(now)
+            self.graph.begin_turn()
             before = self.time
             for step in self.graph.steps:
                 self._turn(step)

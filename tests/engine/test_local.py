@@ -12,7 +12,7 @@ import driftline as dl
 from driftline.engine.core.plain import events_of
 from driftline.engine.local import run, run_all
 from driftline.engine.options import Options
-from driftline.engine.plan_sources import sources_of
+from driftline.engine.plan_sources import in_order_of_work, sources_of
 from driftline.plan.errors import PlanError
 
 S = dl.stream("s", {"k": "STRING", "x": "INT"})
@@ -44,6 +44,28 @@ def test_the_streams_of_several_plans() -> None:
     other = dl.stream("s", {"k": "INT"})
     with pytest.raises(PlanError, match="two definitions"):
         sources_of([S.plan, other.plan])
+
+
+def test_of_an_as_of_join_the_right_side_comes_first_so_that_nothing_is_corrected_at_once() -> None:
+    left, right = (
+        dl.stream(name, {"k": "STRING", "x": "BIGINT"}, time="x", disorder=0) for name in "lr"
+    )
+    plan = left.as_of(right, "l.k = r.k AND l.x >= r.x").select("l.x AS x", "r.x AS at").plan
+    assert in_order_of_work([plan, S.join(T, "s.k = t.k").plan]) == ["r", "l", "s", "t"]
+    rows = {
+        name: [{"k": "a", "x": x} for x in times]
+        for name, times in zip("lr", ((1, 4, 5, 9), (0, 3, 5, 8)), strict=True)
+    }
+    [*_, last] = outputs = list(run(plan, rows, Options(batch=2)))
+    found = [each for step in outputs for each in events_of(step.batch)]
+    assert [(each.vs, each.row["at"]) for each in found if isinstance(each, dl.Insert)] == [
+        (1, 0),
+        (4, 3),
+        (5, 5),
+        (9, 8),
+    ]
+    (joined,) = (each for name, each in last.counters.items() if "as-of" in name.operator)
+    assert (joined["inserts_out"], joined["retracts_out"]) == (4, 0)
 
 
 def test_missing_and_unknown_inputs() -> None:

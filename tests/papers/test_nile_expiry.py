@@ -222,6 +222,7 @@ def test_a_positive_tuple_takes_the_message_along_figure_6() -> None:
     found = []
     for time in range(-1, 13):
         count.admit(time)
+        count.graph.begin_turn()
         below = [step for step in count.graph.steps if step is not aggregate]
         while any(step.queue for step in below):
             for step in below:

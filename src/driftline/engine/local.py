@@ -33,7 +33,7 @@ from driftline.engine.outputs.clock import wall_time
 from driftline.engine.outputs.heeding import Heeding
 from driftline.engine.outputs.prefix import Collector
 from driftline.engine.outputs.tokens import Tokens
-from driftline.engine.plan_sources import constants, sources_of
+from driftline.engine.plan_sources import constants, in_order_of_work, sources_of
 from driftline.engine.readers.ahead import ahead
 from driftline.engine.readers.growing import GrowingReader
 from driftline.engine.readers.inputs import RawEvents
@@ -95,8 +95,9 @@ def started(
 
 class Run:
     """A run: what reads the sources, what makes streams of them, the graph, and what it emits.
-    `now`: the time that has come, if the answer now is asked for (see `outputs.clock`); `replayed`:
-    the time up to which inputs were replayed at their pace (see `replay_until`)."""
+    `order`: that in which sources are worked on; `now`: the time that has come, if the answer now
+    is asked for (see `outputs.clock`); `replayed`: the time up to which inputs were replayed at
+    their pace (see `replay_until`)."""
 
     def __init__(
         self,
@@ -107,6 +108,7 @@ class Run:
         wall: Callable[[], int],
     ) -> None:
         self.sources, self.options, self.wall = sources, options, wall
+        self.order = in_order_of_work(plans.values())
         self.readers = {
             name: SourceReader.of(source, inputs[name], options.batch)
             for name, source in sources.items()
@@ -293,7 +295,8 @@ class Run:
 
     def _worked(self, received: _Received, *, is_last: bool = False) -> Iterator[Outputs]:
         """What the graph emits for what the sources have let in."""
-        for name, admitted in received.streams.items():
+        for name in self.order:
+            admitted = received.streams[name]
             if not admitted.is_empty:
                 self.graph.admit(name, admitted)
                 if self.is_drained:

@@ -8,7 +8,7 @@ from driftline.model.event import Cti, Insert
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.nodes import ROW, Constant, Node, Source
+from driftline.plan.nodes import ROW, AsOf, Constant, Node, Source
 
 
 def sources_of(plans: Iterable[Node]) -> dict[str, Source]:
@@ -19,6 +19,24 @@ def sources_of(plans: Iterable[Node]) -> dict[str, Source]:
             if found.setdefault(name, source) != source:
                 raise PlanError(f"the stream {name} is used with two definitions")
     return found
+
+
+def in_order_of_work(plans: Iterable[Node]) -> list[str]:
+    """The streams that several plans read, in the order in which what comes at one moment is worked
+    on: of an as-of join the right side first, so that rows of the left are matched once, and not
+    again by what came with them."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    waiting = list(plans)[::-1]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Source):
+            found.setdefault(node.name)
+        waiting += node.inputs if isinstance(node, AsOf) else reversed(node.inputs)
+    return list(found)
 
 
 def constants(sources: Mapping[str, Source]) -> dict[str, list[Insert | Cti]]:

@@ -83,6 +83,7 @@ def cut(arrivals: list[tuple[int, Event]], random: Random) -> list[list[tuple[in
 
 
 def work_at_random(graph: Graph, random: Random) -> None:
+    graph.begin_turn()
     for _ in range(random.randrange(8)):
         step = random.choice(graph.steps)
         if (taken := step.queue.take()) is not None:

@@ -10,9 +10,9 @@ import pytest
 
 import driftline as dl
 from driftline.engine.compile import compile_plan
-from driftline.engine.core import graph as graphs
+from driftline.engine.core import branches
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.graph import Graph
+from driftline.engine.core.graph import Graph, Step
 from driftline.engine.core.queues import Item
 from driftline.model.level import Level
 from driftline.plan.choices import Scheduler
@@ -72,28 +72,28 @@ def _as_rows(emitted: list[Batch]) -> list[tuple[object, ...]]:
 def test_branches_in_threads_say_the_same_in_the_same_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(graphs, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(branches, "WORTH_A_THREAD", 1)
     first, second = _said(threads=True), _said(threads=True)
     assert _as_rows(first) == _as_rows(second)
     assert sorted(map(repr, _as_rows(first))) == sorted(map(repr, _as_rows(_said())))
 
 
 def test_branches_run_in_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(branches, "WORTH_A_THREAD", 1)
     seen: set[str] = set()
-    work = Graph._output
+    work = Graph.output_of
 
-    def noting(graph: Graph, step: graphs.Step, port: int, item: Item) -> Item | None:
+    def noting(graph: Graph, step: Step, port: int, item: Item) -> Item | None:
         seen.add(threading.current_thread().name)
         return work(graph, step, port, item)
 
-    monkeypatch.setattr(Graph, "_output", noting)
+    monkeypatch.setattr(Graph, "output_of", noting)
     _said(threads=True)
     assert len(seen) > 1
 
 
 def test_what_fails_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "WORTH_A_THREAD", 1)
+    monkeypatch.setattr(branches, "WORTH_A_THREAD", 1)
     graph = compile_plan(_query().plan, lambda batch: None, Level.ORDERED)
     graph.branches = True
     last_source, _ = graph.sources["events"][-1]

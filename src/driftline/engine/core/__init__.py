@@ -7,6 +7,8 @@
     labels             which input a batch in a queue comes from, and what took part in it
     queues             what an operator has received and not yet worked on
     graph              operators joined by queues, and the schedulers that run them
+    branches           those of a graph that work at the same time
+    held_marks         now-marks that wait at their sources for rows
     threads            the scheduler that gives every operator a thread of its own
     output_events      what a batch emits, as the inserts, retracts and ctis of an event log
     plain              batches from plain events and back, for tests and small streams

@@ -19,25 +19,22 @@ do a quantum of that after what was in its queue; where a state has to be the an
 at a token and with labels, it does all of it.
 
 With `branches`, drain lets branches that do not wait for each other work at the same time when
-much lies in their queues (kernels let other threads run). Where branches meet, what they bring is
-queued in the order of the plan: what comes out does not depend on which was first.
+much lies in their queues (see `branches`).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty, has_removals, joined, latest_start
+from driftline.engine.core.branches import branch_by_branch, is_worth_threads
+from driftline.engine.core.held_marks import HeldMarks
 from driftline.engine.core.labels import greatest
 from driftline.engine.core.marks import Kind, Mark
 from driftline.engine.core.operator import Arrays, Operator
@@ -57,8 +54,7 @@ QUANTUM = 0.5
 _QUEUE = "queue of "
 """Before the name of a step, in a snapshot. Names of steps begin with a number."""
 
-WORTH_A_THREAD = 10_000
-"""The number of changes in a queue from which on branches run in threads."""
+_HELD = "marks at sources"
 
 
 @dataclass(eq=False)
@@ -98,6 +94,7 @@ class Graph:
         self.running: Threads | None = None
         self.heeding: Heeding | None = None
         self.expiry: Expiry = "ita"
+        self.held = HeldMarks()
 
     def add(self, name: str, operator: Operator, *, wants_order: bool = True) -> Step:
         queue = Queue(operator.ports)
@@ -141,16 +138,44 @@ class Graph:
                     assert item.label is not None
                     self.heeding.leave_out(item.label)
                 return
-        for step, port in self.sources.get(source, ()):
-            self._put(step, port, item)
+        if self.scheduler == "round-robin" and self.piggybacks and source in self.sources:
+            if isinstance(item, Mark):
+                self._let_in(source)
+            elif item.says_only_now:
+                self.held.hold(source, item.now)
+                return
+            else:
+                self.held.rows_came(source, item.now)
+        self._enter(source, item)
         if self.heeding is not None and self.heeding.scans and isinstance(item, Batch):
             assert item.label is not None
             self.heeding.release(item.label)
 
+    def _enter(self, source: str, item: Item) -> None:
+        for step, port in self.sources.get(source, ()):
+            self._put(step, port, item)
+
+    def _let_in(self, *sources: str) -> None:
+        """Put the now-marks that wait at sources into the queues."""
+        for source in sources:
+            if (time := self.held.take(source)) is not None:
+                self._enter(source, self._mark(source, time))
+
+    def _mark(self, source: str, now: int) -> Batch:
+        (first, _), *_ = self.sources[source]
+        return empty(first.operator.schema, now=now)
+
+    def begin_turn(self) -> None:
+        """With round-robin, before operators have their turns: let the now-marks in that wait no
+        longer."""
+        if self.piggybacks:
+            has_rows = any(step.queue and not step.queue.says_only_now for step in self.steps)
+            self._let_in(*self.held.due(has_rows))
+
     def advance(self, clock: int) -> None:
         """Let all sources hear that application time has come to a clock."""
-        for source, ((first, _), *_) in self.sources.items():
-            self.admit(source, empty(first.operator.schema, now=clock))
+        for source in self.sources:
+            self.admit(source, self._mark(source, clock))
 
     @property
     def piggybacks(self) -> bool:
@@ -166,6 +191,7 @@ class Graph:
             self.running.check()
         else:
             with self._working():
+                self.begin_turn()
                 self._round()
 
     def drain(self) -> None:
@@ -176,10 +202,11 @@ class Graph:
         self.emitted = -1
         with self._working():
             if self.scheduler == "round-robin":
+                self._let_in(*self.held.times)
                 while any(step.queue or step.operator.has_work() for step in self.steps):
                     self._round()
-            elif self.branches and self._is_worth_threads():
-                self._branch_by_branch()
+            elif self.branches and is_worth_threads(self.steps):
+                branch_by_branch(self)
             else:
                 self._depth_first()
 
@@ -194,8 +221,7 @@ class Graph:
         if isinstance(item, Mark):
             merged = self._merged(step, port, item)
             if merged is not None:
-                for target, at in step.outputs:
-                    self._put(target, at, merged)
+                self._hand_on_token(step, merged)
         elif self.heeding is not None:
             self._heeded_work(self.heeding, step, port, item)
         elif (output := self._received(step, port, item)) is not None:
@@ -261,6 +287,7 @@ class Graph:
         except Exception:
             for step in self.steps:
                 step.queue.clear()
+            self.held.clear()
             raise
 
     def _put(self, step: Step, port: int, item: Item) -> None:
@@ -274,13 +301,23 @@ class Graph:
 
     def hand_on(self, step: Step, item: Item) -> None:
         """Put what a step has put out into the queues behind it."""
-        if self.expiry != "time-message" or isinstance(item, Mark):
+        if isinstance(item, Mark):
+            self._hand_on_token(step, item)
+            return
+        if self.expiry != "time-message":
             for target, port in step.outputs:
                 self._put(target, port, item)
             return
         for target, port in step.outputs:
             for each in self._apart(item):
                 self._put(target, port, each)
+
+    def _hand_on_token(self, step: Step, token: Mark) -> None:
+        for target, port in step.outputs:
+            if self.running is None:
+                target.queue.append(port, token)
+            else:
+                self.running.put(target, port, token)
 
     def _apart(self, item: Batch) -> tuple[Batch, ...]:
         """A batch, and by itself the now-mark that came with it."""
@@ -289,7 +326,7 @@ class Graph:
         mark = empty(item.payload.schema, now=item.now)
         return replace(item, now=BEGINNING), replace(mark, label=item.label)
 
-    def _output(self, step: Step, port: int, item: Item) -> Item | None:
+    def output_of(self, step: Step, port: int, item: Item) -> Item | None:
         """What comes out of a step for an item, if there is something; the sinks have it, too."""
         if isinstance(item, Mark):
             return self._merged(step, port, item)
@@ -302,14 +339,18 @@ class Graph:
         """The mark that a step hands on when one has come at a port; the sinks have it, too."""
         merged = step.queue.mark(port, mark)
         if merged is not None:
-            if step.operator.runs_free:
-                self._put_out(step, step.operator.finish())
-            if self.passed is not None:
-                self.passed(step, merged)
-            for last, mark_sink in self.mark_sinks:
-                if step is last:
-                    mark_sink(merged)
+            self._has_passed(step, merged)
         return merged
+
+    def _has_passed(self, step: Step, token: Mark) -> None:
+        """All that a token has before it has gone through a step."""
+        if step.operator.runs_free:
+            self._put_out(step, step.operator.finish())
+        if self.passed is not None:
+            self.passed(step, token)
+        for last, mark_sink in self.mark_sinks:
+            if step is last:
+                mark_sink(token)
 
     def _received(self, step: Step, port: int, batch: Batch) -> Batch | None:
         """What an operator returns for a batch, if that is something."""
@@ -386,64 +427,36 @@ class Graph:
             if taken is None:
                 waiting.pop()
                 continue
-            output = self._output(step, *taken)
+            output = self.output_of(step, *taken)
             if output is not None:
                 self.hand_on(step, output)
                 waiting += reversed([target for target, _ in step.outputs])
 
-    def _is_worth_threads(self) -> bool:
-        return any(
-            isinstance(item, Batch) and len(item) >= WORTH_A_THREAD
-            for step in self.steps
-            for _, item in step.queue.items
-        )
-
-    def _branch_by_branch(self) -> None:
-        """Let the first steps that have something to do work all of it off, each with those after
-        it that have no other input, and the longest of them in threads."""
-        while waiting := [step for step in self.steps if step.queue]:
-            ready = [step for step in waiting if not any(each.leads_to(step) for each in waiting)]
-            futures = [
-                _pool().submit(copy_context().run, self._work_off, step) for step in ready[1:]
-            ]
-            try:
-                brought = [self._work_off(ready[0])]
-            finally:
-                wait(futures)
-            brought += [future.result() for future in futures]
-            for last, outputs in brought:
-                for output in outputs:
-                    self.hand_on(last, output)
-
-    def _work_off(self, step: Step) -> tuple[Step, list[Item]]:
-        """Work off a queue, through the chain of steps that are fed by nothing else. Returns the
-        last of these, and what it has put out."""
-        while True:
-            outputs = []
-            while (taken := step.queue.take()) is not None:
-                output = self._output(step, *taken)
-                if output is not None:
-                    outputs.append(output)
-            following = [target for target, _ in step.outputs]
-            if len(following) != 1 or following[0].operator.ports != 1:
-                return step, outputs
-            for output in outputs:
-                self.hand_on(step, output)
-            step = following[0]
-
     def _round(self) -> None:
         """One turn of round-robin. A token is no work: it goes on behind what is before it."""
         for step in self.steps:
-            queue = step.queue
-            left = max(1, int(QUANTUM * len(queue.items))) if queue.items else 0
-            while queue.items and (left > 0 or isinstance(queue.items[0][1], Mark)):
-                if (taken := queue.take()) is None:
+            items = step.queue.items
+            left = max(1, int(QUANTUM * len(items))) if items else 0
+            while items:
+                is_token = isinstance(items[0][1], Mark)
+                if is_token and step.operator.ports == 1:
+                    self._pass_token(step)
+                    continue
+                if left <= 0 and not is_token:
+                    break
+                if (taken := step.queue.take()) is None:
                     break
                 if isinstance(taken[1], Batch):
                     left -= 1
                 self.work_on(step, *taken)
             if step.operator.runs_free:
                 self.work(step)
+
+    def _pass_token(self, step: Step) -> None:
+        """Hand a token on that is the next in the queue of a step with one port."""
+        token = step.queue.pass_token()
+        self._has_passed(step, token)
+        self._hand_on_token(step, token)
 
     def backlog(self) -> int:
         """How many changes lie in queues."""
@@ -459,6 +472,7 @@ class Graph:
         with nullcontext() if self.running is None else self.running.paused():
             states = {step.name: step.operator.snapshot() for step in self.steps}
             queues = {_QUEUE + step.name: step.queue.snapshot() for step in self.steps}
+            queues[_HELD] = self.held.snapshot([*self.sources])
         return states | {name: stored for name, stored in queues.items() if stored}
 
     def snapshot_at(self, token: int, take: Callable[[dict[str, Arrays]], None]) -> None:
@@ -484,11 +498,13 @@ class Graph:
     def restore(self, states: dict[str, Arrays]) -> None:
         """Become what a snapshot was taken of; the graph has not run yet."""
         names = {step.name for step in self.steps}
-        if not names <= states.keys() <= names | {_QUEUE + name for name in names}:
+        if not names <= states.keys() <= {_HELD} | names | {_QUEUE + name for name in names}:
             raise ValueError("the state is that of another plan")
         for step in self.steps:
             step.operator.restore(states[step.name])
             step.queue.restore(states.get(_QUEUE + step.name, {}))
+        if _HELD in states:
+            self.held.restore([*self.sources], states[_HELD])
 
 
 def _halves(batch: Batch) -> tuple[Batch, Batch]:
@@ -503,8 +519,3 @@ def _with(output: Batch | None, more: Batch) -> Batch | None:
     """What an operator has returned, and what it has left to do, if that is something."""
     whole = more if output is None else joined([output, more])
     return None if whole.is_empty else whole
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="driftline")

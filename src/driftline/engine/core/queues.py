@@ -49,6 +49,11 @@ class Queue:
         """How much may be read, if nothing of it is blocked."""
         return len(self.items)
 
+    @property
+    def says_only_now(self) -> bool:
+        """Whether nothing waits but now-marks."""
+        return all(isinstance(item, Batch) and item.says_only_now for _, item in self.waiting())
+
     def put(self, port: int, item: Item, *, piggyback: bool = False) -> int:
         """Returns how many items there are more."""
         if piggyback and isinstance(item, Batch):
@@ -61,13 +66,14 @@ class Queue:
                     return 0
                 if before.says_only_now:
                     del self.items[place]
-                    item = replace(item, now=max(before.now, item.now))
-                    self.items.append((port, item))
-                    self.last[port] = item
+                    self.append(port, replace(item, now=max(before.now, item.now)))
                     return 0
+        self.append(port, item)
+        return 1
+
+    def append(self, port: int, item: Item) -> None:
         self.items.append((port, item))
         self.last[port] = item
-        return 1
 
     def _waiting_at(self, port: int) -> int | None:
         """The place of the batch that is the last of a port and still waits, if there is one."""
@@ -107,6 +113,15 @@ class Queue:
             self.passed_over.clear()
         number = self.tokens.handed_on
         return mark if number == mark.number else Mark(Kind.TOKEN, number)
+
+    def pass_token(self) -> Mark:
+        """Take the token that is next at the only port: there is no other to wait for."""
+        token = self.items.popleft()[1]
+        assert isinstance(token, Mark)
+        if token is self.last[0]:
+            self.last[0] = None
+        self.tokens.latest[0] = self.tokens.handed_on = token.number
+        return token
 
     def now(self, port: int, time: int) -> int:
         """Time has come so far at a port; returns how far it has come at all of them."""
