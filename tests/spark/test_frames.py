@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable
+from datetime import time
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,30 @@ def test_a_table_without_a_time_is_always_there_and_an_empty_one_holds_nothing_b
         names=names,
     )
     assert [tuple(row) for row in made.current().collect()] == [("+", "Alpha", 1)]
+
+
+@pytest.mark.spark
+def test_times_of_the_day_come_in_and_go_out(spark: Any, tmp_path: Path) -> None:
+    at = time(10, 20, 30, 123456)
+    given = spark.createDataFrame(
+        [("A", 1, at), ("B", 2, None)], "symbol STRING, ts BIGINT, at TIME"
+    )
+    given = given.selectExpr("*", "array(at) AS list", "CAST(at AS TIME(0)) AS short")
+    made = dl.sql("SELECT symbol, at, list, short FROM g", g=dl.stream(given, time="ts"))
+    assert made.current().schema["short"].dataType.simpleString() == "time(6)"
+    rows = [("A", at, [at], at.replace(microsecond=0)), ("B", None, [None], None)]
+    assert sorted(own(each.asDict(), "op") for each in made.current().collect()) == rows
+    given.write.parquet(str(tmp_path / "in"))
+    stream = dl.stream(
+        spark.readStream.schema(given.schema).parquet(str(tmp_path / "in")), time="ts"
+    )
+    (found,) = micro_batches(
+        dl.sql(
+            "SELECT at, count(*) AS n FROM s WHERE at > TIME'10:00' GROUP BY at", s=stream
+        ).changes(emit="eager"),
+        tmp_path / "checkpoint",
+    )
+    assert [own(row, "kind", "vs", "ve", "vn") for row in found] == [(at, 1)]
 
 
 @pytest.mark.spark

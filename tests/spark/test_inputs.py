@@ -218,15 +218,16 @@ def test_a_directory_of_logs_is_a_stream_for_each_of_theirs(spark: Any, tmp_path
     """What one query wrote in micro-batches, another one reads."""
     query = tmp_path / "query.sql"
     query.write_text(
-        "CREATE STREAM trades (symbol STRING, qty INT);"
+        "CREATE STREAM trades (symbol STRING, qty INT, at TIME);"
         "CREATE STREAM names (symbol STRING, name STRING);"
-        "SELECT name, sum(qty) AS qty FROM trades AS t JOIN names AS n ON t.symbol = n.symbol "
-        "GROUP BY name"
+        "SELECT name, sum(qty) AS qty, max(at) AS latest "
+        "FROM trades AS t JOIN names AS n ON t.symbol = n.symbol GROUP BY name"
     )
     folder = tmp_path / "in"
     folder.mkdir()
-    (folder / "1.jsonl").write_text(LOG.replace("what?\n", ""))
-    (folder / "2.jsonl").write_text(LOG.splitlines()[0].replace('"vs":1', '"vs":7') + "\n")
+    log = LOG.replace("what?\n", "").replace('"qty":3', '"qty":3,"at":"10:20:30.5"')
+    (folder / "1.jsonl").write_text(log)
+    (folder / "2.jsonl").write_text(log.splitlines()[0].replace('"vs":1', '"vs":7') + "\n")
     ran = {
         runner: driftline("run", query, "--input", folder, "--table", "--runner", runner)
         for runner in ("spark", "local")

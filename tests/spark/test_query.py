@@ -95,6 +95,9 @@ def test_every_sink_has_every_micro_batch(trades: Any, tmp_path: Path) -> None:
     metadata = json.loads((tmp_path / "checkpoint" / "spark" / "metadata").read_text())
     assert run_ids == {metadata["id"]}
 
+    # On a disk all of the checkpoint is written in the plain way, the source's part of it, too.
+    assert not [*(tmp_path / "checkpoint" / "spark").rglob("*.crc")]
+
     # The prefix of every micro-batch, and the file that it has read.
     read = [emitted.prefix for emitted in seen if emitted.prefix is not None]
     assert [prefix.events["trades"] for prefix in read][:3] == [3, 5, 7]

@@ -1,4 +1,4 @@
-"""The columns of a DataFrame with the types of a stream.
+"""The columns of a DataFrame with the types of a stream, and rows of a stream as Spark takes them.
 
 same type   the column as it is
 structs     field by field, by their names, whatever their case and order; what is not there is
@@ -11,20 +11,41 @@ else        Spark's cast, whether the session is in ANSI mode or not. A value th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from driftline.engine.readers.epochs import LONG_NUMBER, NUMBER, OF_RECORDS
 from driftline.event_log.text import FIRST_ISO, LAST_ISO
 from driftline.plan.coercion import can_cast
 from driftline.plan.errors import PlanError
 from driftline.plan.timing import MICROSECONDS, TimeUnit
-from driftline.plan.types import canonical, type_name
+from driftline.plan.types import TIME, canonical, type_name
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column
     from pyspark.sql.types import DataType, StructField, StructType
+
+
+def for_spark(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows as Spark takes them from Python: of a TIME it wants nanoseconds."""
+    for batch in batches:
+        schema = pa.schema([each.with_type(_sparks(each.type)) for each in batch.schema])
+        yield batch if schema == batch.schema else batch.cast(schema)
+
+
+def _sparks(kind: pa.DataType) -> pa.DataType:
+    if kind == TIME:
+        return pa.time64("ns")
+    if pa.types.is_list(kind):
+        return pa.list_(_sparks(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_sparks(kind.key_type), _sparks(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([each.with_type(_sparks(each.type)) for each in kind])
+    return kind
 
 
 def typed(

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 EVENT_TIMES = ("kind", "vs", "ve", "vn")
 """The columns by which a DataFrame has events, as `FrameQuery.changes` gives them."""
+
+TIMES = re.compile(r"\btime\(\d\)")
+"""The types of times of the day: all are exact to the microsecond here."""
 
 WATERMARK = "spark.watermarkDelayMs"
 """What a column with a watermark has among its metadata: how late rows may be."""
@@ -143,7 +147,7 @@ def described(frame: DataFrame, time: object = None) -> Description:
         if each.name in columns:
             raise PlanError(f"the DataFrame has two columns {each.name}: rename one")
         if not (is_events and each.name.lower() in EVENT_TIMES):
-            columns[each.name] = each.dataType.simpleString()
+            columns[each.name] = TIMES.sub("time(6)", each.dataType.simpleString())
     if is_events:
         return Description(columns, timestamps=have["vs"].dataType.simpleString() == "timestamp")
     if isinstance(time, str) and time.lower() in have:

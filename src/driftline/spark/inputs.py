@@ -47,6 +47,7 @@ from driftline.plan.nodes import Source
 from driftline.plan.types import quoted, type_name
 from driftline.running.kafka import topic_of
 from driftline.running.streams import Streamed
+from driftline.spark.columns import for_spark
 from driftline.spark.kafka_source import messages
 from driftline.spark.places import address_of
 from driftline.spark.sources import EVENTS, FILE, ROW, UNREADABLE, payload_name, raw_events
@@ -162,7 +163,7 @@ def read_files(
             for table in _tables(source, form, stream, what):
                 named = _with_file(table, row["path"] if first else None) if with_files else table
                 first = first and table.num_rows == 0
-                yield from named.to_batches(max_chunksize=MOST_ROWS)
+                yield from for_spark(named.to_batches(max_chunksize=MOST_ROWS))
 
 
 def _size(path: str, content: bytes | None) -> int:
@@ -333,7 +334,8 @@ def read_messages(
             replace(each, source=files[each.line - 1], line=lines[each.line - 1])
             for each in events.bad
         )
-        yield from raw_table(replace(events, bad=tuple(bad))).to_batches(max_chunksize=MOST_ROWS)
+        table = raw_table(replace(events, bad=tuple(bad)))
+        yield from for_spark(table.to_batches(max_chunksize=MOST_ROWS))
 
 
 # Event logs

@@ -41,6 +41,7 @@ from driftline.spark.session import (
     STATE,
     STREAMING,
     UNCHECKED,
+    await_sources,
     await_workers,
     configured,
     is_remote,
@@ -366,7 +367,9 @@ class SparkQuery:
 
         def run() -> StreamingQuery:
             with configured(self.spark, settings):
-                return writer.start()
+                query = writer.start()
+                await_sources(query)
+                return query
 
         started.append(RetriedQuery(run))
         return started[0]

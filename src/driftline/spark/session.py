@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 STDERR = 2
 
@@ -43,9 +44,10 @@ QUIET = {
 plans and metrics of a thousand queries, and every micro-batch is one."""
 
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
-THROUGHPUT = {JAVA_OPTIONS: "-XX:+UseParallelGC"}
+THROUGHPUT = {JAVA_OPTIONS: "-XX:+UseParallelGC -XX:MetaspaceSize=256m"}
 """For a JVM of our own in which tasks run: messages and state are large arrays, for which the usual
-collector marks the whole heap again and again, beside the query."""
+collector marks the whole heap again and again, beside the query. Spark's classes are 170 MB: while
+these are loaded the whole heap would be collected five times, to see whether some can go."""
 
 COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 """The choice of a collector among the options of a JVM, which takes only one."""
@@ -225,7 +227,14 @@ def await_workers(spark: SparkSession) -> None:
 _PREPARED: WeakKeyDictionary[SparkSession, threading.Thread] = WeakKeyDictionary()
 
 LONGEST = 60
-"""Seconds that a worker is waited for."""
+"""Seconds that a worker, or a source, is waited for."""
+
+
+def await_sources(query: StreamingQuery) -> None:
+    """Wait until a query that was started has its sources, which a thread of its own makes: those
+    of files look up then in which way the session writes checkpoints."""
+    with suppress(Exception):  # what goes wrong there ends the query, which reports it
+        query._jsq.streamingQuery().awaitInitialization(1000 * LONGEST)
 
 
 def _start_a_worker(spark: SparkSession) -> None:

@@ -40,6 +40,7 @@ from driftline.plan.expressions import Column
 from driftline.plan.lifetimes import is_loose
 from driftline.plan.nodes import Keys, Node
 from driftline.plan.types import quoted, type_name
+from driftline.spark.columns import for_spark
 from driftline.spark.labels import state_partitions
 from driftline.spark.pipeline import Pipeline, staged
 from driftline.spark.sinks.dead_letters import letter_lines
@@ -122,7 +123,8 @@ class ViewOf:
             for rows in batches:
                 for data in rows.column("data").to_pylist():
                     if data:
-                        yield from change_rows(unpacked_batch(data, schema), stamps).to_batches()
+                        changes = change_rows(unpacked_batch(data, schema), stamps)
+                        yield from for_spark(changes.to_batches())
 
         return self.own.select("data").mapInArrow(unpack, self.columns(*OWN["changes"]))
 
@@ -177,7 +179,7 @@ class ViewOf:
                     time = rows.column(TIME)[0].as_py()
                 parts += [unpacked_batch(each.data, schema) for each in from_arrow(rows)]
             if parts:
-                yield from make(parts, time).to_batches()
+                yield from for_spark(make(parts, time).to_batches())
 
         parts = self.own.mapInArrow(scatter, WIRE).repartition(shards, "label")
         began = f.unix_millis(f.current_timestamp()).alias(TIME)
@@ -224,7 +226,8 @@ class ViewOf:
         def shown(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for rows in batches:
                 for data in rows.column("data").to_pylist():
-                    yield from _now_rows(unpacked_batch(data, schema), stamps, keys).to_batches()
+                    now = _now_rows(unpacked_batch(data, schema), stamps, keys)
+                    yield from for_spark(now.to_batches())
 
         began = f.unix_millis(f.current_timestamp()).alias(TIME)
         parts = self.made.messages.select("*", began).mapInArrow(scatter, WIRE)

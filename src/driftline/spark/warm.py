@@ -18,6 +18,7 @@ def warm_up() -> None:
     needed, and is reported there: the process that starts workers cannot report it."""
     with suppress(Exception):
         run_a_small_query()
+        load_workers_modules()
 
 
 def run_a_small_query() -> None:
@@ -46,3 +47,12 @@ def run_a_small_query() -> None:
         sent = list(source_messages(raw, payload, made.sources["events"], 2, 0, ordered=False))
         for shard in shards:
             shard.step([message for message in sent if message.shard == shard.number])
+
+
+def load_workers_modules() -> None:
+    """What a worker loads by itself, for its first task and its first state."""
+    import pyspark.sql.streaming.proto.StateMessage_pb2
+    import pyspark.worker  # noqa: F401
+
+    import driftline.engine.loop
+    import driftline.spark.processor  # noqa: F401
