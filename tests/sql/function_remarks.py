@@ -5,7 +5,6 @@ from __future__ import annotations
 _EACH_TIME = "another value each time: an answer must be the same when it is computed again"
 _SESSION = "about a session of Spark, which a query here has none of"
 _NO_NANOS = "times are microseconds"
-_NO_CALENDAR = "an INTERVAL has months, or days and less: make_ym_interval, make_dt_interval"
 
 REFUSED_CLASSES = {
     "st_funcs": "there are no types of geometry",
@@ -33,13 +32,7 @@ REFUSED = {
     ),
     **_each("it would run Java", "java_method reflect try_reflect"),
     **_each(_NO_NANOS, "timestamp_nanos unix_nanos"),
-    **_each(_NO_CALENDAR, "make_interval try_make_interval"),
     **_each("there are no metric views", "measure"),
-    **_each("XML is read by xpath and its like", "from_xml schema_of_xml to_xml"),
-    **_each(
-        "not there yet",
-        "counter_diff sentences",
-    ),
 }
 
 _ORDER = "of several values that would do, the same whatever the order of arrival"
@@ -52,7 +45,6 @@ DIFFERS = {
         "counts are exact, and of equal ones the least item comes first",
         "approx_top_k approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate",
     ),
-    **_each("added up in a fixed order, whatever the order of arrival", "vector_avg vector_sum"),
     **_each("there is one collation, UTF8_BINARY", "collate"),
     **_each("by GCM and CBC with an iv: without one it has another value each time", "aes_encrypt"),
     **_each("of equal gaps between bins the first is closed", "histogram_numeric"),

@@ -56,7 +56,9 @@ def page() -> str:
         "",
         "Every function that `SHOW FUNCTIONS` of Spark 4.3 names, and how it is here. `same`: all "
         "examples of Spark's documentation give Spark's types and values here (a test runs them; "
-        "others compare most functions with Spark on odd values). A test writes this page.",
+        "others compare most functions with Spark on odd values). Sums of floats, such as `avg`, "
+        "`vector_sum` and `corr`, may differ in the last digits, which in Spark depend on the "
+        "order of rows, and here do not. A test writes this page.",
         "",
         f"Of {total} scalar and aggregate functions and operators, {counts[SAME]} are the same, "
         f"{counts[DIFFERENT]} differ in something, and {counts[NOT_THERE]} are refused.",

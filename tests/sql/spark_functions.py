@@ -44,6 +44,15 @@ OF_OUR_OWN: dict[str, list[str]] = {
         "SELECT string(make_ym_interval(1, 2)), string(make_ym_interval(-1, 1)), "
         "string(make_ym_interval(3)), string(make_ym_interval())"
     ],
+    "make_interval": [
+        "SELECT string(make_interval(100, 11, 1, 1, 12, 30, 01.001001)), "
+        "make_interval(NULL) IS NULL",
+        "SELECT TIMESTAMP '2024-01-31 10:00:00' + make_interval(0, 1, 0, 1, 1)",
+    ],
+    "try_make_interval": [
+        "SELECT string(try_make_interval(100, 11, 1, 1, 12, 30, 01.001001)), "
+        "string(try_make_interval(2147483647))"
+    ],
     "abs": ["SELECT string(abs(INTERVAL -'1-1' YEAR TO MONTH)), abs(INTERVAL '-3' DAY)"],
     "first": ["SELECT first(col) FROM VALUES (7), (7) AS tab(col)"],
 }

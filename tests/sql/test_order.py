@@ -41,6 +41,8 @@ def test_an_offset_is_a_top_without_its_beginning() -> None:
         ("SELECT * FROM t OFFSET 2", "OFFSET without ORDER BY"),
         ("SELECT * FROM t ORDER BY x LIMIT 2 OFFSET 'a'", "OFFSET takes a whole number"),
         ("SELECT * FROM t LIMIT 2", "LIMIT without ORDER BY"),
+        ("SELECT * FROM t ORDER BY parse_json(k)", "one cannot order by a VARIANT"),
+        ("SELECT parse_json(k) FROM t ORDER BY 1 DESC", "one cannot order by a VARIANT"),
     ],
 )
 def test_what_is_refused(text: str, said: str) -> None:

@@ -60,6 +60,7 @@ def by_duckdb(query: str) -> list[tuple[Any, ...]]:
 
 
 ROWS = ("SELECT lim FROM l", "SELECT lim FROM l WHERE lim > 0", "SELECT lim FROM l WHERE lim > 9")
+ALIKE = ("SELECT 2 FROM l", "SELECT lim FROM l WHERE lim = 2", "SELECT lim - lim FROM l")
 FEW = "SELECT x.v FROM e AS x WHERE x.k = e.k AND x.v IS NOT NULL"
 
 
@@ -71,6 +72,20 @@ FEW = "SELECT x.v FROM e AS x WHERE x.k = e.k AND x.v IS NOT NULL"
             for compared in ("= ANY", "<> ALL", "> ANY", "> ALL", "<= ANY", "<= ALL")
             for rows in ROWS
         ),
+        *(
+            f"SELECT id, v {compared} ({rows}) AS r FROM e"
+            for compared in ("= ALL", "<> ANY")
+            for rows in (*ROWS, *ALIKE)
+        ),
+        f"SELECT id FROM e WHERE v = ALL ({FEW}) OR v <> ANY (SELECT lim FROM l)",
+        f"SELECT id, NOT v <> ANY ({FEW} AND x.id > e.id) AS last FROM e",
+        f"SELECT id FROM e WHERE v <> ANY ({FEW} AND x.id < e.id) AND v = ALL ({ALIKE[0]})",
+        "SELECT k, count(*) FROM e GROUP BY k HAVING max(v) = ALL (SELECT v FROM e AS x "
+        "WHERE x.k = e.k AND x.v IS NOT NULL AND x.id > 30) OR min(v) < ANY (SELECT lim FROM l)",
+        "SELECT id FROM e WHERE v = ALL (SELECT max(lim) + 1 FROM l GROUP BY lim > 5)",
+        "SELECT id, sum(v) OVER (ORDER BY id) < ALL (SELECT lim * lim FROM l) AS w FROM e",
+        "SELECT id, w <> ALL (SELECT lim * lim FROM l) "
+        "FROM (SELECT id, sum(v) OVER (ORDER BY id) AS w FROM e) AS i",
         f"SELECT id FROM e WHERE v >= ALL ({FEW}) OR id = 3",
         "SELECT id FROM e WHERE v < SOME (SELECT sum(lim) FROM l GROUP BY lim)",
         "SELECT id, first_value(v IGNORE NULLS) OVER (PARTITION BY k ORDER BY id) AS f FROM e",
@@ -83,6 +98,21 @@ FEW = "SELECT x.v FROM e AS x WHERE x.k = e.k AND x.v IS NOT NULL"
 def test_the_answer_is_the_usual_one(query: str) -> None:
     streams = {"e": E} | ({"l": L} if "FROM l" in query else {})
     assert in_the_end(dl.sql(query, **streams)) == by_duckdb(query)
+
+
+def test_how_much_a_counter_has_grown() -> None:
+    """A null is passed over, and a counter that is less than before has begun again."""
+    over = "OVER (PARTITION BY k ORDER BY id)"
+    last = f"lag(v IGNORE NULLS) {over}"
+    usual = f"SELECT id, CASE WHEN v >= {last} THEN v - {last} END FROM e"
+    assert in_the_end(dl.sql(f"SELECT id, counter_diff(v) {over} AS d FROM e", e=E)) == by_duckdb(
+        usual
+    )
+    pairs = f"SELECT id, lag(if(v > 1, struct(v, k), NULL)) IGNORE NULLS {over} AS p FROM e"
+    expected = pairs.replace("struct(v, k)", "struct_pack(v := v, k := k)").replace(
+        ", NULL)) IGNORE NULLS", ", NULL) IGNORE NULLS)"
+    )
+    assert in_the_end(dl.sql(pairs, e=E)) == by_duckdb(expected)
 
 
 def test_windows_by_a_column_as_risingwave_has_them() -> None:

@@ -78,6 +78,25 @@ QUERIES = [
     "SELECT * FROM t WHERE x NOT IN (SELECT count(*) FROM u WHERE z > 9)",
     "SELECT * FROM t WHERE x IN (SELECT z + t.k FROM u)",
     "SELECT * FROM t WHERE EXISTS (SELECT k FROM u WHERE z = x GROUP BY k)",
+    "SELECT sum((SELECT max(z) FROM u WHERE u.k = t.k)) AS s, count(*) FROM t",
+    "SELECT k, sum(CASE WHEN x IN (SELECT z FROM u) THEN 1 ELSE 0 END) AS n FROM t GROUP BY k",
+    "SELECT k, count(DISTINCT x) FILTER (WHERE x IN (SELECT z FROM u)) AS c FROM t GROUP BY k",
+    "SELECT k, max(x + (SELECT count(*) FROM u WHERE u.k = t.k)) - (SELECT min(z) FROM u WHERE "
+    "u.k = t.k) AS n FROM t GROUP BY k HAVING sum(CASE WHEN EXISTS (SELECT 1 FROM u WHERE z = t.x) "
+    "THEN 1 END) > 0",
+    "SELECT k, x > ANY (SELECT z FROM u WHERE u.k = t.k) AS a, x <> ANY (SELECT z FROM u WHERE "
+    "u.k = t.k) AS b, x = ALL (SELECT z FROM u WHERE u.k = t.k) AS c FROM t",
+    "SELECT k, x IN (SELECT z FROM u) AS a, x IN (SELECT z FROM u) AS b FROM t",
+    "SELECT t.k, l.k, l.z FROM t, LATERAL (SELECT k, z FROM u WHERE u.z < t.x "
+    "ORDER BY z DESC, k NULLS LAST LIMIT 1) AS l",
+    "SELECT t.k, l.k, m.k FROM t LEFT JOIN LATERAL (SELECT max(u.k) AS k FROM u WHERE u.z > t.x "
+    "AND u.k <> t.k) AS l ON true, LATERAL (SELECT l.k + t.k AS k) AS m",
+    "SELECT t.x, l.c, l.d FROM t, LATERAL (SELECT t.x + t.k AS c, t.x * 2 AS d) AS l",
+    "SELECT t.x, l.e FROM t LEFT JOIN LATERAL (SELECT t.x + 1) AS l (e) ON true",
+    "SELECT t.k, m.s FROM t, LATERAL (SELECT t.x + t.k AS c) AS l, "
+    "LATERAL (SELECT sum(z) AS s FROM u WHERE u.k = t.k AND u.z < l.c) AS m",
+    "SELECT k, (SELECT string_agg(CAST(z AS VARCHAR(9)), '-' ORDER BY z) FROM u WHERE u.k = t.k) "
+    "AS s FROM t",
     "SELECT * FROM t WHERE EXISTS (SELECT k FROM u GROUP BY k HAVING max(z) > x)",
     "SELECT * FROM t WHERE EXISTS (SELECT count(*) FROM u WHERE u.k = t.k)",
     "SELECT * FROM t, LATERAL (SELECT z, k AS j FROM u WHERE u.k = t.k) AS s",

@@ -40,7 +40,7 @@ def test_names_of_a_subquery_are_its_own_first() -> None:
     ("condition", "said"),
     [
         ("x > (SELECT z FROM u)", "gives one row: an aggregate without GROUP BY @ SELECT z"),
-        ("x = ALL (SELECT z FROM u)", "= ALL and <> ANY take no subquery @ SELECT z"),
+        ("x <=> ALL (SELECT z FROM u)", "ANY and ALL of a subquery come after @ SELECT z"),
         ("(k, x) IN (SELECT k FROM u)", "IN compares 2 values with 1 columns @ k, x"),
         ("EXISTS (SELECT 1 FROM u WHERE z = foo)", "there is no column foo @ foo"),
         ("EXISTS (SELECT 1 FROM trades)", "one side has integer time @ SELECT 1"),

@@ -20,6 +20,7 @@ import pyarrow as pa
 from driftline.plan.types import (
     BIGINT,
     BOOLEAN,
+    CALENDAR,
     DOUBLE,
     FLOAT,
     INT,
@@ -201,6 +202,8 @@ def can_cast(source: DataType, target: DataType) -> bool:
         return True
     if target == STRING:
         return bool(source != INTERVAL)
+    if CALENDAR in (source, target):
+        return False
     if source == STRING:
         return is_atomic(target) and target not in (INTERVAL, INTERVAL_MONTHS)
     if is_numeric(source):

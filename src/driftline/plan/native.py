@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from driftline.model.time import INFINITY
 from driftline.plan.expressions import EXPANDING, Call, Expression
 from driftline.plan.timing import remembered
-from driftline.plan.types import VARIANT
+from driftline.plan.types import CALENDAR, VARIANT
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Named, Source
@@ -22,11 +22,12 @@ _ONLY_HERE = frozenset(
     ["aes_encrypt", "approx_top_k_estimate", "months_of_interval"]
     + [f"kll_sketch_merge_{kind}" for kind in ("bigint", "float", "double")]
     + ["xpath", "xpath_boolean", "xpath_double", "xpath_number", "xpath_float", "xpath_int"]
-    + ["xpath_long", "xpath_short", "xpath_string"]
+    + ["xpath_long", "xpath_short", "xpath_string", "from_xml", "to_xml", "sentences"]
 )
 """Functions that may have another value each time in Spark: by aes_encrypt an empty iv is random,
 and so is what KLL sketches keep and which of equally frequent items comes first; or that Spark does
-not have, or reads otherwise: in XML it expands entities."""
+not have, or reads otherwise: in XML it expands entities, and sentences without words it cuts in
+other places."""
 _HIGHEST = 100
 """Levels of operands, at most, in what is left to Spark."""
 
@@ -43,10 +44,10 @@ class Native:
 def is_tame(value: Expression) -> bool:
     """Whether an expression can be left to Spark. A chain of operands that is very long overflows
     the stack of its parser, what may expand without end has no limit there, a value must be the
-    same whenever it is computed again, and a VARIANT is another type there than the STRUCT that it
-    is here."""
+    same whenever it is computed again, and a VARIANT, or an INTERVAL of make_interval, is another
+    type there than the STRUCT that it is here."""
     return value.height <= _HIGHEST and not any(
-        part.type == VARIANT
+        part.type in (VARIANT, CALENDAR)
         or (isinstance(part, Call) and part.function in (EXPANDING | _ONLY_HERE))
         for part in value.walk()
     )

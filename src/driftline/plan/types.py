@@ -11,7 +11,7 @@ An SQL type is written as the Arrow type that carries its values; nothing else d
 | INTERVAL (day to second) | duration[us] | | TIMESTAMP_NTZ | timestamp[us] |
 | INTERVAL YEAR TO MONTH | month_day_nano_interval | | VOID, the type of NULL | null |
 | ARRAY, STRUCT, MAP | list, struct, map | | TIME | time64[us] |
-| VARIANT | struct of two binaries, value and metadata | | | |
+| VARIANT | struct of two binaries, value and metadata | | INTERVAL | struct of three parts |
 
 `canonical` turns other Arrow types with the same meaning (large strings, dictionaries, other
 time units) into these. The rules that find common types are in `driftline.plan.coercion`.
@@ -45,6 +45,8 @@ INTERVAL = pa.duration("us")
 INTERVAL_MONTHS = pa.month_day_nano_interval()
 VOID = pa.null()
 VARIANT = pa.struct([("value", BINARY), ("metadata", BINARY)])
+CALENDAR = pa.struct([("$months", INT), ("$days", INT), ("$time", INTERVAL)])
+"""Months, days and less, each for itself: the INTERVAL of make_interval."""
 
 MAX_PRECISION = 38
 DEFAULT_DECIMAL = (10, 0)
@@ -154,8 +156,9 @@ def is_atomic(kind: DataType) -> bool:
 
 
 def is_orderable(kind: DataType) -> bool:
-    """Can two of its values be compared? Maps and VARIANTs, and what holds them, cannot."""
-    if is_map(kind) or kind == VARIANT:
+    """Can two of its values be compared? Maps, VARIANTs and INTERVALs of make_interval, and what
+    holds them, cannot."""
+    if is_map(kind) or kind in (VARIANT, CALENDAR):
         return False
     return all(is_orderable(kind.field(i).type) for i in range(kind.num_fields))
 
@@ -224,6 +227,8 @@ def type_name(kind: DataType) -> str:
         return f"ARRAY<{type_name(kind.value_type)}>"
     if kind == VARIANT:
         return "VARIANT"
+    if kind == CALENDAR:
+        return "INTERVAL"
     if is_struct(kind):
         fields = (f"{quoted(field.name)}: {type_name(field.type)}" for field in kind)
         return f"STRUCT<{', '.join(fields)}>"

@@ -30,6 +30,7 @@ from driftline.sql.scope import Relations, Scope, columns_in, replaced, walked
 from driftline.sql.tables import BindQuery, bind_from
 
 TIE, OUTER = "$tie", "$outer"
+_AROUND_AGGREGATES = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _SEVERAL_SETS = ("grouping_sets", "rollup", "cube")
 
 
@@ -382,6 +383,20 @@ def is_aggregate(node: exp.Expr) -> bool:
         elif isinstance(part, exp.Any) and not isinstance(part.parent, (exp.Like, exp.ILike)):
             return True
     return False
+
+
+def aggregates_in(node: exp.Expr) -> list[exp.Expr]:
+    """The aggregates in an expression, each with its FILTER and its order, but none OVER (…)."""
+    found = []
+    for part in walked(node):
+        if not isinstance(part, exp.Anonymous) or str(part.this).lower() not in AGGREGATES:
+            continue
+        whole: exp.Expr = part
+        while isinstance(whole.parent, _AROUND_AGGREGATES) and whole.parent.this is whole:
+            whole = whole.parent
+        if not isinstance(whole.parent, exp.Window):
+            found.append(whole)
+    return found
 
 
 def _is_plain(node: exp.Expr) -> bool:

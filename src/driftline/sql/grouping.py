@@ -8,6 +8,7 @@ from functools import reduce
 from sqlglot import exp
 
 from driftline.plan import nodes
+from driftline.plan.by_session import distinct
 from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
 from driftline.plan.functions import aggregate
 from driftline.plan.types import BIGINT, TINYINT, Field, Schema
@@ -96,7 +97,7 @@ class Groups:
         if self.sets is not None:
             grouped = self._several(self.sets, calls)
         elif keys and not calls:
-            grouped = nodes.Distinct(nodes.Project(self.scope.plan, keys))
+            grouped = distinct(nodes.Project(self.scope.plan, keys))
         else:
             grouped = nodes.Aggregate(self.scope.plan, keys, calls or (_ROWS,))
             if not keys and self.names.empty_aggregates:

@@ -1,13 +1,15 @@
 """LATERAL subqueries: FROM t, LATERAL (SELECT … FROM u WHERE u.k = t.k) AS s.
 
 Each row before it is joined with the rows that the subquery has for it, by what ties the two; see
-`driftline.sql.correlated`. An aggregate without GROUP BY has a row even of nothing: then there is
+`driftline.sql.correlated`. A subquery without FROM has one row, of values that are computed from
+the row before it. An aggregate without GROUP BY has a row even of nothing: then there is
 one for every value that the rows before it have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -17,9 +19,10 @@ from driftline.plan.expressions import Case, Column, Expression, Literal
 from driftline.plan.functions.collections import struct
 from driftline.plan.functions.operators import compare, is_null
 from driftline.plan.types import BOOLEAN, Field, Schema
-from driftline.plan.used import uses
+from driftline.plan.used import uses, uses_all
 from driftline.sql.correlated import Untied, is_aggregate, untied, unwrapped
 from driftline.sql.errors import refuse
+from driftline.sql.explode import Generator, exploded
 from driftline.sql.scalar import of_no_rows, over_groups
 from driftline.sql.scope import OWN_COLUMN, Relations, Scope
 from driftline.sql.tables import BindQuery, condition_of, refuse_same_names, renamed, same_time
@@ -37,6 +40,13 @@ def lateral_query(
 ) -> Scope:
     """The rows of a scope, joined with those that a subquery has for each."""
     uses(node, "this", "alias")
+    values = _values(node.this)
+    if values is not None:
+        if on is not None and not (isinstance(on, exp.Boolean) and on.this):
+            raise refuse("LATERAL without FROM takes no condition but true: use WHERE", on)
+        if on is not None:
+            uses_all(on)
+        return _beside_values(left, node, values)
     found = _rows(left, node.this, names, bind)
     same_time(left.plan, found.plan, node.this)
     alias = node.args.get("alias")
@@ -56,11 +66,60 @@ def lateral_query(
         right = nodes.Alias(right, alias.name)
     refuse_same_names(left, Scope(right), node)
     schema = Schema(tuple(Field(each.name, each.value.type) for each in ties))
-    parts = [condition_of(left.resolve(each, schema), each, "WHERE") for each in conditions]
     joined = left.beside(nodes.Join(left.plan, right, how, None), Scope(right))
+    both = dict(zip(left.schema.names, joined.schema.names, strict=False))
+    parts = [
+        _called(both, condition_of(left.resolve(each, schema), each, "WHERE"))
+        for each in conditions
+    ]
     if on is not None:
         parts.append(condition_of(joined.resolve(on), on, "ON"))
     return joined.over(nodes.Join(left.plan, right, how, together(parts)))
+
+
+def _called(names: Mapping[str, str], value: Expression) -> Expression:
+    """An expression over rows some of whose columns have other names."""
+    return value.transform(
+        lambda part: (
+            replace(part, name=names.get(part.name, part.name))
+            if isinstance(part, Column)
+            else part
+        )
+    )
+
+
+def _values(query: exp.Expr) -> list[exp.Expr] | None:
+    """The items of a query that is a select list and nothing else: SELECT t.x + 1 AS y."""
+    inside = unwrapped(query)
+    if not isinstance(inside, exp.Select):
+        return None
+    if {name for name, value in inside.args.items() if value} != {"expressions"}:
+        return None
+    more = (exp.Star, exp.Window, exp.Query, exp.Exists)
+    if any(is_aggregate(each) or each.find(*more) for each in inside.expressions):
+        return None
+    uses(inside, "expressions")
+    return list(inside.expressions)
+
+
+def _beside_values(left: Scope, node: exp.Lateral, items: list[exp.Expr]) -> Scope:
+    """The rows of a scope with values that are computed from each."""
+    fields: list[exp.Expr] = []
+    for item in items:
+        if isinstance(item, exp.Alias):
+            uses(item, "this", "alias")
+        name = item.alias_or_name or item.sql("spark")
+        fields += [exp.Literal.string(name), item.unalias().copy()]
+    row = exp.Anonymous(this="named_struct", expressions=fields)
+    alias = node.args.get("alias")
+    names: list[str] = []
+    if alias is not None:
+        uses(alias, "this", "columns")
+        names = [each.name for each in alias.args.get("columns") or ()]
+        if names and len(names) != len(items):
+            raise refuse(f"there are {len(names)} names for {len(items)} columns", alias)
+    rows = Generator(exp.Anonymous(this="array", expressions=[row]), False, False, fields=True)
+    return exploded(left, node, rows, names, alias.name or None if alias is not None else None)
 
 
 def _rows(left: Scope, query: exp.Expr, names: Relations, bind: BindQuery) -> Untied:

@@ -2,6 +2,7 @@
 
 x = ANY (q), x <> ALL (q)       x IN (q), x NOT IN (q)
 x > ANY (q), x > ALL (q)        a comparison with the least, or the greatest, value of q
+x <> ANY (q), x = ALL (q)       a comparison with both
 first_value(x IGNORE NULLS)     first_value(x) IGNORE NULLS
 string_agg(x, ',' ORDER BY y)   listagg(x, ',') WITHIN GROUP (ORDER BY y)
 SELECT DISTINCT ON (k) …        … QUALIFY row_number() OVER (PARTITION BY k ORDER BY …) = 1
@@ -14,14 +15,17 @@ from sqlglot import exp
 from driftline.plan.used import uses
 from driftline.sql.correlated import is_aggregate
 
-_LEAST, _GREATEST = "min", "max"
-_COMPARED: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.GT: (_LEAST, _GREATEST),
-    exp.GTE: (_LEAST, _GREATEST),
-    exp.LT: (_GREATEST, _LEAST),
-    exp.LTE: (_GREATEST, _LEAST),
+_COUNT, _KNOWN, _LEAST, _GREATEST = "rows", "known", "min", "max"
+_BOTH = (_LEAST, _GREATEST)
+_COMPARED: dict[type[exp.Expr], tuple[tuple[str, ...], tuple[str, ...]]] = {
+    exp.GT: ((_LEAST,), (_GREATEST,)),
+    exp.GTE: ((_LEAST,), (_GREATEST,)),
+    exp.LT: ((_GREATEST,), (_LEAST,)),
+    exp.LTE: ((_GREATEST,), (_LEAST,)),
+    exp.EQ: ((), _BOTH),
+    exp.NEQ: (_BOTH, ()),
 }
-"""By which value of a subquery a comparison with any, and with all of it, is decided."""
+"""By which values of a subquery a comparison with any, and with all of it, is decided."""
 _JOINED = ("string_agg", "listagg")
 _WHOLE = ("group", "having", "distinct", "limit", "offset", "qualify", "order", "with_")
 """What makes other rows of a SELECT than a column of each row."""
@@ -51,12 +55,17 @@ def _compare(node: exp.Expr) -> None:
         comparison.replace(found if is_any else exp.paren(exp.not_(found)))
     elif type(comparison) in _COMPARED:
         uses(node, "this")
-        decisive = _total(rows, _COMPARED[type(comparison)][not is_any])
-        decided = type(comparison)(this=value.copy(), expression=decisive)
-        nothing = exp.EQ(this=_total(rows, "count", of_rows=True), expression=exp.Literal.number(0))
-        unknown = exp.NEQ(
-            this=_total(rows, "count", of_rows=True), expression=_total(rows, "count")
+        of_rows = _totals(rows)
+        decided = (exp.or_ if is_any else exp.and_)(
+            *(
+                type(comparison)(this=value.copy(), expression=_field(of_rows, decisive))
+                for decisive in _COMPARED[type(comparison)][not is_any]
+            ),
+            copy=False,
         )
+        count = _field(of_rows, _COUNT)
+        nothing = exp.EQ(this=count, expression=exp.Literal.number(0))
+        unknown = exp.NEQ(this=count.copy(), expression=_field(of_rows, _KNOWN))
         settled = decided.copy() if is_any else exp.not_(exp.paren(decided.copy()))
         comparison.replace(
             exp.paren(
@@ -72,8 +81,13 @@ def _compare(node: exp.Expr) -> None:
         )
 
 
-def _total(rows: exp.Query, function: str, *, of_rows: bool = False) -> exp.Expr:
-    """An aggregate of the column of a subquery, or of its rows."""
+def _field(struct: exp.Expr, name: str) -> exp.Expr:
+    return exp.Dot(this=struct.copy(), expression=exp.to_identifier(name))
+
+
+def _totals(rows: exp.Query) -> exp.Expr:
+    """A subquery of one struct: how many rows another has, how many values, and which are the least
+    and the greatest of these."""
     inside = rows
     while isinstance(inside, exp.Subquery) and set(_given(inside)) == {"this"}:
         inside = inside.this
@@ -88,16 +102,24 @@ def _total(rows: exp.Query, function: str, *, of_rows: bool = False) -> exp.Expr
     column: exp.Expr = exp.column("$value", quoted=True)
     if is_plain:
         column = inside.expressions[0].unalias()
-    of = exp.Star() if of_rows else column
-    call = exp.Anonymous(this=function, expressions=[of])
+    parts: list[exp.Expr] = []
+    for name, function, of in (
+        (_COUNT, "count", exp.Star()),
+        (_KNOWN, "count", column),
+        (_LEAST, _LEAST, column),
+        (_GREATEST, _GREATEST, column),
+    ):
+        call = exp.Anonymous(this=function, expressions=[of.copy()])
+        parts += [exp.Literal.string(name), call]
+    struct = exp.Anonymous(this="named_struct", expressions=parts)
     if is_plain:
-        inside.set("expressions", [call])
+        inside.set("expressions", [struct])
         return exp.Subquery(this=inside)
     names = exp.TableAlias(
         this=exp.to_identifier("$any", quoted=True),
         columns=[exp.to_identifier("$value", quoted=True)],
     )
-    return exp.Subquery(this=exp.select(call).from_(exp.Subquery(this=inside, alias=names)))
+    return exp.Subquery(this=exp.select(struct).from_(exp.Subquery(this=inside, alias=names)))
 
 
 def _given(node: exp.Expr) -> list[str]:

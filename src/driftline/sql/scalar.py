@@ -246,5 +246,13 @@ def _is_null(value: Expression) -> bool:
     if isinstance(value, Cast):
         return _is_null(value.value)
     if isinstance(value, Case):
-        return all(_is_null(then) for _, then in value.branches) and _is_null(value.otherwise)
+        branches = [then for condition, then in value.branches if not _is_none(condition)]
+        return all(map(_is_null, branches)) and _is_null(value.otherwise)
     return isinstance(value, Call) and value.function in _STRICT and any(map(_is_null, value.args))
+
+
+def _is_none(condition: Expression) -> bool:
+    """Whether it says that there is more than nothing, of nothing."""
+    if not isinstance(condition, Call) or condition.function != "greater":
+        return False
+    return all(isinstance(each, Literal) and each.value == 0 for each in condition.args)

@@ -13,12 +13,12 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from driftline.plan import nodes
+from driftline.plan import by_session, nodes
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.names import as_written, told_apart
 from driftline.plan.types import Schema
 from driftline.plan.used import uses, uses_all
-from driftline.sql.correlated import conjuncts_of, is_aggregate
+from driftline.sql.correlated import aggregates_in, conjuncts_of, is_aggregate
 from driftline.sql.errors import refuse
 from driftline.sql.explode import lateral, of_select_list
 from driftline.sql.grouping import Groups, is_grouping
@@ -81,6 +81,7 @@ class _Select:
         if self.window is not None:
             self.scope = self.window.scope
         self.scope, self.listed = of_select_list(self.scope, node.expressions)
+        self._compute_in_aggregates()
         self.late = Subqueries(self.scope, names, bind, self._over_groups)
         self._take_subqueries_out()
         self.items = self._items()
@@ -106,7 +107,7 @@ class _Select:
         qualify = self._qualify(groups)
         if groups is None and self._is_star() and order is None and qualify is None:
             rows = self.scope.plan
-            return nodes.Distinct(rows) if distinct is not None else rows
+            return by_session.distinct(rows) if distinct is not None else rows
         outputs = [output for item in self.items for output in self._outputs(item, groups)]
         names = told_apart([as_written(output.name) for output in outputs])
         outputs = [nodes.Named(name, each.value) for name, each in zip(names, outputs, strict=True)]
@@ -123,9 +124,7 @@ class _Select:
             columns = tuple(outputs) + (tuple(dict.fromkeys(hidden)) if ranks else ())
             plan = nodes.Project(plan, columns)
         if distinct is not None:
-            plan = nodes.Distinct(plan)
-        if not ranks:
-            return plan
+            plan = by_session.distinct(plan)
         items = tuple(
             order_item(
                 each,
@@ -133,6 +132,8 @@ class _Select:
             )
             for named, each in wanted
         )
+        if not ranks:
+            return plan
         plan = top(plan, items, count, offset, has_ties(self.node))
         if hidden:
             kept = (nodes.Named(each.name, Column(each.name, each.value.type)) for each in outputs)
@@ -140,6 +141,32 @@ class _Select:
         return plan
 
     # The select list
+
+    def _compute_in_aggregates(self) -> None:
+        """Subqueries in the arguments of aggregates become columns of the rows."""
+        having = self.node.args.get("having")
+        parts = [*self.listed, *([] if having is None else [having])]
+        if not any(map(_has_subquery, parts)) or not any(map(is_aggregate, parts)):
+            return
+        found = Subqueries(self.scope, self.names, self.bind)
+
+        def computed(node: exp.Expr) -> exp.Expr:
+            copy = node.copy()
+            for part in aggregates_in(copy):
+                if _has_subquery(part):
+                    plain = found.taken_out(part)
+                    if part is copy:
+                        plain.meta.update(copy.meta)
+                        return plain
+                    part.replace(plain)
+            return copy
+
+        for item in self.listed:
+            item.meta.setdefault(TEXT, item.sql("spark"))
+        self.listed = [computed(item) for item in self.listed]
+        if having is not None:
+            self.node.set("having", computed(having))
+        self.scope = self.scope.over(found.applied(self.scope.plan))
 
     def _take_subqueries_out(self) -> None:
         """Subqueries of the select list become columns, of the rows or of the groups."""

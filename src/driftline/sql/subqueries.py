@@ -9,6 +9,7 @@ x IN (q)             true if a row of q equals x; else null if q has a null, or 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from sqlglot import exp
 
@@ -40,6 +41,7 @@ class Subqueries:
         self.resolve = resolve or scope.resolve
         self.added = Schema(())
         self._steps: list[Callable[[nodes.Node], nodes.Node]] = []
+        self._meanings: dict[exp.Expr, exp.Expr] = {}
         self._first = sum(each.name.startswith(OWN_COLUMN) for each in scope.schema)
 
     def applied(self, rows: nodes.Node) -> nodes.Node:
@@ -54,23 +56,35 @@ class Subqueries:
             return node
         copy = node.copy()
         for part in walked(copy):
-            meaning: exp.Expr
             if isinstance(part, (exp.All, exp.Any)) and isinstance(part.this, exp.Query):
                 raise refuse(
-                    "= ALL and <> ANY take no subquery: compare with its max and min", part.this
+                    "ANY and ALL of a subquery come after =, <>, <, <=, > or >=", part.this
                 )
-            if isinstance(part, exp.Exists):
-                meaning = self._exists(part)
-            elif isinstance(part, exp.In) and part.args.get("query") is not None:
-                meaning = self._in(part)
-            elif isinstance(part, exp.Subquery) and not _is_operand(part):
-                meaning = self._value(part)
-            else:
+            meaning = self._meaning(part)
+            if meaning is None:
                 continue
             if part is copy:
                 return meaning
             part.replace(meaning)
         return copy
+
+    def _meaning(self, part: exp.Expr) -> exp.Expr | None:
+        """What stands for a subquery, which is joined once, however often it is written."""
+        find: Callable[[], exp.Expr]
+        if isinstance(part, exp.Exists):
+            find = partial(self._exists, part)
+        elif isinstance(part, exp.In) and part.args.get("query") is not None:
+            find = partial(self._in, part)
+        elif isinstance(part, exp.Subquery) and not _is_operand(part):
+            find = partial(self._value, part)
+        else:
+            return None
+        known = part.copy()
+        if known in self._meanings:
+            uses_all(part)
+        else:
+            self._meanings[known] = find()
+        return self._meanings[known].copy()
 
     def _value(self, node: exp.Subquery) -> exp.Expr:
         found = value_of(self.scope, node, self.names, self.bind)

@@ -6,6 +6,8 @@ With n the rows of the partition, r the place of the row, and p the rows before 
     percent_rank()   p / (n - 1), 0 if n is 1
     ntile(k)         the number of the bucket of the row, when the n rows are put into k buckets in
                      order, of which the first n mod k have one row more
+    counter_diff(c)  how much c is more than where it was last not null; null where it is less, or
+                     where the counter was started anew
     max_by, min_by   the value of max(struct(by, value)), of the rows where `by` is not null
     corr, listagg …  what they are as an expression over aggregates, each of these over the window
 """
@@ -21,10 +23,11 @@ from driftline.plan.expressions import AggregateCall, Column, Expression, Litera
 from driftline.plan.folding import folded
 from driftline.plan.functions import AGGREGATES, aggregate_value
 from driftline.plan.resolver import resolve
-from driftline.plan.types import Schema, is_integer
+from driftline.plan.types import Schema, is_integer, is_numeric, is_timestamp, type_name
 from driftline.sql.errors import at, refuse
 from driftline.sql.window_functions import Call, Resolve, called
 
+COUNTER = "counter_diff"
 SHARES = ("cume_dist", "percent_rank", "ntile")
 EXTREMES = {"max_by": "max", "min_by": "min"}
 
@@ -42,6 +45,8 @@ def written_out(window: exp.Window, typed: Resolve) -> exp.Expr | None:
         return _share(window, call)
     if call.name in EXTREMES:
         return _by(window, call)
+    if call.name == COUNTER:
+        return _counter(window, call, typed)
     if call.name in AGGREGATES and call.args and not isinstance(call.args[0], exp.Star):
         return _composed(window, call, typed)
     return None
@@ -133,6 +138,39 @@ def _by(window: exp.Window, call: Call) -> exp.Expr:
     over = window.copy()
     over.set("this", exp.Filter(this=function, expression=exp.Where(this=there)))
     return exp.Dot(this=exp.paren(over, copy=False), expression=exp.to_identifier("value"))
+
+
+def _counter(window: exp.Window, call: Call, typed: Resolve) -> exp.Expr:
+    if window.args.get("order") is None:
+        raise refuse(f"{COUNTER} needs an order: OVER (… ORDER BY …)", window)
+    if len(call.args) not in (1, 2):
+        raise refuse(f"{COUNTER} takes a counter, and when it was started", window)
+    if window.args.get("spec") is not None:
+        raise refuse(f"{COUNTER} takes no ROWS or RANGE", window)
+    if call.distinct or call.filter is not None or call.ignore_nulls:
+        raise refuse(f"{COUNTER} takes no DISTINCT, FILTER or IGNORE NULLS", window)
+    kinds = [typed(each).type for each in call.args]
+    if not is_numeric(kinds[0]) or not all(map(is_timestamp, kinds[1:])):
+        raise refuse(f"{COUNTER} takes a number, and a TIMESTAMP if it is started anew", window)
+    value, start = (*call.args, exp.Null())[:2]
+    pair = _expression("if(c IS NULL, NULL, named_struct('c', c, 's', s))", c=value, s=start)
+    before = exp.Anonymous(this="lag", expressions=[pair])
+    before.meta.update(window.this.meta)
+    over = window.copy()
+    over.set("this", exp.IgnoreNulls(this=before))
+    last = [
+        exp.Dot(this=exp.paren(over.copy(), copy=False), expression=exp.to_identifier(name))
+        for name in ("c", "s")
+    ]
+    return _expression(
+        "CAST(CASE WHEN c < 0 THEN raise_error('counter_diff: a counter is not negative') "
+        "WHEN s < last_s THEN raise_error('counter_diff: a counter is not started earlier') "
+        f"WHEN s > last_s OR c < last_c THEN NULL ELSE c - last_c END AS {type_name(kinds[0])})",
+        c=value,
+        s=start,
+        last_c=last[0],
+        last_s=last[1],
+    )
 
 
 def _count(window: exp.Window, frame: str) -> exp.Expr:

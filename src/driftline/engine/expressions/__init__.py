@@ -7,6 +7,7 @@ One module for each family of functions; importing this package makes all of the
     arithmetic, mathematics, decimals, comparison, conditionals
     strings            with characters and patterns (LIKE, regular expressions; java_patterns)
     bytes_and_texts    UTF-8, base 32, keyed hashes;  urls: parse_url;  hashes: hash, xxhash64
+    sentences          words of texts
     bitmaps            of 32,768 bits;  ciphers: AES
     encodings          texts as bytes, codes and JSON;  formats: texts put together and taken apart
     datetimes          with datetime_fields, datetime_patterns and timezones;  times: TIME
@@ -15,7 +16,8 @@ One module for each family of functions; importing this package makes all of the
     csv_values         from_csv, to_csv;  decimal_patterns: format_number by a pattern
     number_formats     to_number, to_char;  vectors: arrays of floats
     variants           values of any shape
-    sketches           summaries of many values, as bytes;  xpaths: XML
+    sketches           summaries of many values, as bytes
+    xpaths             paths in XML;  xml_values: from_xml, to_xml
     casts, text_casts  CAST;  literals: constants as columns
     arrays             between Arrow and NumPy;  lists: taken apart and put together again
     sets               arrays as sets: which of their items are equal
@@ -37,6 +39,10 @@ evaluate one that is not needed; this does neither. Known differences:
 - format_string writes DECIMALs by %f and %e, too, which Spark refuses; it has no # for them;
 - rows of several values are IN a list whose rows have other, comparable types (an untyped NULL,
   another integer), which Spark refuses;
+- sentences that have no words, such as … after a period, may be cut in other places, and those of
+  Thai are refused;
+- from_xml takes _corrupt_record in any place among the fields: Spark gives the others wrong values
+  if it is not the last;
 - min and max give 0.0 for -0.0, as docs/sql.md explains.
 """
 
@@ -61,6 +67,7 @@ from driftline.engine.expressions import (
     mathematics,
     number_formats,
     patterns,
+    sentences,
     sequences,
     sets,
     sketches,
@@ -70,6 +77,7 @@ from driftline.engine.expressions import (
     urls,
     variants,
     vectors,
+    xml_values,
     xpaths,
 )
 from driftline.engine.expressions.errors import EvaluationError
@@ -99,6 +107,7 @@ __all__ = [
     "mathematics",
     "number_formats",
     "patterns",
+    "sentences",
     "sequences",
     "sets",
     "sketches",
@@ -108,5 +117,6 @@ __all__ = [
     "urls",
     "variants",
     "vectors",
+    "xml_values",
     "xpaths",
 ]

@@ -200,6 +200,13 @@ def _of_months(call: Call, args: Sequence[Value]) -> Array:
     return from_numbers(numbers(args[0]), both_valid(args[0]), INTERVAL_MONTHS)
 
 
+@kernel("calendar_interval", total=True)
+def _calendar_interval(call: Call, args: Sequence[Value]) -> Array:
+    valid = both_valid(*args)
+    mask = None if valid is None else pa.array(~valid)
+    return pa.StructArray.from_arrays(list(args), fields=list(call.kind), mask=mask)
+
+
 @kernel("months_of_interval", total=True)
 def _months_of_interval(call: Call, args: Sequence[Value]) -> Array:
     return from_numbers(numbers(args[0]), both_valid(args[0]), INT)

@@ -19,6 +19,7 @@ from driftline.engine.expressions.arrays import (
     numbers,
     per_distinct,
     valid_mask,
+    with_nulls,
 )
 from driftline.engine.expressions.characters import (
     clock_characters,
@@ -40,6 +41,7 @@ from driftline.plan.temporal import (
 from driftline.plan.types import (
     BINARY,
     BOOLEAN,
+    CALENDAR,
     DATE,
     FLOAT,
     INTERVAL_MONTHS,
@@ -220,6 +222,8 @@ def to_text(array: Array, cast_part: Callable[[Array], Array]) -> Array:
         return _time_to_text(array)
     if kind == INTERVAL_MONTHS:
         return _months_to_text(array)
+    if kind == CALENDAR:
+        return _calendar_to_text(array)
     return _nested_to_text(array, cast_part)
 
 
@@ -304,6 +308,29 @@ def _months_to_text(array: Array) -> Array:
         return f"INTERVAL '{'-' if months < 0 else ''}{years}-{rest}' YEAR TO MONTH"
 
     return per_distinct(text, [from_numbers(numbers(array), both_valid(array), pa.int32())], STRING)
+
+
+def _calendar_to_text(array: Array) -> Array:
+    def text(months: int, days: int, micros: int) -> str:
+        numbers = [*_cut(months, 12), days]
+        hours, rest = _cut(micros, 3600 * SECOND)
+        minutes, rest = _cut(rest, 60 * SECOND)
+        units = ("years", "months", "days", "hours", "minutes")
+        parts = [f"{n} {u}" for n, u in zip((*numbers, hours, minutes), units, strict=True) if n]
+        if rest or not parts:
+            seconds = f"{abs(rest) // SECOND}.{abs(rest) % SECOND:06}".rstrip("0").rstrip(".")
+            parts.append(f"{'-' if rest < 0 else ''}{seconds} seconds")
+        return " ".join(parts)
+
+    parts = [array.field(place) for place in range(2)] + [array.field(2).view(pa.int64())]
+    written = per_distinct(text, parts, STRING)
+    return with_nulls(written, ~valid_mask(array))
+
+
+def _cut(number: int, unit: int) -> tuple[int, int]:
+    """How often a unit is in a number, and what is left, both with the sign of the number."""
+    whole, rest = divmod(abs(number), unit)
+    return (-whole, -rest) if number < 0 else (whole, rest)
 
 
 def _with_fraction(before: list[Any], clock: Any, longest: int, valid: Mask | None) -> Array:

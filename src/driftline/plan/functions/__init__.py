@@ -2,16 +2,18 @@
 
 base           the registry, and the shapes of signatures
 operators      + - * / and comparisons;  conditionals: CASE, coalesce, nullif
-mathematics, strings, encodings, dates, times, intervals, months, collections;  ciphers: aes_encrypt
+mathematics, strings, encodings, dates, times, intervals, months, collections
+calendar       make_interval;  ciphers: aes_encrypt
 json_types     from_json, schema_of_json;  csv_types: from_csv, to_csv
 numbers        to_number, to_char;  vectors: arrays of floats
-variants       of VARIANT;  xml: xpath and its like
+variants       of VARIANT;  xml: xpath and its like;  xml_types: from_xml
 aggregates     count, sum, avg …;  sketches: theta_sketch_agg …
 higher_order   functions that take functions: transform, filter, aggregate …
 rewritten      functions that are written with other functions
 """
 
 from driftline.plan.functions import (
+    calendar,
     ciphers,
     collections,
     conditionals,
@@ -29,6 +31,7 @@ from driftline.plan.functions import (
     variants,
     vectors,
     xml,
+    xml_types,
 )
 from driftline.plan.functions.aggregates import AGGREGATES, aggregate
 from driftline.plan.functions.base import FUNCTIONS
@@ -39,6 +42,7 @@ __all__ = [
     "FUNCTIONS",
     "aggregate",
     "aggregate_value",
+    "calendar",
     "ciphers",
     "collections",
     "conditionals",
@@ -57,4 +61,5 @@ __all__ = [
     "variants",
     "vectors",
     "xml",
+    "xml_types",
 ]

@@ -16,6 +16,7 @@ from driftline.plan.expressions import Call, Cast, Expression, Literal
 from driftline.plan.literals import fits
 from driftline.plan.temporal import parse_date, parse_timestamp
 from driftline.plan.types import (
+    CALENDAR,
     DATE,
     DOUBLE,
     STRING,
@@ -46,6 +47,11 @@ class Function:
 
     def __call__(self, args: Sequence[Expression]) -> Expression:
         """The typed call, or an error that says what is wrong with the arguments."""
+        if self.name not in _OF_CALENDAR and any(_holds_calendar(arg.type) for arg in args):
+            raise ExpressionError(
+                f"{self.name} takes no INTERVAL of make_interval: add it to a TIMESTAMP, or cast "
+                "it to STRING"
+            )
         if len(args) < self.least or (self.most is not None and len(args) > self.most):
             raise ExpressionError(f"{self.name} takes {self._counts()}, not {len(args)}")
         return self.build(tuple(args))
@@ -60,6 +66,20 @@ class Function:
 
 def _arguments(count: int) -> str:
     return f"{count} argument" + ("" if count == 1 else "s")
+
+
+_OF_CALENDAR = frozenset(
+    ["string", "coalesce", "if", "iff", "nvl", "ifnull", "nvl2", "array", "struct", "named_struct"]
+    + ["date_part", "datepart", "isnull", "isnotnull", "is_null", "is_not_null", "typeof"]
+    + ["try_add", "try_subtract", "negative", "positive"]
+)
+"""What takes an INTERVAL of months, days and less, which has neither an order nor a hash."""
+
+
+def _holds_calendar(kind: DataType) -> bool:
+    return bool(kind == CALENDAR) or any(
+        _holds_calendar(kind.field(place).type) for place in range(kind.num_fields)
+    )
 
 
 FUNCTIONS: dict[str, Function] = {}

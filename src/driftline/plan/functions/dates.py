@@ -14,6 +14,7 @@ from driftline.plan.functions.base import (
     register,
     wrong_argument,
 )
+from driftline.plan.functions.calendar import calendar_field
 from driftline.plan.functions.collections import field
 from driftline.plan.functions.months import month_field
 from driftline.plan.functions.times import as_moment, moment_of
@@ -21,6 +22,7 @@ from driftline.plan.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
+    CALENDAR,
     DATE,
     DOUBLE,
     FLOAT,
@@ -167,6 +169,8 @@ def extract(field: str, value: Expression) -> Expression:
         return _extract_from_interval(name, field, value)
     if value.type == INTERVAL_MONTHS:
         return month_field(name, field, value)
+    if value.type == CALENDAR:
+        return calendar_field(name, field, value)
     if name in ("hour", "minute"):
         return _clock(name, value, INT)
     if name == "second_fraction":

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from driftline.plan.expressions import Call, Expression, Literal
 from driftline.plan.functions.base import cast_to
+from driftline.plan.functions.calendar import calendar_arithmetic
 from driftline.plan.functions.months import micros, months_arithmetic
 from driftline.plan.types import (
     BIGINT,
+    CALENDAR,
     DATE,
     DOUBLE,
     INT,
@@ -24,7 +26,7 @@ from driftline.plan.types import (
 )
 
 _DAYS = (TINYINT, SMALLINT, INT)
-_OF_TIME = (INTERVAL, INTERVAL_MONTHS, TIME)
+_OF_TIME = (INTERVAL, INTERVAL_MONTHS, TIME, CALENDAR)
 
 
 def datetime_arithmetic(
@@ -41,6 +43,8 @@ def datetime_arithmetic(
 
 
 def _by_operator(operator: str, left: Expression, right: Expression) -> Expression | None:
+    if CALENDAR in (left.type, right.type):
+        return calendar_arithmetic(operator, left, right)
     if INTERVAL_MONTHS in (left.type, right.type):
         found = months_arithmetic(operator, left, right)
         if found is not None:

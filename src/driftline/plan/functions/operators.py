@@ -21,11 +21,13 @@ from driftline.plan.functions.base import (
     same_type,
     wrong_argument,
 )
+from driftline.plan.functions.calendar import negated
 from driftline.plan.functions.intervals import datetime_arithmetic
 from driftline.plan.functions.months import months, of_months
 from driftline.plan.types import (
     BIGINT,
     BOOLEAN,
+    CALENDAR,
     DOUBLE,
     INT,
     INTERVAL,
@@ -120,6 +122,8 @@ def negate(value: Expression) -> Expression:
     """`- value`."""
     if value.type == INTERVAL:
         return Call("negate", (value,), INTERVAL)
+    if value.type == CALENDAR:
+        return negated(value)
     if value.type == INTERVAL_MONTHS:
         return of_months(Call("negate", (months(value),), INT))
     value = numeric_argument(value, "-")

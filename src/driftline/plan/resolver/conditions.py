@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import cast
 
 from sqlglot import exp
@@ -97,21 +98,20 @@ class Conditions(Resolving):
         return self.liked(pattern, escape.name)
 
     def liked(self, node: exp.Expr, escape: str) -> Expression:
-        """LIKE or ILIKE with an escape character."""
+        """LIKE or ILIKE with an escape character; NOT LIKE ALL is like none of the patterns, and
+        NOT LIKE ANY unlike one of them."""
         name = "ilike" if isinstance(node, exp.ILike) else "like"
         text, pattern = self.resolve(node.this), node.expression
+        options = [pattern]
         if isinstance(pattern, (exp.Any, exp.All)):
             uses(pattern, "this")
             uses(pattern.this, "this", "expressions")
             options = pattern.this.expressions or [pattern.this.unnest()]
-            tests = [like(name, text, self.resolve(option), escape) for option in options]
-            joined = tests[0]
-            for test in tests[1:]:
-                operator = "or" if isinstance(pattern, exp.Any) else "and"
-                joined = operators.logical(operator, joined, test)
-        else:
-            joined = like(name, text, self.resolve(pattern), escape)
-        return operators.logical("not", joined) if node.args.get("negate") else joined
+        tests = [like(name, text, self.resolve(option), escape) for option in options]
+        if node.args.get("negate"):
+            tests = [operators.logical("not", test) for test in tests]
+        operator = "or" if isinstance(pattern, exp.Any) else "and"
+        return reduce(partial(operators.logical, operator), tests)
 
     def case(self, node: exp.Case) -> Expression:
         """Both forms of CASE."""
