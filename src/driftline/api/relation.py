@@ -12,6 +12,7 @@ from driftline.api.ordered import Ordered
 from driftline.api.windowed import Windowed
 from driftline.arguments import condition_of, flag, several
 from driftline.plan import nodes
+from driftline.plan.by_session import distinct
 from driftline.plan.combining import need_same_time, with_common_types
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Call, Column
@@ -101,7 +102,7 @@ class Relation(Windowed, Ordered):
 
     def distinct(self) -> Self:
         """At every time one copy of each row."""
-        return self._of(nodes.Distinct(self.plan))
+        return self._of(distinct(self.plan))
 
     def join(
         self, other: Relation, on: Text | Sequence[str] | None = None, how: str = "inner"

@@ -104,6 +104,10 @@ OF_RECORDS = (
     "SELECT * FROM r MATCH_RECOGNIZE (PARTITION BY k ORDER BY at MEASURES count(*) AS c "
     "PATTERN (a b+) WITHIN INTERVAL 5 SECONDS DEFINE b AS n > PREV(n));",
     "SELECT a.k, b.s FROM r [RANGE 5 SECONDS] a JOIN r [RANGE 5 SECONDS] b ON a.k = b.k;",
+    "SELECT a.k, b.s FROM r a ASOF JOIN r b MATCH_CONDITION (a.at >= b.at) ON a.k = b.k;",
+    "SELECT k, max(x) OVER (PARTITION BY k ORDER BY at ROWS UNBOUNDED PRECEDING) AS m FROM r;",
+    "SELECT k, count(*) FROM SESSION(TABLE r PARTITION BY k, INTERVAL 3 SECONDS) "
+    "GROUP BY k, window_start, window_end;",
 )
 FORMS = (
     ["--table"],

@@ -28,7 +28,7 @@ from driftline.engine.core.snapshot_operator import NO_SLOTS, SnapshotOperator
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.growing import grown
 from driftline.engine.state.runs import RunArrays, Runs
-from driftline.engine.state.slot_lists import by_slot
+from driftline.engine.state.slot_lists import by_slot, in_order
 from driftline.model.arrays import Floats, Int64s
 from driftline.model.compiled import njit
 from driftline.model.level import Level
@@ -99,7 +99,7 @@ class AdditiveOperator(SnapshotOperator):
         touched, counts, order = by_slot(cells.slot, self.slots.used)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         changes = Changes(bounds, order, cells.vs, cells.ve, cells.marks, cells.ints, cells.floats)
-        self._make_room(touched, counts)
+        self._make_room(touched, counts + _ends(changes))
         earliest = np.full(len(touched), INFINITY, np.int64)
         take_in(touched, changes, self.timelines.arrays, self.cursors, earliest)
         self.extremes.take(touched, bounds, order, cells, brought, batch.weight)
@@ -142,14 +142,15 @@ class AdditiveOperator(SnapshotOperator):
         rows, weight = self.output(self.key_rows.take(emitted.slot).columns, emitted)
         return Batch(emitted.vs, emitted.ve, weight, rows, cti, latest_start(emitted.vs, weight))
 
-    def _make_room(self, slots: Int64s, changes: Int64s) -> None:
+    def _make_room(self, slots: Int64s, more: Int64s) -> None:
+        """See to it that slots have cursors, and their timelines room for more entries."""
         if len(slots) == 0:
             return
         needed = int(slots.max()) + 1
         if needed > len(self.cursors.place):
             place, ints, floats = self.cursors
             self.cursors = Cursors(grown(place, needed), grown(ints, needed), grown(floats, needed))
-        self.timelines.reserve(slots, self.timelines.sizes(slots) + 2 * changes)
+        self.timelines.reserve(slots, self.timelines.sizes(slots) + more)
 
     def _widen(self) -> None:
         """Make room for the sums of great numbers, behind the others."""
@@ -167,7 +168,7 @@ class AdditiveOperator(SnapshotOperator):
         ended, closed = self._ended(), self.closing.closed(self.cti)
         gone = ended[(self.timelines.sizes(ended) == 0) & (self.segments.sizes(ended) == 0)]
         if len(closed):
-            gone = np.union1d(gone, closed[self.timelines.sizes(closed) == 0])
+            gone = in_order(gone, closed[self.timelines.sizes(closed) == 0])
         if len(gone) == 0:
             return
         self.closing.gone(gone)
@@ -215,6 +216,16 @@ class AdditiveOperator(SnapshotOperator):
 
 def _widened(floats: Floats, more: int) -> Floats:
     return np.concatenate([floats, np.zeros((len(floats), more))], axis=1)
+
+
+@njit(cache=True, nogil=True)
+def _ends(changes: Changes) -> Int64s:
+    """How many of the changes of each slot have an end."""
+    ends = np.zeros(len(changes.bounds) - 1, np.int64)
+    for number in range(len(ends)):
+        for place in range(changes.bounds[number], changes.bounds[number + 1]):
+            ends[number] += changes.ve[changes.order[place]] < INFINITY
+    return ends
 
 
 @njit(cache=True, nogil=True)
