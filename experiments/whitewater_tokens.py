@@ -55,7 +55,8 @@ class Run(RoundRobin):
         self.period, self.events, self.taken, self.units = period, events, 0, 0.0
         self.sent: list[float] = []
         self.came: list[float] = []
-        graph.mark_sinks = [(step, self._token) for step, _ in graph.sinks]
+        for step, _ in graph.sinks:
+            graph.hear_marks(step, self._token)
 
     def _token(self, mark: Mark) -> None:
         self.came.append(self.time)

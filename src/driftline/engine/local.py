@@ -134,10 +134,8 @@ class Run:
         )
         self.graph.branches = True
         self.graph.limits = options.limits
-        self.graph.mark_sinks = [
-            (step, partial(self._token, name))
-            for name, (step, _) in zip(plans, self.graph.sinks, strict=True)
-        ]
+        for name, (step, _) in zip(plans, self.graph.sinks, strict=True):
+            self.graph.hear_marks(step, partial(self._token, name))
         self.holding = Holding(self.graph, options.heartbeat)
         self.is_drained = options.scheduler == "drain"
         marks = options.outputs != "free" and not self.is_drained

@@ -44,7 +44,7 @@ class Run:
         graph = compile_plan(
             self.plan.query.plan, self._emitted, self.level, self.scheduler, loop=self.loop
         )
-        graph.mark_sinks = [(graph.sinks[0][0], self._token)]
+        graph.hear_marks(graph.sinks[0][0], self._token)
         return graph
 
     def _emitted(self, batch: Batch) -> None:

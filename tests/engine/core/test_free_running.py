@@ -73,7 +73,8 @@ def test_a_source_that_has_ended_holds_no_token_back() -> None:
         run.graph.admit(source, Mark(Kind.TOKEN, 1))
     run.graph.admit("t", LAST_TOKEN)
     seen: list[int] = []
-    run.graph.mark_sinks = [(run.graph.sinks[0][0], lambda mark: seen.append(mark.number))]
+    last = run.graph.sinks[0][0]
+    run.graph.mark_sinks = {last: [lambda mark: seen.append(mark.number)]}
     run.graph.admit("s", Mark(Kind.TOKEN, 2))
     run.graph.admit("s", Mark(Kind.TOKEN, 3))
     run.graph.drain()

@@ -85,7 +85,7 @@ class Graph:
         self.steps: list[Step] = []
         self.sources: dict[str, list[tuple[Step, int]]] = {}
         self.sinks: list[tuple[Step, Callable[[Batch], None]]] = []
-        self.mark_sinks: list[tuple[Step, Callable[[Mark], None]]] = []
+        self.mark_sinks: dict[Step, list[Callable[[Mark], None]]] = {}
         self.passed: Callable[[Step, Mark], None] | None = None
         self.scheduler = scheduler
         self.branches = False
@@ -122,6 +122,10 @@ class Graph:
     def end_with(self, step: Step, sink: Callable[[Batch], None]) -> None:
         """What the step puts out is an output of the graph."""
         self.sinks.append((step, sink))
+
+    def hear_marks(self, step: Step, sink: Callable[[Mark], None]) -> None:
+        """Let a sink have the marks that a step hands on."""
+        self.mark_sinks.setdefault(step, []).append(sink)
 
     def push(self, source: str, batch: Batch) -> None:
         """Let a batch in at a source, and run until nothing is left to do."""
@@ -348,9 +352,8 @@ class Graph:
             self._put_out(step, step.operator.finish())
         if self.passed is not None:
             self.passed(step, token)
-        for last, mark_sink in self.mark_sinks:
-            if step is last:
-                mark_sink(token)
+        for mark_sink in self.mark_sinks.get(step, ()):
+            mark_sink(token)
 
     def _received(self, step: Step, port: int, batch: Batch) -> Batch | None:
         """What an operator returns for a batch, if that is something."""
@@ -415,9 +418,8 @@ class Graph:
             if step is last and not output.says_only_now:
                 sink(output)
         if output.now > BEGINNING:
-            for last, mark_sink in self.mark_sinks:
-                if step is last:
-                    mark_sink(Mark(Kind.NOW, output.now))
+            for mark_sink in self.mark_sinks.get(step, ()):
+                mark_sink(Mark(Kind.NOW, output.now))
 
     def _depth_first(self) -> None:
         waiting = [step for step in reversed(self.steps) if step.queue]
@@ -438,13 +440,10 @@ class Graph:
             items = step.queue.items
             left = max(1, int(QUANTUM * len(items))) if items else 0
             while items:
-                is_token = isinstance(items[0][1], Mark)
-                if is_token and step.operator.ports == 1:
+                if isinstance(items[0][1], Mark):
                     self._pass_token(step)
                     continue
-                if left <= 0 and not is_token:
-                    break
-                if (taken := step.queue.take()) is None:
+                if left <= 0 or (taken := step.queue.take()) is None:
                     break
                 if isinstance(taken[1], Batch):
                     left -= 1
@@ -453,10 +452,14 @@ class Graph:
                 self.work(step)
 
     def _pass_token(self, step: Step) -> None:
-        """Hand a token on that is the next in the queue of a step with one port."""
+        """Hand a token on that is the next in the queue of a step, if it has come at all ports."""
         token = step.queue.pass_token()
-        self._has_passed(step, token)
-        self._hand_on_token(step, token)
+        if token is None:
+            return
+        if step in self.mark_sinks or step.operator.runs_free or self.passed is not None:
+            self._has_passed(step, token)
+        for target, port in step.outputs:
+            target.queue.append(port, token)
 
     def backlog(self) -> int:
         """How many changes lie in queues."""

@@ -114,14 +114,21 @@ class Queue:
         number = self.tokens.handed_on
         return mark if number == mark.number else Mark(Kind.TOKEN, number)
 
-    def pass_token(self) -> Mark:
-        """Take the token that is next at the only port: there is no other to wait for."""
-        token = self.items.popleft()[1]
+    def pass_token(self) -> Mark | None:
+        """Read the token that is next; returns the one to hand on, if the other ports are as
+        far."""
+        port, token = self.items.popleft()
         assert isinstance(token, Mark)
-        if token is self.last[0]:
-            self.last[0] = None
-        self.tokens.latest[0] = self.tokens.handed_on = token.number
-        return token
+        tokens, latest = self.tokens, self.tokens.latest
+        if latest[port] > tokens.handed_on:
+            self.passed_over.append((port, token))
+            return None
+        if token is self.last[port]:
+            self.last[port] = None
+        if len(latest) == 1:  # there is no other to wait for
+            latest[0] = tokens.handed_on = token.number
+            return token
+        return self.mark(port, token)
 
     def now(self, port: int, time: int) -> int:
         """Time has come so far at a port; returns how far it has come at all of them."""
