@@ -43,6 +43,8 @@ SCHEMA = pa.schema(
         ("s", pa.string()),
         ("d", pa.decimal128(30, 2)),
         ("b", pa.bool_()),
+        ("e", pa.decimal128(9, 2)),
+        ("p", pa.struct([("x", pa.float64()), ("y", pa.float64())])),
     ]
 )
 FLOATS = [None, 0.1, -0.1, 1e16, 1.0, -1e16, 2.5e-300, 1e-20]
@@ -70,6 +72,31 @@ def functions(frame: Frame) -> dict[str, tuple[OverColumn, Function]]:
         (Aggregate("min s", "min", "s", pa.string()), values.min_(column("s"))),
         (Aggregate("max d", "max", "d", SCHEMA.field("d").type), values.max_(column("d"))),
         (Aggregate("min b", "min", "b", pa.bool_()), values.min_(column("b"))),
+        (Aggregate("var n", "variance", "n", real), values.variance(column("n"))),
+        (Aggregate("var f", "variance_pop", "f", real), values.variance_pop(column("f"))),
+        (Aggregate("stddev f", "stddev", "f", real), values.stddev(column("f"))),
+        (Aggregate("stddev e", "stddev_pop", "e", real), values.stddev_pop(column("e"))),
+        (Aggregate("var d", "variance", "d", real), values.variance(column("d"))),
+        (Aggregate("covar", "covar_samp", "p", real), values.covar_samp(column("p"))),
+        (
+            Aggregate("different s", "count", "s", whole, distinct=True),
+            values.count_distinct(column("s")),
+        ),
+        (
+            Aggregate("different f", "count", "f", whole, distinct=True),
+            values.count_distinct(column("f")),
+        ),
+        (Aggregate("median n", "median", "n", real), values.median(column("n"))),
+        (
+            Aggregate("percentile f", "percentile", "f", real, parameter=0.3),
+            values.percentile(column("f"), 0.3),
+        ),
+        (
+            Aggregate("disc e", "percentile_disc", "e", pa.decimal128(9, 2), parameter=0.5),
+            values.percentile_disc(column("e"), 0.5),
+        ),
+        (Aggregate("median d", "median", "d", real), values.median(column("d"))),
+        (Aggregate("covar pop", "covar_pop", "p", real), values.covar_pop(column("p"))),
     ]
     return {
         each.name: (OverColumn(each.name, each.type, frame, each), reference.of_frame(meaning))
@@ -92,6 +119,8 @@ def long_partitions(draw: st.DrawFn, floats: list[float | None]) -> list[Event]:
     """Rows nearly in order, most of which never end; some end, come late or are taken back."""
     ties = draw(st.sampled_from([1, 3, 8]))
     events: list[Event] = []
+    numbers = [0.0 if each is None else each for each in floats]
+    pairs = [None, *(Row(x=a, y=b) for a, b in zip(numbers, numbers[1:] + numbers, strict=False))]
     for place in range(draw(st.integers(10, 24))):
         number = draw(st.sampled_from([place, place, place, place - 3, place + 5, None]))
         row = {
@@ -101,6 +130,8 @@ def long_partitions(draw: st.DrawFn, floats: list[float | None]) -> list[Event]:
             "s": draw(st.sampled_from(["long text", "long text too", "a", None])),
             "d": draw(st.sampled_from([None, Decimal("-0.01"), Decimal(10) ** 27])),
             "b": draw(st.sampled_from([None, True, False])),
+            "e": draw(st.sampled_from([None, Decimal("-0.01"), Decimal("99.90")])),
+            "p": draw(st.sampled_from(pairs)),
         }
         vs = draw(st.sampled_from([place, place, place, max(0, place - 5)]))
         fate = draw(st.integers(0, 9))
@@ -195,15 +226,20 @@ NX = pa.schema([("n", pa.int64()), ("x", pa.float64())])
 BY_N = [OrderBy("n")]
 
 
-def _running(function: str, unit: Any = "range") -> OrderedRows:
-    made = Aggregate("y", function, "x", pa.int64() if function == "count" else pa.float64())
+def _running(function: str, unit: Any = "range", distinct: bool = False) -> OrderedRows:
+    kind = pa.int64() if function == "count" else pa.float64()
+    made = Aggregate("y", function, "x", kind, distinct=distinct)
     columns = [OverColumn("y", made.type, Frame(unit, None, 0), made)]
     return Over(NX, [], BY_N, columns, Level.EAGER)
 
 
 MAKE: dict[str, Callable[[], OrderedRows]] = {
-    **{name: lambda name=name: _running(name) for name in ("count", "sum", "avg", "min", "max")},  # type: ignore[misc]
+    **{
+        name: lambda name=name: _running(name)  # type: ignore[misc]
+        for name in ("count", "sum", "avg", "min", "max", "stddev", "median")
+    },
     "sum of rows": lambda: _running("sum", "rows"),
+    "count of different": lambda: _running("count", distinct=True),
     **{
         name: lambda name=name: Rank(NX, [], BY_N, name, "y", Level.EAGER)  # type: ignore[misc]
         for name in ("row_number", "rank", "dense_rank")

@@ -44,8 +44,9 @@ shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], d
 
 
 def test_what_is_possible() -> None:
-    assert {"median_f", "count_s_distinct", "first_only", "lengths", "avg_m"} <= set(POSSIBLE)
-    assert not {"array_agg_i", "user_defined_s", "sum_i_distinct", "stddev_f"} & set(POSSIBLE)
+    possible = {"median_f", "count_s_distinct", "first_only", "lengths", "avg_m", "stddev_f"}
+    assert possible <= set(POSSIBLE)
+    assert not {"array_agg_i", "user_defined_s", "sum_i_distinct"} & set(POSSIBLE)
 
 
 @pytest.mark.parametrize("level", Level)

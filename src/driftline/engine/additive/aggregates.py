@@ -31,6 +31,8 @@ from driftline.model.compiled import in_place
 ADDITIVE = {"count", "sum", "avg", "variance", "variance_pop", "stddev", "stddev_pop"}
 EXTREMES = {"min": layout.LEAST, "max": layout.GREATEST}
 OF_PAIRS = {"covar_pop", "covar_samp"}
+SPREADS = {"variance", "variance_pop", "stddev", "stddev_pop", *OF_PAIRS}
+"""The aggregates that are functions of sums of numbers and of their products."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from driftline.engine.by_rows.change_kernels import MOST_PARTIALS, add_exactly
 from driftline.engine.by_rows.snapshot_kernel import END, first_not_before
+from driftline.engine.state.exact_floats import two_product
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Floats, Int64s, Mask
 from driftline.model.compiled import njit
@@ -54,6 +55,15 @@ def added_up(bounds: Int64s, copies: Int64s, ints: Int64s, floats: Floats) -> tu
 
 
 @njit(cache=True, nogil=True)
+def products(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """The product of each two numbers, as two floats."""
+    high, low = np.empty(len(first)), np.empty(len(first))
+    for number in range(len(first)):
+        high[number], low[number] = two_product(first[number], second[number])
+    return high, low
+
+
+@njit(cache=True, nogil=True)
 def extremes(bounds: Int64s, there: Mask, keys: Int64s, greatest: bool) -> Int64s:
     """Of the members or blocks of each total, the one with the least or the greatest key; -1 if
     none is there."""
@@ -66,6 +76,41 @@ def extremes(bounds: Int64s, there: Mask, keys: Int64s, greatest: bool) -> Int64
             ):
                 found[number] = each
     return found
+
+
+@njit(cache=True, nogil=True)
+def put_in(slots: Int64s, bounds: Int64s, keys: Int64s, runs: RunArrays) -> None:
+    """Put keys into runs of keys in order, which have room for them: those of the n-th slot are
+    bounds[n] … bounds[n + 1] - 1, in order, too."""
+    for number in range(len(slots)):
+        first, size = runs.first[slots[number]], runs.size[slots[number]]
+        begin, new = bounds[number], bounds[number + 1] - 1
+        old, place = first + size - 1, first + size + new - begin
+        while new >= begin:
+            if old >= first and runs.ints[old, 0] > keys[new]:
+                runs.ints[place, 0] = runs.ints[old, 0]
+                old -= 1
+            else:
+                runs.ints[place, 0] = keys[new]
+                new -= 1
+            place -= 1
+        runs.size[slots[number]] += bounds[number + 1] - begin
+
+
+@njit(cache=True, nogil=True)
+def take_out(slots: Int64s, bounds: Int64s, keys: Int64s, runs: RunArrays) -> None:
+    """Take keys that are there out of runs of keys in order."""
+    for number in range(len(slots)):
+        first, size = runs.first[slots[number]], runs.size[slots[number]]
+        run, gone = runs.ints[first : first + size, 0], bounds[number]
+        kept = np.searchsorted(run, keys[gone])
+        for place in range(kept, size):
+            if gone < bounds[number + 1] and run[place] == keys[gone]:
+                gone += 1
+            else:
+                run[kept] = run[place]
+                kept += 1
+        runs.size[slots[number]] = kept
 
 
 @njit(cache=True, nogil=True)

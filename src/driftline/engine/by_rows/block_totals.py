@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.additive.aggregates import SPREADS, Aggregate
 from driftline.engine.by_rows import block_kernels
 from driftline.engine.by_rows.block_kernels import (
     FIRST_END,
@@ -31,9 +31,18 @@ from driftline.engine.by_rows.block_kernels import (
     ROWS_IN,
     TOO_GREAT,
 )
-from driftline.engine.by_rows.exact_numbers import Numbers
-from driftline.engine.by_rows.near_kernel import Blocks
+from driftline.engine.by_rows.exact_numbers import Factors, Numbers, is_in_a_word
+from driftline.engine.by_rows.near_kernel import Blocks, Entries
 from driftline.engine.by_rows.piece_kernels import GREATEST_ADDED
+from driftline.engine.by_rows.prefix_values import (
+    Different,
+    DifferentBefore,
+    Gaps,
+    InOrder,
+    InOrderBefore,
+    Prefix,
+    ranges,
+)
 from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, PLACE, START
 from driftline.engine.state.growing import grown
 from driftline.engine.state.order_keys import order_keys, valid
@@ -43,25 +52,35 @@ from driftline.model.arrays import Floats, Int64s, Mask
 
 FAN_OUT = 64
 LEVELS = 3
+PERCENTILES = ("median", "percentile", "percentile_disc")
 _BLOCKS_AT_ONCE = 1024
 """So many blocks are added up at once, to bound the memory that takes."""
 _LIMBS_OF_INTEGERS, _LIMBS_OF_DECIMALS = 2, 4
 _SPECIAL = 3  # NaN, infinite, minus infinite
+_SUMS_OF_PRODUCTS = 3  # of x, y and xy
 
 NO_BLOCKS = Blocks(Runs(ROWS_IN + 1, 0).arrays, np.zeros(0, np.int64), FAN_OUT, LEVELS)
 
 
-def has_total(aggregate: Aggregate) -> bool:
-    """Whether an aggregate of some rows follows from those of parts of them."""
-    if aggregate.function in ("min", "max"):
+def has_total(aggregate: Aggregate, schema: pa.Schema) -> bool:
+    """Whether an aggregate of some rows follows from those of parts of them, or from the values of
+    parts."""
+    if aggregate.function in ("min", "max") or _is_count_of_different(aggregate):
         return True
-    return aggregate.function in ("count", "sum", "avg") and not aggregate.distinct
+    if aggregate.function in PERCENTILES and not aggregate.distinct:
+        return is_in_a_word(schema.field(aggregate.argument).type)
+    return aggregate.function in ("count", "sum", "avg", *SPREADS) and not aggregate.distinct
+
+
+def _is_count_of_different(aggregate: Aggregate) -> bool:
+    return aggregate.function == "count" and aggregate.distinct
 
 
 class _Operand:
     """Where the totals of an argument are: from `first` on its count and so many numbers, which are
     the limbs of its sum, or of floats how many are NaN or infinite; from `first_float` on the
-    partial sums of floats."""
+    partial sums of floats. Where products are added up, one more number is how many values are not
+    finite, and after the partial sums of floats come those of x, y (if it is not x) and xy."""
 
     def __init__(self, argument: str, kind: pa.DataType, functions: set[str]) -> None:
         self.argument = argument
@@ -75,6 +94,18 @@ class _Operand:
             self.numbers = _LIMBS_OF_DECIMALS if decimals else _LIMBS_OF_INTEGERS
         if self.of_floats:
             self.numbers = _SPECIAL
+        self.has_products = bool(functions & SPREADS)
+        self.ints = 1 + self.numbers + self.has_products
+        self.floats = PARTIALS * (self.of_floats + _SUMS_OF_PRODUCTS * self.has_products)
+
+    @property
+    def first_product(self) -> int:
+        return self.first_float + PARTIALS * self.of_floats
+
+    @property
+    def odd(self) -> int:
+        """Where the number of values that are not finite is."""
+        return self.first + 1 + self.numbers
 
 
 @dataclass(frozen=True)
@@ -85,6 +116,9 @@ class Totals:
     floats: Floats
     extremes: dict[tuple[str, bool], pa.Array]
     operands: dict[str, _Operand]
+    different: dict[str, DifferentBefore]
+    in_order: dict[str, InOrderBefore]
+    keys_before: DifferentBefore | None
 
     @property
     def rows(self) -> Int64s:
@@ -106,11 +140,26 @@ class Totals:
         place = self.operands[argument].first_float
         return self.floats[:, place : place + PARTIALS]
 
+    def products(self, argument: str) -> tuple[Floats, Int64s]:
+        """The partial sums of x, y and xy; how many values there are, and how many that are not
+        finite."""
+        operand = self.operands[argument]
+        place = operand.first_product
+        partials = self.floats[:, place : place + PARTIALS * _SUMS_OF_PRODUCTS]
+        return partials, self.ints[:, [operand.first, operand.odd]]
+
 
 class BlockTotals:
-    """`key_words`: so many words of a member are its order key, if keys are counted."""
+    """`key_words`: so many words of a member are its order key, if keys are counted; or the columns
+    of a key, if words do not tell keys apart."""
 
-    def __init__(self, schema: pa.Schema, aggregates: list[Aggregate], key_words: int = 0) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        aggregates: list[Aggregate],
+        key_words: int = 0,
+        key_columns: list[str] | None = None,
+    ) -> None:
         self.key_words, self.fan_out, self.levels = key_words, FAN_OUT, LEVELS
         functions: dict[str, set[str]] = {}
         for each in aggregates:
@@ -122,11 +171,19 @@ class BlockTotals:
         self.sums, floats = ROWS_IN + 1, 0
         for operand in self.operands:
             operand.first, operand.first_float = self.sums, floats
-            self.sums += 1 + operand.numbers
-            floats += PARTIALS * operand.of_floats
+            self.sums += operand.ints
+            floats += operand.floats
         self.extremes = [(each, greatest) for each in self.operands for greatest in each.extremes]
         self.runs = Runs(self.sums + len(self.extremes), floats)
         self.known = np.zeros(0, np.int64)  # by slot: blocks of the first so many members are right
+        of_different = {each.argument for each in aggregates if _is_count_of_different(each)}
+        of_ranks = {each.argument for each in aggregates if each.function in PERCENTILES}
+        self.different = {name: Different([name]) for name in sorted(filter(None, of_different))}
+        self.in_order = {name: InOrder([name]) for name in sorted(filter(None, of_ranks))}
+        self.of_keys = Different(key_columns, with_nulls=True) if key_columns else None
+        self.prefixes: list[Prefix] = [*self.different.values(), *self.in_order.values()]
+        if self.of_keys is not None:
+            self.prefixes.append(self.of_keys)
 
     @property
     def arrays(self) -> RunArrays:
@@ -141,12 +198,16 @@ class BlockTotals:
         self.forget(slots, np.zeros(len(slots), np.int64))
         for level in range(self.levels):
             self.runs.clear(slots * self.levels + level)
+        for prefix in self.prefixes:
+            prefix.clear(slots)
 
     def forget(self, slots: Int64s, places: Int64s) -> None:
         """Note that the members of slots are others from some places on."""
         if len(slots):
             self.known = grown(self.known, int(slots.max()) + 1)
             self.known[slots] = np.minimum(self.known[slots], places)
+            for prefix in self.prefixes:
+                prefix.forget(slots, places)
 
     def bring_up(self, slots: Int64s, members: RunArrays, rows: RowStore) -> None:
         """Add up the blocks of some slots whose members have changed."""
@@ -166,10 +227,10 @@ class BlockTotals:
                 break
             runs, first, count = slots[more] * self.levels + level, before[more], now[more]
             self.runs.reserve(runs, count)
-            below = _ranges(first * self.fan_out, (count - first) * self.fan_out)
+            below = ranges(first * self.fan_out, (count - first) * self.fan_out)
             lower = self.arrays.first[runs - 1] if level else members.first[slots[more]]
             of = np.repeat(lower, (count - first) * self.fan_out) + below
-            to = np.repeat(self.arrays.first[runs], count - first) + _ranges(first, count - first)
+            to = np.repeat(self.arrays.first[runs], count - first) + ranges(first, count - first)
             for begin in range(0, len(to), _BLOCKS_AT_ONCE):
                 part = slice(begin * self.fan_out, (begin + _BLOCKS_AT_ONCE) * self.fan_out)
                 if level == 0:
@@ -182,12 +243,11 @@ class BlockTotals:
             self.arrays.size[runs] = count
 
     def before(
-        self, bounds: Int64s, blocks: Int64s, shared_keys: Int64s, rows: RowStore
+        self, slots: Int64s, near: Entries, members: RunArrays, rows: RowStore
     ) -> Totals | None:
-        """The totals of some blocks: those of the n-th slot are bounds[n] … bounds[n + 1] - 1, and
-        so many of their keys are counted elsewhere. None if one is too great to be kept."""
-        ints, floats = self._of_blocks(blocks, bounds, rows)
-        ints[:, NEW_KEYS] -= shared_keys
+        """The totals of the blocks that count as a whole. None if one is too great to be kept."""
+        ints, floats = self._of_blocks(near.blocks, near.block_bounds, rows)
+        ints[:, NEW_KEYS] -= near.shared_keys
         if ints[:, TOO_GREAT].any():
             return None
         found = {}
@@ -196,7 +256,34 @@ class BlockTotals:
             values = rows.take_some(ints[known, column], [operand.argument]).column(0)
             indices = pa.array(np.cumsum(known) - 1, mask=~known)
             found[operand.argument, greatest] = values.take(indices)
-        return Totals(ints, floats, found, {each.argument: each for each in self.operands})
+        gaps = self._gaps(slots, near)
+        for prefix in self.prefixes:
+            prefix.bring_to(slots, gaps.ends, members, rows)
+        return Totals(
+            ints,
+            floats,
+            found,
+            {each.argument: each for each in self.operands},
+            {name: each.before(slots, gaps) for name, each in self.different.items()},
+            {name: each.before(slots, gaps) for name, each in self.in_order.items()},
+            None if self.of_keys is None else self.of_keys.before(slots, gaps),
+        )
+
+    def _gaps(self, slots: Int64s, near: Entries) -> Gaps:
+        """What lies between the blocks of some slots."""
+        number = np.repeat(np.arange(len(slots)), np.diff(near.block_bounds))
+        start, stop = np.zeros_like(near.blocks), np.zeros_like(near.blocks)
+        for level in range(self.levels if len(number) else 0):
+            run = slots[number] * self.levels + level
+            place = near.blocks - self.arrays.first[run]
+            here = (place >= 0) & (place < self.arrays.size[run])
+            width = self.fan_out ** (level + 1)
+            start[here], stop[here] = width * place[here], width * (place[here] + 1)
+        ends = np.zeros(len(slots), np.int64)
+        np.maximum.at(ends, number, stop)
+        done = np.append(0, stop[:-1])[: len(stop)]
+        done[near.block_bounds[:-1][near.block_bounds[:-1] < len(done)]] = 0
+        return Gaps(ends, number, done, start)
 
     def _of_members(
         self, member: Int64s, is_first: Mask, members: RunArrays, rows: RowStore
@@ -246,6 +333,8 @@ def _fill(ints: Int64s, floats: Floats, operand: _Operand, column: pa.Array) -> 
     """Write what an argument adds to the totals."""
     there = valid(column)
     ints[:, operand.first] = there
+    if operand.has_products:
+        _fill_products(ints, floats, operand, column, there)
     if not operand.is_added:
         return
     numbers, place = Numbers(column, there), operand.first + 1
@@ -262,8 +351,18 @@ def _fill(ints: Int64s, floats: Floats, operand: _Operand, column: pa.Array) -> 
     ints[:, TOO_GREAT] |= there & finite & (np.abs(value) >= GREATEST_ADDED)
 
 
-def _ranges(first: Int64s, count: Int64s) -> Int64s:
-    """first[0], first[0] + 1, …, count[0] of them, and so on."""
-    before = np.cumsum(count) - count
-    places: Int64s = np.arange(int(count.sum())) + np.repeat(first - before, count)
-    return places
+def _fill_products(
+    ints: Int64s, floats: Floats, operand: _Operand, column: pa.Array, there: Mask
+) -> None:
+    factors = Factors(column, there)
+    finite = there & factors.is_finite()
+    ints[:, operand.odd] = there & ~finite
+    ints[:, TOO_GREAT] |= factors.beyond
+    finite &= ~factors.beyond
+    first, second = (np.where(finite, each, 0.0) for each in (factors.first, factors.second))
+    place = operand.first_product
+    floats[:, place] = first
+    if not factors.is_square:
+        floats[:, place + PARTIALS] = second
+    products, rests = block_kernels.products(first, second)
+    floats[:, place + 2 * PARTIALS], floats[:, place + 2 * PARTIALS + 1] = products, rests

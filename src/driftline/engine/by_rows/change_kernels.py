@@ -13,7 +13,7 @@ import numpy as np
 
 from driftline.engine.by_rows.piece_kernels import rounded
 from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
-from driftline.engine.state.exact_floats import two_sum
+from driftline.engine.state.exact_floats import two_product, two_sum
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Floats, Int64s, Mask
 from driftline.model.compiled import njit
@@ -191,6 +191,66 @@ def at_ranks(
     return found
 
 
+@njit(inline="always")
+def _up_to(tree: Int64s, group: int) -> int:
+    """How many values of the groups before one there are."""
+    count = 0
+    while group > 0:
+        count += tree[group]
+        group -= group & -group
+    return count
+
+
+@njit(cache=True, nogil=True)
+def keys_at_ranks(
+    changes: Steps,
+    wanted: Mask,
+    different: Int64s,
+    group: Int64s,
+    ranks: Int64s,
+    slot_of: Int64s,
+    slots: Int64s,
+    others: RunArrays,
+    left_bounds: Int64s,
+    left_group: Int64s,
+    left_times: Int64s,
+) -> Int64s:
+    """The keys at some ranks [rank, piece] of the wanted members of each piece and of other keys,
+    which each slot has in order, but for some that are left out; 0 where the rank is negative.
+    `different`: the keys of groups, in order."""
+    found = np.zeros(ranks.shape, np.int64)
+    tree, there = np.zeros(len(different) + 1, np.int64), np.zeros(len(different), np.int64)
+    run, since, until = others.ints[:0, 0], 0, 0  # those of a slot, and which are left out
+    for piece in range(len(changes.fresh)):
+        _step(changes, piece, wanted, group, tree, there, False)
+        if changes.fresh[piece]:
+            number = slot_of[piece]
+            slot = slots[number]
+            run = others.ints[others.first[slot] : others.first[slot] + others.size[slot], 0]
+            for place in range(since, until):
+                _add(tree, left_group[place], left_times[place])
+            since, until = left_bounds[number], left_bounds[number + 1]
+            for place in range(since, until):
+                _add(tree, left_group[place], -left_times[place])
+        for row in range(len(ranks)):
+            rank = ranks[row, piece]
+            if rank < 0:
+                continue
+            low, high = 0, len(different)  # of groups before which there are not more values
+            while low < high:
+                middle = (low + high) // 2
+                if _up_to(tree, middle) + np.searchsorted(run, different[middle]) <= rank:
+                    low = middle + 1
+                else:
+                    high = middle
+            up_to = _up_to(tree, low)
+            if low > 0 and rank < up_to + np.searchsorted(run, different[low - 1], "right"):
+                found[row, piece] = different[low - 1]
+            else:
+                found[row, piece] = run[rank - up_to]
+    return found
+
+
 @njit(cache=True, nogil=True)
 def first_ones(changes: Steps, position: Int64s, limit: int) -> tuple[Int64s, Int64s]:
     """Of each piece the members with the least positions: the piece and the position of each."""
@@ -245,6 +305,17 @@ def add_exactly(partials: Floats, size: int, number: float) -> int:
     return kept
 
 
+@njit(inline="always")
+def _take_up(partials: Floats, others: Floats) -> int:
+    """Take up partial sums of which some may be zero; returns how many are not."""
+    size = 0
+    for partial in others:
+        if partial != 0.0:
+            partials[size] = partial
+            size += 1
+    return size
+
+
 @njit(cache=True, nogil=True)
 def float_sums(
     changes: Steps,
@@ -267,10 +338,7 @@ def float_sums(
             size, nans, above, below = 0, 0, 0, 0
             if len(slot_of):
                 slot = slot_of[piece]
-                for partial in partials_before[slot]:
-                    if partial != 0.0:
-                        partials[size] = partial
-                        size += 1
+                size = _take_up(partials, partials_before[slot])
                 nans, above = special_before[slot, 0], special_before[slot, 1]
                 below = special_before[slot, 2]
         for sign in (-1, 1):
@@ -299,6 +367,75 @@ def float_sums(
         elif size > 0:
             total[piece], high[piece], low[piece] = rounded(partials, size)
     return total, high, low
+
+
+@njit(cache=True, nogil=True)
+def spreads(
+    changes: Steps,
+    wanted: Mask,
+    first: Floats,
+    second: Floats,
+    is_square: bool,
+    slot_of: Int64s,
+    before: Floats,
+    counts_before: Int64s,
+) -> tuple[Floats, Floats]:
+    """n · Σ xy - Σ x · Σ y of the n wanted members of each piece, as two floats; NaN where one of
+    their numbers is not finite. `is_square`: x is y. To the pieces of each slot something else is
+    added (`slot_of` is empty: to none): partial sums of x, y and xy that do not overlap, how many
+    members these are of, and how many more with a number that is not finite."""
+    pieces, width = len(changes.fresh), before.shape[1] // 3
+    high, low = np.zeros(pieces), np.zeros(pieces)
+    x, y, xy = np.empty(MOST_PARTIALS), np.empty(MOST_PARTIALS), np.empty(MOST_PARTIALS)
+    total = np.empty(MOST_PARTIALS)
+    x_size, y_size, xy_size, count, odd = 0, 0, 0, 0, 0
+    for piece in range(pieces):
+        if changes.fresh[piece]:
+            x_size, y_size, xy_size, count, odd = 0, 0, 0, 0, 0
+            if len(slot_of):
+                slot = slot_of[piece]
+                x_size = _take_up(x, before[slot, :width])
+                y_size = _take_up(y, before[slot, width : 2 * width])
+                xy_size = _take_up(xy, before[slot, 2 * width :])
+                count, odd = counts_before[slot, 0], counts_before[slot, 1]
+        for sign in (-1, 1):
+            if sign < 0 and changes.fresh[piece]:
+                continue  # those of another slot
+            bounds = changes.go_bounds if sign < 0 else changes.come_bounds
+            which = changes.go if sign < 0 else changes.come
+            for place in range(bounds[piece], bounds[piece + 1]):
+                number = which[place]
+                if not wanted[number]:
+                    continue
+                one, other = first[number], second[number]
+                copies = changes.copies[number]
+                count += sign * copies
+                if not (np.isfinite(one) and np.isfinite(other)):
+                    odd += sign * copies
+                    continue
+                product, rest = two_product(sign * one, other)
+                for _ in range(copies):
+                    x_size = add_exactly(x, x_size, sign * one)
+                    if not is_square:
+                        y_size = add_exactly(y, y_size, sign * other)
+                    xy_size = add_exactly(xy, xy_size, product)
+                    xy_size = add_exactly(xy, xy_size, rest)
+        if odd > 0:
+            high[piece] = np.nan
+            continue
+        size, others = 0, x if is_square else y
+        for one in xy[:xy_size]:
+            product, rest = two_product(one, float(count))
+            size = add_exactly(total, size, product)
+            size = add_exactly(total, size, rest)
+        for one in x[:x_size]:
+            for other in others[: x_size if is_square else y_size]:
+                product, rest = two_product(-one, other)
+                size = add_exactly(total, size, product)
+                size = add_exactly(total, size, rest)
+        if size > 0:
+            _, high[piece], low[piece] = rounded(total, size)
+    return high, low
 
 
 @njit(cache=True, nogil=True)

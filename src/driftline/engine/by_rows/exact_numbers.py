@@ -19,13 +19,15 @@ import pyarrow.compute as pc
 
 from driftline.engine.by_rows import piece_kernels
 from driftline.engine.state.fingerprints import words
-from driftline.engine.state.order_keys import decimal_words
+from driftline.engine.state.order_keys import DIGITS_OF_A_WORD, decimal_words, values_of_keys
 from driftline.model.arrays import Floats, Int64s, Mask
 
 _LIMB = 32
 _LOW = np.int64(2**_LIMB - 1)
 _EXACT = 2**53
 """Up to here every whole number is a float."""
+_LEAST_FACTOR, _GREATEST_FACTOR = 1e-140, 1e130
+"""The products of such floats are sums of two floats, and sums of such products finite."""
 
 
 SUM_TOO_LARGE = "a sum of integers does not fit a BIGINT: cast its argument to DOUBLE or DECIMAL"
@@ -37,6 +39,18 @@ def is_number(kind: pa.DataType) -> bool:
         or pa.types.is_floating(kind)
         or pa.types.is_decimal(kind)
     )
+
+
+def is_in_a_word(kind: pa.DataType) -> bool:
+    """Whether the order keys of such numbers hold for ever, and tell what they are."""
+    return is_number(kind) and (not pa.types.is_decimal(kind) or kind.precision <= DIGITS_OF_A_WORD)
+
+
+def of_keys(keys: Int64s, missing: Mask, kind: pa.DataType) -> pa.Array:
+    """The numbers that order keys stand for."""
+    if pa.types.is_decimal(kind):
+        return _decimal_array(np.stack([keys, keys >> 63], axis=1), missing, kind)
+    return pa.array(values_of_keys(keys, kind), mask=missing).cast(kind)
 
 
 class Numbers:
@@ -71,6 +85,37 @@ class Numbers:
     def exactly(self, members: Int64s) -> list[Fraction]:
         """Some values as fractions."""
         return [Fraction(value) for value in self.column.take(pa.array(members)).to_pylist()]
+
+
+class Factors:
+    """The numbers of an argument whose products are added up: those of every pair, or a number and
+    itself. Of a decimal these are its units: a product is `units` times too great (`scale`: that as
+    two floats).
+
+    `beyond`: of which the products, or sums of these, would not be exact.
+    """
+
+    def __init__(self, column: pa.Array, valid: Mask) -> None:
+        self.is_square = not pa.types.is_struct(column.type)
+        self.units, greatest = 1, _GREATEST_FACTOR
+        if self.is_square:
+            numbers = Numbers(column, valid)
+            self.first = self.second = numbers.floats
+            self.units = 10 ** (2 * numbers.scale)
+            if numbers.limbs is not None:
+                greatest = _EXACT - 1
+        else:
+            self.first, self.second = map(as_floats, column.flatten())
+        rounded = float(self.units)
+        self.scale = np.array([rounded, float(self.units - int(rounded))])
+        self.beyond = np.zeros(len(column), np.bool_)
+        for each in (self.first, self.second):
+            size = np.abs(each)
+            outside = (size > greatest) | ((size < _LEAST_FACTOR) & (size > 0))
+            self.beyond |= valid & np.isfinite(each) & outside
+
+    def is_finite(self) -> Mask:
+        return np.isfinite(self.first) & np.isfinite(self.second)
 
 
 def _combined(halves: Int64s) -> Floats:

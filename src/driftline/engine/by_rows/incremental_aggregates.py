@@ -1,13 +1,14 @@
 """Aggregates of pieces that are given as changes: the rows that come and go from each to the next.
 
     count, sum, avg               running totals; floats are added and taken away without rounding
+    variances, covariances        running totals of products, in the same way
     count distinct                running counts of every value
     min, max, median, percentiles by rank, in a tree of counts over the values in order
     first, last                   by rank, over (vs, value)
     a user's own with `remove`    `add` and `remove`
 
-What is not here has to see all rows of a piece: array_agg, whose answer is these rows, variances,
-sums of different values, a user's own aggregate without `remove`.
+What is not here has to see all rows of a piece: array_agg, whose answer is these rows, sums of
+different values, skewness, kurtosis and mode, a user's own aggregate without `remove`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.additive.aggregates import SPREADS, Aggregate
 from driftline.engine.by_rows import change_kernels, exact_numbers, piece_kernels
-from driftline.engine.by_rows.exact_numbers import Numbers, nearest
+from driftline.engine.by_rows.exact_numbers import Factors, Numbers, nearest
+from driftline.engine.by_rows.prefix_values import TIMES, WORD
 from driftline.engine.state.order_keys import order_keys, valid
 from driftline.model.arrays import Floats, Int64s, Mask
 from driftline.model.row import Row
@@ -36,6 +39,10 @@ if TYPE_CHECKING:
 
 _NO_SLOTS = np.zeros(0, np.int64)
 _NO_PARTIALS, _NOTHING_SPECIAL = np.zeros((0, 0)), np.zeros((0, 3), np.int64)
+_NOT_DISTINCT = ("sum", "avg", *SPREADS)
+
+_NO_COUNTS = np.zeros((0, 2), np.int64)
+_Column = pa.Array | None
 
 MEDIAN = 0.5
 
@@ -45,7 +52,7 @@ def is_possible(aggregate: Aggregate) -> bool:
     function = aggregate.function
     if function == "user_defined":
         return not aggregate.distinct and hasattr(aggregate.definition, "remove")
-    if function in ("sum", "avg"):
+    if function in _NOT_DISTINCT:
         return not aggregate.distinct
     return function in _FUNCTIONS
 
@@ -53,10 +60,11 @@ def is_possible(aggregate: Aggregate) -> bool:
 @dataclass(frozen=True)
 class Before:
     """What is in every piece of a slot besides its rows: the totals of each slot, and the slot of
-    each piece."""
+    each piece, and of each row."""
 
     totals: Totals
     slot_of: Int64s
+    slot_of_row: Int64s
 
 
 def columns(
@@ -99,6 +107,7 @@ class Values:
         self.wanted = self.valid & self.chosen
         self._order: tuple[Int64s, Int64s, Int64s] | None = None
         self._numbers: Numbers | None = None
+        self._factors: Factors | None = None
 
     @property
     def order(self) -> tuple[Int64s, Int64s, Int64s]:
@@ -118,6 +127,12 @@ class Values:
             self._numbers = Numbers(self.column, self.valid)
         return self._numbers
 
+    @property
+    def factors(self) -> Factors:
+        if self._factors is None:
+            self._factors = Factors(self.column, self.valid)
+        return self._factors
+
     def counts(self, is_distinct: bool = False) -> Int64s:
         if not is_distinct:
             counts = change_kernels.counts(self.steps, self.wanted)
@@ -125,7 +140,12 @@ class Values:
                 counts += self.before.totals.count(self.argument)[self.before.slot_of]
             return counts
         _, group, member = self.order
-        return change_kernels.distinct_counts(self.steps, self.wanted, group, len(member))
+        if self.before is None:
+            return change_kernels.distinct_counts(self.steps, self.wanted, group, len(member))
+        others = self.before.totals.different[self.argument]
+        new = self.wanted & ~others.has([self.column], self.before.slot_of_row)
+        counts = change_kernels.distinct_counts(self.steps, new, group, len(member))
+        return counts + others.number[self.before.slot_of]
 
     def limb_sums(self, limbs: Int64s) -> Int64s:
         sums = change_kernels.limb_sums(self.steps, self.wanted, limbs)
@@ -150,13 +170,58 @@ class Values:
             found += [Fraction(each) for each in partials.tolist()]
         return found
 
-    def at(self, ranks: list[Int64s], is_distinct: bool) -> list[Int64s]:
-        """The members at some ranks among the values of each piece; -1 for the rank -1."""
+    def spreads(self) -> tuple[Floats, Floats]:
+        """n · Σ xy - Σ x · Σ y of each piece, as two floats."""
+        slot_of, partials, counts = _NO_SLOTS, _NO_PARTIALS, _NO_COUNTS
+        if self.before is not None:
+            slot_of = self.before.slot_of
+            partials, counts = self.before.totals.products(self.argument)
+        factors = self.factors
+        return change_kernels.spreads(
+            self.steps, self.wanted, factors.first, factors.second, factors.is_square, slot_of,
+            partials, counts,
+        )  # fmt: skip
+
+    def exact_spread(self, piece: int) -> Fraction:
+        """The same of one piece, exactly."""
+        members = change_kernels.members_of(self.steps, self.wanted, piece)
+        sides = [self.factors.first[members], self.factors.second[members]]
+        one, other = ([Fraction(each) for each in side.tolist()] for side in sides)
+        sums = [sum(one), sum(other), sum(map(mul, one, other))]
+        count = len(members)
+        if self.before is not None:
+            slot = self.before.slot_of[piece]
+            partials, counts = self.before.totals.products(self.argument)
+            for place, part in enumerate(np.split(partials[slot], len(sums))):
+                sums[place] += sum(map(Fraction, part.tolist()))
+            count += int(counts[slot, 0])
+            if self.factors.is_square:
+                sums[1] = sums[0]
+        return count * Fraction(sums[2]) - sums[0] * sums[1]
+
+    def at(self, ranks: list[Int64s], is_distinct: bool) -> list[pa.Array]:
+        """The values at some ranks among those of each piece; null for the rank -1."""
+        if self.before is None:
+            return self.of_rows_at(ranks, is_distinct)
+        others = self.before.totals.in_order[self.argument]
+        keys, left_out = order_keys(self.column), others.left_out[:, WORD]
+        different = np.unique(np.concatenate([keys, left_out]))
+        found = change_kernels.keys_at_ranks(
+            self.steps, self.wanted, different, np.searchsorted(different, keys), np.stack(ranks),
+            self.before.slot_of, others.slots, others.sorted, others.bounds,
+            np.searchsorted(different, left_out), others.left_out[:, TIMES],
+        )  # fmt: skip
+        kind = self.column.type
+        both = zip(found, ranks, strict=True)
+        return [exact_numbers.of_keys(each, rank < 0, kind) for each, rank in both]
+
+    def of_rows_at(self, ranks: list[Int64s], is_distinct: bool) -> list[pa.Array]:
+        """The same among the rows of each piece."""
         _, group, member = self.order
         found = change_kernels.at_ranks(
             self.steps, self.wanted, group, len(member), np.stack(ranks), is_distinct
         )
-        return [np.where(row < 0, -1, member[row]) for row in found]
+        return [self.taken(np.where(row < 0, -1, member[row])) for row in found]
 
     def taken(self, members: Int64s) -> pa.Array:
         return self.column.take(pa.array(members, mask=members < 0))
@@ -198,6 +263,27 @@ def _avg(values: Values, aggregate: Aggregate) -> pa.Array | None:
     return pa.array(results, mask=counts == 0)
 
 
+def _spread(degrees_lost: int, root: bool = False) -> Callable[[Values, Aggregate], _Column]:
+    """A variance or a covariance, or the root of that."""
+
+    def column(values: Values, aggregate: Aggregate) -> _Column:
+        factors = values.factors
+        if (factors.beyond & values.wanted).any():
+            return None
+        counts = values.counts()
+        high, low = values.spreads()
+        results, unsure = piece_kernels.quotients_of_spreads(
+            high, low, counts, degrees_lost, factors.scale
+        )
+        for piece in np.flatnonzero(unsure):
+            count = int(counts[piece])
+            divisor = count * (count - degrees_lost) * factors.units
+            results[piece] = nearest(values.exact_spread(int(piece)) / divisor)
+        return pa.array(np.sqrt(results) if root else results, mask=counts <= degrees_lost)
+
+    return column
+
+
 def _too_great(values: Values) -> bool:
     numbers = np.abs(values.numbers.floats[values.wanted])
     return bool((np.isfinite(numbers) & (numbers >= piece_kernels.GREATEST_ADDED)).any())
@@ -207,7 +293,7 @@ def _extreme(greatest: bool) -> Callable[[Values, Aggregate], pa.Array]:
     def column(values: Values, aggregate: Aggregate) -> pa.Array:
         counts = change_kernels.counts(values.steps, values.wanted)
         rank = counts - 1 if greatest else np.minimum(counts, 1) - 1
-        found = values.taken(values.at([rank], is_distinct=False)[0])
+        found = values.of_rows_at([rank], is_distinct=False)[0]
         if values.before is None:
             return found
         other = values.before.totals.extremes[values.argument, greatest]
@@ -237,16 +323,18 @@ def _percentile(values: Values, aggregate: Aggregate) -> pa.Array:
     part = place - np.floor(place)
     ranks = [np.where(empty, -1, end(place)).astype(np.int64) for end in (np.floor, np.ceil)]
     lower, upper = values.at(ranks, aggregate.distinct)
-    numbers, keys = exact_numbers.as_floats(values.column), values.order[0]
+    keys = order_keys(pa.concat_arrays([lower, upper]))
+    below, above = exact_numbers.as_floats(lower), exact_numbers.as_floats(upper)
     with np.errstate(invalid="ignore"):
-        between = (1 - part) * numbers[lower] + part * numbers[upper]
-    return pa.array(np.where(keys[lower] == keys[upper], numbers[lower], between), mask=empty)
+        between = (1 - part) * below + part * above
+    same = keys[: len(part)] == keys[len(part) :]
+    return pa.array(np.where(same, below, between), mask=empty)
 
 
 def _percentile_disc(values: Values, aggregate: Aggregate) -> pa.Array:
     counts = values.counts(aggregate.distinct)
     rank = np.where(counts == 0, -1, rank_of_share(counts, aggregate.parameter))
-    return values.taken(values.at([rank], aggregate.distinct)[0])
+    return values.at([rank], aggregate.distinct)[0]
 
 
 def rank_of_share(counts: Int64s, share: float | None) -> Int64s:
@@ -320,6 +408,12 @@ _FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array | None]] = {
     "avg": _avg,
     "min": _extreme(greatest=False),
     "max": _extreme(greatest=True),
+    "variance": _spread(1),
+    "variance_pop": _spread(0),
+    "stddev": _spread(1, root=True),
+    "stddev_pop": _spread(0, root=True),
+    "covar_samp": _spread(1),
+    "covar_pop": _spread(0),
     "median": _percentile,
     "percentile": _percentile,
     "percentile_disc": _percentile_disc,

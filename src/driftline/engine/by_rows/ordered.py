@@ -259,9 +259,7 @@ class OrderedRows(KeptRows):
         if self.totals is not None and self.level != PERFECT:
             self.totals.bring_up(slots, self.members.arrays, self.member_rows)
             entries = near(self.reach, self.totals.blocks)
-            before = self.totals.before(
-                entries.block_bounds, entries.blocks, entries.shared_keys, self.member_rows
-            )
+            before = self.totals.before(slots, entries, self.members.arrays, self.member_rows)
             if before is not None:
                 looked_at = replace(self._in_order(entries), before=before)
                 found = self._evaluated(looked_at)

@@ -117,7 +117,9 @@ class Over(OrderedRows):
         self.passed_over = sorted({each.argument or "" for each in columns if each.ignore_nulls})
         self.reach = _reach(columns, self.words, order, schema)
         if self.reach.in_blocks:
-            made = [each.aggregate for each in columns if each.aggregate and _is_running(each)]
+            made = [
+                each.aggregate for each in columns if each.aggregate and _is_running(each, schema)
+            ]
             self.totals = BlockTotals(schema, made)
         self.start = np.array([_rows(each.start, -FAR, each) for each in self.frames], np.int64)
         self.stop = np.array([_rows(each.end, FAR, each) for each in self.frames], np.int64)
@@ -157,7 +159,8 @@ class Over(OrderedRows):
                 if looked_at.before is not None and frame.start is None:
                     slots = np.arange(len(looked_at.bounds) - 1)
                     slot_of = np.repeat(slots, np.diff(frames_at.bounds))
-                    before = Before(looked_at.before, slot_of)
+                    own = np.repeat(slots, np.diff(looked_at.bounds))
+                    before = Before(looked_at.before, slot_of, own)
                 totals = self._aggregated(values, steps, aggregates, before)
                 if totals is None:
                     return None
@@ -240,12 +243,12 @@ class Over(OrderedRows):
         return _by_rows(steps, values, place, aggregates)
 
 
-def _is_running(column: OverColumn) -> bool:
+def _is_running(column: OverColumn, schema: pa.Schema) -> bool:
     """Whether what comes before the rows of a frame that are near its end counts as a whole."""
     made, frame = column.aggregate, column.frame
     if made is None or frame.start is not None or frame.end is None or frame.has_distance:
         return False
-    return block_totals.has_total(made)
+    return block_totals.has_total(made, schema)
 
 
 def _by_rows(
@@ -323,7 +326,7 @@ def _reach(
         is_rows = frame.unit == "rows"
         before = FAR if start is None else max(0, -int(start)) if is_rows else 0
         after = FAR if end is None else max(0, int(end)) if is_rows else 0
-        running = _is_running(column)
+        running = _is_running(column, schema)
         sees = max(0, -int(end or 0)) if running and is_rows else 0 if running else before
         reach = reach._replace(
             back=max(reach.back, after),

@@ -203,6 +203,28 @@ def _divided(high: float, low: float, divisor: float) -> tuple[float, bool]:
 
 
 @njit(cache=True, nogil=True)
+def quotients_of_spreads(
+    high: Floats, low: Floats, counts: Int64s, degrees_lost: int, scale: Floats
+) -> tuple[Floats, Mask]:
+    """(high + low) / (count · (count - degrees lost) · scale) of each piece, rounded once, and
+    whether that is in doubt; the scale is a sum of two floats."""
+    results, unsure = np.zeros(len(high)), np.zeros(len(high), np.bool_)
+    for piece in range(len(high)):
+        if counts[piece] <= degrees_lost or high[piece] == 0.0 or np.isnan(high[piece]):
+            results[piece] = high[piece]
+            continue
+        degrees, degrees_rest = two_product(
+            float(counts[piece]), float(counts[piece] - degrees_lost)
+        )
+        divisor, rest = two_product(degrees, scale[0])
+        divisor, rest = two_sum(divisor, rest + degrees * scale[1] + degrees_rest * scale[0])
+        quotient = high[piece] / divisor
+        results[piece], unsure[piece] = _divided(high[piece], low[piece] - quotient * rest, divisor)
+        unsure[piece] |= abs(results[piece]) < _LEAST_VARIANCE
+    return results, unsure
+
+
+@njit(cache=True, nogil=True)
 def quotients(high: Floats, low: Floats, divisors: Floats, hard: Mask) -> tuple[Floats, Mask]:
     """(high + low) / divisor of each piece, rounded once where it is not hard."""
     results, unsure = np.empty(len(high)), hard.copy()

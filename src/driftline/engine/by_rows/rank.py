@@ -66,9 +66,15 @@ class Rank(OrderedRows):
             first=self.limit,
             counts_keys=by_key,
         )
-        if limit is None and (self.words.orders or not by_key):
-            self.reach = self.reach._replace(sees_back=0, in_blocks=True)
-            self.totals = BlockTotals(schema, [], self.words.of_order if by_key else 0)
+        if limit is None:
+            told_apart = by_key and self.words.orders
+            self.reach = self.reach._replace(sees_back=0, in_blocks=True, counts_keys=told_apart)
+            self.totals = BlockTotals(
+                schema,
+                [],
+                self.words.of_order if told_apart else 0,
+                [item.column for item in order] if by_key and not told_apart else None,
+            )
 
     def _evaluated(self, looked_at: Rows) -> Evaluated:
         open_end = self.watermark if self.level == PERFECT else INFINITY
@@ -87,12 +93,20 @@ class Rank(OrderedRows):
             bounds, begin, end, looked_at.wanted, np.array([ROWS]), np.array([-FAR]),
             np.array([0]), nothing, nothing, open_end,
         )  # fmt: skip
+        before = looked_at.before
+        counted = np.zeros(len(begin), np.bool_)
+        if before is not None and before.keys_before is not None:
+            number = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+            names = before.keys_before.prefix.columns
+            key = self.member_rows.take_some(looked_at.place, names).columns
+            counted = before.keys_before.has(key, number)
         place = rank_kernels.places(
-            bounds, begin, end, found, self.group_of(looked_at), self.method
+            bounds, begin, end, found, self.group_of(looked_at), self.method, counted
         )
-        if looked_at.before is not None:
-            before = looked_at.before
-            first = before.keys if self.method == DENSE_RANK else before.rows
+        if before is not None:
+            first = before.rows
+            if self.method == DENSE_RANK:
+                first = before.keys if before.keys_before is None else before.keys_before.number
             place += np.repeat(first, np.diff(found.bounds))
         kept = place <= self.limit
         return self._ranked(

@@ -7,7 +7,7 @@ import numpy as np
 
 from driftline.engine.by_rows.change_kernels import Steps
 from driftline.engine.by_rows.over_kernels import Evaluations, come_in, first_from, go_out, in_time
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, Mask
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
@@ -16,10 +16,16 @@ ROW_NUMBER, RANK, DENSE_RANK = range(3)
 
 @njit(cache=True, nogil=True)
 def places(
-    bounds: Int64s, begin: Int64s, end: Int64s, evaluated: Evaluations, group: Int64s, method: int
+    bounds: Int64s,
+    begin: Int64s,
+    end: Int64s,
+    evaluated: Evaluations,
+    group: Int64s,
+    method: int,
+    counted: Mask,
 ) -> Int64s:
     """The place of every evaluated entry among those that are alive; `group`: the number of its
-    order key."""
+    order key; `counted`: whether that is counted elsewhere."""
     found = np.empty(len(evaluated.entry), np.int64)
     for number in range(len(bounds) - 1):
         first, size = bounds[number], bounds[number + 1] - bounds[number]
@@ -50,7 +56,7 @@ def places(
                 tied = each > 0 and group[alive[each]] == group[alive[each - 1]]
                 if method == ROW_NUMBER or (method == RANK and not tied):
                     place = each + 1
-                elif method == DENSE_RANK and not tied:
+                elif method == DENSE_RANK and not tied and not counted[alive[each]]:
                     place += 1
             found[piece], here = place, stop
     return found
