@@ -8,7 +8,7 @@ from driftline.model.event import Cti, Insert
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.nodes import ROW, AsOf, Constant, Node, Source
+from driftline.plan.nodes import ROW, AsOf, Constant, Leaf, Node, Source
 
 
 def sources_of(plans: Iterable[Node]) -> dict[str, Source]:
@@ -22,9 +22,9 @@ def sources_of(plans: Iterable[Node]) -> dict[str, Source]:
 
 
 def in_order_of_work(plans: Iterable[Node]) -> list[str]:
-    """The streams that several plans read, in the order in which what comes at one moment is worked
-    on: of an as-of join the right side first, so that rows of the left are matched once, and not
-    again by what came with them."""
+    """What several plans read, streams and other parts of a plan, in the order in which what comes
+    at one moment is worked on: of an as-of join the right side first, so that rows of the left are
+    matched once, and not again by what came with them."""
     found: dict[str, None] = {}
     seen: set[int] = set()
     waiting = list(plans)[::-1]
@@ -33,7 +33,7 @@ def in_order_of_work(plans: Iterable[Node]) -> list[str]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, Source):
+        if isinstance(node, (Source, Leaf)):
             found.setdefault(node.name)
         waiting += node.inputs if isinstance(node, AsOf) else reversed(node.inputs)
     return list(found)

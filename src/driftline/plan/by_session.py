@@ -1,16 +1,19 @@
-"""Aggregates whose groups are sessions.
+"""Aggregates whose groups are sessions, or parts of sessions.
 
-    SELECT k, window_start, window_end, f(x) FROM SESSION(TABLE t PARTITION BY k, gap)
-    GROUP BY k, window_start, window_end
+    SELECT k, window_start, window_end, page, f(x) FROM SESSION(TABLE t PARTITION BY k, gap)
+    GROUP BY k, window_start, window_end, page
 
 A later row of a session moves its window_end, and with that every row of it into another group. But
 which session a row is in does not change with its end: at every time the answer is
 
-    the aggregate by k and window_start, with the end that the session has then
+    the aggregate by k, window_start and page, with the end that the session has then
 
-of which a row changes that of its own group alone. So the rows are counted by the start of their
-session, and the end is one more value of the group, told by rows of its own (`SessionMembers`),
-which no other aggregate looks at. Distinct rows that are sessions are such groups, too.
+of which a row changes that of its own group, and the ends of the others that its session has. So
+the rows are counted by the start of their session, and the end is one more value of the group, told
+by rows of its own (`SessionMembers`), which no other aggregate looks at. What is computed from the
+end and the keys alone, as max(window_end) or a condition on it, is computed from that value.
+Aggregates that go by the start of lifetimes go by that of the rows, as they do in other windows.
+Distinct rows that are sessions are such groups, too.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import cast
 
-from driftline.plan.conditions import together
+from driftline.plan.conditions import conjuncts, together
 from driftline.plan.expressions import AggregateCall, Call, Column, Expression, Literal
 from driftline.plan.functions.operators import compare, is_null
 from driftline.plan.nodes import (
@@ -36,26 +39,32 @@ from driftline.plan.nodes.base import Keys, columns_of, unqualified
 from driftline.plan.types import BIGINT, is_timestamp
 
 ENDS, MEMBERS = "$ends", "$members"
+OF_EQUAL_VALUES = ("min", "max", "first", "last", "any_value")
+"""The aggregates that are the value itself, if all rows of a group have the same."""
 
 
 @dataclass(frozen=True)
 class OfSession:
     """`sessions`: what the groups of an aggregate are; `keys`: what these are partitioned by, over
-    the input of the aggregate; `groups`, `aggregates`: its keys and aggregates, and `conditions`:
-    which rows it is about, over the columns of the sessions."""
+    the input of the aggregate; `groups`, `aggregates`: its keys and aggregates, `conditions`: which
+    rows it is about, over the columns of the sessions; `further`: what else than a session its
+    groups go by."""
 
     sessions: SessionColumns
     keys: Keys
     groups: Keys
     aggregates: Keys
     conditions: Keys
+    further: Keys
+
+    def has_end(self, value: Expression) -> bool:
+        """Whether a value is computed from the end of a session."""
+        return self.sessions.window[1].name in value.columns()
 
 
 def of_session(node: Aggregate) -> OfSession | None:
-    """The sessions that the groups of an aggregate are; None if it is not by session, or goes by
-    more than the rows of each."""
-    if node.goes_by is not None:
-        return None
+    """The sessions that the groups of an aggregate are, or are parts of; None if it is not by
+    session, or goes by more than the rows of each."""
     keys = tuple(key.value for key in node.keys)
     values = (*keys, *(each.value for each in node.aggregates))
     conditions: Keys = ()
@@ -64,7 +73,7 @@ def of_session(node: Aggregate) -> OfSession | None:
         if not isinstance(given, (Select, Project, Alias)):
             return None
         if isinstance(given, Select):
-            conditions += (given.predicate,)
+            conditions += tuple(conjuncts(given.predicate))
         below = given.below((*values, *conditions))
         if below is None:
             return None
@@ -75,12 +84,29 @@ def of_session(node: Aggregate) -> OfSession | None:
     start, end = given.window
     groups, aggregates = tuple(map(unqualified, values[: len(keys)])), values[len(keys) :]
     partition = tuple(map(unqualified, given.partition))
-    if set(groups) != {start, end, *partition} or end in partition or start in partition:
+    if not {start, *partition} <= set(groups) or end in partition or start in partition:
         return None
-    if any(end.name in value.columns() for value in (*aggregates, *conditions)):
-        return None
+    known = frozenset(each.name for each in (*groups, end) if isinstance(each, Column))
+    of_session = {each.name for each in (start, *partition) if isinstance(each, Column)}
+    further = []
+    for value in (*groups, *aggregates, *conditions):
+        if end.name in value.columns():
+            is_value = not isinstance(value, AggregateCall) or _is_of_equal_values(value)
+            if not (is_value and value.columns() <= known):
+                return None
+    for group in dict.fromkeys(groups):
+        if end.name in group.columns() or group in partition or group.columns() <= of_session:
+            continue
+        if start.name in group.columns():
+            return None
+        further.append(group)
     found = tuple(keys[groups.index(each)] for each in partition)
-    return OfSession(given, found, groups, aggregates, conditions)
+    return OfSession(given, found, groups, aggregates, conditions, tuple(further))
+
+
+def _is_of_equal_values(call: AggregateCall) -> bool:
+    is_value = call.function in OF_EQUAL_VALUES and call.filter is None
+    return is_value and [each.type for each in call.args] == [call.type]
 
 
 def distinct(rows: Node) -> Node:
@@ -98,29 +124,52 @@ def by_session(node: Aggregate) -> tuple[Aggregate, Node] | None:
     if found is None:
         return None
     sessions = found.sessions
-    members = SessionMembers(sessions.input, sessions.partition, sessions.gap, sessions.at_most)
+    members = SessionMembers(
+        sessions.input, sessions.partition, sessions.gap, sessions.at_most, found.further
+    )
     _, end = members.window
-    is_member = together([is_null((end,)), *found.conditions])
+    of_rows = [each for each in found.conditions if not found.has_end(each)]
+    is_member = together([is_null((end,)), *of_rows])
     assert is_member is not None
-    keys, columns = [], []
+    names = {group: key.name for key, group in zip(node.keys, found.groups, strict=True)}
+
+    def of_answer(value: Expression) -> Expression:
+        """A value of the end and of keys, over the columns of the aggregate by start."""
+
+        def change(part: Expression) -> Expression:
+            if not isinstance(part, Column):
+                return part
+            if part.name == end.name:
+                return _as_time(part)
+            return Column(names[unqualified(part)], part.type)
+
+        return value.transform(change)
+
+    keys, columns, aggregates = [], [], []
     for key, group in zip(node.keys, found.groups, strict=True):
-        if group == sessions.window[1]:
-            columns.append(Named(key.name, _as_time(key.value)))
+        if found.has_end(group):
+            columns.append(Named(key.name, of_answer(group)))
             continue
         keys.append(Named(key.name, group))
         columns.append(Named(key.name, Column(key.name, group.type)))
-    aggregates = [
-        Named(each.name, _only(cast("AggregateCall", value), is_member))
-        for each, value in zip(node.aggregates, found.aggregates, strict=True)
-    ]
-    columns += [Named(each.name, Column(each.name, each.value.type)) for each in node.aggregates]
+    for each, value in zip(node.aggregates, found.aggregates, strict=True):
+        call = cast("AggregateCall", value)
+        if found.has_end(call):
+            columns.append(Named(each.name, of_answer(call.args[0])))
+            continue
+        aggregates.append(Named(each.name, _only(call, is_member)))
+        columns.append(Named(each.name, Column(each.name, call.type)))
+    conditions = [of_answer(each) for each in found.conditions if found.has_end(each)]
+    is_end_read = bool(conditions) or any(map(found.has_end, (*found.groups, *found.aggregates)))
     aggregates += [
         Named(MEMBERS, _only(AggregateCall("count", (), BIGINT), is_member)),
-        Named(ENDS, AggregateCall("sum", (end,), BIGINT)),
+        Named(ENDS, AggregateCall("sum" if is_end_read else "count", (end,), BIGINT)),
     ]
     total = Aggregate(members, tuple(keys), tuple(aggregates), node.definitions)
     some = compare("greater", Column(MEMBERS, BIGINT), Literal(0, BIGINT))
-    return total, Project(Select(total, some), tuple(columns))
+    wanted = together([some, *conditions])
+    assert wanted is not None
+    return total, Project(Select(total, wanted), tuple(columns))
 
 
 def _as_time(end: Expression) -> Expression:

@@ -29,7 +29,8 @@ from tests.engine.held_snapshots import said_by
 from tests.engine.held_to_reference import KX
 from tests.engine.test_plans import Both, run
 
-COLUMNS = {"k": st.sampled_from(["a", "b", None]), "x": st.sampled_from([1, 2])}
+COLUMN_VALUES: dict[str, list[Any]] = {"k": ["a", "b", None], "x": [1, 2]}
+COLUMNS = {name: st.sampled_from(values) for name, values in COLUMN_VALUES.items()}
 A, B = {"k": "a", "x": 1}, {"k": "a", "x": 2}
 KEYS = {"w": "k", "u": "upper(k)"}
 SIZES = st.sampled_from([1, 2, 3, 100])
@@ -42,6 +43,10 @@ SESSIONS = dl.sql(
 
 def k(row: Row) -> Any:
     return row["k"]
+
+
+def x(row: Row) -> Any:
+    return row["x"]
 
 
 def window(row: Row) -> dict[str, Any]:
@@ -146,28 +151,57 @@ def test_of_rows_that_are_only_added_columns_are_valid_by_themselves(
         assert canonical_history(emitted).same_snapshots(expected)
 
 
-@settings(max_examples=100)
+@settings(max_examples=150)
 @given(
     streams(COLUMNS, max_size=9),
     SIZES,
     st.integers(1, 4),
     st.sampled_from([None, 3]),
+    st.booleans(),
 )
 def test_members_are_their_reference(
-    events: list[Event], size: int, gap: int, at_most: int | None
+    events: list[Event], size: int, gap: int, at_most: int | None, apart: bool
 ) -> None:
-    operator = SessionMembers(KX, gap, ["k"], at_most)
-    for came, emitted in drive(operator, [(0, each) for each in [*events, CLOSE]], [KX], size):
+    operator = SessionMembers(KX, gap, ["k"], at_most, further=["x"] if apart else [])
+    _hold_members(operator, [*events, CLOSE], size, apart)
+    assert operator.state_size()[0] == 0
+
+
+@settings(max_examples=60)
+@given(streams(COLUMNS, max_size=12, retractions=False), SIZES, st.sampled_from([None, 3]))
+def test_members_in_parts_need_the_last_row_of_each_alone(
+    events: list[Event], size: int, at_most: int | None
+) -> None:
+    endless = [
+        Insert(each.vs, INFINITY, each.row) if isinstance(each, Insert) else each for each in events
+    ]
+    operator = SessionMembers(KX, 2, ["k"], at_most, further=["x"], only_grows=True)
+    _hold_members(operator, endless, size, True)
+    latest = max((each.vs for each in endless if isinstance(each, Insert)), default=0)
+    operator.receive(0, batch_of([cti(latest + 1)], KX))
+    assert operator.state_size()[0] <= len(COLUMN_VALUES["k"]) * len(COLUMN_VALUES["x"])
+
+
+def _hold_members(operator: SessionMembers, events: list[Event], size: int, apart: bool) -> None:
+    """Compare what an operator emits with the reference, after every batch."""
+    at_most = None if operator.at_most == INFINITY else operator.at_most
+    further = x if apart else lambda row: None
+    for came, emitted in drive(operator, [(0, each) for each in events], [KX], size):
         so_far = canonical_history(each for _, each in came)
         found = canonical_history(emitted)
         members = [each for each in found if each.row["window_end"] is None]
         ends = [
-            Lifetime(each.vs, each.ve, Row({"key": each.row["k"], **window(each.row)}))
+            Lifetime(
+                each.vs,
+                each.ve,
+                Row({"key": each.row["k"], "further": further(each.row), **window(each.row)}),
+            )
             for each in found
             if each.row["window_end"] is not None
         ]
-        assert History([*members, *ends]) == reference.session_members(so_far, gap, k, at_most)
-    assert operator.state_size()[0] == 0
+        assert History([*members, *ends]) == reference.session_members(
+            so_far, operator.gap, k, at_most, further
+        )
 
 
 def less(row: Row) -> Any:
@@ -207,9 +241,113 @@ DISTINCT = Both(
 )
 
 
-@settings(max_examples=80)
+def start(row: Row) -> Any:
+    return row["window_start"]
+
+
+def end(row: Row) -> Any:
+    return row["window_end"]
+
+
+def timed_sessions(history: History) -> History:
+    """Sessions as columns, of rows that have their own start as a column `t`."""
+    with_times = History(Lifetime(each.vs, each.ve, Row(each.row, t=each.vs)) for each in history)
+    return reference.session_columns(with_times, 3, k)
+
+
+def by_time(function: Any) -> aggregates.Aggregate:
+    """Of rows with a column `t` the values of x, by t and then by value, as a tuple."""
+
+    def aggregate(group: Any) -> Any:
+        return function(
+            [value for _, value in sorted((each.row["t"], x(each.row)) for each in group)]
+        )
+
+    return aggregate
+
+
+SESSION = "FROM SESSION(TABLE s PARTITION BY k, 3)"
+BY_PARTS = Both(
+    dl.sql(
+        "SELECT k, window_start AS a, window_end AS b, x AS page, count(*) AS n, "
+        f"max(window_end - window_start) AS d {SESSION} GROUP BY k, window_start, window_end, x",
+        s=dl.stream("s", {"k": "STRING", "x": "BIGINT"}),
+    ),
+    lambda s, _: reference.group_by(
+        reference.session_columns(s, 3, k),
+        {"k": k, "a": start, "b": end, "page": x},
+        {
+            "n": aggregates.count_all(),
+            "d": aggregates.max_(lambda row: end(row) - start(row)),
+        },
+    ),
+)
+IN_ORDER = Both(
+    dl.sql(
+        "SELECT k, window_start AS a, window_end AS b, first(x) AS f, last(x) AS l, "
+        f"array_agg(x) AS every {SESSION} GROUP BY k, window_start, window_end",
+        s=dl.stream("s", {"k": "STRING", "x": "BIGINT"}),
+    ),
+    lambda s, _: reference.group_by(
+        timed_sessions(s),
+        {"k": k, "a": start, "b": end},
+        {
+            "f": by_time(lambda values: values[0]),
+            "l": by_time(lambda values: values[-1]),
+            "every": by_time(tuple),
+        },
+    ),
+)
+OF_ENDS = Both(
+    dl.sql(
+        "SELECT k, window_start AS a, max(window_end) AS b, sum(x) AS v, last(x) AS l "
+        f"{SESSION} WHERE window_end > window_start + 4 AND x > 0 GROUP BY k, window_start",
+        s=dl.stream("s", {"k": "STRING", "x": "BIGINT"}),
+    ),
+    lambda s, _: reference.group_by(
+        reference.select(timed_sessions(s), lambda row: end(row) > start(row) + 4),
+        {"k": k, "a": start},
+        {
+            "b": aggregates.max_(end),
+            "v": aggregates.sum_(x),
+            "l": by_time(lambda values: values[-1]),
+        },
+    ),
+)
+WITHOUT_ENDS = Both(
+    dl.sql(
+        "SELECT k, window_start AS a, x + 1 AS y, count(*) AS n, min(x) AS m "
+        f"{SESSION} GROUP BY k, window_start, x + 1 HAVING count(*) > 1",
+        s=dl.stream("s", {"k": "STRING", "x": "BIGINT"}),
+    ),
+    lambda s, _: reference.select(
+        reference.group_by(
+            reference.session_columns(s, 3, k),
+            {"k": k, "a": start, "y": lambda row: x(row) + 1},
+            {"n": aggregates.count_all(), "m": aggregates.min_(x)},
+        ),
+        lambda row: row["n"] > 1,
+    ),
+)
+DISTINCT_PARTS = Both(
+    dl.sql(
+        f"SELECT DISTINCT k, window_start AS a, x, window_end - 1 AS c {SESSION}",
+        s=dl.stream("s", {"k": "STRING", "x": "BIGINT"}),
+    ),
+    lambda s, _: reference.group_by(
+        reference.session_columns(s, 3, k),
+        {"k": k, "a": start, "x": x, "c": lambda row: end(row) - 1},
+        {},
+    ),
+)
+BY_SESSION = [
+    GROUPED, DISTINCT, BY_PARTS, IN_ORDER, OF_ENDS, WITHOUT_ENDS, DISTINCT_PARTS,
+]  # fmt: skip
+
+
+@settings(max_examples=200)
 @given(
-    st.sampled_from([GROUPED, DISTINCT]),
+    st.sampled_from(BY_SESSION),
     streams(COLUMNS, max_size=9),
     st.sampled_from(Level),
     SIZES,
@@ -221,6 +359,13 @@ def test_an_aggregate_by_session_is_that_of_its_rows(
     run(query, [(0, each) for each in [*events, CLOSE]], level, size, move_at)
 
 
+@pytest.mark.parametrize("query", BY_SESSION)
+def test_they_are_by_session(query: Both) -> None:
+    found = [each for each in query.query.plan.walk() if isinstance(each, nodes.Aggregate)]
+    assert found
+    assert all(each.session is not None for each in found)
+
+
 @pytest.mark.parametrize(
     ("query", "is_by_session"),
     [
@@ -228,17 +373,33 @@ def test_an_aggregate_by_session_is_that_of_its_rows(
         ("SELECT upper(k), max(x) FROM u GROUP BY upper(k), window_end, window_start", True),
         ("SELECT max(x + window_start) FROM w GROUP BY k, window_start, window_end", True),
         ("SELECT count(*) FROM w GROUP BY window_start, window_end", False),
-        ("SELECT count(*) FROM w GROUP BY k, x, window_start, window_end", False),
-        ("SELECT count(*) FROM w GROUP BY k, window_start", False),
-        ("SELECT max(window_end) FROM w GROUP BY k, window_start, window_end", False),
+        ("SELECT count(*) FROM w GROUP BY k, x, window_start, window_end", True),
+        ("SELECT count(*) FROM w GROUP BY k, x + window_start, window_start", False),
+        ("SELECT count(*) FROM w GROUP BY k, x, window_start, window_end - x", True),
+        ("SELECT count(*) FROM w GROUP BY k, window_start, window_end - x", False),
+        ("SELECT count(*) FROM w GROUP BY k, window_start", True),
+        ("SELECT count(*) FROM w GROUP BY k, window_end", False),
+        ("SELECT max(window_end) FROM w GROUP BY k, window_start, window_end", True),
+        ("SELECT max(window_end - x) FROM w GROUP BY k, window_start, window_end", False),
+        ("SELECT max(window_end) FROM w GROUP BY k", False),
+        ("SELECT sum(window_end) FROM w GROUP BY k, window_start", False),
         (
-            "SELECT k, min(x) FROM w WHERE window_end < 9 GROUP BY k, window_start, window_end",
+            "SELECT max(window_end) FILTER (WHERE x > 1) FROM w GROUP BY k, window_start",
             False,
         ),
-        ("SELECT first(x) FROM w GROUP BY k, window_start, window_end", False),
+        (
+            "SELECT k, min(x) FROM w WHERE window_end < 9 GROUP BY k, window_start, window_end",
+            True,
+        ),
+        (
+            "SELECT k, min(x) FROM w WHERE window_end < x GROUP BY k, window_start, window_end",
+            False,
+        ),
+        ("SELECT first(x) FROM w GROUP BY k, window_start, window_end", True),
         ("SELECT window_end FROM w GROUP BY k, window_start, window_end", True),
         ("SELECT DISTINCT window_end, k, window_start FROM w WHERE x > 1", True),
-        ("SELECT DISTINCT k, window_start FROM w", False),
+        ("SELECT DISTINCT k, window_start FROM w", True),
+        ("SELECT DISTINCT k, window_end FROM w", False),
     ],
 )
 def test_which_aggregates_are_by_session(query: str, is_by_session: bool) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.engine.core.batch import Batch
+from driftline.engine.core.plain import events_of
 from driftline.engine.ingest.dead_letters import DeadLetters
 from driftline.engine.local import run
 from driftline.engine.options import Options
@@ -468,3 +469,32 @@ def snapshots(batches: list[Batch], schema: pa.Schema) -> dict[str, list[tuple[i
 def test_levels(query: dl.Query, levels: int) -> None:
     """Operators that agree on their keys need no exchange between them."""
     assert max(fragment.level for fragment in cut(query.plan)) == levels
+
+
+def test_of_an_as_of_join_the_right_side_of_a_micro_batch_comes_first() -> None:
+    """As locally: rows of the left are matched once, and not again by what came with them; also if
+    one side comes from another level."""
+    left, right = (
+        dl.stream(name, {"k": "STRING", "x": "BIGINT"}, time="x", disorder=0) for name in "lr"
+    )
+    counted = right.group_by("k", "x").agg("count(*) AS n")
+    match = "l.k = r.k AND l.x >= r.x"
+    for joined, levels in (
+        (left.as_of(right, match), 1),
+        (left.as_of(counted.group_by("x").agg("max(k) AS k").alias("r"), match), 2),
+    ):
+        plan = joined.select("l.x AS x", "r.x AS at").plan
+        readings = dict.fromkeys("lr", Reading(plain=True, ordered=False))
+        cluster = ByClock(plan, readings, Options(level=Level.EAGER), 2)
+        assert len(cluster.shards) == levels
+        found: list[Event] = []
+        for times in ({"l": [1, 4], "r": [0, 3]}, {"l": [5, 9], "r": [5, 8]}):
+            inputs = {name: [{"k": "a", "x": x} for x in times[name]] for name in "lr"}
+            raw = {name: events_from(plan.sources()[name], inputs[name]) for name in "lr"}
+            found += [each for batch in cluster.step(raw, 1) for each in events_of(batch)]
+        matched = [(each.row["x"], each.row["at"]) for each in found if isinstance(each, dl.Insert)]
+        assert matched == [(1, 0), (4, 3), (5, 5), (9, 8)]
+        cluster.move()
+        assert [shard.order_of_work for shard in cluster.shards[-1]] == 2 * [
+            cluster.stages.levels[-1].order_of_work
+        ]

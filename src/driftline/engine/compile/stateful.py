@@ -74,11 +74,12 @@ def session(compiler: Compiler, node: nodes.Session) -> Step:
 def session_members(compiler: Compiler, node: nodes.SessionMembers) -> Step:
     from driftline.engine.lifetimes.session_members import SessionMembers
 
-    source, per = _partitioned(compiler, node)
+    source, names = _partitioned(compiler, node, *node.further)
+    per, further = names[: len(node.partition)], names[len(node.partition) :]
     start = node.schema.arrow.field(-2).type
     operator = SessionMembers(
         source.operator.schema, node.gap, per, node.at_most,
-        kind=start, only_grows=compiler.facts.only_grows(node.input),
+        further=further, kind=start, only_grows=compiler.facts.only_grows(node.input),
     )  # fmt: skip
     step = compiler.after(node, "session", operator, source)
     columns = columns_of(operator.schema)
@@ -87,12 +88,14 @@ def session_members(compiler: Compiler, node: nodes.SessionMembers) -> Step:
     return step
 
 
-def _partitioned(compiler: Compiler, node: nodes.Session) -> tuple[Step, list[str]]:
-    """The input with columns for the keys of sessions, and their names."""
+def _partitioned(
+    compiler: Compiler, node: nodes.Session, *further: Expression
+) -> tuple[Step, list[str]]:
+    """The input with columns for the keys of sessions and further ones, and their names."""
     source = compiler.step(node.input)
     own = source.operator.schema
     named = Naming(own)
-    per = [named(value) for value in node.partition]
+    per = [named(value) for value in (*node.partition, *further)]
     if len(named.columns) > len(own):
         source = compiler.computed(source, named.columns)
     return source, per
@@ -265,12 +268,14 @@ def _by_session(
     compiler: Compiler, node: nodes.Aggregate, total: nodes.Aggregate, whole: nodes.Node
 ) -> Step:
     """An aggregate by session: see `plan.by_session`. The end of a session closes its group."""
-    closes = node.closing_key(compiler.facts)
+    assert node.session is not None
+    sessions = node.session.sessions
+    closes = compiler.facts.value_closes(sessions, sessions.window[1])
     grouped = compiler.step(compiler.lifetimes.of(total)).operator
     if closes is not None and compiler.level is not Level.PERFECT:
         assert isinstance(grouped, SnapshotOperator)
         ends = f"$argument {len(total.aggregates) - 1}"
-        grouped.closing = Closing(column=(ends, closes[1]))
+        grouped.closing = Closing(column=(ends, closes.delay))
     step = compiler.step(compiler.lifetimes.of(whole))
     if compiler.level is Level.PERFECT:
         step = compiler.after(node, "retell", Retell(step.operator.schema, Level.PERFECT), step)

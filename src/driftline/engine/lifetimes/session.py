@@ -103,7 +103,7 @@ class Session(Operator):
         added = members[new]
         self.held.copies[added] = self.held.emitted[added] = 0
         self.held.ve[added] = batch.ve[new]
-        self.rows.put(added, batch.payload.take(to_arrow(new)))
+        self._keep(added, batch.payload.take(to_arrow(new)))
         np.add.at(self.held.copies, members, batch.weight)
         touched, bounds, order = self._by_slot(slots, batch.vs)
         first, last = batch.vs[order[bounds[:-1]]], batch.vs[order[bounds[1:] - 1]]
@@ -115,6 +115,10 @@ class Session(Operator):
         self.runs.reserve(grows, self.runs.sizes(grows) + np.diff(bounds))
         kernel.take_in(grows, bounds, order, members, batch.vs, self.runs.arrays)
         return touched, first, last
+
+    def _keep(self, members: Int64s, rows: pa.RecordBatch) -> None:
+        """Keep the rows of new members."""
+        self.rows.put(members, rows)
 
     def _by_slot(self, slots: Int64s, starts: Int64s) -> tuple[Int64s, Int64s, Int64s]:
         """The slots of rows, each once, and the rows slot by slot in order of their start; those of
@@ -194,7 +198,7 @@ class Session(Operator):
         self._make_members(self.members.used)
         self.held.copies[members] = self.held.emitted[members] = arrays["copies"]
         self.held.ve[members] = arrays["ve"]
-        self.rows.put(members, rows_from_bytes(arrays["rows"]))
+        self._keep(members, rows_from_bytes(arrays["rows"]))
         self.runs.make_slots(self.slots.used)
         self.runs.restore(live, arrays, "runs")
         self.ends.set(live, self._next_ends(live))

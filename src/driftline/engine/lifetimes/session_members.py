@@ -4,45 +4,81 @@
                            (vs, ve, r) ∈ H, and its session begins at first }
                        ∪ { ([s, t), r + {window_start: first, window_end: end}) :
                            s is a start of a session, t the next one of it, or when the last of its
-                           rows up to s has ended, r a row that starts at s,
+                           rows up to s has ended, r the last row up to s of a part of the session,
                            and at s the session is [first, end) }
 
-Which session a row is in depends on the starts up to its own, so that a later row changes the end
-of the session alone: a row costs what it changes, and not its session. At every time a session has
-one row with its end, as long as it has any other.
+A part are the rows that agree in further columns, which an aggregate goes by besides the session;
+without such columns a session is one. Which session a row is in depends on the starts up to its
+own, so that a later row changes the ends of the parts alone: a row costs what it changes, and not
+its session. At every time each part of a session has one row with its end, as long as the session
+has any other.
 
 State: of every key its rows, in order of their start. Of rows that are only added a cti evicts all
-that start before it but the last, and that with the end of its session; where rows may be
-retracted, the sessions that have ended and all of whose rows have.
+that start before it but the last of each part, and these with the end of their session; where rows
+may be retracted, the sessions that have ended and all of whose rows have.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.lifetimes import session_kernel
 from driftline.engine.lifetimes import session_members_kernel as kernel
 from driftline.engine.lifetimes.session import SessionColumns
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.growing import grown
 from driftline.model.arrays import Int64s, to_arrow
 
 
 class SessionMembers(SessionColumns):
-    """See the top of this file; the end of a session is a BIGINT."""
+    """See the top of this file; the end of a session is a BIGINT. `further`: the columns that tell
+    the parts of a session; `parts`: by the number of a row, the fingerprint of these."""
 
     goes_by_ctis = False
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        gap: int,
+        per: Sequence[str] = (),
+        at_most: int | None = None,
+        *,
+        further: Sequence[str] = (),
+        kind: pa.DataType | None = None,
+        only_grows: bool = False,
+    ) -> None:
+        self.further = list(further)
+        super().__init__(schema, gap, per, at_most, kind=kind, only_grows=only_grows)
+
+    def _start_empty(self) -> None:
+        super()._start_empty()
+        self.parts = kernel.Parts(*np.empty((2, 0), np.int64), len(self.further) > 0)
+
+    def _make_members(self, count: int) -> None:
+        super()._make_members(count)
+        if self.further:
+            low, high, are_several = self.parts
+            self.parts = kernel.Parts(grown(low, count), grown(high, count), are_several)
+
+    def _keep(self, members: Int64s, rows: pa.RecordBatch) -> None:
+        super()._keep(members, rows)
+        if self.further:
+            prints = fingerprints([rows.column(name) for name in self.further], len(members))
+            self.parts.low[members] = prints.low.view(np.int64)
+            self.parts.high[members] = prints.high.view(np.int64)
 
     def _kinds(self, kind: pa.DataType) -> list[pa.DataType]:
         return [kind, pa.int64()]
 
     def _changed(self, batch: Batch) -> Batch:
         touched, earliest, latest = self._take_in(batch)
-        begins, stops = kernel.find_sessions(
-            touched, earliest, latest, self.gap, self.at_most, self.held, self.runs.arrays
-        )
-        made = kernel.changes(
-            touched, begins, stops, self.gap, self.at_most, self.held, self.runs.arrays
-        )
+        state = self.gap, self.at_most, self.held, self.parts, self.runs.arrays
+        begins, stops = kernel.find_sessions(touched, earliest, latest, *state)
+        made = kernel.changes(touched, begins, stops, *state)
         payload = pa.RecordBatch.from_arrays(
             [
                 *self.rows.take(made.member).columns,
@@ -57,8 +93,10 @@ class SessionMembers(SessionColumns):
 
     def _drop(self, ended: Int64s, cti: int) -> Int64s:
         return kernel.evict(
-            ended, cti, self.gap, self.at_most, self._keeps_rows(), self.runs.arrays
+            ended, cti, self.gap, self.at_most, self._keeps_rows(), self.parts, self.runs.arrays
         )
 
     def _next_ends(self, slots: Int64s) -> Int64s:
-        return kernel.next_due(slots, self.gap, self.at_most, self._keeps_rows(), self.runs.arrays)
+        return kernel.next_due(
+            slots, self.gap, self.at_most, self._keeps_rows(), self.parts, self.runs.arrays
+        )

@@ -30,6 +30,7 @@ from driftline.engine.ingest.source import PARTS as SOURCE_PARTS
 from driftline.engine.ingest.source import SourceIngest, emitted
 from driftline.engine.ingest.source_time import NO_CLOCK
 from driftline.engine.options import Options
+from driftline.engine.plan_sources import in_order_of_work
 from driftline.engine.shards.letters import letters_message
 from driftline.engine.shards.messages import (
     OUTPUT,
@@ -113,6 +114,16 @@ class Stage:
             if isinstance(each.origin, str)
         }
 
+    @property
+    def order_of_work(self) -> list[str]:
+        """The ports, in the order in which what a micro-batch brings is worked on."""
+        ports = [*(port.leaf.name for port in self.sources), *self.exchanges]
+        plans = [fragment.plan for fragment in self.fragments]
+        if not any(isinstance(node, nodes.AsOf) for plan in plans for node in plan.walk()):
+            return ports
+        first = in_order_of_work(plans)
+        return sorted(ports, key=lambda name: first.index(name) if name in first else len(first))
+
 
 class Shard:
     """`graphs`, `emitted`, `final`: every fragment, what it has emitted since the last messages
@@ -147,6 +158,7 @@ class Shard:
             for name, port in self.ports.items()
         }
         self.ctis = {name: np.full(stage.shards, BEGINNING, np.int64) for name in stage.exchanges}
+        self.order_of_work = stage.order_of_work
 
     def step(self, messages: Iterable[Message]) -> list[Message]:
         """Take in all messages of a micro-batch; returns those to later levels, and outputs."""
@@ -162,10 +174,11 @@ class Shard:
             if len(letters) and port.primary and not (port.is_copied and self.number):
                 sent.append(letters_message(port.source, letters, self.number))
         clock = max((message.high for message in by_port.get(CLOCK, [])), default=NO_CLOCK)
-        for name, batch in emitted(self.sources, received, self._limits, clock).items():
-            self._push(name, batch)
+        batches = emitted(self.sources, received, self._limits, clock)
         for name, each in self.stage.exchanges.items():
-            self._push(name, self._exchanged(name, each, by_port.get((Kind.ROWS, name), [])))
+            batches[name] = self._exchanged(name, each, by_port.get((Kind.ROWS, name), []))
+        for name in self.order_of_work:
+            self._push(name, batches[name])
         return sent + [message for name in self.emitted for message in self._out(name)]
 
     def _limits(self, complete: dict[str, int]) -> dict[str, int]:

@@ -12,14 +12,15 @@
 
     session_members(H) = { ([vs, ve), r + {window_start: first, window_end: null}) :
                            (vs, ve, r) ∈ H, and its session begins at first }
-                       ∪ { ([s, t), key + {window_start: first, window_end: end}) :
-                           s is a start of a session, which is [first, end) during [s, t), and one
-                           of its rows up to s is there }
+                       ∪ { ([s, t), key + further + {window_start: first, window_end: end}) :
+                           s is a start of a session, which is [first, end) during [s, t), one of
+                           its rows up to s is there, and one has `further` }
 
 Sessions go by starts alone. A row exactly a gap after another is in its session, as in Spark and
 Flink. The second form is what SESSION(…) gives as columns: at every time it
 is the batch answer over the rows that have come by then, so a window_end is not known before time
-has come to it. The third tells rows and ends apart; of the rows with an end only the key counts.
+has come to it. The third tells rows and ends apart; of the rows with an end only the key counts,
+and what else is grouped by.
 """
 
 from __future__ import annotations
@@ -85,8 +86,10 @@ def session_members(
     gap: int,
     per: Callable[[Row], object] = lambda row: None,
     at_most: int | None = None,
+    further: Callable[[Row], object] = lambda row: None,
 ) -> History:
-    """The rows with an end have the key of their session as `key`, and no other column."""
+    """`further`: what rows are grouped by besides their session. The rows with an end have the key
+    of their session as `key`, this as `further`, and no other column."""
     found = []
     for lifetimes, starts in _by_key(history, per):
         spans = sessions(starts, gap, at_most)
@@ -103,8 +106,11 @@ def session_members(
             if since < last:
                 so_far = [start for start in starts if start <= since]
                 _, end = _session_of(since, sessions(so_far, gap, at_most))
-                row = Row(key=per(own[0].row), window_start=first, window_end=end)
-                found.append(Lifetime(since, last, row))
+                for group in {further(each.row) for each in own}:
+                    row = Row(
+                        key=per(own[0].row), further=group, window_start=first, window_end=end
+                    )
+                    found.append(Lifetime(since, last, row))
     return History(found)
 
 

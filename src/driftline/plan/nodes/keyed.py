@@ -171,6 +171,8 @@ class Aggregate(Keyed):
 
     @property
     def goes_by(self) -> Part | None:
+        if self.session is not None:
+            return None
         calls = (each.value for each in self.aggregates)
         by_start = any(isinstance(c, AggregateCall) and c.function in BY_START for c in calls)
         return "stretches" if by_start else None

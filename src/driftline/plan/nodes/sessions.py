@@ -14,6 +14,7 @@ from driftline.plan.nodes.keyed import Partitioned
 from driftline.plan.types import BIGINT, TIMESTAMP, Field, Schema
 
 if TYPE_CHECKING:
+    from driftline.plan.expressions import Expression
     from driftline.plan.facts import Delays, Facts
 
 
@@ -122,8 +123,11 @@ class SessionColumns(Session):
 
 @dataclass(frozen=True)
 class SessionMembers(SessionColumns):
-    """The rows with the start of their session, and of every session a row with its end; see the
-    reference's `session_members`. An aggregate by session is one of these."""
+    """The rows with the start of their session, and of every session a row with its end, one for
+    each value of `further` in it; see the reference's `session_members`. An aggregate by session is
+    one of these."""
+
+    further: tuple[Expression, ...] = ()
 
     @cached_property
     def schema(self) -> Schema:
@@ -132,7 +136,12 @@ class SessionMembers(SessionColumns):
         )
 
     def label(self) -> str:
-        return f"members of sessions [{self._described}]"
+        by = f" by {', '.join(map(str, self.further))}" if self.further else ""
+        return f"members of sessions [{self._described}]{by}"
+
+    def reads(self, wanted: Places) -> tuple[Places, ...]:
+        (own,) = super().reads(wanted)
+        return (own | places_read(self.input, self.further),)
 
     @property
     def is_loose(self) -> bool:
