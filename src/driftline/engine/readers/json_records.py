@@ -70,8 +70,8 @@ class JsonRecords:
 
 
 def is_log(data: Path | bytes) -> bool:
-    """Is it an event log, rather than plain records in JSON? The first line that is an object tells;
-    where there is none, the reader of logs says what is wrong."""
+    """Is it an event log, rather than plain records in JSON? The first line that is an object
+    tells; where there is none, the reader of logs says what is wrong."""
     blocks = Text(data if isinstance(data, Path) else io.BytesIO(data), 1 << 16).blocks()
     for line in (line for block in blocks for line in block.split(b"\n")):
         try:
