@@ -26,6 +26,6 @@ def test_what_stands_in_brackets_is_no_markup() -> None:
     text = io.StringIO()
     sink = Console("current", console=RichConsole(file=text, width=80))
     for each in volumes():
-        renamed = {"[/a]\x1b": letters for letters in each.dead_letters.values()}
+        renamed = {f"[/{name}]\x1b": letters for name, letters in each.dead_letters.items()}
         sink(replace(each, dead_letters=renamed))
-    assert "[/a]\\u001b: 1 dead, the first: too late" in text.getvalue()
+    assert "[/trades]\\u001b: 1 dead, the first: too late" in text.getvalue()
