@@ -133,6 +133,15 @@ def test_joins_on_a_name_give_the_column_once() -> None:
     ]
 
 
+def test_a_star_is_all_columns() -> None:
+    assert NUMBERS.select("*").schema == NUMBERS.schema
+    assert NUMBERS.select("*", "x + 1 AS y", z="x").schema.names == (
+        *NUMBERS.schema.names,
+        "y",
+        "z",
+    )
+
+
 @pytest.mark.parametrize("slide", [None, 5])
 def test_no_row_lives_in_a_window_of_nothing(slide: int | None) -> None:
     with pytest.raises(PlanError, match="at least one tick"):

@@ -135,6 +135,29 @@ def test_drawings_are_svg() -> None:
         result.timeline(price=1)
 
 
+def test_drawings_of_odd_rows() -> None:
+    stream = dl.stream("s", "name STRING, x DOUBLE, xs ARRAY<INT>, ts TIMESTAMP", time="ts")
+    rows = [
+        {"name": "$\\frac$", "x": float("nan"), "xs": [1], "ts": "9999-12-31T23:59:59Z"},
+        {"name": "$\\frac$", "x": None, "xs": None, "ts": "0001-01-01T00:00:00Z"},
+    ]
+    result = stream.group_by("name").agg("max(x) AS x", "array_agg(xs) AS xs").run(s=rows, batch=1)
+    still = [each for each in believed(result, {}) if each.until is None]
+    assert len(still) == result.history().num_rows
+    for drawing in (result.timeline(), result.plot_corrections()):
+        assert drawing._repr_svg_().startswith("<?xml")
+
+
+def test_only_some_of_very_many_lifetimes_are_drawn() -> None:
+    table = pa.table({"k": pa.array(range(20_000)), "t": pa.array(range(20_000))})
+    result = dl.stream("s", "k BIGINT, t BIGINT", time="t").run(s=table)
+    (axes,) = result.plot_corrections().figure.axes
+    assert len(axes.patches) < 1_000
+    assert axes.get_title("left").startswith("… and 19,600 more lifetimes")
+    (axes,) = result.timeline().figure.axes
+    assert axes.get_title("left") == "… and 19,976 more rows"
+
+
 @pytest.mark.parametrize(
     ("missing", "ask", "words"),
     [

@@ -65,6 +65,11 @@ def _by_name(name: str, columns: Any) -> Any:
         columns = [_Field(each.name, each.dataType.simpleString()) for each in columns.fields]
     elif isinstance(columns, pa.Schema):
         columns = list(columns)
+    elif isinstance(columns, pa.Table) or hasattr(columns, "dtypes"):  # pandas and Polars
+        raise PlanError(
+            f"{name}: give the columns with their types, 'symbol STRING, …', and the table as an "
+            "input when the query runs"
+        )
     else:
         return columns
     for place, each in enumerate(columns):
@@ -142,6 +147,12 @@ def resolved(
         text = sql_text(given)
         _need_text(text)
         yield name, parse_expression(text, schema), text
+
+
+def is_all(given: Text) -> bool:
+    """Does it stand for all columns?"""
+    text = sql_text(given)
+    return isinstance(text, str) and text.strip() == "*"
 
 
 def row_value(value: Expression, text: str) -> Expression:

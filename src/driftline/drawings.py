@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.util import find_spec
+from itertools import islice
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +36,17 @@ ROWS = 20
 LANES = 24
 """So many rows of a result are drawn."""
 
+LIFETIMES = 400
+"""So many lifetimes are drawn, of what was held for true."""
+
+LETTERS = 60
+"""So many letters of a row are written beside it."""
+
 HELD, GONE, HATCHED, FINAL = "#3949ab", "#d93025", "#fdecea", "#188038"
 """The colours of what holds, of what is corrected (its lines and its ground), and of what is
 final: those of the README."""
+
+NAN = float("nan")
 
 SECONDS = 1_000_000
 """Ticks of a TIMESTAMP in a second."""
@@ -105,11 +115,11 @@ def believed(result: Result, where: Mapping[str, Any]) -> list[Believed]:
 def timeline(result: Result, where: Mapping[str, Any], rows: int) -> Drawing:
     """See `Result.timeline`."""
     found = believed(result, where)
-    lanes = list(dict.fromkeys(each.row for each in found))
+    lanes = {row: lane for lane, row in enumerate(dict.fromkeys(each.row for each in found))}
     figure, axes = _new(min(len(lanes), rows))
     first, last = _span(found, result)
     for each in found:
-        lane = lanes.index(each.row)
+        lane = lanes[each.row]
         if lane >= rows:
             continue
         start, width = _bar(each, first, last)
@@ -117,10 +127,10 @@ def timeline(result: Result, where: Mapping[str, Any], rows: int) -> Drawing:
             axes.barh(lane, width, left=start, height=0.5, color=HELD, zorder=3)
         else:
             axes.barh(lane, width, left=start, height=0.5, zorder=2, **_CORRECTED)
-    shown = [_label(row, result.schema.names, where) for row in lanes[:rows]]
+    shown = [_label(row, result.schema.names, where) for row in islice(lanes, rows)]
     axes.set_yticks(range(len(shown)), shown)
     axes.invert_yaxis()
-    title = f"… and {len(lanes) - rows} more rows" if len(lanes) > rows else ""
+    title = f"… and {len(lanes) - rows:,} more rows" if len(lanes) > rows else ""
     axes.set_title(title, fontsize="small", loc="left")
     _finish(axes, result, first, last)
     return Drawing(figure)
@@ -134,7 +144,7 @@ def corrections(result: Result, where: Mapping[str, Any]) -> Drawing:
     from matplotlib.patches import Rectangle
 
     first, last = _span(found, result)
-    for each in found:
+    for each in found[:LIFETIMES]:
         start, width = _bar(each, first, last)
         height = (end if each.until is None else each.until) - each.since
         style = _HELD if each.until is None else {**_CORRECTED, "linewidth": 1}
@@ -144,6 +154,9 @@ def corrections(result: Result, where: Mapping[str, Any]) -> Drawing:
         axes.text(start + width / 2, middle, label, **centred)
     axes.set_ylim(0, max(end, 1))
     axes.set_ylabel("updates")
+    if len(found) > LIFETIMES:
+        title = f"… and {len(found) - LIFETIMES:,} more lifetimes: choose some by their values"
+        axes.set_title(title, fontsize="small", loc="left")
     _finish(axes, result, first, last)
     return Drawing(figure)
 
@@ -155,7 +168,9 @@ _HELD: dict[str, Any] = {"facecolor": HELD, "edgecolor": "white", "linewidth": 1
 
 
 def _hashable(value: Any) -> Any:
-    """A value of a row, such that rows can be told apart."""
+    """A value of a row, such that rows can be told apart: NaN is no other than NaN."""
+    if isinstance(value, float) and isnan(value):
+        return NAN
     return str(value) if isinstance(value, list | dict) else value
 
 
@@ -186,7 +201,9 @@ def _bar(each: Believed, first: int, last: int) -> tuple[int, int]:
 def _label(row: Sequence[Any], names: Sequence[str], where: Mapping[str, Any]) -> str:
     values = (value for name, value in zip(names, row, strict=True) if name not in where)
     parts = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values]
-    return ", ".join(parts) or "row"
+    text = ", ".join(parts) or "row"
+    shown = text if len(text) <= LETTERS else f"{text[:LETTERS]}…"
+    return shown.replace("$", r"\$")  # which would begin a formula
 
 
 def _finish(axes: Any, result: Result, first: int, last: int) -> None:
@@ -209,7 +226,10 @@ def _clock(width: int) -> Any:
     form = "%H:%M:%S" if width < 86_400 * SECONDS else "%Y-%m-%d"
 
     def written(tick: float, _: Any) -> str:
-        return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick):{form}}"
+        try:
+            return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick):{form}}"
+        except OverflowError:  # before the first year or after the last
+            return ""
 
     return written
 

@@ -44,6 +44,13 @@ def test_what_bounds_have_promised(folder: Path) -> None:
     assert row(told, "b") == ["b", "3", "30", "25", "5", "0"]
 
 
+def test_sources_with_any_names(folder: Path) -> None:
+    line = json.dumps({"id": "[/b]\x1b", "t": 5, "got": 1})
+    (folder / "s.jsonl").write_text(line, encoding="utf-8")
+    told = emitted(folder, ", source = 'id', disorder = 4", "--explain-time")
+    assert row(told, "[/b]\\u001b")[1] == "1"
+
+
 def test_what_was_guessed(folder: Path) -> None:
     told = emitted(folder, "", "--explain-time")
     assert "guessed" in told

@@ -308,6 +308,7 @@ def test_what_a_dataframe_says_of_its_stream(spark: Any, trades: Any) -> None:
         (lambda t, f: t.select(f.col("qty").cast("string").alias("s")), None),
         (lambda t, f: t.group_by(f.upper("symbol").alias("u")).agg(f.max("qty").alias("m")), None),
         (lambda t, f: t.agg(f.count_distinct("symbol").alias("n")), None),
+        (lambda t, f: t.select(f.col("*"), f.expr("qty + 1 AS n")), None),
         (lambda t, f: t.top(2, by=f.col("qty").desc(), per=f.col("symbol")), None),
     ],
 )
@@ -330,9 +331,11 @@ def test_what_cannot_be_done_is_said_in_one_line(spark: Any, trades: Any) -> Non
     double = f.udf(lambda x: x)
     made = dl.stream(trades, time="ts")
     text = trades.withColumn("ts", f.col("ts").cast("string"))
+    dated = trades.withColumn("ts", f.col("ts").cast("date"))
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: made.where(double("qty")), "cannot be written as SQL: write what it means"),
         (lambda: dl.stream(text, time="ts"), r"the time ts is a STRING: make it a TIMESTAMP"),
+        (lambda: dl.stream(dated, time="ts"), r"the time ts is a DATE: make it a TIMESTAMP, to_t"),
         (lambda: dl.stream(trades, time="at"), "no such column"),
         (lambda: dl.stream(trades).changes(), "say which column is its time"),
         (lambda: made.join(dl.stream(text), "qty"), "two DataFrames are called stream"),

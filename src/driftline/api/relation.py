@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, get_args
 from driftline.api.grouped import Grouped, UserDefined
 from driftline.api.ordered import Ordered
 from driftline.api.windowed import Windowed
-from driftline.arguments import condition_of, flag, several
+from driftline.arguments import condition_of, flag, is_all, several
 from driftline.plan import nodes
 from driftline.plan.by_session import distinct
 from driftline.plan.combining import need_same_time, with_common_types
@@ -39,18 +39,24 @@ class Relation(Windowed, Ordered):
     """A plan, and the ways to build on it."""
 
     def select(self, *columns: Text, **named: Text) -> Self:
-        """These columns: `select("symbol", "price * qty AS value", double="2 * price")`."""
-        return self._of(nodes.Project(self.plan, self._named(columns, named)))
+        """These columns: `select("symbol", "price * qty AS value", double="2 * price")`; `"*"` are
+        all."""
+        chosen: list[nodes.Named] = []
+        for each in columns:
+            chosen += self._all_columns() if is_all(each) else self._named([each], {})
+        return self._of(nodes.Project(self.plan, (*chosen, *self._named((), named))))
 
     def with_columns(self, *columns: Text, **named: Text) -> Self:
         """All columns and these; one of the same name takes the place of the old one."""
         new = {column.name.lower(): column for column in self._named(columns, named)}
-        old = (
+        kept = [new.pop(column.name.lower(), column) for column in self._all_columns()]
+        return self._of(nodes.Project(self.plan, (*kept, *new.values())))
+
+    def _all_columns(self) -> list[nodes.Named]:
+        return [
             nodes.Named(key, Column(key, item.type, item.qualifier))
             for key, item in zip(self.schema.names, self.schema, strict=True)
-        )
-        kept = [new.pop(column.name.lower(), column) for column in old]
-        return self._of(nodes.Project(self.plan, (*kept, *new.values())))
+        ]
 
     def where(self, predicate: Text) -> Self:
         """The rows for which a predicate is true."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from driftline.event_log.text import visible
 from driftline.model.time import BEGINNING, show
 from driftline.running.files import PlainFile
 from driftline.running.learned import Learned, span
@@ -169,6 +170,7 @@ def _closed(stream: StreamTime) -> Iterator[str]:
 def _print(stream: StreamTime) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     stamps = stream.source.timestamps
     described, names = stream.time.describe(), stream.time.source_names()
@@ -186,12 +188,12 @@ def _print(stream: StreamTime) -> None:
     for each in reports[:MOST_SOURCES]:
         lag = "–" if each.lag is None else span(each.lag, stamps)
         table.add_row(
-            names[each.source], f"{each.arrivals:,}", show(each.greatest, stamps),
+            Text(visible(names[each.source])), f"{each.arrivals:,}", show(each.greatest, stamps),
             show(each.heartbeat, stamps), lag, f"{each.violations:,}",
         )  # fmt: skip
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 120)
     title = f"the time of {stream.source.name}, {kind}: {_bounds(stream)}"
-    console.print(title, soft_wrap=True, highlight=False)
+    console.print(title, soft_wrap=True, highlight=False, markup=False)
     for line in _closed(stream):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
     console.print(table)

@@ -6,12 +6,14 @@ import sys
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from math import isfinite, isnan
 from typing import TYPE_CHECKING
 
 from driftline.cli.check import collected, need_files_apart
 from driftline.cli.progress import reading
 from driftline.cli.start import load_engine
 from driftline.cli.tables import print_table
+from driftline.event_log.text import visible
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
@@ -116,20 +118,34 @@ def _numeric(table: HistoryColumns) -> set[int]:
 
 
 def cell(value: object) -> str:
-    """A value as it is drawn, texts and times without quotes.
+    """A value as it is drawn, texts and times without quotes; control characters are escaped.
 
     >>> from datetime import UTC, datetime
     >>> cell("a"), cell(None), cell([1, date(2026, 1, 2)]), cell(Decimal("1.50"))
     ('a', 'null', '[1,"2026-01-02"]', '1.50')
     >>> cell(datetime(2026, 1, 2, 3, tzinfo=UTC))
     '2026-01-02T03:00:00Z'
+    >>> cell(float("nan")), cell([1.0, float("-inf")]), cell("a\\x1b[2J")
+    ('NaN', '[1.0,"-Infinity"]', 'a\\\\u001b[2J')
     """
     import orjson
 
+    value = _with_words(value)
     text = orjson.dumps(value, default=_text, option=orjson.OPT_UTC_Z).decode()
     if isinstance(value, (str, bytes, date, Decimal, timedelta)):  # a datetime is a date
-        return str(orjson.loads(text))
+        return visible(str(orjson.loads(text)))
     return text
+
+
+def _with_words(value: object) -> object:
+    """A value with the numbers that JSON does not have as words."""
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {name: _with_words(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_words(each) for each in value]
+    return value
 
 
 def _text(value: object) -> str:

@@ -43,6 +43,8 @@ _ESCAPES = {
     '"': '\\"',
     **{chr(code): orjson.dumps(chr(code)).decode()[1:-1] for code in range(0x20)},
 }
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
+_VISIBLE = {code: _ESCAPES.get(chr(code), f"\\u{code:04x}") for code in _CONTROLS}
 _NEEDS_ESCAPE = '["\\\\\\x00-\\x1f]'
 
 
@@ -124,6 +126,15 @@ def plain_values(column: pa.ChunkedArray) -> list[Any]:
         return list(column.to_pylist())
     texts = (values_text(chunk, "") for chunk in column.chunks)
     return [orjson.loads(text) for part in texts for text in part.to_pylist()]
+
+
+def visible(text: str) -> str:
+    """A text without the characters that a terminal would act on.
+
+    >>> print(visible("a\\x1b[2J\\tb"))
+    a\\u001b[2J\\tb
+    """
+    return text.translate(_VISIBLE)
 
 
 def moments_text(array: pa.Array) -> pa.Array:

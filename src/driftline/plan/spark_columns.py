@@ -44,7 +44,10 @@ def sql_text(given: Any) -> str:
         return cast(str, given)
     if not hasattr(given, "_jc"):
         raise PlanError(f"{given} is a column of Spark Connect: write it as SQL")
-    return _written(given._jc.node(), str(given))
+    node = given._jc.node()
+    if node.getClass().getSimpleName() == "SqlExpression":  # which may give its name
+        return str(node.expression())
+    return _written(node, str(given))
 
 
 def _written(node: Any, whole: str) -> str:

@@ -126,6 +126,9 @@ class FrameQuery(Relation):
         return running.start(sink, checkpoint=checkpoint, trigger=trigger, name=name)
 
 
+TIMES_OF_RECORDS = ("timestamp", "timestamp_ntz", "tinyint", "smallint", "int", "bigint")
+
+
 @dataclass(frozen=True)
 class Description:
     """What a DataFrame says of its stream: the columns with their types, the time and how late rows
@@ -152,10 +155,9 @@ def described(frame: DataFrame, time: object = None) -> Description:
         return Description(columns, timestamps=have["vs"].dataType.simpleString() == "timestamp")
     if isinstance(time, str) and time.lower() in have:
         kind = have[time.lower()].dataType.simpleString()
-        if kind == "string":
-            raise PlanError(
-                f"the time {time} is a STRING: make it a TIMESTAMP, to_timestamp({time})"
-            )
+        if kind not in TIMES_OF_RECORDS:
+            how = f", to_timestamp({time})" if kind in ("string", "date") else " or an integer"
+            raise PlanError(f"the time {time} is a {kind.upper()}: make it a TIMESTAMP{how}")
     for each in frame.schema.fields:
         if WATERMARK in (each.metadata or {}):
             return Description(columns, each.name, f"{each.metadata[WATERMARK]} milliseconds")

@@ -153,6 +153,14 @@ def test_a_column_that_no_record_has_is_null() -> None:
     assert found.records.table.to_pylist() == [{"x": 1, "y": None}]
 
 
+@pytest.mark.parametrize("escaped", [False, True])
+def test_a_column_with_any_name_is_there(escaped: bool) -> None:
+    text = json.dumps({"größe": 1, "价": "x"}, ensure_ascii=escaped).encode()
+    found = json_records(source(größe="INT", 价="STRING", y="INT"), text)
+    assert found.missing == ("y",)
+    assert found.records.table.to_pylist() == [{"größe": 1, "价": "x", "y": None}]
+
+
 @pytest.mark.parametrize("bad", ['{"x":', "[1]", "null", '{"x":2}{"x":3}', '{"x":NaN}'])
 def test_a_line_that_is_no_record(bad: str) -> None:
     text = f'{{"x":1}}\n\n{bad}\n{{"x":4}}\n'.encode()
@@ -189,6 +197,13 @@ def test_what_is_an_event_log() -> None:
     assert is_log(b'\n{"stream":"s","kind":"cti","t":1}\n')
     assert not is_log(b'{"kind":"bid","x":1}\n')
     assert not is_log(b'{"x":"\\"kind\\""}\n')
+
+
+def test_lines_that_cannot_be_read_do_not_tell_whether_it_is_a_log() -> None:
+    cut, record, event = b'"a","x":1}\n[1]\n', b'{"x":1}', b'{"stream":"s","kind":"cti","t":1}'
+    assert not is_log(cut + record)
+    assert is_log(cut + event)
+    assert is_log(cut)
 
 
 NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)

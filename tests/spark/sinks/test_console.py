@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console as RichConsole
 
@@ -19,3 +20,12 @@ def test_results_are_drawn() -> None:
     assert "… and 1 more rows" in drawn
     assert "trades: 1 dead, the first: too late: its sync time 1 is before the cti 2" in drawn
     assert "final up to ∞" in drawn or "final up to 2" in drawn
+
+
+def test_what_stands_in_brackets_is_no_markup() -> None:
+    text = io.StringIO()
+    sink = Console("current", console=RichConsole(file=text, width=80))
+    for each in volumes():
+        renamed = {f"[/{name}]\x1b": letters for name, letters in each.dead_letters.items()}
+        sink(replace(each, dead_letters=renamed))
+    assert "[/trades]\\u001b: 1 dead, the first: too late" in text.getvalue()

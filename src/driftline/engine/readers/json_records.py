@@ -59,8 +59,6 @@ _LONG = 19
 ONE_BY_ONE = 256
 """So few records are read one by one where they cannot be taken together."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
 
 @dataclass
 class JsonRecords:
@@ -72,17 +70,17 @@ class JsonRecords:
 
 
 def is_log(data: Path | bytes) -> bool:
-    """Is it an event log, rather than plain records in JSON? Its first line tells."""
-    beginning = data
-    if isinstance(data, Path):
-        beginning = next(Text(data, 1 << 16).blocks(), b"")
-    assert isinstance(beginning, bytes)
-    first = next((line for line in beginning.split(b"\n") if line.strip()), b"")
-    try:
-        record = orjson.loads(first.removeprefix(_BYTE_ORDER_MARK))
-    except orjson.JSONDecodeError:
-        return True  # the reader of logs says what is wrong with it
-    return not isinstance(record, dict) or ("kind" in record and "stream" in record)
+    """Is it an event log, rather than plain records in JSON? The first line that is an object
+    tells; where there is none, the reader of logs says what is wrong."""
+    blocks = Text(data if isinstance(data, Path) else io.BytesIO(data), 1 << 16).blocks()
+    for line in (line for block in blocks for line in block.split(b"\n")):
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(record, dict):
+            return "kind" in record and "stream" in record
+    return True
 
 
 def read_records(
@@ -169,7 +167,12 @@ class _Block:
                 return None  # in two spellings, or in one that the first record does not have
             by_name[name.lower()] = name
         self.seen = {
-            name for name, spelled in by_name.items() if json.dumps(spelled).encode() in self.block
+            name
+            for name, spelled in by_name.items()
+            if any(
+                json.dumps(spelled, ensure_ascii=escaped).encode() in self.block
+                for escaped in (False, True)
+            )
         }
         columns = [
             table.column(by_name[each.name.lower()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from driftline.event_log.text import plain_values
+from driftline.event_log.text import plain_values, visible
 from driftline.model.time import BEGINNING, show
 from driftline.spark.views import ViewName, view_of
 
@@ -43,7 +43,8 @@ class Console:
         for name, letters in update.dead_letters.items():
             if len(letters):
                 reason = letters.reasons(name in update.timestamps)[0]
-                self.console.print(f"{name}: {len(letters)} dead, the first: {reason}")
+                said = f"{name}: {len(letters)} dead, the first: {reason}"
+                self.console.print(visible(said), markup=False, highlight=False)
 
     def _draw(self, title: str, table: pa.Table) -> None:
         from rich.box import ROUNDED
@@ -83,4 +84,4 @@ def _justify(kind: pa.DataType) -> Literal["left", "right"]:
 def _cells(values: Sequence[object]) -> list[Text]:
     from rich.text import Text
 
-    return [Text("" if value is None else str(value)) for value in values]
+    return [Text("" if value is None else visible(str(value))) for value in values]
