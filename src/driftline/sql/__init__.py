@@ -21,7 +21,7 @@
     overs              window functions of a SELECT;  window_functions: what each means;
                        written_out: those that are written with others
     subqueries         subqueries in expressions;  scalar: with one value;  correlated: about the
-                       row outside;  laterals: LATERAL (SELECT …)
+                       row outside;  outside: what they use of it;  laterals: LATERAL (SELECT …)
     explode            LATERAL VIEW, LATERAL explode(…), UNNEST and inline;  pivots: PIVOT, UNPIVOT
     pushdown           conditions of WHERE that belong into a join
     plainer            queries written more plainly, with the same meaning

@@ -22,14 +22,17 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.functions import AGGREGATES
-from driftline.plan.used import uses
+from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import refuse
-from driftline.sql.explode import lateral
 from driftline.sql.order import has_ties, limit_of, offset_of
+from driftline.sql.outside import Outside
 from driftline.sql.scope import Relations, Scope, columns_in, replaced, walked
-from driftline.sql.tables import BindQuery, bind_from
+from driftline.sql.tables import BindQuery, is_table
 
 TIE, OUTER = "$tie", "$outer"
+_ROWS = "$rows"
+_AFTER_ROWS = ("order", "limit", "offset")
+_KEEP_RIGHT = ("RIGHT", "FULL")
 _AROUND_AGGREGATES = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _SEVERAL_SETS = ("grouping_sets", "rollup", "cube")
 
@@ -92,36 +95,154 @@ def untied(
     `by_value`: a row outside is tied to one value of the ties alone; `by_domain`: and that is there
     for every row outside.
     """
-    inside = unwrapped(query)
-    if not isinstance(inside, exp.Select) or inside.args.get("from_") is None:
+    inside = inlined(unwrapped(query))
+    if inside is None:
         return None
-    if inside.args.get("with_") is not None:
+    if isinstance(inside, exp.Select) and not _cuts_distinct(inside):
+        return _Untying(inside, outer, names, bind).result(by_value, by_domain)
+    found = Outside(inside, outer, names, bind)
+    if not found.columns:
         return None
-    return _Untying(inside.copy(), outer, names, bind).result(by_value, by_domain)
+    if isinstance(inside, exp.SetOperation) and not any(map(inside.args.get, _AFTER_ROWS)):
+        return _of_several(inside, found, outer, names, bind)
+    if isinstance(inside, exp.Select):
+        _order_by_place(inside)
+    rows = exp.select("*")
+    for key in _AFTER_ROWS:
+        rows.set(key, inside.args.get(key))
+        inside.set(key, None)
+    alias = exp.TableAlias(this=exp.to_identifier(_ROWS, quoted=True))
+    rows.set("from_", exp.From(this=exp.Subquery(this=unwrapped(inside), alias=alias)))
+    return _Untying(rows, outer, names, bind).result(by_value, by_domain)
+
+
+def _cuts_distinct(query: exp.Select) -> bool:
+    """Whether it takes the first of rows that are made distinct, or chosen by QUALIFY, before."""
+    return any(map(query.args.get, ("distinct", "qualify"))) and any(
+        map(query.args.get, ("limit", "offset"))
+    )
+
+
+def _order_by_place(query: exp.Select) -> None:
+    """Write the places of the select list in ORDER BY."""
+    order = query.args.get("order")
+    listed = [each.unalias() for each in query.expressions]
+    names = [each.alias_or_name.lower() for each in query.expressions]
+    for item in order.expressions if order is not None else ():
+        node = item.this
+        if isinstance(node, exp.Literal):
+            continue
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in names:
+            place = names.index(node.name.lower())
+        elif node in listed:
+            place = listed.index(node)
+        else:
+            raise refuse(
+                "a subquery about the row outside, with LIMIT after DISTINCT or QUALIFY, is ordered "
+                "by columns of its select list",
+                node,
+            )
+        uses_all(node)
+        item.set("this", exp.Literal.number(place + 1))
+
+
+def _of_several(
+    query: exp.SetOperation, found: Outside, outer: Scope, names: Relations, bind: BindQuery
+) -> Untied:
+    """UNION and its like: each of the queries has the ties as further columns."""
+    domain = _Domain(found.columns, outer)
+    names, table = domain.defined(names)
+    ties = [f"{TIE}{place}" for place in range(len(domain.columns))]
+
+    def tied(node: exp.Expr) -> exp.Expr:
+        node = unwrapped(node)
+        if isinstance(node, exp.SetOperation) and not any(map(node.args.get, _AFTER_ROWS)):
+            node.set("this", tied(node.this))
+            node.set("expression", tied(node.expression))
+            return node
+        rows = exp.to_identifier(_ROWS, quoted=True)
+        branch = exp.Lateral(this=exp.Subquery(this=node), alias=exp.TableAlias(this=rows.copy()))
+        select = exp.Select(expressions=[exp.Column(this=exp.Star(), table=rows)])
+        for key, name in zip(domain.keys(table), ties, strict=True):
+            select.append("expressions", exp.alias_(key, name, quoted=True))
+        select.set("from_", exp.From(this=_table(table)))
+        select.set("joins", [exp.Join(this=branch, kind="CROSS")])
+        return select
+
+    domain.replace(table)
+    plan = bind(tied(query), names)
+    return Untied(plan, tuple(ties), domain.same(ties), False, domain.plan)
+
+
+class _Domain:
+    """The values that a subquery uses of the row outside it."""
+
+    def __init__(self, used: list[exp.Column], outer: Scope) -> None:
+        self.used = used
+        self.columns: dict[Expression, str] = {}
+        self.written: list[exp.Expr] = []
+        self.names: list[str] = []
+        for column in used:
+            value = outer.resolve(column)
+            if value not in self.columns:
+                self.columns[value] = f"c{len(self.columns)}"
+                self.written.append(column.copy())
+            self.names.append(self.columns[value])
+        named = tuple(nodes.Named(name, value) for value, name in self.columns.items())
+        self.plan = nodes.Distinct(nodes.Project(outer.plan, named))
+
+    def defined(self, names: Relations) -> tuple[Relations, str]:
+        """Relations with the values as one of them, and how it is called."""
+        taken = sum(each.startswith(OUTER) for each in names.names())
+        name = f"{OUTER}{taken or ''}"
+        inner = Relations(names)
+        inner.define(name, self.plan)
+        return inner, name
+
+    def replace(self, table: str) -> None:
+        """Write columns of the table in the place of those of the row outside."""
+        for column, name in zip(self.used, self.names, strict=True):
+            uses(column, "this", "table", "db", "catalog")
+            new: exp.Expr = _column(name, column, table)
+            if isinstance(column.parent, exp.Select) and column.arg_key == "expressions":
+                new = exp.alias_(new, column.name, quoted=True)
+            column.replace(new)
+
+    def keys(self, table: str) -> list[exp.Expr]:
+        return [_column(name, None, table) for name in self.columns.values()]
+
+    def same(self, names: list[str]) -> tuple[exp.Expr, ...]:
+        """That columns have the values of the row outside, nulls included."""
+        one, other = _struct(self.written), _struct([_column(name, None) for name in names])
+        return (exp.EQ(this=one, expression=other),)
 
 
 class _Untying:
     def __init__(self, query: exp.Select, outer: Scope, names: Relations, bind: BindQuery) -> None:
         self.query, self.outer, self.names, self.bind = query, outer, names, bind
-        uses(query.args["from_"], "this")
-        self.inner = bind_from(query.args["from_"].this, query.args.get("joins") or [], names, bind)
-        for each in query.args.get("laterals") or ():
-            self.inner = lateral(self.inner, each)
+        self.outside = Outside(query, outer, names, bind)
         self.given = {each.alias.lower() for each in query.expressions if each.alias}
 
     def result(self, by_value: bool, by_domain: bool) -> Untied | None:
+        if not self.outside.columns:
+            return None
         where = self.query.args.get("where")
         parts: list[exp.Expr] = []
         if where is not None:
             uses(where, "this")
             parts = conjuncts_of(where.this)
-        ties = [part for part in parts if self._outside(part)]
-        stray = [part for part in self._other_parts() if self._outside(part)]
-        if not ties and not stray:
-            return None
+        ties = [part for part in parts if self.outside.are_in(part)]
+        near = {
+            id(column)
+            for part in ties
+            if not isinstance(part, exp.Query)
+            for column in columns_in(part)
+        }
         keys = [self._key(part) for part in ties]
         together = by_value or self._is_together()
-        if by_domain or stray or (together and None in keys):
+        if any(id(each) not in near for each in self.outside.columns):
+            by_domain = True  # it is used elsewhere, or by a subquery of this one
+        if by_domain or (together and None in keys):
             return self._by_domain()
         own = [part for part in parts if all(part is not tie for tie in ties)]
         self.query.set("where", exp.Where(this=exp.and_(*own, copy=False)) if own else None)
@@ -136,7 +257,7 @@ class _Untying:
         needed: dict[exp.Expr, str] = {}
 
         def of_the_inside(column: exp.Column) -> exp.Expr | None:
-            if not self.inner.has(column):
+            if self.outside.inner is None or not self.outside.inner.has(column):
                 return None
             name = needed.setdefault(column, f"{TIE}{len(needed)}")
             return _column(name, column)
@@ -146,63 +267,64 @@ class _Untying:
 
     def _by_domain(self) -> Untied:
         """The subquery over its rows joined with the values that it uses of the row outside."""
-        columns: dict[Expression, str] = {}
-        written: list[exp.Expr] = []
-
-        def of_the_domain(column: exp.Column) -> exp.Expr | None:
-            if not self._is_outside(column):
-                return None
-            value = self.outer.resolve(column)
-            if value not in columns:
-                columns[value] = f"c{len(columns)}"
-                written.append(column.copy())
-            return _column(columns[value], column, OUTER)
-
         query = self.query
         query.set(
             "expressions", [each for item in query.expressions for each in self._listed(item)]
         )
-        for key in ("expressions", "where", "group", "having", "qualify", "order"):
-            part = query.args.get(key)
-            if isinstance(part, list):
-                query.set(key, [replaced(each, of_the_domain) for each in part])
-            elif part is not None:
-                query.set(key, replaced(part, of_the_domain))
-        domain = nodes.Distinct(
-            nodes.Project(
-                self.outer.plan,
-                tuple(nodes.Named(name, value) for value, name in columns.items()),
-            )
-        )
-        self.names = Relations(self.names)
-        self.names.define(OUTER, domain)
-        table = exp.Table(this=exp.to_identifier(OUTER, quoted=True))
-        joins = query.args.get("joins") or []
-        first = exp.Join(this=query.args["from_"].this, kind="CROSS")
-        query.set("from_", exp.From(this=table))
-        query.set("joins", [first, *joins])
-        keys: list[exp.Expr] = [_column(name, None, OUTER) for name in columns.values()]
+        tables = self._tables()
+        domain = _Domain(self.outside.columns, self.outer)
+        self.names, table = domain.defined(self.names)
+        domain.replace(table)
+        query.set("from_", exp.From(this=_table(table)))
+        query.set("joins", tables)
+        return self._tied(domain.keys(table), domain.same, domain.plan)
 
-        def same(names: list[str]) -> tuple[exp.Expr, ...]:
-            one, other = _struct(written), _struct([_column(name, None) for name in names])
-            return (exp.EQ(this=one, expression=other),)
-
-        return self._tied(keys, same, domain)
+    def _tables(self) -> list[exp.Join]:
+        """What FROM joins, as it is joined with the values of the row outside: a subquery that
+        uses these as a LATERAL one."""
+        source, joins = self.query.args.get("from_"), self.query.args.get("joins") or []
+        if source is None:
+            return []
+        uses(source, "this")
+        first = source.this
+        if any(join.side in _KEEP_RIGHT for join in joins):
+            for node in (first, *joins):
+                if self.outside.are_in(node):
+                    raise refuse(
+                        "a subquery about the row outside uses it in no RIGHT or FULL JOIN", node
+                    )
+            first.set("joins", [*(first.args.get("joins") or ()), *joins])
+            return [exp.Join(this=exp.Subquery(this=first), kind="CROSS")]
+        made = [exp.Join(this=first, kind="CROSS"), *joins]
+        for join in made:
+            rows = join.this
+            if not isinstance(rows, exp.Subquery) or not self.outside.are_in(rows):
+                continue
+            if is_table(rows.this):
+                raise refuse("brackets around a join with the row outside: leave them out", rows)
+            uses(rows, "this", "alias")
+            alias = rows.args.get("alias")
+            rows.set("alias", None)
+            join.set("this", exp.Lateral(this=rows, alias=alias))
+        return made
 
     def _listed(self, item: exp.Expr) -> list[exp.Expr]:
         """An item of the select list, with the columns that a plain * means: not the domain's."""
         if not isinstance(item, exp.Star) or item.args.get("except_") or item.args.get("replace"):
             return [item]
         uses(item)
-        if self.inner.merged:
+        inner = self.outside.inner
+        if inner is None:
+            return [item]
+        if inner.merged:
             raise refuse("name the columns of a subquery about the row outside", item)
         return [
             exp.column(
                 exp.to_identifier(each.name, quoted=True),
                 each.qualifier and exp.to_identifier(each.qualifier, quoted=True),
             )
-            for each in self.inner.schema
-            if self.inner.schema.key(each) not in self.inner.hidden
+            for each in inner.schema
+            if inner.schema.key(each) not in inner.hidden
         ]
 
     def _tied(
@@ -234,6 +356,8 @@ class _Untying:
             elif not group.args.get("all"):
                 group.set("expressions", [*group.expressions, *(key.copy() for key in keys)])
         for part in self._other_parts():
+            if isinstance(part, exp.Query):
+                continue
             for window in [each for each in walked(part) if isinstance(each, exp.Window)]:
                 if window.args.get("alias") is not None:
                     raise refuse(
@@ -251,8 +375,6 @@ class _Untying:
         query.set("order", None)
         if order is None or (count is None and not offset):
             return query
-        if query.args.get("distinct") is not None:
-            raise refuse("DISTINCT with LIMIT in a subquery about the row outside", order)
         place = exp.Window(
             this=exp.Anonymous(this=method, expressions=[]),
             partition_by=[key.copy() for key in keys],
@@ -264,9 +386,6 @@ class _Untying:
             bounds.append(exp.LTE(this=place, expression=exp.Literal.number(offset + count)))
         if offset:
             bounds.append(exp.GT(this=place.copy(), expression=exp.Literal.number(offset)))
-        qualify = query.args.get("qualify")
-        if qualify is not None:
-            raise refuse("QUALIFY with LIMIT in a subquery about the row outside", order)
         query.set("qualify", exp.Qualify(this=exp.and_(*bounds, copy=False)))
         return query
 
@@ -299,25 +418,15 @@ class _Untying:
                 found.append(part)
         return found
 
-    def _outside(self, node: exp.Expr) -> bool:
-        return any(map(self._is_outside, columns_in(node)))
-
-    def _is_outside(self, column: exp.Column) -> bool:
-        if isinstance(column.this, exp.Star) or self.inner.has(column):
-            return False
-        if not column.table and column.name.lower() in self.given:
-            return False
-        return self.outer.has(column)
-
     def _key(self, part: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
         """Both sides of `inner = outer`."""
         if not isinstance(part, exp.EQ):
             return None
         for inside, outside in ((part.this, part.expression), (part.expression, part.this)):
             columns = columns_in(inside)
-            if columns and not self._outside(inside) and _is_plain(inside):
+            if columns and not self.outside.are_in(inside) and _is_plain(inside):
                 outer = columns_in(outside)
-                if outer and all(map(self._is_outside, outer)) and _is_plain(outside):
+                if outer and all(map(self.outside.has, outer)) and _is_plain(outside):
                     uses(part, "this", "expression")
                     return inside, outside
         return None
@@ -351,6 +460,42 @@ def unwrapped(query: exp.Expr) -> exp.Expr:
         uses(query, "this")
         query = query.this
     return query
+
+
+def inlined(query: exp.Expr) -> exp.Expr | None:
+    """A copy of a query in which its CTEs are subqueries; None if one of them is recursive."""
+    copy = query.copy()
+    for part in reversed(list(copy.find_all(exp.Query))):  # inner names hide outer ones
+        ctes = part.args.get("with_")
+        if ctes is None:
+            continue
+        if ctes.args.get("recursive"):
+            return None
+        uses(ctes, "expressions")
+        part.set("with_", None)
+        for place, cte in enumerate(ctes.expressions):
+            uses(cte, "this", "alias")
+            uses(cte.args["alias"], "this", "columns")
+            for below in (*(each.this for each in ctes.expressions[place + 1 :]), part):
+                _inline(cte, below)
+    return copy
+
+
+def _inline(cte: exp.CTE, query: exp.Expr) -> None:
+    for table in list(query.find_all(exp.Table)):
+        if table.name.lower() != cte.alias.lower() or table.args.get("db") is not None:
+            continue
+        uses(table, "this", "alias", "joins", "pivots")
+        rows: exp.Expr = exp.Subquery(this=cte.this.copy())
+        columns = cte.args["alias"].args.get("columns")
+        if columns:
+            rows.set("alias", cte.args["alias"].copy())
+            rows = exp.Subquery(this=exp.select("*").from_(rows, copy=False))
+        name = exp.TableAlias(this=table.this.copy())
+        rows.set("alias", table.args.get("alias") or name)
+        for key in ("joins", "pivots"):
+            rows.set(key, table.args.get(key))
+        table.replace(rows)
 
 
 def conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
@@ -411,6 +556,10 @@ def _column(name: str, like: exp.Expr | None, table: str | None = None) -> exp.C
     if like is not None and isinstance(like.this, exp.Expr):
         made.this.meta.update(like.this.meta)
     return made
+
+
+def _table(name: str) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(name, quoted=True))
 
 
 def _struct(values: Iterable[exp.Expr]) -> exp.Expr:

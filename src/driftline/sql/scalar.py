@@ -28,8 +28,16 @@ from driftline.plan.expressions import (
 from driftline.plan.functions import operators
 from driftline.plan.functions.operators import is_null
 from driftline.plan.types import BIGINT, BOOLEAN, Field, Schema, quoted
+from driftline.plan.used import uses, uses_all
 from driftline.plan.written_calls import OPERATORS
-from driftline.sql.correlated import Untied, untied
+from driftline.sql.correlated import (
+    Untied,
+    aggregates_in,
+    inlined,
+    is_aggregate,
+    untied,
+    unwrapped,
+)
 from driftline.sql.errors import refuse
 from driftline.sql.scope import Relations, Scope, walked
 from driftline.sql.tables import BindQuery, condition_of, same_time
@@ -41,6 +49,7 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _NULL_OF_NULL = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Cast)
 _STRICT = frozenset(OPERATORS) - {"and", "or", "null_safe_equal"} | {"negate", "not"}
 _COUNTS = ("count", "count_if", "approx_count_distinct")
+_MORE_ROWS = ("group", "distinct", "limit", "offset", "qualify")
 _LISTS = ("array_agg", "collect_set")
 
 
@@ -87,13 +96,17 @@ class Value:
 
 def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuery) -> Value:
     """The value of a subquery, which may be about the rows of a scope."""
-    found = untied(query, scope, names, bind)
-    if found is None:
-        found = Untied(bind(query, names.in_a_value()))
+    apart = _apart(query)
+    if apart is not None:
+        names = Relations(names)
+        names.empty_aggregates = True
+        found = untied(apart, scope, names, bind) or Untied(bind(apart, names))
+    else:
+        found = untied(query, scope, names, bind) or Untied(bind(query, names.in_a_value()))
     same_time(scope.plan, found.plan, query)
     if len(found.own) != 1:
         raise refuse(f"a value is expected, and the query gives {len(found.own)}", query)
-    groups = over_groups(found.plan)
+    groups = over_groups(found.plan) if apart is None else None
     if groups is not None:
         plan, (value, *ties), condition = groups
         keys = {each.name for each in plan.keys}
@@ -105,7 +118,7 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
             if not found.grouped:
                 default = of_no_rows(plan, value)
             return Value(found, plan, value, tuple(ties), default)
-    elif _is_first(found.plan):
+    elif apart is not None or _has_no_table(query) or _is_first(found.plan):
         value, *ties = (*found.own, *found.tied)
         return Value(found, found.plan, value, tuple(ties), Literal(None, value.type))
     raise refuse(
@@ -113,6 +126,49 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
         "… LIMIT 1",
         query,
     )
+
+
+def _apart(query: exp.Expr) -> exp.Select | None:
+    """An aggregate without GROUP BY whose value, or HAVING, has subqueries besides: these are
+    computed over the row of the aggregates; None if it is not one.
+
+    SELECT max(z) + (q) FROM u    =    SELECT m + (q) FROM (SELECT max(z) AS m FROM u)
+    """
+    inside = inlined(unwrapped(query))
+    if not isinstance(inside, exp.Select) or any(map(inside.args.get, _MORE_ROWS)):
+        return None
+    having = inside.args.get("having")
+    if having is not None:
+        uses(having, "this")
+    parts = [*inside.expressions, *([] if having is None else [having.this])]
+    if not any(map(is_aggregate, inside.expressions)) or not any(map(_has_subquery, parts)):
+        return None
+    listed = exp.Tuple(expressions=parts)
+    names: dict[exp.Expr, str] = {}
+    for part in aggregates_in(listed):
+        if part in names:
+            uses_all(part)
+        name = names.setdefault(part.copy(), f"$aggregate{len(names)}")
+        part.replace(_column(name))
+    if not any(map(_has_subquery, listed.expressions)):
+        return None
+    values = listed.expressions if having is None else listed.expressions[:-1]
+    row = inside.copy()
+    row.set("having", None)
+    row.set("expressions", [exp.alias_(part, name, quoted=True) for part, name in names.items()])
+    alias = exp.TableAlias(this=exp.to_identifier("$aggregates", quoted=True))
+    whole = exp.Select(expressions=values, from_=exp.From(this=exp.Subquery(this=row, alias=alias)))
+    return whole if having is None else whole.where(listed.expressions[-1], copy=False)
+
+
+def _has_no_table(query: exp.Expr) -> bool:
+    """Whether it is a row that is computed, or none by WHERE."""
+    inside = unwrapped(query)
+    return isinstance(inside, exp.Select) and inside.args.get("from_") is None
+
+
+def _has_subquery(node: exp.Expr) -> bool:
+    return any(isinstance(part, (exp.Query, exp.Exists)) for part in walked(node))
 
 
 def compared(

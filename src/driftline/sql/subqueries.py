@@ -14,7 +14,7 @@ from functools import partial
 from sqlglot import exp
 
 from driftline.plan import nodes
-from driftline.plan.expressions import Column, Literal
+from driftline.plan.expressions import Column, Expression, Literal
 from driftline.plan.functions.operators import is_null
 from driftline.plan.types import BOOLEAN, Schema
 from driftline.plan.used import uses, uses_all
@@ -92,26 +92,33 @@ class Subqueries:
 
     def _joined(self, value: Value) -> str:
         name = f"{OWN_COLUMN}{self._first + len(self._steps)}"
+        before = self.added
+        before = self.added
         self.added += added(value, name)
-        self._steps.append(lambda rows: value.joined(rows, name, "left", self.resolve))
+
+        def resolve(node: exp.Expr, more: Schema) -> Expression:
+            return self.resolve(node, before + more)
+
+        self._steps.append(lambda rows: value.joined(rows, name, "left", resolve))
         return name
 
     def _exists(self, node: exp.Exists) -> exp.Expr:
         uses(node, "this")
-        found = self._tied(node.this)
         if not is_one_row(node.this):
-            return self._is_there(found)
-        uses_all(node)
-        return exp.true()
+            return self._is_there(self._tied(node.this))
+        return self.taken_out(has_row(node.this))
 
     def _in(self, node: exp.In) -> exp.Expr:
         uses(node, "this", "query")
         query, wanted = node.args["query"], bare(node.this)
         if is_one_row(query):
             return exp.paren(self.taken_out(as_comparison(node)), copy=False)
+        if isinstance(wanted, exp.Tuple):
+            return self.taken_out(_of_several(wanted, query))
+        wanted = self.taken_out(wanted)
         found = self._tied(query)
-        if len(found.own) != 1 or isinstance(wanted, exp.Tuple):
-            raise refuse("IN of several columns stands alone in WHERE, or with AND", node)
+        if len(found.own) != 1:
+            raise refuse(f"IN compares 1 value with {len(found.own)} columns", node)
         (column,) = found.own
         equal = exp.EQ(this=wanted.copy(), expression=exp.column(_quoted(_IN)))
         same = Untied(
@@ -168,24 +175,94 @@ class Subqueries:
 
 
 def is_one_row(query: exp.Expr) -> bool:
-    """Whether it is an aggregate without GROUP BY, which has one row, of however many it is."""
+    """Whether it is an aggregate without GROUP BY, which has one row, of however many it is; or
+    none, by HAVING."""
     inside = unwrapped(query)
     if not isinstance(inside, exp.Select) or inside.args.get("group") is not None:
         return False
-    if not any(map(is_aggregate, inside.expressions)) or inside.args.get("limit") is not None:
+    if inside.args.get("limit") is not None or inside.args.get("offset") is not None:
         return False
-    if inside.args.get("having") is not None:
-        raise refuse("EXISTS and IN take no aggregate with HAVING: compare with it", inside)
-    return True
+    return inside.args.get("having") is not None or any(map(is_aggregate, inside.expressions))
+
+
+def has_row(query: exp.Expr) -> exp.Expr:
+    """Whether an aggregate without GROUP BY has its row, as an expression."""
+    inside = unwrapped(query)
+    having = inside.args.get("having")
+    for each in inside.expressions:
+        uses_all(each)
+    if having is None:
+        uses_all(query)
+        return exp.true()
+    uses(having, "this")
+    whole = inside.copy()
+    count = exp.Anonymous(this="count", expressions=[exp.Star()])
+    all_rows = exp.GTE(this=count, expression=exp.Literal.number(0))
+    whole.set("having", None)
+    whole.set("expressions", [exp.and_(having.this.copy(), all_rows, copy=False)])
+    return exp.Anonymous(this="coalesce", expressions=[exp.Subquery(this=whole), exp.false()])
 
 
 def as_comparison(node: exp.In, equal: bool = True) -> exp.Expr:
     """IN, or NOT IN, of a query that has one row."""
     uses(node, "this", "query")
-    query = node.args["query"].copy()
-    if not isinstance(query, exp.Subquery):
-        query = exp.Subquery(this=query)
-    return (exp.EQ if equal else exp.NEQ)(this=exp.paren(node.this.copy()), expression=query)
+    query = exp.Subquery(this=unwrapped(node.args["query"]).copy())
+    there = has_row(query) if query.this.args.get("having") is not None else None
+    query.this.set("having", None)
+    compared = (exp.EQ if equal else exp.NEQ)(this=exp.paren(node.this.copy()), expression=query)
+    if there is None:
+        return compared
+    default = exp.convert(not equal)
+    return exp.paren(exp.Case(ifs=[exp.If(this=there, true=compared)], default=default))
+
+
+def _of_several(wanted: exp.Tuple, query: exp.Expr) -> exp.Expr:
+    """(a, b) IN (q): true if a row has equal values; else null if one has, where null equals
+    anything; else false. Rows without nulls, which are most, are looked up."""
+    uses(wanted, "expressions")
+    sides = wanted.expressions
+    for each in sides:
+        if any(
+            isinstance(part, (exp.Window, exp.Query)) or is_aggregate(part) for part in walked(each)
+        ):
+            raise refuse(
+                "IN of several columns takes no aggregate, window function or subquery before it: "
+                "compute it in FROM",
+                each,
+            )
+    names = [f"{_IN}{place}" for place in range(len(sides))]
+    columns = [exp.column(_quoted(name), table=_quoted(_IN)) for name in names]
+
+    def exists(conditions: list[exp.Expr]) -> exp.Expr:
+        alias = exp.TableAlias(this=_quoted(_IN), columns=[_quoted(name) for name in names])
+        rows = exp.Subquery(this=unwrapped(query).copy(), alias=alias)
+        found = exp.Select(expressions=[exp.Literal.number(1)], from_=exp.From(this=rows))
+        return exp.Exists(this=found.where(*conditions, copy=False))
+
+    def any_null(values: list[exp.Expr]) -> exp.Expr:
+        nulls = [exp.Is(this=exp.paren(each), expression=exp.Null()) for each in values]
+        return exp.paren(exp.or_(*nulls), copy=False)
+
+    equal = [
+        exp.EQ(this=one.copy(), expression=other.copy())
+        for one, other in zip(sides, columns, strict=True)
+    ]
+    alike: list[exp.Expr] = [
+        exp.Anonymous(this="coalesce", expressions=[each.copy(), exp.true()]) for each in equal
+    ]
+    unknown = exp.or_(
+        exists([*alike, any_null(columns)]),
+        exists([*(each.copy() for each in alike), any_null(sides)]),
+    )
+    return exp.paren(
+        exp.Case(
+            ifs=[
+                exp.If(this=exists([*equal]), true=exp.true()),
+                exp.If(this=unknown, true=exp.Null()),
+            ],
+            default=exp.false(),
+        )
+    )
 
 
 def bare(node: exp.Expr) -> exp.Expr:

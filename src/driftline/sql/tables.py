@@ -141,7 +141,7 @@ class _Tables:
         if isinstance(node, exp.Subquery):
             inside = node.this
             uses(node, "this", "alias", "joins", "pivots")
-            return self.table(inside) if _is_table(inside) else Scope(self.bind(inside, self.names))
+            return self.table(inside) if is_table(inside) else Scope(self.bind(inside, self.names))
         if isinstance(node, exp.Values):
             uses(node, "expressions", "alias", "joins", "pivots")
             return Scope(values(node, self.names))
@@ -314,9 +314,9 @@ def _common(left: Scope, right: Scope) -> list[exp.Expr]:
     ]
 
 
-def _is_table(node: exp.Expr) -> bool:
+def is_table(node: exp.Expr) -> bool:
     """Whether what is in brackets is a table or a join, and not a query."""
-    if isinstance(node, exp.Subquery) and _is_table(node.this):
+    if isinstance(node, exp.Subquery) and is_table(node.this):
         return True
     named = any(node.args.get(key) for key in ("alias", "joins", "pivots"))
     return not isinstance(node, exp.Query) or (isinstance(node, exp.Subquery) and named)

@@ -21,7 +21,7 @@ from driftline.plan.conditions import together
 from driftline.plan.expressions import Column, Expression, Literal
 from driftline.plan.functions import FUNCTIONS, operators
 from driftline.plan.types import BOOLEAN, INT, Field, Schema
-from driftline.plan.used import uses, uses_all
+from driftline.plan.used import uses
 from driftline.sql.correlated import Untied, conjuncts_of, untied
 from driftline.sql.errors import at, refuse
 from driftline.sql.now_filters import asks_for_now, cut_by_now
@@ -29,7 +29,7 @@ from driftline.sql.overs import limited
 from driftline.sql.pushdown import has_bare_join, pushed_down
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, Scope, walked
-from driftline.sql.subqueries import Subqueries, as_comparison, bare, is_one_row
+from driftline.sql.subqueries import Subqueries, as_comparison, bare, has_subquery, is_one_row
 from driftline.sql.tables import BindQuery, condition_of, same_time
 
 
@@ -72,11 +72,13 @@ class _Subquery:
             if isinstance(inner, exp.Not):
                 how = "anti" if how == "semi" else "semi"
             inner = inner.this
-        if isinstance(inner, exp.Exists):
+        if isinstance(inner, exp.Exists) and not is_one_row(inner.this):
             return self._exists(inner, how)
         if isinstance(inner, exp.In) and inner.args.get("query") is not None:
-            if not is_one_row(inner.args["query"]):
+            one_row = is_one_row(inner.args["query"])
+            if not one_row and not has_subquery(inner.this):
                 return self._in(inner, how)
+        if isinstance(inner, exp.In) and inner.args.get("query") is not None and one_row:
             inner = node = as_comparison(inner, how == "semi")
             how = "semi"
         query = compared_subquery(inner) if how == "semi" else None
@@ -91,12 +93,7 @@ class _Subquery:
 
     def _exists(self, node: exp.Exists, how: nodes.JoinKind) -> nodes.Node:
         uses(node, "this")
-        found = self._tied(node.this)
-        if is_one_row(node.this):
-            uses_all(node)
-            rows = self.scope.plan
-            return rows if how == "semi" else nodes.Select(rows, Literal(False, BOOLEAN))
-        return self._joined(found, [], how)
+        return self._joined(self._tied(node.this), [], how)
 
     def _in(self, node: exp.In, how: nodes.JoinKind) -> nodes.Node:
         uses(node, "this", "query")

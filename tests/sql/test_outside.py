@@ -1,0 +1,236 @@
+"""Subqueries that use rows farther outside than those around them, against DuckDB."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+import driftline as dl
+from driftline.sql import SqlError
+from tests.sql.test_subqueries import STREAMS, answers, rows_of, tables
+
+DEEP = [
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND EXISTS (SELECT 1 FROM "
+    "v WHERE v.k = u.k AND v.y = t.x))",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE EXISTS (SELECT 1 FROM v WHERE v.k = "
+    "u.k AND v.y = t.x))",
+    "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE NOT EXISTS (SELECT 1 FROM v "
+    "WHERE v.k = u.k AND v.y = t.x))",
+    "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND NOT EXISTS "
+    "(SELECT 1 FROM v WHERE v.k = u.k AND v.y = t.x))",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE EXISTS (SELECT 1 FROM v WHERE v.y = t.x))",
+    "SELECT * FROM t WHERE k IN (SELECT u.k FROM u WHERE u.z IN (SELECT v.y FROM v WHERE v.k "
+    "= t.x))",
+    "SELECT * FROM t WHERE k NOT IN (SELECT u.k FROM u WHERE u.z IN (SELECT v.y FROM v WHERE "
+    "v.k = t.x))",
+    "SELECT * FROM t WHERE k IN (SELECT u.k FROM u WHERE u.z NOT IN (SELECT v.y FROM v WHERE "
+    "v.k = t.x))",
+    "SELECT * FROM t WHERE x > (SELECT min(z) FROM u WHERE u.k = t.k AND u.z <= (SELECT "
+    "max(y) FROM v WHERE v.k = t.x))",
+    "SELECT * FROM t WHERE x > (SELECT min(z) FROM u WHERE u.z < (SELECT count(*) FROM v "
+    "WHERE v.k = t.k AND v.y = u.z))",
+    "SELECT k, (SELECT sum(z) FROM u WHERE EXISTS (SELECT 1 FROM v WHERE v.k = t.k AND v.y "
+    ">= u.z)) AS s FROM t",
+    "SELECT k, (SELECT count(*) FROM u WHERE u.z = (SELECT max(y) FROM v WHERE v.k = t.k)) "
+    "AS s FROM t",
+    "SELECT k, (SELECT max((SELECT count(*) FROM v WHERE v.k = t.k AND v.y = u.z)) FROM u) "
+    "AS s FROM t",
+    "SELECT k, (SELECT max(z) + (SELECT count(*) FROM v WHERE v.k = t.k) FROM u WHERE u.k = "
+    "t.k) AS s FROM t",
+    "SELECT k, (SELECT max(z) FROM u HAVING max(z) > (SELECT min(y) FROM v WHERE v.k = t.k)) "
+    "AS s FROM t",
+    "SELECT * FROM t WHERE k IN (SELECT u.k FROM u GROUP BY u.k HAVING count(*) > (SELECT "
+    "count(*) FROM v WHERE v.k = t.k))",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = 1 OR EXISTS (SELECT 1 FROM v "
+    "WHERE v.k = t.k AND v.y = u.z))",
+    "SELECT k, EXISTS (SELECT 1 FROM u WHERE u.z IN (SELECT y FROM v WHERE v.k = t.k)) AS e FROM t",
+    "SELECT k, EXISTS (SELECT 1 FROM u WHERE u.z > ALL (SELECT y FROM v WHERE v.k = t.k)) AS "
+    "e FROM t",
+    "SELECT k, x IN (SELECT z FROM u WHERE u.z > ANY (SELECT y FROM v WHERE v.k = t.k)) AS e "
+    "FROM t",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM (SELECT k, z FROM u WHERE u.k = t.k) s "
+    "WHERE s.z > t.x)",
+    "SELECT * FROM t WHERE x < (SELECT max(s.z) FROM (SELECT k, z FROM u WHERE u.k = t.k) s)",
+    "SELECT * FROM t WHERE x IN (SELECT z FROM u WHERE u.k = t.k UNION ALL SELECT y FROM v "
+    "WHERE v.k = t.k)",
+    "SELECT * FROM t WHERE EXISTS (SELECT z FROM u WHERE u.k = t.k UNION SELECT y FROM v "
+    "WHERE v.k = t.k)",
+    "SELECT * FROM t WHERE x IN (SELECT z FROM u WHERE u.k = t.k INTERSECT SELECT y FROM v "
+    "WHERE v.k = t.k)",
+    "SELECT * FROM t WHERE EXISTS (SELECT z FROM u WHERE u.k = t.k EXCEPT SELECT y FROM v "
+    "WHERE v.k = t.k)",
+    "SELECT * FROM t WHERE x > (WITH w AS (SELECT z FROM u) SELECT min(z) FROM w WHERE z > t.k)",
+    "SELECT * FROM t WHERE x > (WITH w AS (SELECT z FROM u WHERE u.k = t.k) SELECT min(z) FROM w)",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u JOIN v ON v.k = u.k AND v.y = t.x)",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u LEFT JOIN v ON v.k = u.k AND v.y = t.x "
+    "WHERE v.k IS NULL)",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE EXISTS (SELECT 1 FROM v WHERE "
+    "EXISTS (SELECT 1 FROM u AS w WHERE w.k = t.k AND w.z = v.y AND u.z = v.k)))",
+    "SELECT t.k, t.x, s.n FROM t, LATERAL (SELECT u.z AS n FROM u WHERE u.k = t.k AND EXISTS "
+    "(SELECT 1 FROM v WHERE v.k = t.x AND v.y = u.z)) AS s",
+    "SELECT t.k, t.x, s.n FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.k = t.k AND "
+    "EXISTS (SELECT 1 FROM v WHERE v.k = t.x AND v.y = u.z)) AS s",
+    "SELECT t.k, t.x, s.n FROM t LEFT JOIN LATERAL (SELECT u.z AS n FROM u WHERE u.z > "
+    "(SELECT min(y) FROM v WHERE v.k = t.k)) AS s ON true",
+    "SELECT t.k, s.n, r.m FROM t, LATERAL (SELECT u.z AS n FROM u WHERE u.k = t.k) AS s, "
+    "LATERAL (SELECT max(y) AS m FROM v WHERE v.k = t.k AND v.y < s.n) AS r",
+    "SELECT t.k, s.n FROM t, LATERAL (SELECT r.y AS n FROM u, LATERAL (SELECT y FROM v WHERE "
+    "v.k = t.k AND v.y = u.z) AS r) AS s",
+    "SELECT t.k, s.n FROM t, LATERAL (SELECT (SELECT max(y) FROM v WHERE v.k = t.k) AS n) AS s",
+    "SELECT t.k, s.n FROM t, LATERAL (SELECT z AS n FROM u WHERE u.k = t.k UNION ALL SELECT "
+    "y FROM v WHERE v.k = t.x) AS s",
+    "SELECT t.k, s.n FROM t, LATERAL (SELECT z AS n FROM u WHERE u.k = t.k ORDER BY z DESC "
+    "NULLS LAST LIMIT 2) AS s WHERE EXISTS (SELECT 1 FROM v WHERE v.y = s.n)",
+    "SELECT k FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND EXISTS "
+    "(SELECT 1 FROM v WHERE v.k = t.k AND v.y = u.z))",
+    "SELECT k, sum(x) AS s FROM t GROUP BY k HAVING sum(x) > (SELECT count(*) FROM u WHERE "
+    "u.z IN (SELECT y FROM v WHERE v.k = t.k))",
+]
+OTHERS = [
+    "SELECT k, (SELECT count(*) + (SELECT count(*) FROM v WHERE v.k = t.k) FROM u) AS s FROM t",
+    "SELECT k, (SELECT count(*) + (SELECT count(*) FROM v) FROM u) AS s FROM t",
+    "SELECT k, (SELECT count(*) FROM u FULL JOIN v ON u.k = v.k WHERE coalesce(u.z, v.y) < "
+    "t.x) AS s FROM t",
+    "SELECT k, (SELECT count(*) FROM u RIGHT JOIN v ON u.k = v.k WHERE coalesce(u.z, v.y) < "
+    "t.x) AS s FROM t",
+    "SELECT * FROM t WHERE x IN (WITH a AS (SELECT k, z FROM u), b (j, w) AS (SELECT k, z + "
+    "1 FROM a) SELECT w FROM b WHERE j = t.k)",
+    "SELECT * FROM t WHERE EXISTS (WITH w AS (SELECT z FROM u WHERE u.k = t.k) SELECT 1 FROM "
+    "w WHERE EXISTS (WITH w AS (SELECT y FROM v WHERE v.k = t.k) SELECT 1 FROM w WHERE y > "
+    "1))",
+    "SELECT * FROM t WHERE x IN (SELECT z FROM u WHERE u.k = t.k UNION ALL SELECT max(y) "
+    "FROM v WHERE v.k = t.k)",
+    "SELECT k, x NOT IN (SELECT z FROM u WHERE u.k = t.k UNION SELECT max(y) FROM v WHERE "
+    "v.k = t.k) AS i FROM t",
+    "SELECT k, (SELECT max(z) FROM (SELECT z FROM u WHERE u.k = t.k UNION ALL SELECT y FROM "
+    "v WHERE v.k = t.k) s) AS i FROM t",
+    "SELECT k, (SELECT z FROM u WHERE u.k = t.k UNION ALL SELECT y FROM v WHERE v.k = t.k "
+    "ORDER BY 1 NULLS LAST LIMIT 1) AS i FROM t",
+    "SELECT * FROM t WHERE EXISTS (SELECT max(z) FROM u WHERE u.k = t.k HAVING count(*) > 1)",
+    "SELECT * FROM t WHERE NOT EXISTS (SELECT max(z) FROM u WHERE u.k = t.k HAVING count(*) > 1)",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k HAVING count(*) = 0)",
+    "SELECT * FROM t WHERE x IN (SELECT max(z) FROM u WHERE u.k = t.k HAVING count(*) > 1)",
+    "SELECT * FROM t WHERE x NOT IN (SELECT max(z) FROM u WHERE u.k = t.k HAVING count(*) > 1)",
+    "SELECT k, x NOT IN (SELECT max(z) FROM u WHERE u.k = t.k HAVING count(*) > 1) AS b FROM t",
+    "SELECT k, EXISTS (SELECT 1 FROM u WHERE u.k = t.k HAVING count(*) = 0) AS b FROM t",
+    "SELECT * FROM t WHERE (k, x) IN (SELECT k, z FROM u) OR k = 1",
+    "SELECT k, (k, x) NOT IN (SELECT k, z FROM u) AS b FROM t",
+    "SELECT k, (k, x) IN (SELECT k, z FROM u WHERE u.k > 1) AS b FROM t",
+    "SELECT * FROM t WHERE (SELECT 1 WHERE t.x > 2) = 1",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 WHERE t.x > 2)",
+    "SELECT k, (SELECT max(z) FROM u WHERE u.k = t.k GROUP BY u.k) AS m FROM t",
+    "SELECT k, CASE WHEN EXISTS (SELECT 1 FROM u WHERE u.k = t.k) THEN (SELECT min(z) FROM u "
+    "WHERE u.k = t.k) ELSE (SELECT max(y) FROM v) END AS m FROM t",
+    "SELECT * FROM t WHERE NOT (EXISTS (SELECT 1 FROM u WHERE u.k = t.k) OR NOT x IN (SELECT "
+    "y FROM v))",
+    "SELECT * FROM t WHERE x NOT IN (SELECT y FROM v) OR x IS NULL",
+    "SELECT * FROM t WHERE x BETWEEN (SELECT min(z) FROM u WHERE u.k = t.k) AND (SELECT "
+    "max(y) FROM v WHERE v.k = t.k)",
+    "SELECT * FROM t WHERE coalesce((SELECT max(z) FROM u WHERE u.k = t.k), 0) = "
+    "coalesce((SELECT max(y) FROM v WHERE v.k = t.k), 0)",
+    "SELECT * FROM t WHERE (SELECT max(z) FROM u WHERE u.k = t.k) IN (SELECT y FROM v)",
+    "SELECT * FROM t WHERE (SELECT max(z) FROM u WHERE u.k = t.k) IN (1, 2, x)",
+    "SELECT k, (SELECT count(DISTINCT z) FROM u WHERE u.k = t.k AND u.z > (SELECT avg(z) "
+    "FROM u AS w WHERE w.k = u.k)) AS c FROM t",
+    "SELECT * FROM (SELECT k, max(x) AS m FROM t GROUP BY k) AS g WHERE m >= ALL (SELECT z "
+    "FROM u WHERE u.k = g.k)",
+    "SELECT k, x FROM t WHERE x = (SELECT max(x) FROM t AS w WHERE w.k = t.k)",
+    "SELECT k, x FROM t WHERE x = (SELECT DISTINCT max(z) FROM u)",
+    "SELECT k, x FROM t WHERE (SELECT count(*) FROM t AS w WHERE w.k = t.k AND w.x > t.x) < 2",
+    "SELECT k, (SELECT DISTINCT z FROM u WHERE u.k = t.k ORDER BY z DESC NULLS LAST LIMIT 1) "
+    "AS z FROM t",
+    "SELECT k, (SELECT DISTINCT z FROM u WHERE u.k = t.k ORDER BY z DESC NULLS LAST LIMIT 1 "
+    "OFFSET 1) AS z FROM t",
+    "SELECT * FROM t WHERE x IN (SELECT DISTINCT z FROM u WHERE u.k = t.k ORDER BY z DESC "
+    "NULLS LAST LIMIT 2)",
+    "SELECT k, x FROM t WHERE x IN (SELECT z FROM u WHERE u.k = t.k QUALIFY row_number() "
+    "OVER (ORDER BY z NULLS LAST) <= 2)",
+    "SELECT k, x FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k GROUP BY u.z HAVING "
+    "count(*) > 1)",
+    "SELECT k, x FROM t WHERE EXISTS (SELECT u.k, v.y FROM u JOIN v USING (k) WHERE u.z = "
+    "t.x AND v.y > t.k)",
+    "SELECT DISTINCT k, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t",
+    "SELECT k, sum(x) FILTER (WHERE EXISTS (SELECT 1 FROM u WHERE u.z = t.x)) AS s FROM t "
+    "GROUP BY k",
+    "SELECT t.k, w.n FROM t JOIN (SELECT k, count(*) AS n FROM u WHERE z IN (SELECT y FROM v "
+    "WHERE v.k = u.k) GROUP BY k) AS w ON w.k = t.k",
+    "SELECT k, x FROM t WHERE k IS NOT DISTINCT FROM (SELECT min(z) FROM u WHERE u.k = t.x)",
+    "SELECT k, x FROM t WHERE NOT EXISTS (SELECT 1 FROM t AS w WHERE w.k = t.k AND w.x > t.x)",
+    "SELECT k, x FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.z BETWEEN t.x - "
+    "1 AND t.x + 1)",
+    "SELECT k, x FROM t WHERE EXISTS (SELECT * FROM u, v WHERE u.k = v.k AND u.z = t.x)",
+    "SELECT k, x FROM t WHERE EXISTS (SELECT * FROM u WHERE u.k = t.k AND u.z <> ALL (SELECT "
+    "y FROM v WHERE v.k = t.k))",
+    "SELECT k, x, (SELECT max(z) FROM u WHERE u.k = t.k OR u.k IS NULL AND t.k IS NULL) AS m "
+    "FROM t",
+    "SELECT k, -(SELECT max(z) FROM u WHERE u.k = t.k) AS m, NOT EXISTS (SELECT 1 FROM v) AS "
+    "n FROM t",
+    "SELECT k, (SELECT z FROM u WHERE u.k = t.k AND z IS NOT NULL ORDER BY z LIMIT 1) + "
+    "(SELECT y FROM v WHERE v.k = t.k AND y IS NOT NULL ORDER BY y DESC LIMIT 1) AS m FROM t",
+    "SELECT k, (SELECT avg(n) FROM (SELECT count(*) AS n FROM u WHERE u.z > t.x GROUP BY "
+    "u.k) s) AS a FROM t",
+]
+"""Forms that need nothing of rows farther outside."""
+
+
+def inputs() -> list[dict[str, list[Any]]]:
+    """Random rows; and with no rows of the streams that subqueries are about."""
+    first, second, third = (rows_of(Random(seed)) for seed in range(3))
+    return [first, {**second, "u": []}, {**third, "v": []}]
+
+
+@pytest.mark.parametrize("text", [*DEEP, *OTHERS])
+def test_the_end_of_the_streams_is_the_answer_for_the_tables(text: str) -> None:
+    for rows in inputs():
+        expected = Counter(tables(rows).execute(text).fetchall())
+        assert answers(text, rows, Random(text)) == expected
+
+
+def test_a_name_of_the_select_list_is_not_known_to_where() -> None:
+    rows = rows_of(Random(5))
+    text = "SELECT * FROM t WHERE EXISTS (SELECT u.z AS x FROM u WHERE u.k = x)"
+    plain = "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.x)"
+    expected = Counter(tables(rows).execute(plain).fetchall())
+    assert answers(text, rows, Random(text)) == expected
+
+
+def test_an_aggregate_and_a_subquery_beside_it() -> None:
+    """DuckDB fails here: the sum of the two."""
+    rows = rows_of(Random(6))
+    text = (
+        "SELECT k, (SELECT count(*) + (SELECT count(*) FROM v WHERE v.k = t.k) FROM u "
+        "WHERE u.k = t.x) AS s FROM t"
+    )
+    plain = (
+        "SELECT k, (SELECT count(*) FROM v WHERE v.k = t.k) + (SELECT count(*) FROM u "
+        "WHERE u.k = t.x) AS s FROM t"
+    )
+    expected = Counter(tables(rows).execute(plain).fetchall())
+    assert answers(text, rows, Random(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u FULL JOIN v ON u.k = t.k)",
+            "uses it in no RIGHT or FULL JOIN",
+        ),
+        (
+            "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE EXISTS (SELECT 1 FROM v "
+            "WHERE v.k = t.kk))",
+            "there is no column t.kk",
+        ),
+        (
+            "SELECT * FROM t WHERE x IN (SELECT DISTINCT z FROM u WHERE u.k = t.k ORDER BY u.k + 1 "
+            "LIMIT 1)",
+            "is ordered by columns of its select list",
+        ),
+    ],
+)
+def test_what_is_refused(text: str, said: str) -> None:
+    with pytest.raises(SqlError, match=said):
+        dl.sql(STREAMS + text)
