@@ -138,7 +138,7 @@ def _order_by_place(query: exp.Select) -> None:
             place = listed.index(node)
         else:
             raise refuse(
-                "a subquery about the row outside, with LIMIT after DISTINCT or QUALIFY, is ordered "
+                "a subquery about the row outside, with DISTINCT or QUALIFY and LIMIT, is ordered "
                 "by columns of its select list",
                 node,
             )
