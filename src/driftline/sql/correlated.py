@@ -516,7 +516,7 @@ def is_aggregate(node: exp.Expr) -> bool:
     for part in walked(node):
         if isinstance(part, exp.Window):
             function = part.this
-            while isinstance(function, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+            while isinstance(function, _AROUND_AGGREGATES):
                 windows.add(id(function))
                 function = function.this
             windows.add(id(function))
