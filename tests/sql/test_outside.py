@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from typing import Any
 
 import pytest
 
 import driftline as dl
 from driftline.sql import SqlError
-from tests.sql.test_subqueries import STREAMS, answers, rows_of, tables
+from tests.sql.test_subqueries import STREAMS, answers, inputs, rows_of, tables
 
 DEEP = [
     "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND EXISTS (SELECT 1 FROM "
@@ -116,6 +115,11 @@ OTHERS = [
     "SELECT * FROM t WHERE x NOT IN (SELECT max(z) FROM u WHERE u.k = t.k HAVING count(*) > 1)",
     "SELECT k, x NOT IN (SELECT max(z) FROM u WHERE u.k = t.k HAVING count(*) > 1) AS b FROM t",
     "SELECT k, EXISTS (SELECT 1 FROM u WHERE u.k = t.k HAVING count(*) = 0) AS b FROM t",
+    "SELECT x + 1 AS r, r IN (SELECT z FROM u) AS b FROM t",
+    "SELECT k, (SELECT z FROM u WHERE u.k = t.k ORDER BY (SELECT count(*) FROM v WHERE v.k = u.z), "
+    "z NULLS LAST LIMIT 1) AS i FROM t",
+    "SELECT k, (SELECT z FROM u WHERE u.k = t.k ORDER BY (SELECT count(*) FROM v WHERE v.k = u.z "
+    "AND v.y > t.x), z NULLS LAST LIMIT 1) AS i FROM t",
     "SELECT * FROM t WHERE (k, x) IN (SELECT k, z FROM u) OR k = 1",
     "SELECT k, (k, x) NOT IN (SELECT k, z FROM u) AS b FROM t",
     "SELECT k, (k, x) IN (SELECT k, z FROM u WHERE u.k > 1) AS b FROM t",
@@ -174,12 +178,6 @@ OTHERS = [
     "u.k) s) AS a FROM t",
 ]
 """Forms that need nothing of rows farther outside."""
-
-
-def inputs() -> list[dict[str, list[Any]]]:
-    """Random rows; and with no rows of the streams that subqueries are about."""
-    first, second, third = (rows_of(Random(seed)) for seed in range(3))
-    return [first, {**second, "u": []}, {**third, "v": []}]
 
 
 @pytest.mark.parametrize("text", [*DEEP, *OTHERS])

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 import driftline as dl
+from driftline.sql import SqlError
 
 STREAMS = " ".join(
     f"CREATE STREAM {name} (k INT, {column} INT);" for name, column in ("tx", "uz", "vy")
@@ -121,6 +122,137 @@ QUERIES = [
 ]
 
 
+PLACES = [
+    "SELECT k, x FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY x NULLS LAST) = 1 "
+    "AND EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+    "SELECT DISTINCT k, x FROM t QUALIFY rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) "
+    "<= (SELECT count(*) FROM u WHERE u.k = t.k)",
+    "SELECT DISTINCT k, x FROM t QUALIFY rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) "
+    "IN (SELECT z FROM u)",
+    "SELECT DISTINCT k, x FROM t QUALIFY rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) "
+    "IN (SELECT z FROM u WHERE u.k = t.x)",
+    "SELECT DISTINCT k, x FROM t QUALIFY rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) "
+    "NOT IN (SELECT z FROM u)",
+    "SELECT DISTINCT k, x FROM t QUALIFY rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) "
+    "> ANY (SELECT z FROM u)",
+    "SELECT k, x, rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) IN (SELECT z FROM u) AS "
+    "i FROM t",
+    "SELECT k, x, rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) NOT IN (SELECT z FROM u "
+    "WHERE u.k = t.k) AS i FROM t",
+    "SELECT k, x, rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) <= ALL (SELECT z FROM "
+    "u) AS i FROM t",
+    "SELECT k, x, rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) = ANY (SELECT z FROM u) "
+    "AS i FROM t",
+    "SELECT k, x, sum(x) OVER (PARTITION BY k) > (SELECT max(z) FROM u WHERE u.k = t.k) AS i "
+    "FROM t",
+    "SELECT k, count(*) AS n FROM t GROUP BY k QUALIFY rank() OVER (ORDER BY count(*)) IN "
+    "(SELECT z FROM u)",
+    "SELECT k, count(*) AS n FROM t GROUP BY k QUALIFY rank() OVER (ORDER BY count(*)) <= "
+    "(SELECT count(*) FROM u WHERE u.k = t.k)",
+    "SELECT k, count(*) AS n, rank() OVER (ORDER BY count(*)) IN (SELECT z FROM u) AS i FROM "
+    "t GROUP BY k",
+    "SELECT k, rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) AS r FROM t QUALIFY r IN "
+    "(SELECT z FROM u)",
+    "SELECT k, x, rank() OVER (PARTITION BY (SELECT max(z) FROM u WHERE u.k = t.k) ORDER BY "
+    "x NULLS LAST) AS r FROM t",
+    "SELECT k, x, rank() OVER (PARTITION BY k ORDER BY (SELECT max(z) FROM u WHERE u.k = "
+    "t.x) NULLS LAST) AS r FROM t",
+    "SELECT k, x, sum((SELECT max(z) FROM u WHERE u.k = t.x)) OVER (PARTITION BY k) AS r FROM t",
+    "SELECT k FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+    "SELECT k FROM t GROUP BY k HAVING NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+    "SELECT k FROM t GROUP BY k HAVING k IN (SELECT z FROM u)",
+    "SELECT k FROM t GROUP BY k HAVING max(x) IN (SELECT z FROM u)",
+    "SELECT k FROM t GROUP BY k HAVING max(x) NOT IN (SELECT z FROM u WHERE u.k = t.k)",
+    "SELECT k FROM t GROUP BY k HAVING (k, max(x)) IN (SELECT k, z FROM u)",
+    "SELECT k FROM t GROUP BY k HAVING count(*) > 1 OR max(x) IN (SELECT z FROM u)",
+    "SELECT k FROM t GROUP BY k HAVING max(x) > ALL (SELECT z FROM u WHERE u.k = t.k)",
+    "SELECT k FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.z = max(t.x))",
+    "SELECT count(*) AS n FROM t GROUP BY k HAVING (SELECT count(*) FROM u WHERE u.k = t.k) "
+    "+ count(*) > 3",
+    "SELECT t.k, t.x, u.z FROM t LEFT JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v)",
+    "SELECT t.k, t.x, u.z FROM t LEFT JOIN u ON t.k = u.k AND t.x IN (SELECT y FROM v)",
+    "SELECT t.k, t.x, u.z FROM t LEFT JOIN u ON t.k = u.k AND EXISTS (SELECT 1 FROM v WHERE "
+    "v.k = u.z)",
+    "SELECT t.k, t.x, u.z FROM t LEFT JOIN u ON t.k = u.k AND EXISTS (SELECT 1 FROM v WHERE "
+    "v.k = t.k)",
+    "SELECT t.k, t.x, u.z FROM t LEFT JOIN u ON t.k = u.k AND NOT EXISTS (SELECT 1 FROM v "
+    "WHERE v.k = t.k)",
+    "SELECT t.k, t.x, u.z FROM t LEFT JOIN u ON t.k = u.k AND u.z > (SELECT min(y) FROM v)",
+    "SELECT t.k, t.x, u.z FROM t LEFT JOIN u ON t.k = u.k AND u.z > (SELECT min(y) FROM v "
+    "WHERE v.k = t.k)",
+    "SELECT t.k, t.x, u.z FROM t RIGHT JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v)",
+    "SELECT t.k, t.x, u.z FROM t FULL JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v)",
+    "SELECT t.k, t.x, u.z FROM t FULL JOIN u ON t.k = u.k AND t.x > (SELECT avg(y) FROM v)",
+    "SELECT t.k, t.x FROM t SEMI JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v)",
+    "SELECT t.k, t.x FROM t ANTI JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v)",
+    "SELECT t.k, t.x, u.z FROM t JOIN u ON t.k = u.k OR u.z IN (SELECT y FROM v)",
+    "SELECT t.k, t.x, u.z FROM t JOIN u ON t.k = u.k AND EXISTS (SELECT 1 FROM v WHERE v.k = "
+    "t.x AND v.y = u.z)",
+    "SELECT t.k, t.x, u.z, v.y FROM t LEFT JOIN u ON t.k = u.k LEFT JOIN v ON v.k = u.k AND "
+    "v.y IN (SELECT x FROM t)",
+    "SELECT count(*) AS n, x > (SELECT avg(z) FROM u) AS b FROM t GROUP BY x > (SELECT "
+    "avg(z) FROM u)",
+    "SELECT count(*) AS n, (SELECT max(z) FROM u WHERE u.k = t.k) AS b FROM t GROUP BY b",
+    "SELECT count(*) AS n, EXISTS (SELECT 1 FROM u WHERE u.k = t.k) AS b FROM t GROUP BY 2",
+    "SELECT count(*) AS n, (SELECT max(z) FROM u WHERE u.k = t.k) AS b FROM t GROUP BY ALL",
+    "SELECT k, count(*) AS n FROM t GROUP BY k, (SELECT max(z) FROM u WHERE u.k = t.x)",
+    "SELECT k, x FROM t ORDER BY (SELECT max(z) FROM u WHERE u.k = t.k) NULLS LAST, x NULLS "
+    "LAST, k NULLS LAST LIMIT 3",
+    "SELECT k, x, (SELECT max(z) FROM u WHERE u.k = t.k) AS m FROM t ORDER BY m NULLS LAST, "
+    "x NULLS LAST, k NULLS LAST LIMIT 3",
+    "SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY (SELECT count(*) FROM u WHERE u.k = "
+    "t.k) DESC, k NULLS LAST LIMIT 2",
+    "SELECT k FROM t GROUP BY k HAVING (k, max(x)) IN (SELECT k, z FROM u WHERE u.z > 1) AND "
+    "count(*) > 0",
+    "SELECT k FROM t GROUP BY k HAVING (SELECT max(z) FROM u WHERE u.k = t.k) IN (SELECT y FROM v)",
+    "SELECT * FROM t LEFT JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v)",
+    "SELECT a.*, b.z FROM t a LEFT JOIN u b ON a.k = b.k AND (b.z IN (SELECT y FROM v) OR "
+    "a.x > (SELECT avg(y) FROM v))",
+    "SELECT a.*, b.z FROM t a LEFT JOIN u b ON a.k = b.k AND (b.z NOT IN (SELECT y FROM v) "
+    "AND NOT EXISTS (SELECT 1 FROM v WHERE v.k = a.x))",
+    "SELECT t.k, u.z, v.y FROM t JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v) RIGHT JOIN "
+    "v ON v.k = t.k",
+    "SELECT t.k, u.z, v.y FROM t LEFT JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v) LEFT "
+    "JOIN v ON v.k = t.k AND v.y IN (SELECT z FROM u) AND EXISTS (SELECT 1 FROM t AS w WHERE "
+    "w.x = u.z)",
+    "SELECT s.k, s.z FROM (SELECT t.k, u.z FROM t LEFT JOIN u ON t.k = u.k AND u.z = (SELECT "
+    "max(z) FROM u AS w WHERE w.k = u.k)) AS s WHERE s.k IN (SELECT k FROM v)",
+    "SELECT t.k, (SELECT count(*) FROM u LEFT JOIN v ON u.k = v.k AND v.y IN (SELECT x FROM "
+    "t) WHERE u.k = t.k) AS c FROM t",
+    "SELECT k, x, sum(x) OVER (PARTITION BY k) AS s FROM t QUALIFY s > (SELECT avg(z) FROM u "
+    "WHERE u.k = t.k) OR s IN (SELECT y FROM v)",
+    "SELECT k, count(*) AS n FROM t GROUP BY k QUALIFY rank() OVER (ORDER BY (SELECT "
+    "count(*) FROM u WHERE u.k = t.k)) = 1",
+    "SELECT k, count(*) AS n, sum(count(*)) OVER () IN (SELECT z + 9 FROM u) AS s FROM t "
+    "GROUP BY k",
+    "SELECT k, x, rank() OVER (ORDER BY x NULLS LAST) AS r, r IN (SELECT z FROM u) AS i, r "
+    "NOT IN (SELECT z FROM u WHERE u.k = t.k) AS j FROM t",
+    "SELECT * FROM t QUALIFY dense_rank() OVER (ORDER BY x NULLS LAST) = (SELECT min(z) FROM u)",
+    "SELECT k, x FROM t QUALIFY row_number() OVER (PARTITION BY k, x ORDER BY x) = 1 AND x "
+    "NOT IN (SELECT y FROM v WHERE y IS NOT NULL)",
+    "SELECT (SELECT max(z) FROM u WHERE u.k = t.k) AS m, x, count(*) AS n FROM t GROUP BY m, "
+    "x HAVING count(*) >= (SELECT min(y) FROM v)",
+    "SELECT CASE WHEN x IN (SELECT z FROM u) THEN 'in' ELSE 'out' END AS c, count(*) AS n, "
+    "sum(k) AS s FROM t GROUP BY 1",
+    "SELECT CASE WHEN x IN (SELECT z FROM u) THEN 'in' ELSE 'out' END AS c, count(*) AS n "
+    "FROM t GROUP BY CASE WHEN x IN (SELECT z FROM u) THEN 'in' ELSE 'out' END HAVING "
+    "count(*) > 1",
+    "SELECT k, (SELECT count(*) FROM u WHERE u.k = t.k) AS c, count(*) AS n FROM t GROUP BY "
+    "ROLLUP (k, (SELECT count(*) FROM u WHERE u.k = t.k))",
+    "SELECT k, x FROM t ORDER BY EXISTS (SELECT 1 FROM u WHERE u.k = t.k) DESC, x NULLS "
+    "LAST, k NULLS LAST LIMIT 4",
+    "SELECT k, sum(x) AS s FROM t GROUP BY k ORDER BY s + (SELECT count(*) FROM u WHERE u.k "
+    "= t.k) DESC NULLS LAST, k NULLS LAST LIMIT 2",
+    "SELECT * FROM t ORDER BY x IN (SELECT z FROM u) NULLS LAST, x NULLS LAST, k NULLS LAST "
+    "LIMIT 5",
+    "SELECT count(*) AS n FROM t HAVING count(*) > (SELECT count(*) FROM u) OR EXISTS "
+    "(SELECT 1 FROM v)",
+    "SELECT k, x FROM t WHERE x IN (SELECT z FROM u) AND k NOT IN (SELECT y FROM v WHERE y > "
+    "2) AND EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+]
+"""In QUALIFY, HAVING, GROUP BY, ORDER BY and ON, and about window functions."""
+
+
 @pytest.fixture(scope="module")
 def rows() -> dict[str, list[Any]]:
     return rows_of(Random(4))
@@ -146,3 +278,33 @@ def test_the_end_of_the_streams_is_the_answer_for_the_tables(
 ) -> None:
     expected = Counter(database.execute(text).fetchall())
     assert answers(text, rows, Random(text)) == expected
+
+
+def inputs() -> list[dict[str, list[Any]]]:
+    """Random rows; and with no rows of the streams that subqueries are about."""
+    first, second, third = (rows_of(Random(seed)) for seed in range(3))
+    return [first, {**second, "u": []}, {**third, "v": []}]
+
+
+@pytest.mark.parametrize("text", PLACES)
+def test_a_subquery_in_any_clause(text: str) -> None:
+    for rows in inputs():
+        expected = Counter(tables(rows).execute(text).fetchall())
+        assert answers(text, rows, Random(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["EXISTS (SELECT 1 FROM v WHERE v.k = t.x AND v.y = u.z)", "t.x + u.z IN (SELECT y FROM v)"],
+)
+def test_a_subquery_in_on_of_an_outer_join_is_about_one_side(condition: str) -> None:
+    with pytest.raises(SqlError, match="is about one of the two sides"):
+        dl.sql(f"{STREAMS} SELECT t.k FROM t LEFT JOIN u ON t.k = u.k AND {condition}")
+
+
+def test_the_limit_of_a_rank_stays_where_it_is() -> None:
+    query = dl.sql(
+        f"{STREAMS} SELECT k, x FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY x) <= 2 "
+        "AND EXISTS (SELECT 1 FROM u WHERE u.k = t.k)"
+    )
+    assert "top 2 per k by x" in query.explain()

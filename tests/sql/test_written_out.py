@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 
 import driftline as dl
 from tests.sql.declared import T, plan, pointed_at
+from tests.sql.test_subqueries import answers, rows_of
 
 ROWS = [("a", 1, 1), ("a", 2, 2), ("a", 2, 3), ("b", 5, 4), ("a", None, 5), ("b", 5, 4)]
 EVENTS = [dl.Insert(0, 9, dl.Row(k=k, x=x, y=y)) for k, x, y in ROWS]
@@ -70,8 +72,46 @@ def test_qualify_over_groups() -> None:
 
 
 @pytest.mark.parametrize(
+    "function",
+    [
+        "listagg(CAST(x AS STRING), ',') WITHIN GROUP (ORDER BY x)",
+        "listagg(CAST(x AS STRING), '-') WITHIN GROUP (ORDER BY x DESC) FILTER (WHERE x > 1)",
+        "listagg(DISTINCT CAST(x AS STRING)) WITHIN GROUP (ORDER BY CAST(x AS STRING))",
+        "string_agg(CAST(x AS STRING), ',' ORDER BY x % 2 DESC, x)",
+        "percentile_cont(0.3) WITHIN GROUP (ORDER BY x)",
+        "percentile_cont(0.3) WITHIN GROUP (ORDER BY x DESC)",
+        "percentile_disc(0.3) WITHIN GROUP (ORDER BY x) FILTER (WHERE x > 2)",
+        "percentile_disc(0.3) WITHIN GROUP (ORDER BY x DESC)",
+        "mode() WITHIN GROUP (ORDER BY x)",
+        "mode() WITHIN GROUP (ORDER BY x DESC)",
+    ],
+)
+def test_in_an_order_over_a_partition_as_in_a_group(function: str) -> None:
+    rows = rows_of(Random(function))
+    over = f"SELECT k, {function} OVER (PARTITION BY k) AS f FROM t"
+    grouped = (
+        f"SELECT t.k, g.f FROM t JOIN (SELECT k, {function} AS f FROM t GROUP BY k) AS g "
+        "ON g.k <=> t.k"
+    )
+    found, expected = (answers(text, rows, Random(text)) for text in (over, grouped))
+    assert found == expected
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
+        (
+            "SELECT listagg(k) WITHIN GROUP (ORDER BY x) OVER (ORDER BY y) FROM t",
+            "listagg WITHIN GROUP (…) takes no ORDER BY in OVER (…)",
+        ),
+        (
+            "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) OVER (ROWS 1 PRECEDING) FROM t",
+            "percentile_cont WITHIN GROUP (…) takes no frame in OVER (…)",
+        ),
+        (
+            "SELECT sum(x) WITHIN GROUP (ORDER BY x) OVER () FROM t",
+            "sum does not take WITHIN GROUP",
+        ),
         ("SELECT k FROM t QUALIFY x > 1", "QUALIFY is about window functions"),
         ("SELECT k FROM t QUALIFY rank() OVER (ORDER BY x)", "QUALIFY needs a condition"),
         ("SELECT ntile(x) OVER (ORDER BY y) FROM t", "NTILE takes a constant number of buckets"),

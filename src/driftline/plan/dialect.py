@@ -66,6 +66,13 @@ class OfMatch(exp.Expression):
     arg_types: ClassVar[dict[str, Any]] = {"this": True, "final": False}
 
 
+class InOrder(exp.Expression):
+    """The last fields of an array of structs in the order of the others, which has directions; no
+    text means it."""
+
+    arg_types: ClassVar[dict[str, Any]] = {"this": True, "directions": True}
+
+
 class DriftlineSpark(Spark):
     """The dialect; `sqlglot.parse(text, dialect=DriftlineSpark)`."""
 

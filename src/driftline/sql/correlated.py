@@ -138,7 +138,7 @@ def _order_by_place(query: exp.Select) -> None:
             place = listed.index(node)
         else:
             raise refuse(
-                "a subquery about the row outside, with LIMIT after DISTINCT or QUALIFY, is ordered "
+                "a subquery about the row outside, with DISTINCT or QUALIFY and LIMIT, is ordered "
                 "by columns of its select list",
                 node,
             )
@@ -516,7 +516,7 @@ def is_aggregate(node: exp.Expr) -> bool:
     for part in walked(node):
         if isinstance(part, exp.Window):
             function = part.this
-            while isinstance(function, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+            while isinstance(function, _AROUND_AGGREGATES):
                 windows.add(id(function))
                 function = function.this
             windows.add(id(function))

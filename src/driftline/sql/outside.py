@@ -7,6 +7,8 @@ those before it.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from sqlglot import exp
 
 from driftline.plan.dialect import parse_sql
@@ -18,6 +20,7 @@ from driftline.sql.tables import BindQuery, bind_from, is_table
 
 Found = list[tuple[exp.Column, int]]
 """Columns, each with the place of its scope among those outside, the nearest of which is 0."""
+Node = TypeVar("Node", bound=exp.Expr)
 _OTHER_PARTS = ("group", "having", "qualify", "order")
 
 
@@ -137,9 +140,10 @@ class Outside:
         self, table: exp.Expr, joins: list[exp.Join], found: Found, scopes: tuple[Scope, ...]
     ) -> Scope:
         """The rows of FROM, of which the columns are wanted: with nulls for what is outside."""
-        made = [_without(join, found, scopes) for join in joins]
-        for join in made:
-            join.set("on", None)
+        made: list[exp.Join] = []
+        for join in joins:
+            made.append(_without(join, found, scopes))
+            made[-1].set("on", None)
         return bind_from(_without(table, found, scopes), made, self.names, self.bind)
 
 
@@ -147,7 +151,7 @@ def _with(own: Scope | None, scopes: tuple[Scope, ...]) -> tuple[Scope, ...]:
     return scopes if own is None else (own, *scopes)
 
 
-def _without(node: exp.Expr, found: Found, scopes: tuple[Scope, ...]) -> exp.Expr:
+def _without(node: Node, found: Found, scopes: tuple[Scope, ...]) -> Node:
     """A copy with a null in the place of every column from outside."""
     places = {id(column): place for column, place in found}
     copy = node.copy()

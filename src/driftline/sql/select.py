@@ -14,6 +14,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from driftline.plan import by_session, nodes
+from driftline.plan.conditions import conjuncts, together
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.names import as_written, told_apart
 from driftline.plan.types import Schema
@@ -26,9 +27,18 @@ from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
-from driftline.sql.scope import Relations, Scope, is_star, replaced, starred, walked
+from driftline.sql.scope import (
+    OWN_COLUMN,
+    Relations,
+    Scope,
+    columns_in,
+    is_star,
+    replaced,
+    starred,
+    walked,
+)
 from driftline.sql.strict_grammar import TEXT
-from driftline.sql.subqueries import Subqueries
+from driftline.sql.subqueries import Subqueries, bare
 from driftline.sql.tables import BindQuery, bind_from, truth
 from driftline.sql.time_windows import time_window
 from driftline.sql.values import one_row
@@ -81,9 +91,13 @@ class _Select:
         if self.window is not None:
             self.scope = self.window.scope
         self.scope, self.listed = of_select_list(self.scope, node.expressions)
+        self._compute_in_keys()
         self._compute_in_aggregates()
         self.late = Subqueries(self.scope, names, bind, self._over_groups)
         self._take_subqueries_out()
+        self.last = Subqueries(
+            self.scope, names, bind, self._over_windows, prefix=f"{OWN_COLUMN} last "
+        )
         self.items = self._items()
         self.aliases = {
             item.name.lower(): item.node
@@ -93,7 +107,7 @@ class _Select:
         self.overs = Overs(
             self.scope.schema,
             node.args.get("windows") or (),
-            lambda part: self.scope.resolve(self._with_aliases(part)),
+            lambda part: self.scope.resolve(self._with_aliases(part), self.late.added),
         )
 
     def plan(self) -> nodes.Node:
@@ -112,7 +126,7 @@ class _Select:
         names = told_apart([as_written(output.name) for output in outputs])
         outputs = [nodes.Named(name, each.value) for name, each in zip(names, outputs, strict=True)]
         wanted = self._order(order, outputs, groups) if order is not None else []
-        plan = limited(self._before_projection(groups), qualify)
+        plan = self._qualified(self._before_projection(groups), qualify)
         by_columns = groups is None and self._is_star() and qualify is None
         shown = set(outputs)
         hidden = [named for named, _ in wanted if named not in shown]
@@ -168,28 +182,73 @@ class _Select:
             self.node.set("having", computed(having))
         self.scope = self.scope.over(found.applied(self.scope.plan))
 
+    def _compute_in_keys(self) -> None:
+        """Subqueries of GROUP BY become columns of the rows, and so do the same ones elsewhere."""
+        group = self.node.args.get("group")
+        if group is None or not any(map(_has_subquery, [group, *self.listed])):
+            return
+        found = Subqueries(self.scope, self.names, self.bind)
+        keys = found.taken_out(group)
+        names = {each.name.lower() for each in group.expressions if isinstance(each, exp.Column)}
+        places = {each.name for each in group.expressions if isinstance(each, exp.Literal)}
+        for place, item in enumerate(self.listed):
+            is_key = (group.args.get("all") and not is_aggregate(item)) or str(place + 1) in places
+            if _has_subquery(item) and (is_key or item.alias.lower() in names):
+                item.meta.setdefault(TEXT, item.sql("spark"))
+                self.listed[place] = found.taken_out(item)
+        if not found.added.fields:
+            return
+        self.node.set("group", keys)
+        self.listed = [found.taken_out(item, found.knows) for item in self.listed]
+        for key in ("having", "qualify", "order"):
+            part = self.node.args.get(key)
+            if part is not None:
+                self.node.set(key, found.taken_out(part, found.knows))
+        self.scope = self.scope.over(found.applied(self.scope.plan))
+
     def _take_subqueries_out(self) -> None:
-        """Subqueries of the select list become columns, of the rows or of the groups."""
-        if not any(map(_has_subquery, self.listed)):
+        """Subqueries of the select list become columns, of the rows or of the groups; and so do
+        those that window functions of other clauses are computed from."""
+        others = [self.node.args.get(key) for key in ("qualify", "order")]
+        if not any(map(_has_subquery, [*self.listed, *filter(None, others)])):
             return
         for item in self.listed:
             item.meta.setdefault(TEXT, item.sql("spark"))
         grouped = any(self.node.args.get(key) is not None for key in ("group", "having"))
-        if grouped or any(map(is_aggregate, self.listed)):
-            self.listed = [self.late.taken_out(item) for item in self.listed]
-            return
-        found = Subqueries(self.scope, self.names, self.bind)
-        self.listed = [found.taken_out(item) for item in self.listed]
-        self.scope = self.scope.over(found.applied(self.scope.plan))
+        grouped = grouped or any(map(is_aggregate, self.listed))
+        found = self.late if grouped else Subqueries(self.scope, self.names, self.bind)
+        self.listed = [
+            found.taken_out(item, lambda part: not self._is_about_windows(part))
+            for item in self.listed
+        ]
+        for key in ("qualify", "order"):
+            part = self.node.args.get(key)
+            if part is not None:
+                self.node.set(key, found.taken_out(part, _is_in_window))
+        if not grouped:
+            self.scope = self.scope.over(found.applied(self.scope.plan))
+
+    def _is_about_windows(self, part: exp.Expr) -> bool:
+        """Whether it is an IN of what rows have only after their window functions, or under a
+        name of the select list."""
+        if not isinstance(part, exp.In) or _is_in_window(part):
+            return False
+        return any(isinstance(each, exp.Window) for each in walked(part.this)) or not all(
+            map(self.scope.has, columns_in(part.this))
+        )
 
     def _over_groups(self, node: exp.Expr, more: Schema) -> Expression:
         assert self.groups is not None
         return self.groups.over(self.scope.resolve(node, more), node)
 
+    def _over_windows(self, node: exp.Expr, more: Schema) -> Expression:
+        value = self.scope.resolve(node, self.overs.fields + self.late.added + more)
+        return value if self.groups is None else self.groups.over(value, node)
+
     @property
     def _more(self) -> Schema:
         """Columns that rows have besides those of FROM."""
-        return self.overs.fields + self.late.added
+        return self.overs.fields + self.late.added + self.last.added
 
     def _items(self) -> list[Item]:
         items: list[Item] = []
@@ -226,8 +285,7 @@ class _Select:
 
     def _value(self, node: exp.Expr, groups: Groups | None, alias: str | None = None) -> Expression:
         """What an expression of the select list means, over groups if there are any."""
-        plain = self.overs.taken_out(self._with_aliases(node), alias)
-        _refuse_subqueries(plain)
+        plain = self.last.taken_out(self.overs.taken_out(self._with_aliases(node), alias))
         if groups is None:
             return self.scope.resolve(plain, self._more)
         plain = groups.marked(plain, self.scope.resolve)
@@ -282,6 +340,9 @@ class _Select:
         ]
         is_grouped = group is not None or having is not None
         is_grouped |= any(value.aggregates() for value in values)
+        is_grouped |= any(
+            is_aggregate(each.node) for each in self.items if _has_subquery(each.node)
+        )
         is_grouped |= any(is_aggregate(over.node) for over in self.overs.found)
         if not is_grouped:
             return None
@@ -409,6 +470,8 @@ class _Select:
             if keep is not None:
                 groups.filters.append(keep)
             else:
+                if isinstance(plain, exp.In) and isinstance(bare(plain.this), exp.Tuple):
+                    plain = self.late.is_in(plain)
                 plain = self.late.taken_out(plain)
                 groups.having(self.scope.resolve(plain, self.late.added), plain)
 
@@ -423,11 +486,20 @@ class _Select:
             raise refuse("QUALIFY is about window functions: use WHERE or HAVING", node)
         return value
 
+    def _qualified(self, plan: nodes.Node, qualify: Expression | None) -> nodes.Node:
+        """The rows that QUALIFY keeps, with columns for the subqueries that go by windows."""
+        late = {*self.last.added.names}
+        parts = [] if qualify is None else conjuncts(qualify)
+        plan = limited(plan, together([each for each in parts if not each.columns() & late]))
+        plan = self.last.applied(plan)
+        rest = together([each for each in parts if each.columns() & late])
+        return plan if rest is None else nodes.Select(plan, rest)
+
     def _before_projection(self, groups: Groups | None) -> nodes.Node:
         """The rows that the select list is computed from."""
 
         def resolve(node: exp.Expr) -> Expression:
-            value = self.scope.resolve(self._with_aliases(node))
+            value = self.scope.resolve(self._with_aliases(node), self.late.added)
             return value if groups is None else groups.over(value, node)
 
         def ranked(plan: nodes.Node) -> nodes.Node:
@@ -468,8 +540,7 @@ class _Select:
         return found
 
     def _ordering_value(self, node: exp.Expr, groups: Groups | None) -> Expression:
-        plain = self.overs.taken_out(self._with_aliases(node, first=True))
-        _refuse_subqueries(plain)
+        plain = self.last.taken_out(self.overs.taken_out(self._with_aliases(node, first=True)))
         if groups is not None:
             plain = groups.marked(plain, self.scope.resolve)
             return groups.over(self.scope.resolve(plain, self._more + groups.marks), plain)
@@ -507,10 +578,8 @@ def _has_subquery(node: exp.Expr) -> bool:
     return any(isinstance(part, (exp.Query, exp.Exists)) for part in walked(node))
 
 
-def _refuse_subqueries(node: exp.Expr) -> None:
-    for part in walked(node):
-        if isinstance(part, (exp.Query, exp.Exists)):
-            raise refuse(
-                "a subquery cannot be in GROUP BY, ORDER BY or OVER (…): compute it in FROM",
-                part,
-            )
+def _is_in_window(part: exp.Expr) -> bool:
+    """Whether it stands in a window function."""
+    return part.find_ancestor(exp.Window, exp.Query) is not None and isinstance(
+        part.find_ancestor(exp.Window, exp.Query), exp.Window
+    )

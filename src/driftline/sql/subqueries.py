@@ -8,7 +8,7 @@ x IN (q)             true if a row of q equals x; else null if q has a null, or 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from sqlglot import exp
@@ -18,10 +18,18 @@ from driftline.plan.expressions import Column, Expression, Literal
 from driftline.plan.functions.operators import is_null
 from driftline.plan.types import BOOLEAN, Schema
 from driftline.plan.used import uses, uses_all
-from driftline.sql.correlated import Untied, is_aggregate, untied, unwrapped
+from driftline.sql.correlated import (
+    Untied,
+    conjuncts_of,
+    inlined,
+    is_aggregate,
+    untied,
+    unwrapped,
+)
 from driftline.sql.errors import refuse
+from driftline.sql.outside import Outside
 from driftline.sql.scalar import Resolve, Value, added, as_column, value_of
-from driftline.sql.scope import OWN_COLUMN, Relations, Scope, walked
+from driftline.sql.scope import OWN_COLUMN, Relations, Scope, columns_in, walked
 from driftline.sql.tables import BindQuery, same_time
 
 _IN = "$in"
@@ -32,16 +40,23 @@ def has_subquery(node: exp.Expr) -> bool:
 
 
 class Subqueries:
-    """The subqueries in expressions over the rows of a scope, or, with `resolve`, over groups."""
+    """The subqueries in expressions over the rows of a scope, or, with `resolve`, over groups or
+    rows with more columns; `prefix`: what the names of their columns begin with."""
 
     def __init__(
-        self, scope: Scope, names: Relations, bind: BindQuery, resolve: Resolve | None = None
+        self,
+        scope: Scope,
+        names: Relations,
+        bind: BindQuery,
+        resolve: Resolve | None = None,
+        prefix: str = OWN_COLUMN,
     ) -> None:
         self.scope, self.names, self.bind = scope, names, bind
         self.resolve = resolve or scope.resolve
         self.added = Schema(())
         self._steps: list[Callable[[nodes.Node], nodes.Node]] = []
         self._meanings: dict[exp.Expr, exp.Expr] = {}
+        self._prefix = prefix
         self._first = sum(each.name.startswith(OWN_COLUMN) for each in scope.schema)
 
     def applied(self, rows: nodes.Node) -> nodes.Node:
@@ -50,8 +65,10 @@ class Subqueries:
             rows = step(rows)
         return rows
 
-    def taken_out(self, node: exp.Expr) -> exp.Expr:
-        """An expression with columns in the place of its subqueries."""
+    def taken_out(
+        self, node: exp.Expr, only: Callable[[exp.Expr], bool] = lambda _: True
+    ) -> exp.Expr:
+        """An expression with columns in the place of its subqueries, or of some `only`."""
         if not has_subquery(node):
             return node
         copy = node.copy()
@@ -60,10 +77,11 @@ class Subqueries:
                 raise refuse(
                     "ANY and ALL of a subquery come after =, <>, <, <=, > or >=", part.this
                 )
-            meaning = self._meaning(part)
+            meaning = self._meaning(part) if only(part) else None
             if meaning is None:
                 continue
             if part is copy:
+                meaning.meta.update(copy.meta)
                 return meaning
             part.replace(meaning)
         return copy
@@ -86,12 +104,16 @@ class Subqueries:
             self._meanings[known] = find()
         return self._meanings[known].copy()
 
+    def knows(self, part: exp.Expr) -> bool:
+        """Whether it is a subquery that was taken out before."""
+        return part in self._meanings
+
     def _value(self, node: exp.Subquery) -> exp.Expr:
         found = value_of(self.scope, node, self.names, self.bind)
         return as_column(found, self._joined(found))
 
     def _joined(self, value: Value) -> str:
-        name = f"{OWN_COLUMN}{self._first + len(self._steps)}"
+        name = f"{self._prefix}{self._first + len(self._steps)}"
         before = self.added
         before = self.added
         self.added += added(value, name)
@@ -120,21 +142,7 @@ class Subqueries:
         if len(found.own) != 1:
             raise refuse(f"IN compares 1 value with {len(found.own)} columns", node)
         (column,) = found.own
-        equal = exp.EQ(this=wanted.copy(), expression=exp.column(_quoted(_IN)))
-        same = Untied(
-            nodes.Project(
-                found.plan,
-                (
-                    *(
-                        nodes.Named(name, each)
-                        for name, each in zip(found.ties, found.tied, strict=True)
-                    ),
-                    nodes.Named(_IN, column),
-                ),
-            ),
-            (*found.ties, _IN),
-            (*found.conditions, equal),
-        )
+        same = _equal(found, [wanted])
         nulls = Untied(nodes.Select(found.plan, is_null((column,))), found.ties, found.conditions)
         unknown = exp.or_(
             self._is_there(nulls),
@@ -151,6 +159,18 @@ class Subqueries:
                 default=exp.false(),
             )
         )
+
+    def is_in(self, node: exp.In) -> exp.Expr:
+        """Whether several values are IN a query for certain: false where it is null."""
+        uses(node, "this", "query")
+        wanted = bare(node.this)
+        uses(wanted, "expressions")
+        found = self._tied(node.args["query"])
+        if len(found.own) != len(wanted.expressions):
+            raise refuse(
+                f"IN compares {len(wanted.expressions)} values with {len(found.own)} columns", node
+            )
+        return self._is_there(_equal(found, wanted.expressions))
 
     def _tied(self, query: exp.Expr) -> Untied:
         found = untied(query, self.scope, self.names, self.bind, by_value=True)
@@ -172,6 +192,65 @@ class Subqueries:
         return exp.paren(
             exp.Not(this=exp.Is(this=exp.column(_quoted(name)), expression=exp.Null()))
         )
+
+
+def beside_join(
+    left: Scope, right: Scope, on: exp.Expr, names: Relations, bind: BindQuery
+) -> tuple[Scope, Scope, exp.Expr]:
+    """The sides of an outer join, with columns for the subqueries of its condition, and that
+    condition about these. A subquery is about the rows of one side."""
+    both = left.beside(nodes.Join(left.plan, right.plan, "inner", None), right)
+    number = sum(each.name.startswith(OWN_COLUMN) for each in both.schema)
+    of_left = Subqueries(left, names, bind, prefix=f"{OWN_COLUMN} left {number} ")
+    of_right = Subqueries(right, names, bind, prefix=f"{OWN_COLUMN} right {number} ")
+
+    def is_left(part: exp.Expr) -> bool | None:
+        """Whether it uses columns of the left side; None if it uses no columns."""
+        used = list(columns_in(part))
+        for query in (each for each in walked(part) if isinstance(each, exp.Query)):
+            inside = inlined(query)
+            used += [] if inside is None else Outside(inside, both, names, bind).columns
+        for each in used:
+            both.resolve(each)  # refuses a name of both
+        sides = {left.has(each) for each in used}
+        if len(sides) > 1:
+            raise refuse(
+                "a subquery in ON of an outer join is about one of the two sides: compute it in "
+                "FROM",
+                part,
+            )
+        return sides.pop() if sides else None
+
+    parts = []
+    for part in conjuncts_of(on):
+        if not has_subquery(part):
+            parts.append(part)
+            continue
+        used = {left.has(each) for each in columns_in(part)}
+        otherwise = used == {True}
+
+        def wanted(each: exp.Expr, left: bool, otherwise: bool = otherwise) -> bool:
+            if not _is_taken(each):
+                return False
+            side = is_left(each)
+            return (otherwise if side is None else side) is left
+
+        plain = of_left.taken_out(part, lambda each: wanted(each, True))
+        parts.append(of_right.taken_out(plain, lambda each: wanted(each, False)))
+    return (
+        left.over(of_left.applied(left.plan)),
+        right.over(of_right.applied(right.plan)),
+        exp.and_(*parts, copy=False),
+    )
+
+
+def _is_taken(part: exp.Expr) -> bool:
+    """Whether a column takes its place."""
+    if isinstance(part, exp.In):
+        return part.args.get("query") is not None
+    return isinstance(part, exp.Exists) or (
+        isinstance(part, exp.Subquery) and not _is_operand(part)
+    )
 
 
 def is_one_row(query: exp.Expr) -> bool:
@@ -216,6 +295,21 @@ def as_comparison(node: exp.In, equal: bool = True) -> exp.Expr:
     return exp.paren(exp.Case(ifs=[exp.If(this=there, true=compared)], default=default))
 
 
+def _equal(found: Untied, wanted: Sequence[exp.Expr]) -> Untied:
+    """The rows of a query tied to the row outside by equal values, too."""
+    names = [f"{_IN}{place}" for place in range(len(wanted))]
+    columns = zip((*found.ties, *names), (*found.tied, *found.own), strict=True)
+    equal = [
+        exp.EQ(this=each.copy(), expression=exp.column(_quoted(name)))
+        for each, name in zip(wanted, names, strict=True)
+    ]
+    return Untied(
+        nodes.Project(found.plan, tuple(nodes.Named(name, each) for name, each in columns)),
+        (*found.ties, *names),
+        (*found.conditions, *equal),
+    )
+
+
 def _of_several(wanted: exp.Tuple, query: exp.Expr) -> exp.Expr:
     """(a, b) IN (q): true if a row has equal values; else null if one has, where null equals
     anything; else false. Rows without nulls, which are most, are looked up."""
@@ -239,7 +333,7 @@ def _of_several(wanted: exp.Tuple, query: exp.Expr) -> exp.Expr:
         found = exp.Select(expressions=[exp.Literal.number(1)], from_=exp.From(this=rows))
         return exp.Exists(this=found.where(*conditions, copy=False))
 
-    def any_null(values: list[exp.Expr]) -> exp.Expr:
+    def any_null(values: Sequence[exp.Expr]) -> exp.Expr:
         nulls = [exp.Is(this=exp.paren(each), expression=exp.Null()) for each in values]
         return exp.paren(exp.or_(*nulls), copy=False)
 

@@ -194,6 +194,14 @@ class _Tables:
             using = _common(left, right)
         if using:
             return self.join_using(left, right, how, using)
+        if on is not None and _has_subquery(on):
+            from driftline.sql.subqueries import beside_join
+            from driftline.sql.where import filtered
+
+            if how == "inner":
+                pairs = left.beside(nodes.Join(left.plan, right.plan, how, None), right)
+                return filtered(pairs, on, "ON", self.names, self.bind)
+            left, right, on = beside_join(left, right, on, self.names, self.bind)
         condition = self.condition(left, right, on)
         plan = nodes.Join(left.plan, right.plan, how, condition)
         return left.over(plan) if how in ("semi", "anti") else left.beside(plan, right)
@@ -234,7 +242,7 @@ class _Tables:
             return None
         for part in walked(on):
             if isinstance(part, (exp.Query, exp.Exists)):
-                raise refuse("a subquery cannot be in ON of an outer join: put it into WHERE", part)
+                raise refuse("a subquery cannot be in ON here: put it into WHERE", part)
         both = nodes.Join(left.plan, right.plan, "inner", None)
         value = left.beside(both, right).resolve(on)
         value = condition_of(value, on, "ON")
@@ -295,6 +303,10 @@ class _Tables:
             exp.to_identifier(found[0].name, quoted=True),
             exp.to_identifier(qualifier, quoted=True),
         )
+
+
+def _has_subquery(node: exp.Expr) -> bool:
+    return any(isinstance(part, (exp.Query, exp.Exists)) for part in walked(node))
 
 
 def _with_name(scope: Scope, side: str) -> Scope:

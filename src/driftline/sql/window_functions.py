@@ -11,7 +11,7 @@ from sqlglot import exp
 from driftline.plan.coercion import can_cast
 from driftline.plan.expressions import AggregateCall, Cast, Expression, Literal
 from driftline.plan.folding import folded
-from driftline.plan.functions import AGGREGATES, aggregate_value
+from driftline.plan.functions import AGGREGATES, aggregate_value, ordered_aggregate
 from driftline.plan.nodes import Frame, OrderItem, OverColumn, Unit
 from driftline.plan.types import (
     DATE,
@@ -43,17 +43,23 @@ class Call:
     distinct: bool = False
     filter: exp.Expr | None = None
     ignore_nulls: bool = False
+    order: tuple[exp.Expr, ...] | None = None
+    """The items of WITHIN GROUP (ORDER BY …)."""
 
 
 def called(window: exp.Window) -> Call:
     """The function of a window function."""
-    node, where, ignore = window.this, None, False
+    node, where, ignore, order = window.this, None, False, None
     uses(window, "this", "partition_by", "order", "spec", "over")
-    while isinstance(node, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+    while isinstance(node, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
         if isinstance(node, exp.Filter):
             uses(node, "this", "expression")
             uses(node.expression, "this")
             where = node.expression.this
+        elif isinstance(node, exp.WithinGroup):
+            uses(node, "this", "expression")
+            uses(node.expression, "expressions")
+            order = tuple(node.expression.expressions)
         else:
             uses(node, "this")
         ignore = ignore or isinstance(node, exp.IgnoreNulls)
@@ -66,7 +72,8 @@ def called(window: exp.Window) -> Call:
     if distinct:
         uses(args[0], "expressions")
         args = list(args[0].expressions)
-    return Call(str(node.this).lower(), args, distinct, where, ignore)
+        args += node.expressions[1:]
+    return Call(str(node.this).lower(), args, distinct, where, ignore, order)
 
 
 def is_known(name: str) -> bool:
@@ -86,18 +93,32 @@ def column_of(
     star = len(call.args) == 1 and isinstance(call.args[0], exp.Star)
     if star:
         uses(call.args[0])
-    if not call.args:
+    if not call.args and call.order is None:
         raise refuse(f"{call.name} takes at least 1 argument, or * to count rows", window)
     args = () if star else tuple(resolve(each) for each in call.args)
     where = None if call.filter is None else resolve(call.filter)
     with at(window):
-        value = aggregate_value(call.name, args, call.distinct, where, call.ignore_nulls)
+        if call.order is None:
+            value = aggregate_value(call.name, args, call.distinct, where, call.ignore_nulls)
+        else:
+            by = order_of([resolve(each.this) for each in call.order], call)
+            value = ordered_aggregate(call.name, args, by, call.distinct, where)
     if not isinstance(value, AggregateCall):
         raise refuse(f"{call.name} OVER (…) is not supported", window)
     by_place = value.function in ("first", "last", "any_value")
     if by_place and where is None and not value.ignore_nulls:
         return OverColumn(name, value.args[0], frame, -1 if value.function == "last" else 1)
     return OverColumn(name, value, frame)
+
+
+def order_of(values: list[Expression], call: Call) -> list[tuple[Expression, bool, bool]]:
+    """Values that WITHIN GROUP orders by, each with whether it descends, and whether its nulls come
+    first."""
+    found = []
+    for value, item in zip(values, call.order or (), strict=True):
+        uses(item, "this", "desc", "nulls_first")
+        found.append((value, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
+    return found
 
 
 def _neighbour(

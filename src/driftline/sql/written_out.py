@@ -9,6 +9,7 @@ With n the rows of the partition, r the place of the row, and p the rows before 
     counter_diff(c)  how much c is more than where it was last not null; null where it is less, or
                      where the counter was started anew
     max_by, min_by   the value of max(struct(by, value)), of the rows where `by` is not null
+    f WITHIN GROUP   the aggregate that it is, over the window
     corr, listagg …  what they are as an expression over aggregates, each of these over the window
 """
 
@@ -18,14 +19,15 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from driftline.plan.dialect import parse_sql
+from driftline.plan.dialect import InOrder, parse_sql
 from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
 from driftline.plan.folding import folded
-from driftline.plan.functions import AGGREGATES, aggregate_value
+from driftline.plan.functions import AGGREGATES, aggregate_value, ordered_aggregate
+from driftline.plan.functions.rewritten import IN_ORDER
 from driftline.plan.resolver import resolve
 from driftline.plan.types import Schema, is_integer, is_numeric, is_timestamp, type_name
 from driftline.sql.errors import at, refuse
-from driftline.sql.window_functions import Call, Resolve, called
+from driftline.sql.window_functions import Call, Resolve, called, order_of
 
 COUNTER = "counter_diff"
 SHARES = ("cume_dist", "percent_rank", "ntile")
@@ -41,6 +43,15 @@ def written_out(window: exp.Window, typed: Resolve) -> exp.Expr | None:
     """The expression that a window function means; None if it is one by itself. `typed` finds the
     types of its arguments."""
     call = called(window)
+    if call.order is not None:
+        for key, written in (("order", "ORDER BY"), ("spec", "frame")):
+            if window.args.get(key) is not None:
+                raise refuse(
+                    f"{call.name} WITHIN GROUP (…) takes no {written} in OVER (…): it goes by all "
+                    "rows of the partition",
+                    window,
+                )
+        return _composed(window, call, typed)
     if call.name in SHARES:
         return _share(window, call)
     if call.name in EXTREMES:
@@ -53,7 +64,9 @@ def written_out(window: exp.Window, typed: Resolve) -> exp.Expr | None:
 
 
 def _composed(window: exp.Window, call: Call, typed: Resolve) -> exp.Expr | None:
-    given = [*call.args, *([] if call.filter is None else [call.filter])]
+    ordered = call.order or ()
+    given = [*call.args, *(each.this for each in ordered)]
+    given += [] if call.filter is None else [call.filter]
     kinds = [folded(typed(each)) for each in given]
     parts = {f"$arg{place}": each for place, each in enumerate(given)}
     args = [
@@ -61,11 +74,21 @@ def _composed(window: exp.Window, call: Call, typed: Resolve) -> exp.Expr | None
         for name, kind in zip(parts, kinds, strict=True)
     ]
     where = None if call.filter is None else args.pop()
+    by = [args.pop() for _ in ordered][::-1]
     with at(window):
-        value = aggregate_value(call.name, tuple(args), call.distinct, where, call.ignore_nulls)
+        if call.order is None:
+            value = aggregate_value(call.name, tuple(args), call.distinct, where, call.ignore_nulls)
+        else:
+            value = ordered_aggregate(
+                call.name, tuple(args), order_of(by, call), call.distinct, where
+            )
     if isinstance(value, AggregateCall):
         return None
     whole = parse_sql(value.sql())
+    for each in list(whole.find_all(exp.Anonymous)):
+        if str(each.this) == IN_ORDER:
+            listed, directions = each.expressions
+            each.replace(InOrder(this=listed, directions=directions.name))
     for each in list(whole.find_all(exp.Anonymous)):
         if str(each.this).lower() not in AGGREGATES:
             continue

@@ -54,6 +54,7 @@ from driftline.plan.types import (
     type_name,
 )
 
+IN_ORDER = "values_in_order"
 _DIRECTIONS = {(False, True): "a", (False, False): "A", (True, False): "d", (True, True): "D"}
 """How a direction is passed to the engine: ascending or descending, in capitals with nulls where
 they are not by default."""
@@ -143,9 +144,14 @@ def _joined_in_order(call: AggregateCall, order: list[tuple[Expression, bool, bo
     there = _both(call.filter, condition(is_not_null((value,)), "FILTER"))
     listed = aggregate("array_agg", (whole,), call.distinct, there)
     directions = "".join(_DIRECTIONS[descending, first] for _, descending, first in order)
-    values = Call("values_in_order", (listed, Literal(directions, STRING)), pa.list_(STRING))
+    values = values_in_order(listed, directions)
     separator = separators[0] if separators else Literal("", STRING)
     return _unless_empty(call, FUNCTIONS["array_join"]((values, separator)))
+
+
+def values_in_order(listed: Expression, directions: str) -> Expression:
+    """The last fields of an array of structs in the order of the others."""
+    return Call(IN_ORDER, (listed, Literal(directions, STRING)), pa.list_(STRING))
 
 
 def _refuse_distinct(call: AggregateCall) -> None:

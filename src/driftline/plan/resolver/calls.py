@@ -7,12 +7,13 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from driftline.plan.dialect import OfMatch, parse_sql
+from driftline.plan.dialect import InOrder, OfMatch, parse_sql
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Expression, Lambda, Literal, Variable
 from driftline.plan.functions import AGGREGATES, FUNCTIONS
 from driftline.plan.functions.dates import UNITS, extract, timestamp_add, timestamp_diff
 from driftline.plan.functions.higher_order import HIGHER_ORDER, Unbound, higher_order
+from driftline.plan.functions.rewritten import values_in_order
 from driftline.plan.functions.strings import trim
 from driftline.plan.resolver.aggregates import Aggregates
 from driftline.plan.resolver.names import Names
@@ -147,6 +148,10 @@ class Calls(Names, Aggregates):
     def of_match(self, node: OfMatch) -> Expression:
         """`RUNNING f(…)`, `FINAL f(…)`."""
         raise ExpressionError("RUNNING and FINAL have a meaning in MATCH_RECOGNIZE alone")
+
+    def in_order(self, node: InOrder) -> Expression:
+        """What listagg(…) WITHIN GROUP (ORDER BY …) joins."""
+        return values_in_order(self.resolve(node.this), node.args["directions"])
 
     def substring(self, node: exp.Substring) -> Expression:
         """`SUBSTRING(text, start, length)` and `SUBSTRING(text FROM start FOR length)`."""

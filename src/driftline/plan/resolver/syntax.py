@@ -16,7 +16,7 @@ from driftline.plan.constants import (
     null,
     raw_text,
 )
-from driftline.plan.dialect import OfMatch
+from driftline.plan.dialect import InOrder, OfMatch
 from driftline.plan.expressions import Expression
 from driftline.plan.functions import FUNCTIONS, operators
 from driftline.plan.functions.strings import concat
@@ -92,6 +92,7 @@ METHODS: dict[type, tuple[Any, ...]] = {
     exp.StrPosition: ("position", "this", "substr", "position"),
     exp.Extract: ("extract", "this", "expression"),
     exp.BitwiseNot: ("bitwise_not", "this"),
+    InOrder: ("in_order", "this", "directions"),
     OfMatch: ("of_match", "this", "final"),
 }
 """How each kind of node is resolved, by a method or as a constant, and which of its arguments that
