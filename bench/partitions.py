@@ -25,6 +25,14 @@ BATCH = 10
 LATE = 20
 CLOSE = 1e-12
 """DuckDB adds floats up with rounding."""
+COLUMNS = {
+    "ts": "BIGINT",
+    "n": "BIGINT",
+    "price": "BIGINT",
+    "x": "BIGINT",
+    "y": "DOUBLE",
+    "name": "STRING",
+}
 CASES = {
     "lag by number": "lag(x) OVER (ORDER BY n)",
     "lead by price": "lead(x) OVER (ORDER BY price, n)",
@@ -39,6 +47,10 @@ CASES = {
     "row number by number": "row_number() OVER (ORDER BY n)",
     "rank by number": "rank() OVER (ORDER BY n)",
     "dense rank by number": "dense_rank() OVER (ORDER BY n)",
+    "dense rank by text": "dense_rank() OVER (ORDER BY name)",
+    "running standard deviation": "stddev(y) OVER (ORDER BY n)",
+    "running count of different": "count(DISTINCT price) OVER (ORDER BY n)",
+    "running median": "median(y) OVER (ORDER BY n)",
 }
 
 
@@ -53,6 +65,7 @@ def rows(count: int) -> pa.Table:
             "price": generator.integers(0, 4 * count, count),
             "x": generator.integers(0, 100, count),
             "y": generator.random(count),
+            "name": [f"{number:09}" for number in order],
         }
     )
 
@@ -104,8 +117,7 @@ def measure(events: int) -> PartitionsReport:
 
 def _seconds(function: str, table: pa.Table) -> tuple[float, int]:
     """CPU seconds a row, and the rows of the answer in the end that are wrong."""
-    columns = {"ts": "BIGINT", "n": "BIGINT", "price": "BIGINT", "x": "BIGINT", "y": "DOUBLE"}
-    stream = dl.stream("t", columns, time="ts", disorder=0)
+    stream = dl.stream("t", COLUMNS, time="ts", disorder=0)
     query = dl.sql(f"SELECT n, {function} AS f FROM t", t=stream)
     start = time.process_time()
     answer = query.run(t=table, batch=BATCH).history()

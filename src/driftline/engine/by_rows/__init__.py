@@ -13,6 +13,7 @@
     ordered                   `OrderedRows`: a row of the answer for every row, by its place
     order_words               the order of rows, as words;  near_kernel: what is near a change
     block_totals              what comes before it, as totals of blocks;  block_kernels: its kernels
+    prefix_values             and as the values of all rows up to there
     rank, rank_kernels        ROW_NUMBER, RANK, top-k;  over, over_kernels: window functions
 
 A late row enters the members of its partition (`operator`), the pieces from its start on are

@@ -8,9 +8,9 @@ it, and all of a partition that it closes.
 
 A batch costs the rows that can see a change, and what they look at (`near_kernel`), not the
 partition: of ROWS between two distances, LAG and LEAD some rows around each change; of a RANGE with
-distances those within these; of a rank or a running count, sum, average or extreme the rows that
-come after, since what comes before counts as a whole (`block_totals`), of other running aggregates
-also one look at each row before; of the first k rows about k.
+distances those within these; of a rank or a running count, sum, average, variance, extreme or
+percentile the rows that come after, since what comes before counts as a whole (`block_totals`), of
+other running aggregates also one look at each row before; of the first k rows about k.
 """
 
 from __future__ import annotations
