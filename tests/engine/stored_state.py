@@ -261,6 +261,9 @@ QUERIES: dict[str, tuple[Node, Level, Reading]] = {
         "sums by session": S.session(2, per="k", columns=True).group_by(
             "k", "window_start", "window_end"
         ).agg("sum(x) AS x"),
+        "counts by part of a session": S.session(2, per="k", columns=True).group_by(
+            "k", "window_start", "window_end", "x"
+        ).agg("count(*) AS n"),
         "tumbling": S.tumble(5).group_by("window_end", "k").agg("sum(x) AS x"),
         "window of stretches": S.select("k").distinct().window(range=3),
         "stretches": S.select("k").distinct().window(start="vs", duration="ve - vs + 1"),
@@ -313,6 +316,10 @@ QUERIES |= {
         .session(2, per="k", columns=True)
         .group_by("k", "window_start", "window_end")
         .agg("sum(y) AS y", "max(y) AS most"),
+        "parts of sessions of records": dl.stream("s", KXY, time="x", disorder=6)
+        .session(2, per="k", columns=True)
+        .group_by("k", "window_start", "y")
+        .agg("max(window_end) AS until", "last(x) AS x"),
         "guesses by source": _by_time(heartbeats="estimate", late=0.1, source="k"),
     }.items()
 }

@@ -145,6 +145,25 @@ ONE: dict[str, Callable[[Both], Both]] = {
             lambda row: {"k": row["k"], "x": (row["s"] or 0) + row["b"] - row["a"]},
         ),
     ),
+    "by part of a session": windowed(
+        lambda q: (
+            q.session(3, per="k", columns=True)
+            .group_by("k", "window_start", "x")
+            .agg("max(window_end) AS b", "count(*) AS n")
+            .select("k", "x + b - window_start + n AS x")
+        ),
+        lambda h: ref.project(
+            ref.group_by(
+                ref.session_columns(h, 3, k),
+                {"k": k, "a": lambda row: row["window_start"], "x": x},
+                {"b": aggregates.max_(lambda row: row["window_end"]), "n": aggregates.count_all()},
+            ),
+            lambda row: {
+                "k": row["k"],
+                "x": None if row["x"] is None else row["x"] + row["b"] - row["a"] + row["n"],
+            },
+        ),
+    ),
     "stitch": lambda p: Both(p.query.stitch(), lambda s, t: ref.coalesce(p.meaning(s, t))),
     "cumulate": windowed(
         lambda q: dl.sql("SELECT k, x + window_end AS x FROM CUMULATE(q, 2, 4)", q=q),

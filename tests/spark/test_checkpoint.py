@@ -105,3 +105,29 @@ def test_what_other_versions_wrote_is_refused(tmp_path: Path) -> None:
     (tmp_path / "driftline.json").write_text(json.dumps(describe(PLANS, OPTIONS, 2)))
     with pytest.raises(PlanError, match="it was written by another version of Driftline"):
         Checkpoint(str(tmp_path)).claim(PLANS, OPTIONS, 2, {"s": "records"})
+
+
+def test_what_is_computed_in_another_way_by_now_is_refused(tmp_path: Path) -> None:
+    """Of as-of joins the right side comes first, and parts of sessions are kept by their start;
+    checkpoints of all other queries are as they were."""
+    r = dl.stream("r", {"k": "STRING", "x": "BIGINT"})
+    by_session = S.session(3, per="k", columns=True)
+    keys = ["k", "window_start", "window_end"]
+    revised = {
+        "joined": S.as_of(r, "s.k = r.k AND s.x >= r.x"),
+        "parts": by_session.group_by(*keys, "x").agg("count(*) AS n"),
+        "in order": by_session.group_by(*keys).agg("last(x) AS x"),
+        "of ends": by_session.group_by(*keys).agg("max(window_end) AS e"),
+    }
+    for name, query in revised.items():
+        checkpoint = Checkpoint(str(tmp_path / name))
+        checkpoint.claim({"result": query.plan}, OPTIONS, 2)
+        file = tmp_path / name / FILE
+        before = json.loads(file.read_text())
+        del before["revised"]
+        file.write_text(json.dumps(before))
+        with pytest.raises(PlanError, match="written by another version of Driftline; give"):
+            checkpoint.claim({"result": query.plan}, OPTIONS, 2)
+    whole = by_session.group_by(*keys).agg("sum(x) AS x")
+    for same in (whole, S.join(r, "s.k = r.k")):
+        assert "revised" not in describe({"result": same.plan}, OPTIONS, 2)

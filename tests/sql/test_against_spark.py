@@ -160,6 +160,9 @@ TIMED = [
     "FROM q GROUP BY k, session_window(ts, '1 second')",
     "SELECT string(session_window(ts, '900 milliseconds').end) AS e, count(*) AS n FROM q "
     "GROUP BY session_window(ts, '900 milliseconds')",
+    "SELECT k, string(max(session_window.end)) AS e, sort_array(collect_list(x)) AS l, "
+    "count(DISTINCT y) AS d, max_by(x, struct(y, x)) AS m FROM q "
+    "GROUP BY k, session_window(ts, '700 milliseconds') HAVING count(*) > 1",
     "SELECT k, string(session_window.end) AS e, count(*) AS n FROM q GROUP BY k, "
     "session_window(ts, CASE WHEN x > 1 THEN '2 seconds' WHEN x > 0 THEN '0 seconds' "
     "WHEN x = 0 THEN '500 milliseconds' END)",

@@ -36,6 +36,7 @@ from driftline.plan.nodes import (
     SessionMembers,
 )
 from driftline.plan.nodes.base import Keys, columns_of, unqualified
+from driftline.plan.nodes.keyed import BY_START
 from driftline.plan.types import BIGINT, is_timestamp
 
 ENDS, MEMBERS = "$ends", "$members"
@@ -60,6 +61,18 @@ class OfSession:
     def has_end(self, value: Expression) -> bool:
         """Whether a value is computed from the end of a session."""
         return self.sessions.window[1].name in value.columns()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the groups are sessions, and the aggregates go neither by the order of rows nor
+        by the end."""
+        partition = map(unqualified, self.sessions.partition)
+        calls = (each for each in self.aggregates if isinstance(each, AggregateCall))
+        return (
+            set(self.groups) == {*self.sessions.window, *partition}
+            and not any(map(self.has_end, (*self.aggregates, *self.conditions)))
+            and not any(call.function in BY_START for call in calls)
+        )
 
 
 def of_session(node: Aggregate) -> OfSession | None:

@@ -24,7 +24,7 @@ from driftline.engine.options import Options
 from driftline.engine.plan_sources import sources_of
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.nodes import Node
+from driftline.plan.nodes import Aggregate, AsOf, Node
 from driftline.plan.timing import NOTHING_KNOWN
 from driftline.spark.pipeline import OWN_STEPS
 from driftline.spark.places import Place
@@ -147,8 +147,21 @@ def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[s
         **({} if options.outputs == "free" else {"outputs": "marked"}),
         **({} if options.heartbeat == "source" else {"heartbeat": options.heartbeat}),
         **({"bounds": bounds} if (bounds := _bounds(plans)) else {}),
+        **({"revised": revised} if (revised := _revised(plans)) else {}),
         "plans": {name: plan.tree().split("\n") for name, plan in plans.items()},
     }
+
+
+def _revised(plans: Mapping[str, Node]) -> list[str]:
+    """What is computed from the same messages by other operators, or in another order, than it was
+    when the format was new: a checkpoint from before that is one of another query."""
+    nodes = [node for plan in plans.values() for node in plan.walk()]
+    sessions = [node.session for node in nodes if isinstance(node, Aggregate)]
+    found = {
+        "as-of joins": any(isinstance(node, AsOf) for node in nodes),
+        "aggregates by session": any(each is not None and not each.is_whole for each in sessions),
+    }
+    return [name for name, there in found.items() if there]
 
 
 def _bounds(plans: Mapping[str, Node]) -> dict[str, dict[str, Any]]:

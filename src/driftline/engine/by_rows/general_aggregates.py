@@ -298,7 +298,9 @@ def _moment(power: int) -> Callable[[Values, Aggregate], pa.Array]:
 
 
 def _array_agg(values: Values, aggregate: Aggregate) -> pa.Array:
-    by_time = piece_kernels.arranged(values.offsets, values.arranged, values.pieces.vs)
+    by_time = piece_kernels.arranged_in_time(
+        values.offsets, values.members, values.pieces.vs, values.keys
+    )
     offsets = pa.array(values.offsets, pa.int32())
     items = values.column.take(pa.array(by_time))
     return pa.ListArray.from_arrays(offsets, items)

@@ -62,6 +62,31 @@ def arranged(offsets: Int64s, members: Int64s, keys: Int64s) -> Int64s:
 
 
 @njit(cache=True, nogil=True)
+def arranged_in_time(offsets: Int64s, members: Int64s, vs: Int64s, keys: Int64s) -> Int64s:
+    """The members of each piece, sorted by vs and then by key. Rows are kept in order of their vs:
+    mostly only those with the same one are to be sorted."""
+    result = members.copy()
+    for piece in range(len(offsets) - 1):
+        part = result[offsets[piece] : offsets[piece + 1]]
+        is_in_order = True
+        for place in range(1, len(part)):
+            if vs[part[place]] < vs[part[place - 1]]:
+                is_in_order = False
+                break
+        if not is_in_order:
+            _sort(part, keys)
+            _sort(part, vs)
+            continue
+        begin = 0
+        for place in range(1, len(part) + 1):
+            if place == len(part) or vs[part[place]] != vs[part[begin]]:
+                if place - begin > 1:
+                    _sort(part[begin:place], keys)
+                begin = place
+    return result
+
+
+@njit(cache=True, nogil=True)
 def distinct(offsets: Int64s, members: Int64s, keys: Int64s, vs: Int64s) -> tuple[Int64s, Int64s]:
     """One member for every key in each piece, sorted by key: that with the least vs."""
     kept, kept_offsets = arranged(offsets, members, keys), np.zeros(len(offsets), np.int64)
