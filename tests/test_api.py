@@ -660,6 +660,18 @@ def test_short_reprs() -> None:
     assert repr(TOTALS.now(trades=ROWS)) == "<Now: symbol, shares, n; not begun>"
 
 
+def test_times_of_the_answer_now_are_times() -> None:
+    stream = dl.stream("s", "k STRING, ts TIMESTAMP", time="ts")
+    rows = [{"k": "A", "ts": "2024-01-01T00:00:00Z"}, {"k": "B", "ts": "2024-01-01T00:00:09Z"}]
+    now = stream.window(range="5s").select("k").now(s=rows)
+    assert [(change.op, f"{change.at:%H:%M:%S}", change.row["k"]) for change in now] == [
+        ("+", "00:00:00", "A"),
+        ("-", "00:00:05", "A"),
+        ("+", "00:00:09", "B"),
+    ]
+    assert repr(now) == "<Now: k; at 2024-01-01T00:00:09Z>"
+
+
 def test_final_rows_come_once_when_they_cannot_change() -> None:
     trades = dl.stream("trades", {"k": "STRING", "t": "BIGINT"}, time="t", disorder=2)
     counts = dl.sql(
