@@ -150,14 +150,13 @@ class Result:
         from driftline.engine.tables import history_table
 
         ticks = self._ticks(at)
-        alive = [
-            update.batch.take((update.batch.vs <= ticks) & (ticks < update.batch.ve))
-            for update in self.updates
-        ]
+        batches = [_beside(update.batch, "vs", "ve") for update in self.updates]
+        alive = [each.take((each.vs <= ticks) & (ticks < each.ve)) for each in batches]
         schema = self.schema.arrow
         one = [replace(each, vs=each.vs * 0, ve=each.ve * 0 + 1) for each in alive]
         table = history_table(one, schema)
-        return table.select(range(2, table.num_columns)).cast(pa.schema(list(schema)))
+        rows = table.select(range(2, table.num_columns)).rename_columns(schema.names)
+        return rows.cast(pa.schema(list(schema)))
 
     def _ticks(self, at: int | str | datetime) -> int:
         import pyarrow as pa
@@ -292,7 +291,9 @@ class Now:
 
     def _one_by_one(self, table: pa.Table) -> Iterator[NowRow]:
         names = self._view.schema.names
-        for op, at, *row in zip(*(each.to_pylist() for each in table.columns), strict=True):
+        from driftline.engine.tables import python_values
+
+        for op, at, *row in zip(*map(python_values, table.columns), strict=True):
             yield NowRow(op, at, dict(zip(names, row, strict=True)))
 
     def table(self) -> pa.Table:
