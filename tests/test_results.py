@@ -148,6 +148,18 @@ def test_drawings_of_odd_rows() -> None:
         assert drawing._repr_svg_().startswith("<?xml")
 
 
+def test_times_that_python_does_not_have_and_columns_called_as_times() -> None:
+    stream = dl.stream("s", "k STRING, ts TIMESTAMP", time="ts")
+    query = stream.select("k AS vs", "ts + INTERVAL 9000 YEARS AS far")
+    rows = [{"k": "A", "ts": "2024-01-01T00:00:00Z"}]
+    result = query.run(s=rows)
+    assert "11024-01-01" in result._repr_html_()
+    assert result.timeline()._repr_svg_().startswith("<?xml")
+    assert result.snapshot("2024-01-02").column("vs").to_pylist() == ["A"]
+    (change,) = query.now(s=rows)
+    assert "11024-01-01" in change.row["far"]
+
+
 def test_only_some_of_very_many_lifetimes_are_drawn() -> None:
     table = pa.table({"k": pa.array(range(20_000)), "t": pa.array(range(20_000))})
     result = dl.stream("s", "k BIGINT, t BIGINT", time="t").run(s=table)

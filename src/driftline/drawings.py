@@ -89,12 +89,16 @@ def believed(result: Result, where: Mapping[str, Any]) -> list[Believed]:
     for name in where:
         if name not in names:
             raise PlanError(f"the result has no column {name}; it has {', '.join(names)}")
+    import pyarrow as pa
+
+    from driftline.engine.tables import python_values
+
     open_since: dict[tuple[Any, ...], list[int]] = {}
     found: list[Believed] = []
     for number, update in enumerate(result.updates):
         changes: Counter[tuple[Any, ...]] = Counter()
         batch = update.batch
-        columns = [column.to_pylist() for column in batch.payload.columns]
+        columns = [python_values(pa.chunked_array([column])) for column in batch.payload.columns]
         for place, (vs, ve, weight) in enumerate(
             zip(batch.vs.tolist(), batch.ve.tolist(), batch.weight.tolist(), strict=True)
         ):
@@ -238,8 +242,10 @@ def table_in_html(table: pa.Table, notes: Sequence[str]) -> str:
     """A table with what is to be known of it."""
     head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
     lines = []
-    for row in table.slice(0, ROWS).to_pylist():
-        cells = "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values())
+    from driftline.engine.tables import python_values
+
+    for row in zip(*map(python_values, table.slice(0, ROWS).columns), strict=True):
+        cells = "".join(f"<td>{escape(_cell(value))}</td>" for value in row)
         lines.append(f"<tr>{cells}</tr>")
     if table.num_rows > ROWS:
         notes = [f"{table.num_rows - ROWS:,} more rows", *notes]

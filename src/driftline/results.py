@@ -150,14 +150,13 @@ class Result:
         from driftline.engine.tables import history_table
 
         ticks = self._ticks(at)
-        alive = [
-            update.batch.take((update.batch.vs <= ticks) & (ticks < update.batch.ve))
-            for update in self.updates
-        ]
+        batches = [_beside(update.batch, "vs", "ve") for update in self.updates]
+        alive = [each.take((each.vs <= ticks) & (ticks < each.ve)) for each in batches]
         schema = self.schema.arrow
         one = [replace(each, vs=each.vs * 0, ve=each.ve * 0 + 1) for each in alive]
         table = history_table(one, schema)
-        return table.select(range(2, table.num_columns)).cast(pa.schema(list(schema)))
+        rows = table.select(range(2, table.num_columns)).rename_columns(schema.names)
+        return rows.cast(pa.schema(list(schema)))
 
     def _ticks(self, at: int | str | datetime) -> int:
         import pyarrow as pa
@@ -220,10 +219,11 @@ class Result:
 
 
 class NowRow(NamedTuple):
-    """A change of the answer as it is now: from `at` on a row is there (+), or no longer (-)."""
+    """A change of the answer as it is now: from `at` on (a datetime, if time is a TIMESTAMP, else a
+    number) a row is there (+), or no longer (-)."""
 
     op: str
-    at: int
+    at: Any
     row: dict[str, Any]
 
 
@@ -236,16 +236,26 @@ class Now:
     events of each stream were no part of it, or could not be read.
     """
 
-    def __init__(self, schema: Schema, clock: Clock, updates: Iterator[Update]) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        clock: Clock,
+        updates: Iterator[Update],
+        *,
+        timestamps: bool = False,
+    ) -> None:
         from driftline.engine.outputs.now_view import NowView
 
+        self._timestamps = timestamps
         self._view = NowView(schema.arrow, clock)
         self._updates = updates
         self._rows: Iterator[NowRow] = iter(())
         self.dead_letters: dict[str, int] = {}
 
     def __repr__(self) -> str:
-        clock = "not begun" if self.clock is None else f"at {self.clock}"
+        clock = "not begun"
+        if self.clock is not None:
+            clock = f"at {show(self.clock, self._timestamps)}"
         return f"<Now: {', '.join(self._view.schema.names)}; {clock}>"
 
     @property
@@ -276,11 +286,14 @@ class Now:
         for update in self._updates:
             for name, letters in update.dead_letters.items():
                 self.dead_letters[name] = self.dead_letters.get(name, 0) + len(letters)
-            yield now_table(self._view.update(update.batch, update.now))
+            changes = self._view.update(update.batch, update.now)
+            yield now_table(changes, timestamps=self._timestamps)
 
     def _one_by_one(self, table: pa.Table) -> Iterator[NowRow]:
         names = self._view.schema.names
-        for op, at, *row in zip(*(each.to_pylist() for each in table.columns), strict=True):
+        from driftline.engine.tables import python_values
+
+        for op, at, *row in zip(*map(python_values, table.columns), strict=True):
             yield NowRow(op, at, dict(zip(names, row, strict=True)))
 
     def table(self) -> pa.Table:

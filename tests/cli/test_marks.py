@@ -82,6 +82,12 @@ def test_the_answer_with_marks_is_an_input_of_the_next(folder: Path) -> None:
         (("--runner", "spark", "--scheduler", "threads"), "scheduler is for the local runner"),
         (("--outputs", "marked", "--table"), "marks stand in an event log"),
         (("--outputs", "marked", "-o", "out.csv"), "marks stand in an event log"),
+        (
+            ("--tokens", "5", "--outputs", "free"),
+            "--tokens is for answers that are exact: add --outputs",
+        ),
+        (("--heeding", "multiset", "--outputs", "free"), "--heeding is for answers that are exact"),
+        (("--loop", "hwm"), "--loop is for --scheduler round-robin or threads"),
         (("--tokens", "0"), "tokens is how many events"),
         (("--scheduler", "threads", "--heeding", "naive"), "take the scheduler round-robin"),
     ],

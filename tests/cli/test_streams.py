@@ -103,6 +103,20 @@ def test_what_arguments_cannot_say(text: str, reason: str) -> None:
         streamed(text)
 
 
+def test_empty_files_do_not_tell_what_a_directory_holds(tmp_path: Path) -> None:
+    def form(*, holds_events: bool) -> str:
+        found = streamed(str(tmp_path), holds_events=holds_events)
+        assert found is not None
+        return found.form
+
+    (tmp_path / "a.jsonl").touch()
+    assert form(holds_events=True) == "log"
+    assert form(holds_events=False) == "json"
+    (tmp_path / "b.jsonl").write_text('{"x":1}\n', encoding="utf-8")
+    os.utime(tmp_path / "a.jsonl", (1, 1))  # it comes first
+    assert form(holds_events=True) == "json"
+
+
 def test_directories_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="is empty: say what will come"):
         streamed(str(tmp_path))

@@ -114,6 +114,7 @@ def test_a_deep_recursion_that_ends_is_no_circle() -> None:
         ("SELECT b FROM links WHERE a NOT IN (SELECT n FROM r)", "NOT IN or NOT EXISTS", ""),
         ("SELECT b FROM links WHERE a IN (SELECT n FROM r)", "IN or EXISTS.*write a join", ""),
         ("SELECT n FROM links JOIN (SELECT n FROM r EXCEPT SELECT 1) ON n = a", "EXCEPT", ""),
+        ("SELECT lag(n) OVER (ORDER BY n) FROM r", "a window function of a recursive name", ""),
     ],
 )
 def test_what_cannot_go_round_is_refused_with_its_place(

@@ -173,5 +173,6 @@ class Query(Relation):
         - 11 {'symbol': 'A', 'n': 1}
         """
         need_now(clock, options.get("emit"), timestamps=self.plan.timestamps)
+        need_choice("expiry", expiry)
         updates = self.changes(inputs, clock=clock, expiry=expiry, **options)
-        return Now(self.schema, clock, updates)
+        return Now(self.schema, clock, updates, timestamps=self.plan.timestamps)

@@ -180,8 +180,18 @@ def recursive(
     `limit`: the deepest level at which a row may be derived; a deeper one stops the query."""
     if not isinstance(base, Relation):
         raise PlanError(f"the base of {name} is a query, not a {type(base).__name__}")
-    body: Body[R] = (columns, lambda names: base.union(step(names[name])))
+
+    def rows(names: Mapping[str, R]) -> R:
+        return base.union(_a_query(name, step(names[name])))
+
+    body: Body[R] = (columns, rows)
     return recursive_together({name: body}, all=all, limit=limit)[name]
+
+
+def _a_query(name: str, given: R) -> R:
+    if not isinstance(given, Relation):
+        raise PlanError(f"the function of {name} returns a query, not a {type(given).__name__}")
+    return given
 
 
 Body = tuple[Any, Callable[[Mapping[str, R]], R]]
@@ -200,7 +210,7 @@ def recursive_together(
     for _ in range(2):  # whether time is in microseconds is known when the bodies are
         names = {n: Query(nodes.Back(n, each, stamps)) for n, each in schemas.items()}
         so_far = cast("dict[str, R]", names)  # they become what they are combined with
-        made = {name: body(so_far) for name, (_, body) in bodies.items()}
+        made = {name: _a_query(name, body(so_far)) for name, (_, body) in bodies.items()}
         stamps = any(
             node.timestamps for each in made.values() for node in each.plan.sources().values()
         )

@@ -98,9 +98,12 @@ def read_inputs(
     for each in wanted:
         name, path = named(each, sources)
         more, by = each.options if isinstance(each, Declared) else {}, named_by(each)
-        found = streamed(path, more, by) if path not in ("", STANDARD_INPUT) else None
+        own = sources.values() if name is None else [sources[name]]
+        timeless = any(source.time is None for source in own)
+        found = None
+        if path not in ("", STANDARD_INPUT):
+            found = streamed(path, more, by, holds_events=timeless)
         if found is None and files_grow:
-            timeless = name is not None and sources[name].time is None
             found = growing(path, more, holds_events=timeless)
         if found is not None and first:
             found = replace(found, first=_first(name, first))

@@ -340,6 +340,14 @@ def _check_free(queries: Sequence[Query], runner_name: str, arguments: RunArgume
         for query in queries:
             asked = query.consistency
             need_spark(arguments.options.scheduler, asked.tokens, asked.heeding, asked.loop)
+    elif arguments.loop is not None and arguments.options.scheduler == "drain":
+        raise Problem("--loop is for --scheduler round-robin or threads: else loops are drained")
+    if all(query.consistency.outputs == "free" for query in queries):
+        for option, given in (("--tokens", arguments.tokens), ("--heeding", arguments.heeding)):
+            if given is not None:
+                raise Problem(
+                    f"{option} is for answers that are exact: add --outputs marked or held"
+                )
     if marked and (arguments.table or not writes_log(arguments.output)):
         raise Problem(
             "outputs = marked: marks stand in an event log: write one (--output FILE.jsonl), or "

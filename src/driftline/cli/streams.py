@@ -31,10 +31,14 @@ COMPRESSED = (".gz", ".zst", ".bz2", ".lz4")
 
 
 def streamed(
-    text: str, more: Mapping[str, str] | None = None, by: str = "--input"
+    text: str,
+    more: Mapping[str, str] | None = None,
+    by: str = "--input",
+    *,
+    holds_events: bool = True,
 ) -> Streamed | None:
     """The input that an argument names; None: it is a file. `more`: options that a script has;
-    `by`: what names it.
+    `by`: what names it; `holds_events`: it is a log, if that cannot be seen yet.
 
     >>> found = streamed("kafka://a:9092,b:9092/trades?startingOffsets=latest")
     >>> found.kind, found.place, found.options
@@ -51,7 +55,9 @@ def streamed(
     if not sign:
         if not Path(place).is_dir():
             return None
-        return Streamed("files", place, given or _form_of(Path(place), by), options, stream)
+        return Streamed(
+            "files", place, given or _form_of(Path(place), by, holds_events), options, stream
+        )
     if scheme == "rate":
         return Streamed("rate", rest, "rows", options)
     if scheme == "kafka":
@@ -90,7 +96,7 @@ def parted(text: str) -> tuple[str, dict[str, str]]:
     return place, dict(parse_qsl(options, keep_blank_values=True))
 
 
-def _form_of(folder: Path, by: str) -> Form:
+def _form_of(folder: Path, by: str, holds_events: bool) -> Form:
     """How the files of a directory are written: all in the same way."""
     found: dict[Form, Path] = {}
     for path in files_of(folder):
@@ -98,7 +104,8 @@ def _form_of(folder: Path, by: str) -> Form:
         form = next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
         if form is None:
             raise Problem(f"{by}: {path}: its format is told by .jsonl, .csv or .parquet")
-        found.setdefault(form, path)
+        if form not in found or found[form].stat().st_size == 0:
+            found[form] = path
     if not found:
         raise Problem(
             f"{by}: {folder} is empty: say what will come, {folder}?format=json, csv, parquet "
@@ -110,4 +117,7 @@ def _form_of(folder: Path, by: str) -> Form:
     ((form, path),) = found.items()
     from driftline.engine.readers.json_records import is_log
 
-    return "log" if form == "json" and is_log(path) else form
+    if form != "json":
+        return form
+    is_empty = path.stat().st_size == 0
+    return "log" if (holds_events if is_empty else is_log(path)) else "json"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,7 +11,7 @@ import pyarrow.compute as pc
 from driftline.engine.core.batch import Batch, Changes, empty, joined
 from driftline.engine.lifetimes.coalesce import coalesced
 from driftline.engine.outputs.now_view import NowChanges
-from driftline.event_log.text import FIRST_ISO, LAST_ISO
+from driftline.event_log.text import FIRST_ISO, LAST_ISO, plain_values
 from driftline.event_log.writer import now_lines, text_bytes
 from driftline.model.arrays import to_arrow
 from driftline.model.columns import INSERT
@@ -63,6 +65,12 @@ def now_table(changes: NowChanges, *, timestamps: bool = False) -> pa.Table:
     }
     names = [f"row.{name}" if name in times else name for name in rows.schema.names]
     return pa.table({**times, **dict(zip(names, rows.columns, strict=True))})
+
+
+def python_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column as Python has them; where it has none, as of times after the year
+    9999, as texts."""
+    return plain_values(column)
 
 
 def now_json(stream: str, changes: NowChanges, *, timestamps: bool) -> pa.Buffer:

@@ -107,10 +107,11 @@ def check(node: nodes.Node, goes_round: Sequence[bool]) -> None:
             return
         named = {"semi": "IN or EXISTS", "anti": "NOT IN or NOT EXISTS"}
         what = named.get(node.how, "an outer join")
-        instead = ": write a join" if node.how == "semi" else ""
+        why = ": a row that is derived would change what others lack"
+        if node.how == "semi":
+            why = ": write a join, and DISTINCT or UNION where it gives rows twice"
         raise NotRecursive(
-            f"{what} cannot ask inside a loop which rows of its recursive name are there: a row "
-            f"that is derived would change what others lack{instead}",
+            f"{what} cannot ask inside a loop which rows of its recursive name are there{why}",
             node,
         )
     if isinstance(node, nodes.SetOperation):
@@ -120,5 +121,5 @@ def check(node: nodes.Node, goes_round: Sequence[bool]) -> None:
         return  # which of them can: see `improving`
     if isinstance(node, (nodes.Window, nodes.WindowColumns)):
         raise NotRecursive("a window cannot be inside a loop: put it before or after", node)
-    what = node.label().split()[0]
+    what = "a window function" if isinstance(node, nodes.Over) else node.label().split()[0]
     raise NotRecursive(f"{what} of a recursive name cannot be inside its loop", node)

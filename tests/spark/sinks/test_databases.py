@@ -157,3 +157,23 @@ def test_what_is_no_database(kind: type[Database], rows: Rows, tmp_path: Path) -
         kind(tmp_path / "db")(emitted({"all": TRADES}, {"trades": EVENTS}, 100)[0])
     with pytest.raises(PlanError, match=r"none"):
         kind(tmp_path / "none" / "db")(volumes()[0])
+
+
+@BOTH
+def test_what_the_database_refuses_is_said_with_file_and_table(
+    kind: type[Database], rows: Rows, tmp_path: Path
+) -> None:
+    path = tmp_path / "db"
+    with kind(path)._transaction() as session:
+        session.run('CREATE TABLE "result" (a INTEGER)')
+    first = next(each for each in volumes() if len(each.batches["result"]))
+    for keys, column in (((), "kind"), (("symbol",), "symbol")):
+        with pytest.raises(PlanError, match=rf"db: the table result: .*{column}"):
+            kind(path, keys=keys)(first)
+    assert rows(path, "result") == []
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (path := tmp_path / "db").write_text("no database" * 100)
+    with pytest.raises(PlanError, match=r"db: .*not a database"):
+        SQLite(path)(next(iter(volumes())))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -98,20 +98,26 @@ class Database(TableSink, ABC):
     def _transaction(self) -> Iterator[Session]:
         """A transaction, which is there in full when all went well, and not at all otherwise."""
         with self._connected() as session:
-            session.run("BEGIN")
             try:
-                yield session
-            except BaseException:
-                session.run("ROLLBACK")
-                raise
-            session.run("COMMIT")
+                session.run("BEGIN")
+                try:
+                    yield session
+                except BaseException:
+                    with suppress(session.error):  # it may be over by itself
+                        session.run("ROLLBACK")
+                    raise
+                session.run("COMMIT")
+            except session.error as error:
+                raise PlanError(f"{self.path}: the table {self.table}: {error}") from error
 
     @abstractmethod
     def _connected(self) -> Session: ...
 
 
 class Session(ABC):
-    """A connection, and what differs between the databases."""
+    """A connection, and what differs between the databases. `error`: what theirs are."""
+
+    error: type[Exception]
 
     def __enter__(self) -> Self:
         return self
@@ -170,6 +176,7 @@ class _DuckSession(Session):
             raise PlanError(
                 'the DuckDB sink needs duckdb: pip install "driftline[duckdb]"'
             ) from None
+        self.error = duckdb.Error
         try:
             self.connection = duckdb.connect(str(path))
         except duckdb.Error as error:
@@ -215,6 +222,8 @@ class _DuckSession(Session):
 
 
 class _SQLiteSession(Session):
+    error = sqlite3.Error
+
     def __init__(self, path: Path) -> None:
         try:
             self.connection = sqlite3.connect(path, isolation_level=None)

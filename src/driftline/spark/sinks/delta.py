@@ -106,19 +106,27 @@ class Delta:
         return uri, f"driftline {update.run} {name}"
 
     def __call__(self, update: SparkUpdate) -> None:
+        from deltalake.exceptions import DeltaError
+
         for name in update.batches:
             uri, application = self._place(update, name)
-            if self._last(uri, application) >= update.batch_id:
-                continue
-            properties = _properties(application, update.batch_id, update.prefix)
-            if update.files is not None:
-                schema = self.view(update.micro_batch(name)).schema
-                self._add(uri, update.files.get(self._target(uri, update), ()), schema, properties)
-            elif self.keys:
-                found = difference_of(self.name, update.micro_batch(name))
-                self._upsert(uri, upserts(found, self.keys), properties, application)
-            else:
-                self._append(uri, self.view(update.micro_batch(name)), properties)
+            try:
+                self._write(update, name, uri, application)
+            except DeltaError as error:
+                raise PlanError(f"the Delta table {uri}: {error}") from error
+
+    def _write(self, update: SparkUpdate, name: str, uri: str, application: str) -> None:
+        if self._last(uri, application) >= update.batch_id:
+            return
+        properties = _properties(application, update.batch_id, update.prefix)
+        if update.files is not None:
+            schema = self.view(update.micro_batch(name)).schema
+            self._add(uri, update.files.get(self._target(uri, update), ()), schema, properties)
+        elif self.keys:
+            found = difference_of(self.name, update.micro_batch(name))
+            self._upsert(uri, upserts(found, self.keys), properties, application)
+        else:
+            self._append(uri, self.view(update.micro_batch(name)), properties)
 
     def _table(self, uri: str) -> DeltaTable | None:
         """The table as it is now, of which only what is new is read; None: there is none."""
