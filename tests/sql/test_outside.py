@@ -255,6 +255,42 @@ def test_the_end_of_the_streams_is_the_answer_for_the_tables(text: str) -> None:
         assert answers(text, rows, Random(text)) == expected
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEEP[3],
+        DEEP[6],
+        "SELECT k, (SELECT count(*) FROM u WHERE u.z IN (SELECT y FROM v WHERE v.k = t.k)) FROM t",
+        "SELECT t.k, u.z FROM t LEFT JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v)",
+        "SELECT k, x, rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) NOT IN "
+        "(SELECT z FROM u WHERE u.k = t.x) AS i FROM t",
+        "SELECT (SELECT max(z) FROM u WHERE u.k = t.k) AS m, count(*) AS n FROM t GROUP BY m",
+    ],
+)
+def test_at_every_time_the_answer_for_the_rows_of_that_time(text: str) -> None:
+    random, query = Random(text), dl.sql(STREAMS + text)
+    lives: dict[str, list[tuple[int, int, tuple[int | None, int | None]]]] = {}
+    events: dict[str, list[dl.Insert]] = {}
+    for name, rows in rows_of(random).items():
+        starts = [random.randrange(8) for _ in rows]
+        lives[name] = [
+            (vs, vs + random.randint(1, 4), row) for vs, row in zip(starts, rows, strict=True)
+        ]
+        columns = query.plan.sources()[name].columns.names if name in query.plan.sources() else None
+        if columns is not None:
+            events[name] = [
+                dl.Insert(vs, ve, dl.Row(dict(zip(columns, row, strict=True))))
+                for vs, ve, row in random.sample(lives[name], len(rows))
+            ]
+    history = query.run(events, batch=4).history().to_pylist()
+    for time in range(12):
+        there = {
+            name: [row for vs, ve, row in each if vs <= time < ve] for name, each in lives.items()
+        }
+        found = Counter(tuple(row.values())[2:] for row in history if row["vs"] <= time < row["ve"])
+        assert found == Counter(tables(there).execute(text).fetchall())
+
+
 def test_a_name_of_the_select_list_is_not_known_to_where() -> None:
     rows = rows_of(Random(5))
     text = "SELECT * FROM t WHERE EXISTS (SELECT u.z AS x FROM u WHERE u.k = x)"

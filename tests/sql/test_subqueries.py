@@ -249,6 +249,8 @@ PLACES = [
     "(SELECT 1 FROM v)",
     "SELECT k, x FROM t WHERE x IN (SELECT z FROM u) AND k NOT IN (SELECT y FROM v WHERE y > "
     "2) AND EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+    "SELECT EXISTS (SELECT count(*) FROM u) AS e, count(*) AS n FROM t GROUP BY e",
+    "SELECT k, x, x IN (SELECT z FROM u) AS i FROM t ORDER BY i, k IN (SELECT y FROM v)",
 ]
 """In QUALIFY, HAVING, GROUP BY, ORDER BY and ON, and about window functions."""
 
@@ -301,6 +303,11 @@ def test_a_subquery_in_any_clause(text: str) -> None:
 def test_a_subquery_in_on_of_an_outer_join_is_about_one_side(condition: str) -> None:
     with pytest.raises(SqlError, match="is about one of the two sides"):
         dl.sql(f"{STREAMS} SELECT t.k FROM t LEFT JOIN u ON t.k = u.k AND {condition}")
+
+
+def test_an_order_that_decides_nothing_joins_nothing() -> None:
+    query = dl.sql(f"{STREAMS} SELECT k, x FROM t ORDER BY (SELECT max(z) FROM u WHERE u.k = t.k)")
+    assert "join" not in query.explain()
 
 
 def test_the_limit_of_a_rank_stays_where_it_is() -> None:
