@@ -176,21 +176,140 @@ OTHERS = [
     "(SELECT y FROM v WHERE v.k = t.k AND y IS NOT NULL ORDER BY y DESC LIMIT 1) AS m FROM t",
     "SELECT k, (SELECT avg(n) FROM (SELECT count(*) AS n FROM u WHERE u.z > t.x GROUP BY "
     "u.k) s) AS a FROM t",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k LIMIT 1)",
+    "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM u LIMIT 1)",
+    "SELECT * FROM t WHERE EXISTS (SELECT z FROM u WHERE u.k = t.k ORDER BY z)",
+    "SELECT * FROM t WHERE x IN (SELECT z FROM u WHERE u.k = t.k ORDER BY z)",
+    "SELECT * FROM t WHERE EXISTS (SELECT * FROM u JOIN v USING (k) WHERE u.z < t.x)",
+    "SELECT * FROM t WHERE EXISTS (SELECT * FROM u NATURAL JOIN v WHERE u.z < t.x)",
+    "SELECT k, x IN (SELECT rank() OVER w FROM u WHERE u.k = t.k WINDOW w AS (ORDER BY z "
+    "NULLS FIRST)) AS c FROM t",
+    "SELECT k, x IN (SELECT sum(z) OVER w FROM u WHERE u.k = t.k WINDOW w AS (PARTITION BY z "
+    "% 2 ORDER BY z NULLS FIRST ROWS UNBOUNDED PRECEDING)) AS c FROM t",
+    "SELECT * FROM t WHERE x = SOME (SELECT z FROM u WHERE u.k = t.k)",
+    "SELECT * FROM t WHERE NOT x = ANY (SELECT z FROM u WHERE u.k = t.k)",
+    "SELECT * FROM t WHERE NOT x > ALL (SELECT z FROM u WHERE u.k = t.k)",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k + 1 = t.k AND abs(u.z - t.x) < 2)",
+    "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k + 1 OR u.z = t.x - 1)",
+    "SELECT * FROM t WHERE x IN (SELECT a FROM (SELECT k, z + 1 FROM u WHERE u.k = t.k) AS s "
+    "(b, a) WHERE b < 4)",
+    "SELECT k, x FROM t WHERE CAST((SELECT max(z) FROM u WHERE u.k = t.k) AS VARCHAR(9)) "
+    "LIKE '%3%'",
+    "SELECT k, (SELECT max(z) FROM u WHERE u.k = t.k) IS NULL AS n, (SELECT max(z) FROM u "
+    "WHERE u.k = t.k) BETWEEN 2 AND 4 AS b FROM t",
+    "SELECT k, sum(x) AS s FROM t GROUP BY k HAVING sum(CASE WHEN EXISTS (SELECT 1 FROM u "
+    "WHERE u.z = t.x) THEN 1 ELSE 0 END) > (SELECT count(*) FROM v WHERE v.k = t.k)",
+    "SELECT * FROM t WHERE k NOT IN (SELECT k FROM u WHERE k IS NOT NULL GROUP BY k HAVING "
+    "count(*) > 1)",
+    "SELECT * FROM t WHERE x IN (SELECT z FROM u UNION SELECT y FROM v WHERE v.k = t.k)",
+    "SELECT * FROM t WHERE x NOT IN (SELECT z FROM u WHERE z IS NOT NULL EXCEPT SELECT y "
+    "FROM v WHERE v.k = t.k)",
+    "SELECT * FROM t WHERE (SELECT count(*) FROM (SELECT DISTINCT z FROM u WHERE u.k = t.k) d) > 1",
+    "SELECT t.k, l.z, m.y FROM t, LATERAL (SELECT z FROM u WHERE u.k = t.k ORDER BY z NULLS "
+    "LAST LIMIT 1) AS l, LATERAL (SELECT y FROM v WHERE v.k = t.k AND v.y >= l.z ORDER BY y "
+    "LIMIT 1) AS m",
+    "SELECT t.k, l.n FROM t, LATERAL (SELECT count(*) + (SELECT count(*) FROM v WHERE v.k = "
+    "t.k) AS n FROM u) AS l",
+    "SELECT t.k, l.n FROM t, LATERAL (SELECT DISTINCT z AS n FROM u WHERE u.k = t.k ORDER BY "
+    "z DESC NULLS LAST LIMIT 1) AS l",
+    "SELECT k FROM t GROUP BY k HAVING count(*) IN (SELECT count(*) FROM u GROUP BY k)",
+    "SELECT k FROM t GROUP BY k HAVING NOT (max(x) IN (SELECT z FROM u) OR min(x) = ANY "
+    "(SELECT y FROM v))",
+    "SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) = (SELECT max(c) FROM (SELECT "
+    "count(*) AS c FROM t GROUP BY k) AS s)",
+    "SELECT k, count(*) AS n FROM t GROUP BY k HAVING count(*) >= ALL (SELECT count(*) FROM "
+    "t GROUP BY k)",
+    "WITH w AS (SELECT k, sum(x) AS s FROM t GROUP BY k) SELECT * FROM w WHERE s > (SELECT "
+    "avg(s) FROM w)",
+    "WITH w AS (SELECT k, sum(x) AS s FROM t GROUP BY k) SELECT w.k, (SELECT count(*) FROM w "
+    "AS o WHERE o.s > w.s) + 1 AS rank FROM w",
+    "SELECT * FROM t WHERE x > (SELECT avg(x) FROM t AS i WHERE i.k = t.k AND i.x <> t.x)",
+    "SELECT * FROM t a WHERE 2 > (SELECT count(DISTINCT b.x) FROM t b WHERE b.k = a.k AND "
+    "b.x > a.x)",
+    "SELECT * FROM t a WHERE EXISTS (SELECT 1 FROM t b WHERE b.k = a.k AND b.x <> a.x) AND "
+    "NOT EXISTS (SELECT 1 FROM t c WHERE c.k = a.k AND c.x > a.x)",
+    "SELECT k, x, coalesce((SELECT y FROM v WHERE v.k = t.k ORDER BY y NULLS LAST LIMIT 1), "
+    "(SELECT z FROM u WHERE u.k = t.k ORDER BY z NULLS LAST LIMIT 1), -1) AS c FROM t",
+    "SELECT k, x, (SELECT count(*) FROM u WHERE u.k = t.k) * 10 + (SELECT count(*) FROM v "
+    "WHERE v.k = t.k) AS c FROM t WHERE (SELECT count(*) FROM u WHERE u.k = t.k) > 0",
+    "SELECT * FROM (SELECT k, x, (SELECT max(z) FROM u WHERE u.k = t.k) AS m FROM t) AS s "
+    "WHERE m > x",
+    "SELECT DISTINCT (SELECT max(z) FROM u WHERE u.k = t.k) AS m FROM t WHERE k IN (SELECT k "
+    "FROM v)",
+    "SELECT * FROM t WHERE (k IN (SELECT k FROM u)) = (x IN (SELECT y FROM v))",
+    "SELECT * FROM t WHERE (k IN (SELECT k FROM u)) IS NULL",
+    "SELECT * FROM t WHERE (EXISTS (SELECT 1 FROM u WHERE u.k = t.k)) <> (EXISTS (SELECT 1 "
+    "FROM v WHERE v.k = t.k))",
+    "SELECT u.k, (SELECT max(x) FROM t WHERE t.k = u.k AND t.x < (SELECT max(y) FROM v WHERE "
+    "v.k = t.k AND v.y > u.z)) AS c FROM u",
+    "SELECT k FROM t WHERE x > 2 UNION ALL SELECT k FROM u WHERE EXISTS (SELECT 1 FROM t "
+    "WHERE t.k = u.k AND NOT EXISTS (SELECT 1 FROM v WHERE v.k = u.k AND v.y = t.x))",
 ]
 """Forms that need nothing of rows farther outside."""
 
 
 @pytest.mark.parametrize("text", [*DEEP, *OTHERS])
 def test_the_end_of_the_streams_is_the_answer_for_the_tables(text: str) -> None:
-    for rows in inputs():
+    for rows in inputs(text):
         expected = Counter(tables(rows).execute(text).fetchall())
         assert answers(text, rows, Random(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEEP[3],
+        DEEP[6],
+        "SELECT k, (SELECT count(*) FROM u WHERE u.z IN (SELECT y FROM v WHERE v.k = t.k)) FROM t",
+        "SELECT t.k, u.z FROM t LEFT JOIN u ON t.k = u.k AND u.z IN (SELECT y FROM v)",
+        "SELECT k, x, rank() OVER (PARTITION BY k ORDER BY x NULLS LAST) NOT IN "
+        "(SELECT z FROM u WHERE u.k = t.x) AS i FROM t",
+        "SELECT (SELECT max(z) FROM u WHERE u.k = t.k) AS m, count(*) AS n FROM t GROUP BY m",
+    ],
+)
+def test_at_every_time_the_answer_for_the_rows_of_that_time(text: str) -> None:
+    random, query = Random(text), dl.sql(STREAMS + text)
+    lives: dict[str, list[tuple[int, int, tuple[int | None, int | None]]]] = {}
+    events: dict[str, list[dl.Insert]] = {}
+    for name, rows in rows_of(random).items():
+        starts = [random.randrange(8) for _ in rows]
+        lives[name] = [
+            (vs, vs + random.randint(1, 4), row) for vs, row in zip(starts, rows, strict=True)
+        ]
+        columns = query.plan.sources()[name].columns.names if name in query.plan.sources() else None
+        if columns is not None:
+            events[name] = [
+                dl.Insert(vs, ve, dl.Row(dict(zip(columns, row, strict=True))))
+                for vs, ve, row in random.sample(lives[name], len(rows))
+            ]
+    history = query.run(events, batch=4).history().to_pylist()
+    for time in range(12):
+        there = {
+            name: [row for vs, ve, row in each if vs <= time < ve] for name, each in lives.items()
+        }
+        found = Counter(tuple(row.values())[2:] for row in history if row["vs"] <= time < row["ve"])
+        assert found == Counter(tables(there).execute(text).fetchall())
 
 
 def test_a_name_of_the_select_list_is_not_known_to_where() -> None:
     rows = rows_of(Random(5))
     text = "SELECT * FROM t WHERE EXISTS (SELECT u.z AS x FROM u WHERE u.k = x)"
     plain = "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.x)"
+    expected = Counter(tables(rows).execute(plain).fetchall())
+    assert answers(text, rows, Random(text)) == expected
+
+
+def test_having_of_a_lateral_aggregate() -> None:
+    """DuckDB fails here: with the condition outside."""
+    rows = rows_of(Random(7))
+    text = (
+        "SELECT t.k, l.n FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.k = t.k "
+        "HAVING count(*) > (SELECT count(*) FROM v WHERE v.k = t.k)) AS l"
+    )
+    plain = (
+        "SELECT k, n FROM (SELECT k, (SELECT count(*) FROM u WHERE u.k = t.k) AS n, "
+        "(SELECT count(*) FROM v WHERE v.k = t.k) AS m FROM t) AS s WHERE n > m"
+    )
     expected = Counter(tables(rows).execute(plain).fetchall())
     assert answers(text, rows, Random(text)) == expected
 
@@ -213,6 +332,10 @@ def test_an_aggregate_and_a_subquery_beside_it() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (
+            "SELECT k, x IN (SELECT count(*) FROM u WHERE u.k = t.k GROUP BY ROLLUP (z)) FROM t",
+            "takes no GROUPING SETS, ROLLUP or CUBE",
+        ),
         (
             "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u FULL JOIN v ON u.k = t.k)",
             "uses it in no RIGHT or FULL JOIN",

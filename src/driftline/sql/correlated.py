@@ -30,11 +30,11 @@ from driftline.sql.scope import Relations, Scope, columns_in, replaced, walked
 from driftline.sql.tables import BindQuery, is_table
 
 TIE, OUTER = "$tie", "$outer"
+_SEVERAL_SETS = ("grouping_sets", "rollup", "cube")
 _ROWS = "$rows"
 _AFTER_ROWS = ("order", "limit", "offset")
 _KEEP_RIGHT = ("RIGHT", "FULL")
 _AROUND_AGGREGATES = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
-_SEVERAL_SETS = ("grouping_sets", "rollup", "cube")
 
 
 @dataclass(frozen=True)
@@ -352,17 +352,17 @@ class _Untying:
                 isinstance(each, (exp.Rollup, exp.Cube, exp.GroupingSets))
                 for each in group.expressions
             ):
-                raise refuse("grouping sets in a subquery about the row outside", group)
+                raise refuse(
+                    "a subquery about the row outside takes no GROUPING SETS, ROLLUP or CUBE", group
+                )
             elif not group.args.get("all"):
                 group.set("expressions", [*group.expressions, *(key.copy() for key in keys)])
+        windows = list(query.args.get("windows") or ())
         for part in self._other_parts():
-            if isinstance(part, exp.Query):
-                continue
-            for window in [each for each in walked(part) if isinstance(each, exp.Window)]:
-                if window.args.get("alias") is not None:
-                    raise refuse(
-                        "a named WINDOW in a subquery about the row outside: write it out", window
-                    )
+            if not isinstance(part, exp.Query):
+                windows += [each for each in walked(part) if isinstance(each, exp.Window)]
+        for window in windows:
+            if window.args.get("alias") is None:  # otherwise WINDOW name AS (…) has the keys
                 old = window.args.get("partition_by") or []
                 window.set("partition_by", [*old, *(key.copy() for key in keys)])
         order, limit = query.args.get("order"), query.args.get("limit")
@@ -372,9 +372,9 @@ class _Untying:
         method = "rank" if has_ties(query) else "row_number"
         query.set("limit", None)
         query.set("offset", None)
-        query.set("order", None)
         if order is None or (count is None and not offset):
             return query
+        query.set("order", None)
         place = exp.Window(
             this=exp.Anonymous(this=method, expressions=[]),
             partition_by=[key.copy() for key in keys],

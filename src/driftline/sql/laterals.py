@@ -23,7 +23,7 @@ from driftline.plan.used import uses, uses_all
 from driftline.sql.correlated import Untied, is_aggregate, untied, unwrapped
 from driftline.sql.errors import refuse
 from driftline.sql.explode import Generator, exploded
-from driftline.sql.scalar import of_no_rows, over_groups
+from driftline.sql.scalar import of_no_rows, over_groups, with_subqueries_apart
 from driftline.sql.scope import OWN_COLUMN, Relations, Scope
 from driftline.sql.tables import BindQuery, condition_of, refuse_same_names, renamed, same_time
 
@@ -129,6 +129,9 @@ def _rows(left: Scope, query: exp.Expr, names: Relations, bind: BindQuery) -> Un
         and inside.args.get("group") is None
         and any(map(is_aggregate, inside.expressions))
     )
+    apart = with_subqueries_apart(query, left, names, bind)
+    if apart is not None:
+        return apart
     found = untied(query, left, names, bind, by_domain=one_row)
     if found is None:
         return Untied(bind(query, names))
@@ -139,7 +142,7 @@ def _of_every_row(found: Untied, query: exp.Expr) -> Untied:
     """An aggregate with its value over no rows where it has no row for one of the domain."""
     groups = over_groups(found.plan)
     if groups is None or found.domain is None:
-        raise refuse("an aggregate in LATERAL takes no LIMIT and no subquery in HAVING", query)
+        raise refuse("an aggregate in LATERAL takes no LIMIT", query)
     plan, columns, condition = groups
     width = len(found.own)
     kept = () if condition is None else (condition,)

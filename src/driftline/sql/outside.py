@@ -58,7 +58,7 @@ class Outside:
             found += self._in_expression(where, inner, scopes)
         given = frozenset(each.alias.lower() for each in query.expressions if each.alias)
         others = [query.args[each] for each in _OTHER_PARTS if query.args.get(each) is not None]
-        for each in (*query.expressions, *others):
+        for each in (*query.expressions, *(query.args.get("windows") or ()), *others):
             found += self._in_expression(each, inner, scopes, given)
         self.inner = inner
         return found

@@ -2,6 +2,7 @@
 
 (SELECT 2)               2: it has no FROM
 x IN (VALUES 1, 2)       x IN (1, 2); so is x IN (SELECT 1)
+EXISTS (q LIMIT 1)       EXISTS (q)
 a JOIN b ON c AND s      a JOIN b ON c WHERE s, where s has a subquery and no row is kept that
                          finds no partner
 """
@@ -12,7 +13,7 @@ from sqlglot import exp
 
 from driftline.plan.resolver import GENERATORS
 from driftline.plan.used import uses
-from driftline.sql.correlated import conjuncts_of, is_aggregate
+from driftline.sql.correlated import conjuncts_of, is_aggregate, unwrapped
 from driftline.sql.subqueries import has_subquery
 
 _WHERE_ROWS_ARE = (exp.From, exp.Join, exp.Lateral, exp.SetOperation, exp.Subquery, exp.CTE)
@@ -27,8 +28,23 @@ def plainer(query: exp.Select) -> exp.Select:
             value = _value_alone(node)
             if value is not None and node is not query:
                 node.replace(exp.Paren(this=value))
+    for each in query.find_all(exp.Exists):
+        _leave_out_limit(each)
     _move_subqueries(query)
     return query
+
+
+def _leave_out_limit(node: exp.Exists) -> None:
+    """EXISTS is the same of any first rows, if there is one to be among these."""
+    inside = unwrapped(node.this)
+    limit = inside.args.get("limit")
+    if not isinstance(limit, exp.Limit) or inside.args.get("offset") is not None:
+        return
+    count = limit.expression
+    if isinstance(count, exp.Literal) and count.this.isdigit() and int(count.this) > 0:
+        uses(limit, "expression")
+        uses(count, "this")
+        inside.set("limit", None)
 
 
 def _write_list(node: exp.In) -> None:

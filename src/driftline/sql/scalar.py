@@ -96,13 +96,10 @@ class Value:
 
 def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuery) -> Value:
     """The value of a subquery, which may be about the rows of a scope."""
-    apart = _apart(query)
-    if apart is not None:
-        names = Relations(names)
-        names.empty_aggregates = True
-        found = untied(apart, scope, names, bind) or Untied(bind(apart, names))
-    else:
-        found = untied(query, scope, names, bind) or Untied(bind(query, names.in_a_value()))
+    apart = with_subqueries_apart(query, scope, names, bind)
+    found = apart or untied(query, scope, names, bind)
+    if found is None:
+        found = Untied(bind(query, names.in_a_value()))
     same_time(scope.plan, found.plan, query)
     if len(found.own) != 1:
         raise refuse(f"a value is expected, and the query gives {len(found.own)}", query)
@@ -126,6 +123,18 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
         "… LIMIT 1",
         query,
     )
+
+
+def with_subqueries_apart(
+    query: exp.Expr, scope: Scope, names: Relations, bind: BindQuery
+) -> Untied | None:
+    """The one row of an aggregate with subqueries beside it; None if it is not one."""
+    apart = _apart(query)
+    if apart is None:
+        return None
+    names = Relations(names)
+    names.empty_aggregates = True
+    return untied(apart, scope, names, bind) or Untied(bind(apart, names))
 
 
 def _apart(query: exp.Expr) -> exp.Select | None:

@@ -125,7 +125,7 @@ class _Select:
         outputs = [output for item in self.items for output in self._outputs(item, groups)]
         names = told_apart([as_written(output.name) for output in outputs])
         outputs = [nodes.Named(name, each.value) for name, each in zip(names, outputs, strict=True)]
-        wanted = self._order(order, outputs, groups) if order is not None else []
+        wanted = self._order(order, outputs, groups, ranks) if order is not None else []
         plan = self._qualified(self._before_projection(groups), qualify)
         by_columns = groups is None and self._is_star() and qualify is None
         shown = set(outputs)
@@ -188,7 +188,7 @@ class _Select:
         if group is None or not any(map(_has_subquery, [group, *self.listed])):
             return
         found = Subqueries(self.scope, self.names, self.bind)
-        keys = found.taken_out(group)
+        keys, changed = found.taken_out(group), _has_subquery(group)
         names = {each.name.lower() for each in group.expressions if isinstance(each, exp.Column)}
         places = {each.name for each in group.expressions if isinstance(each, exp.Literal)}
         for place, item in enumerate(self.listed):
@@ -196,7 +196,8 @@ class _Select:
             if _has_subquery(item) and (is_key or item.alias.lower() in names):
                 item.meta.setdefault(TEXT, item.sql("spark"))
                 self.listed[place] = found.taken_out(item)
-        if not found.added.fields:
+                changed = True
+        if not changed:
             return
         self.node.set("group", keys)
         self.listed = [found.taken_out(item, found.knows) for item in self.listed]
@@ -515,10 +516,14 @@ class _Select:
     # Order
 
     def _order(
-        self, order: exp.Order, outputs: list[nodes.Named], groups: Groups | None
+        self, order: exp.Order, outputs: list[nodes.Named], groups: Groups | None, ranks: bool
     ) -> list[tuple[nodes.Named, exp.Expr]]:
-        """What to order by: columns of the output, or further ones that have to be computed."""
+        """What to order by: columns of the output, or further ones that have to be computed, but
+        not if the order decides nothing."""
         uses(order, "expressions")
+        computed = self.last
+        if not ranks:
+            self.last = Subqueries(self.scope, self.names, self.bind, self._over_windows)
         found: list[tuple[nodes.Named, exp.Expr]] = []
         by_value = {output.value: output for output in reversed(outputs)}
         for each in order.expressions:
@@ -537,6 +542,9 @@ class _Select:
             value = self._ordering_value(node, groups)
             same = by_value.get(value)
             found.append((same or nodes.Named(f"$order{len(found)}", value), each))
+        if not ranks and self.last.added.fields:
+            self.last.applied(self._before_projection(groups))  # refuses what has no meaning
+        self.last = computed
         return found
 
     def _ordering_value(self, node: exp.Expr, groups: Groups | None) -> Expression:
@@ -580,6 +588,4 @@ def _has_subquery(node: exp.Expr) -> bool:
 
 def _is_in_window(part: exp.Expr) -> bool:
     """Whether it stands in a window function."""
-    return part.find_ancestor(exp.Window, exp.Query) is not None and isinstance(
-        part.find_ancestor(exp.Window, exp.Query), exp.Window
-    )
+    return isinstance(part.find_ancestor(exp.Window, exp.Query), exp.Window)
