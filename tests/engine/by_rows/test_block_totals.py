@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.engine.additive.aggregates import Aggregate
-from driftline.engine.by_rows import block_totals
+from driftline.engine.by_rows import block_totals, piece_kernels
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.ordered import OrderedRows, Rows
 from driftline.engine.by_rows.over import Frame, Over, OverColumn
@@ -143,10 +143,10 @@ def long_partitions(draw: st.DrawFn, floats: list[float | None]) -> list[Event]:
     return events
 
 
-def orders() -> st.SearchStrategy[list[OrderBy]]:
-    by_n = st.builds(OrderBy, st.just("n"), st.booleans(), st.sampled_from([None, True, False]))
-    by_s = st.builds(OrderBy, st.just("s"), st.booleans())
-    return st.one_of(by_n.map(lambda n: [n]), by_n.map(lambda n: [n]), by_s.map(lambda s: [s]))
+def orders(names: list[str]) -> st.SearchStrategy[list[OrderBy]]:
+    nulls_first = st.sampled_from([None, True, False])
+    items = st.builds(OrderBy, st.sampled_from(names), st.booleans(), nulls_first)
+    return items.map(lambda item: [item])
 
 
 def meant(order: list[OrderBy]) -> list[Order]:
@@ -184,8 +184,10 @@ def test_a_running_aggregate_is_its_reference_after_every_batch(
 ) -> None:
     floats = data.draw(st.sampled_from([FLOATS, ODD_FLOATS]))
     unit: Any = data.draw(st.sampled_from(["rows", "range"]))
-    frame = Frame(unit, None, 0 if unit == "range" else data.draw(st.sampled_from([0, -2, 1])))
-    order, partition = data.draw(orders()), data.draw(st.sampled_from([[], ["k"]]))
+    frame = Frame(unit, None, data.draw(st.sampled_from([0, 0, -2, 1])))
+    by_number = orders(["n", "n", "f"])
+    order = data.draw(by_number if frame.has_distance else orders(["n", "n", "s"]))
+    partition = data.draw(st.sampled_from([[], ["k"]]))
     mine = functions(frame)
     names = data.draw(st.lists(st.sampled_from(sorted(mine)), min_size=1, max_size=4, unique=True))
     columns = [mine[name][0] for name in names]
@@ -210,7 +212,7 @@ def test_a_running_aggregate_is_its_reference_after_every_batch(
 @given(st.data())
 def test_a_rank_is_its_reference_after_every_batch(level: Level, data: st.DataObject) -> None:
     method: Method = data.draw(st.sampled_from(["row_number", "rank", "dense_rank"]))
-    order, partition = data.draw(orders()), data.draw(st.sampled_from([[], ["k"]]))
+    order, partition = data.draw(orders(["n", "n", "s"])), data.draw(st.sampled_from([[], ["k"]]))
     held(
         lambda: Rank(SCHEMA, partition, order, method, "place", level),
         lambda so_far: reference.rank(
@@ -272,3 +274,25 @@ def test_what_comes_near_the_end_looks_at_a_few_rows(
     assert looked[0] == many
     assert looked[1] <= block_totals.FAN_OUT + ties + 1
     assert looked[2] <= block_totals.FAN_OUT + late + 2 * ties + 2
+
+
+def test_fractions_come_to_what_two_floats_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    quotients = piece_kernels.quotients_of_spreads
+
+    def undecided(*given: Any) -> tuple[Any, Any]:
+        results, _ = quotients(*given)
+        return np.full_like(results, -1.0), np.ones(len(results), np.bool_)
+
+    def answers() -> list[Any]:
+        operator, found = _running("variance_pop"), []
+        for start in range(0, 300, 10):
+            numbers = np.arange(start, start + 10)
+            columns = [pa.array(numbers), pa.array(1 / (1.0 + numbers))]
+            rows = pa.RecordBatch.from_arrays(columns, schema=NX)
+            batch = Batch(np.full(10, start), np.full(10, INFINITY), np.ones(10, int), rows)
+            found += operator.receive(0, batch).payload.to_pylist()
+        return found
+
+    decided = answers()
+    monkeypatch.setattr(piece_kernels, "quotients_of_spreads", undecided)
+    assert answers() == decided

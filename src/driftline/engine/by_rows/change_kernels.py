@@ -22,6 +22,10 @@ MOST_PARTIALS = 64
 """Sums of floats that do not overlap are never more than about forty."""
 
 
+NOTHING_BEFORE = np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros((0, 2), np.int64)
+"""That nothing is added to the pieces of slots: see `spreads`."""
+
+
 class Steps(NamedTuple):
     """In piece p come[come_bounds[p]] … come, and go[go_bounds[p]] … go: numbers of members, each
     with its copies. Where a piece is `fresh`, those of another slot go and its own come."""
@@ -85,6 +89,13 @@ def steps(slot_of: Int64s, start: Int64s, members: RunArrays) -> tuple[Steps, In
         come_bounds[piece + 1], go_bounds[piece + 1] = came, gone
     made = Steps(fresh, come_bounds, come[:came], go_bounds, go[:gone], copies[:known])
     return made, places[:known], vs[:known]
+
+
+def of_members(offsets: Int64s, members: Int64s, length: int) -> Steps:
+    """Pieces of which all members are given, of so many, as changes: each comes afresh."""
+    none = np.zeros(len(offsets), np.int64)
+    fresh = np.ones(len(offsets) - 1, np.bool_)
+    return Steps(fresh, offsets, members, none, none[:0], np.ones(length, np.int64))
 
 
 @njit(cache=True, nogil=True)

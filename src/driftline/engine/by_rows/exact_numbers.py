@@ -11,13 +11,14 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from math import isinf
+from operator import mul
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.engine.by_rows import piece_kernels
+from driftline.engine.by_rows import change_kernels, piece_kernels
 from driftline.engine.state.fingerprints import words
 from driftline.engine.state.order_keys import DIGITS_OF_A_WORD, decimal_words, values_of_keys
 from driftline.model.arrays import Floats, Int64s, Mask
@@ -227,23 +228,28 @@ def variances(numbers: Numbers, offsets: Int64s, members: Int64s, degrees_lost: 
     return results
 
 
-def covariances(
-    first: pa.Array, second: pa.Array, offsets: Int64s, members: Int64s, degrees_lost: int
-) -> Floats:
-    """The covariance of two columns of floats in every piece; unspecified where there are too few
-    values."""
-    results, hard = piece_kernels.covariances(
-        offsets, members, as_floats(first), as_floats(second), degrees_lost
+def covariances(factors: Factors, offsets: Int64s, members: Int64s, degrees_lost: int) -> Floats:
+    """The covariance of the pairs in every piece; unspecified where there are too few. It is NaN
+    where a number is not finite."""
+    counts, length = np.diff(offsets), len(factors.first)
+    pieces = change_kernels.of_members(offsets, members, length)
+    high, low = change_kernels.spreads(
+        pieces, np.ones(length, np.bool_), factors.first, factors.second, factors.is_square,
+        *change_kernels.NOTHING_BEFORE,
+    )  # fmt: skip
+    results, hard = piece_kernels.quotients_of_spreads(
+        high, low, counts, degrees_lost, factors.scale
     )
-    hard &= np.diff(offsets) > degrees_lost
+    hard |= _any_beyond(offsets, members, factors.beyond)
+    hard &= (counts > degrees_lost) & ~_any_beyond(offsets, members, ~factors.is_finite())
     for piece in np.flatnonzero(hard):
-        mine = pa.array(members[offsets[piece] : offsets[piece + 1]])
-        pairs = zip(first.take(mine).to_pylist(), second.take(mine).to_pylist(), strict=True)
-        exact = [(Fraction(one), Fraction(other)) for one, other in pairs]
-        count = len(exact)
-        mean, other_mean = (sum(side, Fraction()) / count for side in zip(*exact, strict=True))
-        total = sum(((one - mean) * (other - other_mean) for one, other in exact), Fraction())
-        results[piece] = nearest(total / (count - degrees_lost))
+        mine = members[offsets[piece] : offsets[piece + 1]]
+        one, other = (
+            [Fraction(each) for each in side[mine].tolist()]
+            for side in (factors.first, factors.second)
+        )
+        spread = len(one) * sum(map(mul, one, other), Fraction()) - sum(one) * sum(other)
+        results[piece] = nearest(spread / (len(one) * (len(one) - degrees_lost)))
     return results
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import OF_PAIRS, Aggregate
 from driftline.engine.by_rows import exact_numbers, incremental_aggregates, piece_kernels
-from driftline.engine.by_rows.exact_numbers import Numbers
+from driftline.engine.by_rows.exact_numbers import Factors, Numbers
 from driftline.engine.by_rows.incremental_aggregates import (
     MEDIAN,
     is_true,
@@ -251,10 +251,8 @@ def _mode(values: Values, aggregate: Aggregate) -> pa.Array:
 
 def _covariance(degrees_lost: int) -> Callable[[Values, Aggregate], pa.Array]:
     def column(values: Values, aggregate: Aggregate) -> pa.Array:
-        first, second = values.column.flatten()
-        found = exact_numbers.covariances(
-            first, second, values.offsets, values.members, degrees_lost
-        )
+        factors = Factors(values.column, values.valid)
+        found = exact_numbers.covariances(factors, values.offsets, values.members, degrees_lost)
         return pa.array(found, mask=values.counts <= degrees_lost)
 
     return column

@@ -41,9 +41,6 @@ _NO_SLOTS = np.zeros(0, np.int64)
 _NO_PARTIALS, _NOTHING_SPECIAL = np.zeros((0, 0)), np.zeros((0, 3), np.int64)
 _NOT_DISTINCT = ("sum", "avg", *SPREADS)
 
-_NO_COUNTS = np.zeros((0, 2), np.int64)
-_Column = pa.Array | None
-
 MEDIAN = 0.5
 
 
@@ -172,7 +169,7 @@ class Values:
 
     def spreads(self) -> tuple[Floats, Floats]:
         """n · Σ xy - Σ x · Σ y of each piece, as two floats."""
-        slot_of, partials, counts = _NO_SLOTS, _NO_PARTIALS, _NO_COUNTS
+        slot_of, partials, counts = change_kernels.NOTHING_BEFORE
         if self.before is not None:
             slot_of = self.before.slot_of
             partials, counts = self.before.totals.products(self.argument)
@@ -187,17 +184,17 @@ class Values:
         members = change_kernels.members_of(self.steps, self.wanted, piece)
         sides = [self.factors.first[members], self.factors.second[members]]
         one, other = ([Fraction(each) for each in side.tolist()] for side in sides)
-        sums = [sum(one), sum(other), sum(map(mul, one, other))]
+        sums = [sum(each, Fraction()) for each in (one, other, map(mul, one, other))]
         count = len(members)
         if self.before is not None:
             slot = self.before.slot_of[piece]
             partials, counts = self.before.totals.products(self.argument)
             for place, part in enumerate(np.split(partials[slot], len(sums))):
-                sums[place] += sum(map(Fraction, part.tolist()))
+                sums[place] += sum(map(Fraction, part.tolist()), Fraction())
             count += int(counts[slot, 0])
             if self.factors.is_square:
                 sums[1] = sums[0]
-        return count * Fraction(sums[2]) - sums[0] * sums[1]
+        return count * sums[2] - sums[0] * sums[1]
 
     def at(self, ranks: list[Int64s], is_distinct: bool) -> list[pa.Array]:
         """The values at some ranks among those of each piece; null for the rank -1."""
@@ -263,10 +260,12 @@ def _avg(values: Values, aggregate: Aggregate) -> pa.Array | None:
     return pa.array(results, mask=counts == 0)
 
 
-def _spread(degrees_lost: int, root: bool = False) -> Callable[[Values, Aggregate], _Column]:
+def _spread(
+    degrees_lost: int, root: bool = False
+) -> Callable[[Values, Aggregate], pa.Array | None]:
     """A variance or a covariance, or the root of that."""
 
-    def column(values: Values, aggregate: Aggregate) -> _Column:
+    def column(values: Values, aggregate: Aggregate) -> pa.Array | None:
         factors = values.factors
         if (factors.beyond & values.wanted).any():
             return None

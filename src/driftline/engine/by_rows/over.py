@@ -246,7 +246,7 @@ class Over(OrderedRows):
 def _is_running(column: OverColumn, schema: pa.Schema) -> bool:
     """Whether what comes before the rows of a frame that are near its end counts as a whole."""
     made, frame = column.aggregate, column.frame
-    if made is None or frame.start is not None or frame.end is None or frame.has_distance:
+    if made is None or frame.start is not None or frame.end is None:
         return False
     return block_totals.has_total(made, schema)
 
@@ -316,6 +316,8 @@ def _reach(
             reach = _reach_of_floats(reach, frame, -1 if order[0].descending else 1)
         elif frame.has_distance:
             low, high = (0 if each is None else int(each) for each in (start, end))
+            if start is None:
+                low = min(0, high)  # all before that counts as a whole, if anything does
             reach = reach._replace(
                 by_value=True,
                 low=min(reach.low, -high),
@@ -374,6 +376,8 @@ def _reach_of_nth(reach: Reach, column: OverColumn, schema: pa.Schema) -> Reach 
 
 def _reach_of_floats(reach: Reach, frame: Frame, sign: int) -> Reach:
     low, high = (0.0 if each is None else float(each) for each in (frame.start, frame.end))
+    if frame.start is None:
+        low = min(0.0, high)
     return reach._replace(
         by_value=True,
         of_floats=sign,

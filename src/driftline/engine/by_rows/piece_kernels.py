@@ -19,7 +19,6 @@ _SMALL = 24
 """Up to this size a piece is sorted by insertion."""
 GREATEST_ADDED, _LEAST_QUOTIENT = 2.0**960, 1e-290
 _GREATEST_SQUARED, _LEAST_VARIANCE = 1e140, 1e-250
-_CANCELLED = 2.0**-10
 _DOUBT = 2.0**-35
 """How wrong the low part of a result may be, relatively."""
 
@@ -303,61 +302,3 @@ def variances(
             or results[piece] < _LEAST_VARIANCE
         )
     return results, hard
-
-
-@njit(cache=True, nogil=True)
-def covariances(
-    offsets: Int64s, members: Int64s, first: Floats, second: Floats, degrees_lost: int
-) -> tuple[Floats, Mask]:
-    """The covariance of each piece, and whether it is hard: so are sums of products that nearly
-    cancel. It is NaN where a value is not finite."""
-    pieces = len(offsets) - 1
-    results = np.zeros(pieces)
-    _, high, low, hard = float_sums(offsets, members, first)
-    _, other_high, other_low, other_hard = float_sums(offsets, members, second)
-    for piece in range(pieces):
-        begin, stop = offsets[piece], offsets[piece + 1]
-        degrees, count = stop - begin - degrees_lost, float(stop - begin)
-        hard[piece] |= other_hard[piece]
-        if not (np.isfinite(high[piece]) and np.isfinite(other_high[piece])):
-            results[piece], hard[piece] = np.nan, False
-            continue
-        if degrees <= 0 or hard[piece]:
-            continue
-        mean, mean_rest = _mean(high[piece], low[piece], count)
-        other_mean, other_rest = _mean(other_high[piece], other_low[piece], count)
-        total, total_rest, size, greatest = 0.0, 0.0, 0.0, 0.0
-        for place in range(begin, stop):
-            number, other = first[members[place]], second[members[place]]
-            greatest = max(greatest, abs(number), abs(other))
-            spread, rest = _spread(number, mean, mean_rest)
-            spread_2, rest_2 = _spread(other, other_mean, other_rest)
-            product, product_rest = two_product(spread, spread_2)
-            product_rest += spread * rest_2 + rest * spread_2
-            size += abs(product)
-            total, carry = two_sum(total, product)
-            total_rest += carry + product_rest
-        if size == 0.0 and greatest == 0.0:
-            continue
-        total, total_rest = two_sum(total, total_rest)
-        results[piece], doubt = _divided(total, total_rest, float(degrees))
-        hard[piece] = (
-            doubt
-            or greatest > _GREATEST_SQUARED
-            or abs(total) < size * _CANCELLED
-            or abs(results[piece]) < _LEAST_VARIANCE
-        )
-    return results, hard
-
-
-@njit(inline="always")
-def _mean(high: float, low: float, count: float) -> tuple[float, float]:
-    mean = high / count
-    product, product_rest = two_product(mean, count)
-    return mean, ((high - product) - product_rest + low) / count
-
-
-@njit(inline="always")
-def _spread(number: float, mean: float, mean_rest: float) -> tuple[float, float]:
-    spread, rest = two_sum(number, -mean)
-    return two_sum(spread, rest - mean_rest)
