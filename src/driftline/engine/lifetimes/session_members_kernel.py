@@ -100,9 +100,11 @@ def changes(
     members: Members,
     parts: Parts,
     runs: RunArrays,
+    most: int,
 ) -> Pieces:
     """By what the members of changed sessions change, which have no end (`UNKNOWN`), and what their
-    sessions end at from each start to the next: a lifetime of the last member of each part."""
+    sessions end at from each start to the next: a lifetime of the last member of each part. It
+    stops when there are more than `most` pieces."""
     room = 0
     for number in range(len(slots)):
         room += 4 * (stops[number] - begins[number]) + 4
@@ -131,13 +133,16 @@ def changes(
             begin = np.searchsorted(run[:, START], run[begin - 1, START])
         before = made
         out, made = _ends(
-            out, made, run, begin, stop, members.emitted, parts, FIRST, LATEST, -1, gap, at_most
+            out, made, run, begin, stop, members.emitted, parts, FIRST, LATEST, -1, gap, at_most,
+            most,
         )  # fmt: skip
         now_from = made
         out, made = _ends(
             out, made, run, begin, stop, members.copies, parts, NEW_FIRST, NEW_LATEST, 1, gap,
-            at_most,
+            at_most, most,
         )  # fmt: skip
+        if made > most:
+            break
         made = _consolidated(out, before, now_from, made, parts)
     return Pieces(
         out[:made, 0].copy(), out[:made, 1].copy(), out[:made, 2].copy(), out[:made, 3].copy(),
@@ -169,6 +174,7 @@ def _ends(
     weight: int,
     gap: int,
     at_most: int,
+    most: int,
 ) -> tuple[Int64s, int]:
     """The ends of sessions from every start to the next of the session, or until no row of it is
     left: one for each part. What stands behind `stop` is as it was."""
@@ -179,7 +185,7 @@ def _ends(
             if copies[run[place, MEMBER]] > 0:
                 found, count = _noted(found, count, run[place, MEMBER], parts)
     place = begin
-    while place < stop:
+    while place < stop and made <= most:
         if copies[run[place, MEMBER]] == 0:
             place += 1
             continue
