@@ -108,7 +108,7 @@ OF_RECORDS = (
     "SELECT k, max(x) OVER (PARTITION BY k ORDER BY at ROWS UNBOUNDED PRECEDING) AS m FROM r;",
     "SELECT k, count(*) FROM SESSION(TABLE r PARTITION BY k, INTERVAL 3 SECONDS) "
     "GROUP BY k, window_start, window_end;",
-    "SELECT k, s, array_agg(n) AS l FROM SESSION(TABLE r PARTITION BY k, INTERVAL 3 SECONDS) "
+    "SELECT k, s, size(array_agg(n)) AS l FROM SESSION(TABLE r PARTITION BY k, INTERVAL 3 SECONDS) "
     "GROUP BY k, window_start, s;",
 )
 FORMS = (

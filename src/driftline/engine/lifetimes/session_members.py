@@ -56,7 +56,8 @@ class SessionMembers(SessionColumns):
 
     def _start_empty(self) -> None:
         super()._start_empty()
-        self.parts = kernel.Parts(*np.empty((2, 0), np.int64), len(self.further) > 0)
+        low, high = np.empty(0, np.int64), np.empty(0, np.int64)
+        self.parts = kernel.Parts(low, high, len(self.further) > 0)
 
     def _make_members(self, count: int) -> None:
         super()._make_members(count)
