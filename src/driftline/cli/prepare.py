@@ -110,7 +110,7 @@ OF_RECORDS = (
     "WINDOW w AS (ORDER BY at, k);",
     "SELECT k, count(*) FROM SESSION(TABLE r PARTITION BY k, INTERVAL 3 SECONDS) "
     "GROUP BY k, window_start, window_end;",
-    "SELECT k, s, array_agg(n) AS l FROM SESSION(TABLE r PARTITION BY k, INTERVAL 3 SECONDS) "
+    "SELECT k, s, size(array_agg(n)) AS l FROM SESSION(TABLE r PARTITION BY k, INTERVAL 3 SECONDS) "
     "GROUP BY k, window_start, s;",
 )
 FORMS = (

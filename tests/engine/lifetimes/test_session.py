@@ -452,6 +452,12 @@ def test_a_long_session_as_columns_is_refused_before_it_takes_all_memory() -> No
     assert len(query.run(s=rows).history()) == 400 * 401 // 2
     with pytest.raises(EvaluationError, match="sessions as columns make more than"):
         query.run(s=rows, max_expansion="1MB")
+    parts = query.group_by("window_start", "window_end", "ts").agg("count(*) AS n")
+    assert len(parts.run(s=rows).history()) == 400 * 401 // 2
+    with pytest.raises(EvaluationError, match="sessions in parts make more than"):
+        parts.run(s=rows, max_expansion="1MB")
+    whole = query.group_by("window_start", "window_end").agg("count(*) AS n")
+    assert len(whole.run(s=rows, max_expansion="1MB").history()) == 400
 
 
 @pytest.mark.parametrize("only_grows", [True, False])

@@ -228,6 +228,19 @@ class SessionColumns(Session):
         """The types of the columns of a window."""
         return [kind, kind]
 
+    def _most_pieces(self) -> int:
+        """How many pieces a batch may become."""
+        return limits().max_expansion // self._piece_bytes
+
+    @property
+    def _piece_bytes(self) -> int:
+        return _PIECE_BYTES + _FIELD_BYTES * len(self.schema)
+
+    def _check(self, made: kernel.Pieces, what: str, advice: str) -> None:
+        """Refuse more pieces than a batch may become."""
+        with expansion.refused_at_once():
+            expansion.check(what, self._piece_bytes * float(len(made.member)), advice)
+
     def _by_start(self, batch: Batch) -> Batch:
         return batch.consolidated()
 
@@ -235,20 +248,18 @@ class SessionColumns(Session):
         return not self.only_grows
 
     def _output(self, slots: Int64s, begins: Int64s, stops: Int64s, earliest: Int64s) -> Batch:
-        width = _PIECE_BYTES + _FIELD_BYTES * len(self.schema)
-        most = limits().max_expansion // width
+        most = self._most_pieces()
         made = kernel.columns(
             slots, begins, stops, earliest, self.gap, self.at_most, self.held, self.runs.arrays,
             most,
         )  # fmt: skip
-        with expansion.refused_at_once():
-            expansion.check(
-                f"sessions as columns make more than {most:,} rows: one for every row and every "
-                "later one of its session",
-                width * float(len(made.member)),
-                "take a smaller gap, the lifetimes of sessions ([SESSION gap MAX d]), or smaller "
-                "batches (--batch)",
-            )
+        self._check(
+            made,
+            f"sessions as columns make more than {most:,} rows: one for every row and every later "
+            "one of its session",
+            "take a smaller gap, the lifetimes of sessions ([SESSION gap MAX d]), or smaller "
+            "batches (--batch)",
+        )
         numbers = fingerprints([], len(made.member)).with_numbers(*made[:3], *made[4:])
         rows, weight = added_up(numbers.low, numbers.high, made.weight)
         kinds = [self.schema.field(-2).type, self.schema.field(-1).type]

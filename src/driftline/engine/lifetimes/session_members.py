@@ -56,7 +56,8 @@ class SessionMembers(SessionColumns):
 
     def _start_empty(self) -> None:
         super()._start_empty()
-        self.parts = kernel.Parts(*np.empty((2, 0), np.int64), len(self.further) > 0)
+        low, high = np.empty(0, np.int64), np.empty(0, np.int64)
+        self.parts = kernel.Parts(low, high, len(self.further) > 0)
 
     def _make_members(self, count: int) -> None:
         super()._make_members(count)
@@ -78,7 +79,14 @@ class SessionMembers(SessionColumns):
         touched, earliest, latest = self._take_in(batch)
         state = self.gap, self.at_most, self.held, self.parts, self.runs.arrays
         begins, stops = kernel.find_sessions(touched, earliest, latest, *state)
-        made = kernel.changes(touched, begins, stops, *state)
+        most = self._most_pieces()
+        made = kernel.changes(touched, begins, stops, *state, most)
+        self._check(
+            made,
+            f"sessions in parts make more than {most:,} rows: one for every row and every part of "
+            "its session",
+            "group by fewer columns, take a smaller gap, or smaller batches (--batch)",
+        )
         payload = pa.RecordBatch.from_arrays(
             [
                 *self.rows.take(made.member).columns,

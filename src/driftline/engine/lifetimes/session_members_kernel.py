@@ -54,13 +54,16 @@ def find_sessions(
             first, until = run[begin - 1, FIRST], run[begin - 1, LATEST]
             end = session_end(run[begin - 1, START], first, gap, at_most)
         place = begin
-        others, count = np.empty(8, np.int64), 0  # of whose parts another row is the last
+        others, is_other, count = _no_parts(), np.zeros(8, np.bool_), 0
         while place < len(run):
             start, member = run[place, START], run[place, MEMBER]
             if members.copies[member] > 0:
                 longest = first + at_most if at_most < INFINITY - first else INFINITY
                 if first == UNKNOWN or start > end or start >= longest:
-                    first, until, count = start, BEGINNING, 0
+                    first, until = start, BEGINNING
+                    if count > 0:
+                        others, count = _no_parts(), 0
+                        is_other[:] = False
                 end = session_end(start, first, gap, at_most)
                 until = max(until, members.ve[member])
                 if (
@@ -73,10 +76,18 @@ def find_sessions(
                     break  # from here on all is as before
                 run[place, NEW_FIRST], run[place, NEW_LATEST] = first, until
             if parts.are_several:
+                # Of which parts another row is the last.
                 if (members.emitted[member] > 0) != (members.copies[member] > 0):
-                    others, count = _noted(others, count, member, parts)
-                elif members.copies[member] > 0:
-                    count = _without(others, count, member, parts)
+                    part, others = _noted(others, member, parts)
+                    if part == len(is_other):
+                        is_other = np.concatenate((is_other, np.zeros(part, np.bool_)))
+                    count += not is_other[part]
+                    is_other[part] = True
+                elif members.copies[member] > 0 and count > 0:
+                    part = _part_of(others, member, parts)
+                    if part >= 0 and is_other[part]:
+                        is_other[part] = False
+                        count -= 1
             place += 1
         begins[number], stops[number] = begin, place
     return begins, stops
@@ -100,9 +111,11 @@ def changes(
     members: Members,
     parts: Parts,
     runs: RunArrays,
+    most: int,
 ) -> Pieces:
     """By what the members of changed sessions change, which have no end (`UNKNOWN`), and what their
-    sessions end at from each start to the next: a lifetime of the last member of each part."""
+    sessions end at from each start to the next: a lifetime of the last member of each part. It
+    stops when there are more than `most` pieces."""
     room = 0
     for number in range(len(slots)):
         room += 4 * (stops[number] - begins[number]) + 4
@@ -131,13 +144,16 @@ def changes(
             begin = np.searchsorted(run[:, START], run[begin - 1, START])
         before = made
         out, made = _ends(
-            out, made, run, begin, stop, members.emitted, parts, FIRST, LATEST, -1, gap, at_most
+            out, made, run, begin, stop, members.emitted, parts, FIRST, LATEST, -1, gap, at_most,
+            most,
         )  # fmt: skip
         now_from = made
         out, made = _ends(
             out, made, run, begin, stop, members.copies, parts, NEW_FIRST, NEW_LATEST, 1, gap,
-            at_most,
+            at_most, most,
         )  # fmt: skip
+        if made > most:
+            break
         made = _consolidated(out, before, now_from, made, parts)
     return Pieces(
         out[:made, 0].copy(), out[:made, 1].copy(), out[:made, 2].copy(), out[:made, 3].copy(),
@@ -169,30 +185,31 @@ def _ends(
     weight: int,
     gap: int,
     at_most: int,
+    most: int,
 ) -> tuple[Int64s, int]:
     """The ends of sessions from every start to the next of the session, or until no row of it is
     left: one for each part. What stands behind `stop` is as it was."""
-    found, count, session = np.empty(8, np.int64), 0, UNKNOWN
+    found, session = _no_parts(), UNKNOWN
     if parts.are_several and begin > 0:
         session = run[begin - 1, first]
         for place in range(np.searchsorted(run[:begin, first], session), begin):
             if copies[run[place, MEMBER]] > 0:
-                found, count = _noted(found, count, run[place, MEMBER], parts)
+                _, found = _noted(found, run[place, MEMBER], parts)
     place = begin
-    while place < stop:
+    while place < stop and made <= most:
         if copies[run[place, MEMBER]] == 0:
             place += 1
             continue
         if run[place, first] != session:
-            session, count = run[place, first], 0
+            session, found = run[place, first], _no_parts()
         start, last, following = run[place, START], place, place + 1
-        found, count = _noted(found, count, run[place, MEMBER], parts)
+        _, found = _noted(found, run[place, MEMBER], parts)
         while following < len(run):
             if copies[run[following, MEMBER]] > 0:
                 if run[following, START] > start:
                     break
                 last = following
-                found, count = _noted(found, count, run[last, MEMBER], parts)
+                _, found = _noted(found, run[last, MEMBER], parts)
             following += 1
         until = run[last, latest]
         if following < len(run) and run[following, first] == session:
@@ -200,85 +217,108 @@ def _ends(
         if start < until:
             end = session_end(start, session, gap, at_most)
             if parts.are_several:
-                out = _with_room(out, made, count)
-            for part in range(count):
-                made = _put(out, made, found[part], start, until, weight, session, end)
+                out = _with_room(out, made, found.size)
+            for part in range(found.size):
+                made = _put(out, made, found.last[part], start, until, weight, session, end)
         place = following
     return out, made
 
 
-@njit(cache=True, nogil=True)
-def _noted(found: Int64s, count: int, member: int, parts: Parts) -> tuple[Int64s, int]:
-    """Note a member as the last one of its part; they are in order of the fingerprints of these.
-    Returns all, and how many there are."""
-    here = _place_of(found, count, member, parts)
-    if here < count and _compared(found[here], member, parts) == 0:
-        found[here] = member
-        return found, count
-    if count == len(found):
-        bigger = np.empty(2 * count, np.int64)
-        bigger[:count] = found
-        found = bigger
-    for place in range(count, here, -1):
-        found[place] = found[place - 1]
-    found[here] = member
-    return found, count + 1
+class Found(NamedTuple):
+    """The parts that were found, each with its last member, in the order in which they were; by the
+    hash of a part its number in `table`, or -1."""
+
+    last: Int64s
+    table: Int64s
+    size: int
 
 
 @njit(cache=True, nogil=True)
-def _without(found: Int64s, count: int, member: int, parts: Parts) -> int:
-    """Take the member of some part out, if there is one. Returns how many are left."""
-    here = _place_of(found, count, member, parts)
-    if here == count or _compared(found[here], member, parts) != 0:
-        return count
-    for place in range(here, count - 1):
-        found[place] = found[place + 1]
-    return count - 1
+def _no_parts() -> Found:
+    return Found(np.empty(8, np.int64), np.full(16, -1, np.int64), 0)
 
 
 @njit(cache=True, nogil=True)
-def _place_of(found: Int64s, count: int, member: int, parts: Parts) -> int:
-    """The first place of a member that is not of an earlier part."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if _compared(found[middle], member, parts) < 0:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _noted(found: Found, member: int, parts: Parts) -> tuple[int, Found]:
+    """Note a member as the last one of its part; returns the number of that."""
+    part = _part_of(found, member, parts)
+    if part >= 0:
+        found.last[part] = member
+        return part, found
+    last, table, part = found.last, found.table, found.size
+    if part == len(last):
+        last = np.empty(2 * part, np.int64)
+        last[:part] = found.last
+        table = np.full(4 * part, -1, np.int64)
+        for number in range(part):
+            table[_free(table, last[number], parts)] = number
+    last[part] = member
+    table[_free(table, member, parts)] = part
+    return part, Found(last, table, part + 1)
 
 
 @njit(inline="always")
-def _compared(one: int, other: int, parts: Parts) -> int:
-    """Which of two members is of the part that comes first: the one (-1), the other (1), or both
-    (0)."""
-    if not parts.are_several:
-        return 0
-    if parts.low[one] != parts.low[other]:
-        return -1 if parts.low[one] < parts.low[other] else 1
-    if parts.high[one] != parts.high[other]:
-        return -1 if parts.high[one] < parts.high[other] else 1
-    return 0
+def _hash(member: int, parts: Parts) -> int:
+    return parts.low[member] if parts.are_several else 0
+
+
+@njit(cache=True, nogil=True)
+def _free(table: Int64s, member: int, parts: Parts) -> int:
+    """The first free place for the part of a member."""
+    place = _hash(member, parts) & (len(table) - 1)
+    while table[place] >= 0:
+        place = (place + 1) & (len(table) - 1)
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _part_of(found: Found, member: int, parts: Parts) -> int:
+    """The number of the part of a member, or -1 if it is none of those that were found."""
+    place = _hash(member, parts) & (len(found.table) - 1)
+    while found.table[place] >= 0:
+        if _are_one(found.last[found.table[place]], member, parts):
+            return int(found.table[place])
+        place = (place + 1) & (len(found.table) - 1)
+    return -1
+
+
+@njit(inline="always")
+def _are_one(one: int, other: int, parts: Parts) -> bool:
+    """Whether two members are of one part."""
+    return not parts.are_several or (
+        parts.low[one] == parts.low[other] and parts.high[one] == parts.high[other]
+    )
 
 
 @njit(cache=True, nogil=True)
 def _consolidated(out: Int64s, before: int, now: int, made: int, parts: Parts) -> int:
-    """Leave out what is the same in two lists, which follow each other and are in order of starts
-    and parts: what was, and what is now. Returns how much is made then."""
+    """Leave out what is the same in two lists, which follow each other and are in order of their
+    starts: what was, and what is now. Returns how much is made then."""
     old, new = before, now
     while old < now and new < made:
-        order = _compared(out[old, 0], out[new, 0], parts)
-        if out[old, 1] < out[new, 1] or (out[old, 1] == out[new, 1] and order < 0):
+        if out[old, 1] < out[new, 1]:
             old += 1
-        elif out[old, 1] > out[new, 1] or order > 0:
+            continue
+        if out[old, 1] > out[new, 1]:
             new += 1
-        else:
-            same = out[old, 0] == out[new, 0] and out[old, 2] == out[new, 2]
-            if same and out[old, 4] == out[new, 4] and out[old, 5] == out[new, 5]:
-                out[old, 3] = out[new, 3] = 0
+            continue
+        start, first, stop = out[old, 1], old, old
+        while stop < now and out[stop, 1] == start:
+            stop += 1
+        found = _no_parts()
+        while new < made and out[new, 1] == start:
+            if old < stop and _are_one(out[old, 0], out[new, 0], parts):
+                _cancel(out, old, new)
+            else:
+                if found.size == 0:
+                    for piece in range(first, stop):
+                        _, found = _noted(found, out[piece, 0], parts)
+                part = _part_of(found, out[new, 0], parts)
+                if part >= 0:
+                    _cancel(out, first + part, new)
             old += 1
             new += 1
+        old = stop
     kept = before
     for piece in range(before, made):
         if out[piece, 3] != 0:
@@ -287,6 +327,14 @@ def _consolidated(out: Int64s, before: int, now: int, made: int, parts: Parts) -
                     out[kept, column] = out[piece, column]
             kept += 1
     return kept
+
+
+@njit(inline="always")
+def _cancel(out: Int64s, old: int, new: int) -> None:
+    """Leave two pieces out if they are the same."""
+    same = out[old, 0] == out[new, 0] and out[old, 2] == out[new, 2]
+    if same and out[old, 4] == out[new, 4] and out[old, 5] == out[new, 5]:
+        out[old, 3] = out[new, 3] = 0
 
 
 @njit(inline="always")
@@ -325,11 +373,10 @@ def _first_repeated(run: Int64s, parts: Parts) -> int:
     """The first entry of another session than the first one, or of a part that there is before."""
     if not parts.are_several:
         return 1
-    found, count = np.empty(8, np.int64), 0
+    found = _no_parts()
     for place in range(len(run)):
-        before = count
-        found, count = _noted(found, count, run[place, MEMBER], parts)
-        if count == before or run[place, FIRST] != run[0, FIRST]:
+        part, found = _noted(found, run[place, MEMBER], parts)
+        if part < place or run[place, FIRST] != run[0, FIRST]:
             return place
     return len(run)
 
@@ -374,14 +421,13 @@ def _to_the_front(run: Int64s, stop: int, parts: Parts) -> int:
     that the last of them is in. Returns how many these are."""
     if not parts.are_several or stop == 0:
         return max(stop - 1, 0)
-    last, count = np.empty(8, np.int64), 0
-    kept, rest = run[:stop].copy(), stop
+    found, kept, rest = _no_parts(), run[:stop].copy(), stop
     write = 0
     for place in range(stop - 1, -1, -1):
-        before = count
+        before = found.size
         if kept[place, FIRST] == kept[stop - 1, FIRST]:
-            last, count = _noted(last, count, kept[place, MEMBER], parts)
-        if count > before:
+            _, found = _noted(found, kept[place, MEMBER], parts)
+        if found.size > before:
             rest -= 1
             run[rest] = kept[place]
         else:
