@@ -24,6 +24,7 @@ from driftline.sql.explode import lateral, of_select_list
 from driftline.sql.grouping import Groups, is_grouping
 from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
+from driftline.sql.other_functions import add_window_time
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, Scope, is_star, replaced, starred, walked
@@ -69,6 +70,8 @@ class _Select:
         else:
             uses(source, "this")
             self.scope = bind_from(source.this, node.args.get("joins") or [], names, bind)
+        if not self.scope.schema.find("window_time"):
+            add_window_time(node)
         for each in node.args.get("laterals") or ():
             self.scope = lateral(self.scope, each)
         where = node.args.get("where")
@@ -81,6 +84,7 @@ class _Select:
         if self.window is not None:
             self.scope = self.window.scope
         self.scope, self.listed = of_select_list(self.scope, node.expressions)
+        self._compute_keys()
         self._compute_in_aggregates()
         self.late = Subqueries(self.scope, names, bind, self._over_groups)
         self._take_subqueries_out()
@@ -141,6 +145,42 @@ class _Select:
         return plan
 
     # The select list
+
+    def _compute_keys(self) -> None:
+        """Subqueries in keys of GROUP BY become columns of the rows."""
+        group = self.node.args.get("group")
+        if group is None or not any(map(_has_subquery, (*self.listed, *group.expressions))):
+            return
+        found = Subqueries(self.scope, self.names, self.bind)
+
+        def computed(node: exp.Expr) -> exp.Expr:
+            node.meta.setdefault(TEXT, node.sql("spark"))
+            plain = found.taken_out(node)
+            plain.meta.update(node.meta)
+            return plain
+
+        names = {
+            key.name.lower()
+            for key in group.expressions
+            if isinstance(key, exp.Column) and not key.table and not self.scope.has(key)
+        }
+        places = {
+            int(key.this)
+            for key in group.expressions
+            if isinstance(key, exp.Literal) and not key.is_string and key.this.isdigit()
+        }
+        for place, item in enumerate(self.listed, start=1):
+            if not _has_subquery(item) or any(map(is_aggregate, walked(item))):
+                continue
+            is_key = bool(group.args.get("all")) or place in places
+            is_key |= item.unalias() in group.expressions or item.alias.lower() in names
+            if is_key:
+                self.listed[place - 1] = computed(item)
+        group.set(
+            "expressions",
+            [computed(key) if _has_subquery(key) else key for key in group.expressions],
+        )
+        self.scope = self.scope.over(found.applied(self.scope.plan))
 
     def _compute_in_aggregates(self) -> None:
         """Subqueries in the arguments of aggregates become columns of the rows."""
@@ -449,6 +489,11 @@ class _Select:
         uses(order, "expressions")
         found: list[tuple[nodes.Named, exp.Expr]] = []
         by_value = {output.value: output for output in reversed(outputs)}
+        if len(order.expressions) == 1 and self._is_all(order.expressions[0].this):
+            (item,) = order.expressions
+            uses(item, "this", "desc", "nulls_first")
+            uses_all(item.this)
+            return [(output, item) for output in outputs]
         for each in order.expressions:
             uses(each, "this", "desc", "nulls_first")
             node = each.this
@@ -466,6 +511,12 @@ class _Select:
             same = by_value.get(value)
             found.append((same or nodes.Named(f"$order{len(found)}", value), each))
         return found
+
+    def _is_all(self, node: exp.Expr) -> bool:
+        """Whether it is the word ALL: of ORDER BY, every column of the select list."""
+        if isinstance(node, exp.Column):
+            return node.name.upper() == "ALL" and not node.this.quoted and not self.scope.has(node)
+        return isinstance(node, (exp.Var, exp.All)) and not node.args.get("expression")
 
     def _ordering_value(self, node: exp.Expr, groups: Groups | None) -> Expression:
         plain = self.overs.taken_out(self._with_aliases(node, first=True))
