@@ -59,6 +59,13 @@ KNOWN = "FILTER (v IS NOT NULL)"
          "SELECT id, id, v FROM e"),
         ("SELECT e.id, n FROM UNNEST([2, 3]) AS n JOIN e ON e.v = n",
          "SELECT id, 2 FROM e WHERE v = 2"),
+        ("SELECT id FROM e WHERE EXISTS (SELECT 1 FROM UNNEST(ARRAY[id, v]) AS x WHERE x = 4)",
+         "SELECT id FROM e WHERE id = 4 OR v = 4"),
+        ("SELECT id, ARRAY(SELECT x + 1 FROM UNNEST(ARRAY[id, v]) AS x WHERE x > 1) AS l, "
+         "(SELECT max(t.x) FROM UNNEST(ARRAY[id, v]) AS t (x)) AS m, "
+         "(SELECT count(*) FROM UNNEST(ARRAY[id, v]) AS x WHERE x > 1) AS n FROM e",
+         "SELECT id, [x + 1 for x in [id, v] if x > 1], greatest(id, v), "
+         "len([x for x in [id, v] if x > 1]) FROM e"),
         ("SELECT id, split_index('a.b', '.', v - 1) FROM e",
          "SELECT id, CASE v WHEN 1 THEN 'a' WHEN 2 THEN 'b' END FROM e"),
         ("SELECT a.id, x.id FROM e AS a OUTER APPLY (SELECT b.id FROM e AS b WHERE b.v = a.id "

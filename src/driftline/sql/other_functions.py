@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
@@ -448,7 +449,86 @@ def _exploded(node: exp.Anonymous) -> exp.Expr | None:
     return None if series is None else _called("explode", series)
 
 
+@dataclass(frozen=True)
+class _Items:
+    """What SELECT value FROM UNNEST(list) AS name WHERE … is about."""
+
+    items: exp.Expr
+    name: str
+    value: exp.Expr
+
+    def aggregates(self) -> bool:
+        calls = self.value.find_all(exp.Anonymous)
+        return any(str(each.this).lower() in AGGREGATES for each in calls)
+
+    def each(self) -> exp.Expr:
+        """The list of the values."""
+        if self.value == exp.column(self.name):
+            return self.items
+        return _called("transform", self.items, _function(self.value, self.name))
+
+
+def _items_of(select: exp.Expr) -> _Items | None:
+    """The items of a list of the row outside that a query is about; None if it is another one."""
+    if isinstance(select, exp.Subquery):
+        return _items_of(select.this)
+    source = select.args.get("from_") if isinstance(select, exp.Select) else None
+    unnest = source.this if source is not None else None
+    if not isinstance(unnest, exp.Unnest) or len(unnest.expressions) != 1:
+        return None
+    alias, where = unnest.args.get("alias"), select.args.get("where")
+    used = {name for name, part in select.args.items() if part}
+    if alias is None or alias.this is None or unnest.args.get("offset"):
+        return None
+    if not used <= {"expressions", "from_", "where"} or len(select.expressions) != 1:
+        return None
+    names = [each.name for each in alias.args.get("columns") or ()]
+    if len(names) > 1 or any(part is not select for part in select.find_all(exp.Query)):
+        return None
+    uses(unnest, "expressions", "alias")
+    uses(alias, "this", "columns")
+    name = names[0] if names else alias.name
+
+    def plain(node: exp.Expr) -> exp.Expr:
+        """An expression in which t.x is x, as in UNNEST(xs) AS t (x)."""
+        is_own = isinstance(node, exp.Column) and node.table == alias.name and node.name == name
+        return exp.column(name) if names and is_own else node
+
+    items = unnest.expressions[0].copy()
+    if where is not None:
+        uses(where, "this")
+        items = _called("filter", items, _function(where.this.copy().transform(plain), name))
+    value = select.expressions[0].unalias().copy().transform(plain)
+    return _Items(items, name, value)
+
+
+def _any_items(node: exp.Exists) -> None:
+    """EXISTS (SELECT … FROM UNNEST(xs) AS x WHERE …)."""
+    found = _items_of(node.this)
+    if found is not None and not found.aggregates():
+        uses(node, "this")
+        some = exp.GT(this=_called("size", found.items), expression=exp.Literal.number(0))
+        _put(node, _called("coalesce", some, exp.false()))
+
+
+def _value_of_items(node: exp.Subquery) -> None:
+    """(SELECT max(x) FROM UNNEST(xs) AS x), and the same of min and count(*)."""
+    found = None if isinstance(node.parent, (exp.From, exp.Join)) else _items_of(node)
+    call = found.value if found is not None else None
+    if found is None or not isinstance(call, exp.Anonymous) or len(call.expressions) != 1:
+        return
+    name, (value,) = str(call.this).lower(), call.expressions
+    if name == "count" and isinstance(value, exp.Star):
+        count = _called("size", found.items)
+        _put(node, _called("coalesce", count, exp.Literal.number(0)))
+    elif name in ("max", "min") and not isinstance(value, exp.Distinct):
+        _put(node, _called(f"array_{name}", _Items(found.items, found.name, value).each()))
+
+
 def _array_of_query(node: exp.Anonymous) -> exp.Expr | None:
+    found = _items_of(node.expressions[0]) if len(node.expressions) == 1 else None
+    if found is not None and not found.aggregates():
+        return _called("coalesce", found.each(), _called("array"))
     if any(isinstance(each, exp.Query) for each in node.expressions):
         raise refuse("ARRAY(SELECT x …) is written (SELECT array_agg(x) …) here", node)
     return None
@@ -553,9 +633,11 @@ _RESPELLED: dict[type[exp.Expr], Callable[[Any], None]] = {
     exp.AtTimeZone: _refuse_zone,
     exp.Bracket: _bracket,
     exp.Cast: _cast,
+    exp.Exists: _any_items,
     exp.Extract: _extract,
     exp.In: _in_unnest,
     exp.Select: _group_windows,
+    exp.Subquery: _value_of_items,
     exp.Table: _rows_of_series,
     exp.TryCast: _cast,
 }
