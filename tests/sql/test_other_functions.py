@@ -74,6 +74,12 @@ KNOWN = "FILTER (v IS NOT NULL)"
         ("SELECT a.id, x.id FROM e AS a CROSS APPLY (SELECT b.id FROM e AS b WHERE b.v = a.id) "
          "AS x",
          "SELECT a.id, b.id FROM e AS a JOIN e AS b ON b.v = a.id"),
+        # Stars
+        ("SELECT coalesce(*) AS c, array(id, v)[1] AS i FROM (SELECT v, id FROM e)",
+         "SELECT coalesce(v, id), v FROM e"),
+        ("SELECT k, m.* FROM (SELECT k, max(struct(id, v)) AS m FROM e GROUP BY k)",
+         "SELECT k, max(id), arg_max_null(v, id) FROM e GROUP BY k"),
+        ("SELECT q.s.* EXCEPT (id) FROM (SELECT struct(*) AS s FROM e) AS q", "SELECT k, v FROM e"),
         # Subqueries of one row, and in keys
         ("SELECT id, (SELECT x.v FROM e AS x WHERE x.id = e.id + 1) AS n FROM e",
          "SELECT id, (SELECT x.v FROM e AS x WHERE x.id = e.id + 1) FROM e"),
@@ -196,6 +202,7 @@ def test_what_has_two_meanings_keeps_that_of_spark() -> None:
     [
         ("SELECT ts AT TIME ZONE 'CET' FROM trades", "is written from_utc_timestamp(ts, 'zone')"),
         ("SELECT ARRAY(SELECT z FROM u) FROM t", "is written (SELECT array_agg(x) …) here"),
+        ("SELECT x.* FROM t", "x.* is about a STRUCT or a table, and x a INT"),
         ("SELECT ARRAY[1, 2][1] FROM t", "counts from 1 elsewhere"),
         ("SELECT array_agg(x LIMIT 2) FROM t", "LIMIT without ORDER BY would be any items"),
         ("SELECT array_agg(x ORDER BY y) OVER () FROM t", "has no OVER (…)"),

@@ -27,7 +27,15 @@ from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, 
 from driftline.sql.other_functions import add_window_time
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
-from driftline.sql.scope import Relations, Scope, is_star, replaced, starred, walked
+from driftline.sql.scope import (
+    Relations,
+    Scope,
+    is_star,
+    replaced,
+    starred,
+    walked,
+    with_columns,
+)
 from driftline.sql.strict_grammar import TEXT
 from driftline.sql.subqueries import Subqueries
 from driftline.sql.tables import BindQuery, bind_from, truth
@@ -84,6 +92,7 @@ class _Select:
         if self.window is not None:
             self.scope = self.window.scope
         self.scope, self.listed = of_select_list(self.scope, node.expressions)
+        self.listed = [with_columns(self.scope, item) for item in self.listed]
         self._compute_keys()
         self._compute_in_aggregates()
         self.late = Subqueries(self.scope, names, bind, self._over_groups)
