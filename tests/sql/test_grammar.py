@@ -29,7 +29,7 @@ def test_statements(text: str, statements: list[str]) -> None:
     [
         ("DELETE FROM t", "DELETE is no statement here @ DELETE FROM t"),
         ("SHOW TABLES", "SHOW is no statement here @ SHOW TABLES"),
-        ("CREATE TABLE q (a INT)", "CREATE TABLE is not known @ TABLE q (a INT)"),
+        ("CREATE TABLE q (a INT)", "CREATE TABLE is written CREATE STREAM name @ TABLE q (a INT)"),
         ("SELECT k FROM", "a table is expected after FROM @ FROM"),
         ("SELECT k FROM t SELECT k FROM u", "is a ; missing before it? @ SELECT k FROM u"),
         ("SELECT 'abc FROM t", "a ' is opened here and not closed @ 'abc FROM t"),

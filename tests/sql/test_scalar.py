@@ -32,10 +32,15 @@ def test_in_having() -> None:
 @pytest.mark.parametrize(
     ("condition", "said"),
     [
-        ("x > (SELECT z FROM u)", "an aggregate without GROUP BY @ SELECT z"),
-        ("x > (SELECT max(z) FROM u GROUP BY k)", "an aggregate without GROUP BY @ SELECT max"),
+        (
+            "x > (SELECT max(z) FROM u WHERE u.k = t.k GROUP BY z)",
+            "an aggregate without GROUP BY @ SELECT max",
+        ),
         ("x > (SELECT max(z), min(z) FROM u)", "the query gives 2 @ SELECT max"),
-        ("NOT x > (SELECT z FROM u)", "a subquery can be a value if it gives one row @ SELECT z"),
+        (
+            "NOT x > (SELECT DISTINCT z FROM u WHERE u.k = t.k)",
+            "a subquery about the row outside is a value if it is @ SELECT DISTINCT",
+        ),
     ],
 )
 def test_what_is_refused_and_where(condition: str, said: str) -> None:

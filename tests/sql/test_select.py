@@ -117,7 +117,7 @@ def test_names_of_columns_without_one_are_as_written() -> None:
             "SELECT k FROM t QUALIFY k = 'a'",
             "QUALIFY is about window functions: use WHERE or HAVING @ QUALIFY k",
         ),
-        ("SELECT (SELECT z FROM u) FROM t", "if it gives one row @ SELECT z"),
+        ("SELECT (SELECT * FROM u) FROM t", "a value is expected, and the query gives 2 @ SELECT"),
         (
             "SELECT k FROM t LATERAL VIEW explode(k) e AS f",
             "explode takes an ARRAY or a MAP, and k is a STRING @ exp",

@@ -119,7 +119,7 @@ def test_every_argument_of_every_node_counts(text: str, monkeypatch: pytest.Monk
         "SELECT k FROM t NATURAL UNION ALL SELECT k FROM u",
         "SELECT k FROM t LEFT UNION SELECT k FROM u",
         "SELECT k FROM t UNION CORRESPONDING SELECT k FROM u",
-        "SELECT k FROM t |> WHERE x > 1",
+        "FROM t |> TABLESAMPLE (3 ROWS)",
         "SELECT k, e FROM t JOIN LATERAL VIEW explode(array(x)) p AS e",
         "SELECT k FROM t GROUP BY",
         "SELECT k FROM t GROUP BY k WITH TOTALS",

@@ -39,7 +39,7 @@ def test_names_of_a_subquery_are_its_own_first() -> None:
 @pytest.mark.parametrize(
     ("condition", "said"),
     [
-        ("x > (SELECT z FROM u)", "gives one row: an aggregate without GROUP BY @ SELECT z"),
+        ("x > (SELECT * FROM u)", "a value is expected, and the query gives 2 @ SELECT"),
         ("x <=> ALL (SELECT z FROM u)", "ANY and ALL of a subquery come after @ SELECT z"),
         ("(k, x) IN (SELECT k FROM u)", "IN compares 2 values with 1 columns @ k, x"),
         ("EXISTS (SELECT 1 FROM u WHERE z = foo)", "there is no column foo @ foo"),

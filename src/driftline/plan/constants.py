@@ -11,15 +11,19 @@ from driftline.plan.expressions import Expression, Literal
 from driftline.plan.literals import (
     decimal_literal,
     finite,
+    fits,
     integer_literal,
     interval_literal,
     number_literal,
 )
 from driftline.plan.temporal import parse_date, parse_time, parse_timestamp
 from driftline.plan.types import (
+    BIGINT,
     BINARY,
     BOOLEAN,
     DATE,
+    INT,
+    INTERVAL,
     STRING,
     TIME,
     TIMESTAMP,
@@ -70,6 +74,9 @@ def interval(node: exp.Interval) -> Expression:
     if isinstance(amount, exp.Neg):
         uses(amount, "this")
         amount, sign = amount.this, "-"
+    if unit is None and isinstance(amount, exp.Literal) and amount.is_string and not sign:
+        uses(amount, "this", "is_string")
+        return _several_units(amount.name)
     if unit is None:
         raise ExpressionError("an INTERVAL needs a unit, such as INTERVAL '5' MINUTES")
     if not isinstance(amount, exp.Literal):
@@ -84,6 +91,24 @@ def interval(node: exp.Interval) -> Expression:
         )
     uses(unit, "this")
     return Literal(*interval_literal(_signed(sign, amount.name), unit.name, None))
+
+
+def _several_units(text: str) -> Expression:
+    """`INTERVAL '1 hour 30 minutes'`."""
+    words = text.split()
+    if not words or len(words) % 2:
+        raise ExpressionError("an INTERVAL needs a unit, such as INTERVAL '5' MINUTES")
+    parts = [
+        interval_literal(number, unit, None)
+        for number, unit in zip(words[::2], words[1::2], strict=True)
+    ]
+    kinds, units = {part[1] for part in parts}, {part[2] for part in parts}
+    if len(kinds) > 1:
+        raise ExpressionError("months and days differ in length: add two INTERVALs one by one")
+    total = sum(part[0] for part in parts)
+    if not fits(total, BIGINT if kinds == {INTERVAL} else INT):
+        raise ExpressionError(f"an interval of {text} is too long")
+    return Literal(total, kinds.pop(), units.pop() if len(units) == 1 else None)
 
 
 def _signed(sign: str, text: str) -> str:

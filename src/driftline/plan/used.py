@@ -25,6 +25,7 @@ _LEAVES: dict[type, tuple[str, ...]] = {exp.Identifier: ("this", "quoted")}
 """Nodes that are used together with the node above them."""
 _WRITTEN = {
     "alias": "a name (AS …)",
+    "connect": "CONNECT BY",
     "db": "a name of several parts",
     "exclude": "EXCLUDE",
     "materialized": "MATERIALIZED",

@@ -4,7 +4,7 @@
     connectors         where a script says that streams come from and answers go to
     grammar            the grammar of scripts;  statement_grammar: CREATE, INSERT and SET;
                        strict_grammar: queries;  window_grammar: tables and their windows;
-                       match_grammar: MATCH_RECOGNIZE
+                       match_grammar: MATCH_RECOGNIZE;  pipe_grammar: FROM t |> WHERE …
     syntax             the parts of the syntax tree that these add
     query              SELECT, set operations, ORDER BY … LIMIT and CTEs
     recursion          WITH RECURSIVE
@@ -12,7 +12,8 @@
     scope              what names mean;  errors: mistakes with line, column and a caret
     as_of              ASOF JOIN and FOR SYSTEM_TIME AS OF
     now_filters        conditions on now(), which are windows
-    other_spellings    what users of other engines write, as Spark has it
+    other_spellings    what users of other engines write, as Spark has it;  other_functions: their
+                       functions
     windows            brackets, TUMBLE, HOP, CUMULATE and SESSION;  values: VALUES, and SELECT
                        without FROM
     time_windows       Spark's window(…) and session_window(…)

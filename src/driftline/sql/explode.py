@@ -16,7 +16,7 @@ from driftline.plan.folding import folded
 from driftline.plan.functions.base import cast_to
 from driftline.plan.nodes import Explode, Named, Node, Project
 from driftline.plan.resolver import GENERATORS, resolve
-from driftline.plan.types import BIGINT, Schema
+from driftline.plan.types import BIGINT, Schema, is_array, is_struct
 from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import Relations, Scope, walked
@@ -191,21 +191,57 @@ def _range(node: exp.Anonymous) -> exp.Expr:
 
 def lateral(scope: Scope, node: exp.Expr, *, outer: bool = False) -> Scope:
     """The rows with those of LATERAL VIEW explode(…), LATERAL explode(…) or UNNEST(…)."""
-    uses(node, "this", "expressions", "alias", "outer", "view", "offset")
+    uses(node, "this", "expressions", "alias", "outer", "view", "offset", "ordinality")
     alias = node.args.get("alias")
     if alias is not None:
         uses(alias, "this", "columns")
     names = [each.name for each in (alias.args.get("columns") if alias else None) or ()]
     qualifier = alias.name if alias is not None and alias.this is not None else None
     if isinstance(node, exp.Unnest):
-        if len(node.expressions) != 1 or node.args.get("offset"):
-            raise refuse("UNNEST takes one ARRAY or MAP; posexplode gives places", node)
-        return exploded(scope, node, Generator(node.expressions[0], outer), names, qualifier)
+        return _unnested(scope, node, names, qualifier, outer)
     what = generator(node.this)
     if what is None:
         raise refuse("LATERAL takes explode(…), and no subquery", node)
     keeps = what.outer or outer or bool(node.args.get("outer"))
     return exploded(scope, node, replace(what, outer=keeps), names, qualifier)
+
+
+def _unnested(
+    scope: Scope, node: exp.Unnest, names: list[str], qualifier: str | None, outer: bool
+) -> Scope:
+    """UNNEST(list) AS t (item), also with an offset, from 0, or an ordinality, from 1; with as many
+    names as they have fields, the fields of structs."""
+    if len(node.expressions) != 1:
+        raise refuse("UNNEST takes one ARRAY or MAP: join two of them with arrays_zip", node)
+    kind = scope.resolve(node.expressions[0]).type
+    fields = is_array(kind) and is_struct(kind.value_type) and len(names) == len(kind.value_type)
+    offset = node.args.get("offset")
+    if not names and qualifier is not None and is_array(kind):
+        names = [qualifier]
+    if not offset:
+        what = Generator(node.expressions[0], outer, fields=fields and len(names) > 1)
+        return exploded(scope, node, what, names, qualifier)
+    if not is_array(kind) or len(names) > 1:
+        raise refuse("UNNEST with places takes an ARRAY, and one name for its items", node)
+    first = int(bool(node.args.get("ordinality")))
+    place = offset.name if isinstance(offset, exp.Expr) else ("offset", "ordinality")[first]
+    items = _numbered(node.expressions[0], names[0] if names else "col", place, first)
+    return exploded(scope, node, Generator(items, outer, fields=True), (), qualifier)
+
+
+def _numbered(items: exp.Expr, name: str, place: str, first: int) -> exp.Expr:
+    """A list of structs: every item, and its place, from 0 or 1 on."""
+    item, number = (
+        exp.column(exp.to_identifier(each, quoted=True)) for each in ("$item", "$number")
+    )
+    counted = exp.Add(this=number, expression=exp.Literal.number(first))
+    struct = exp.Anonymous(
+        this="named_struct",
+        expressions=[exp.Literal.string(name), item, exp.Literal.string(place), counted],
+    )
+    names = [exp.to_identifier(each, quoted=True) for each in ("$item", "$number")]
+    function = exp.Lambda(this=struct, expressions=names)
+    return exp.Anonymous(this="transform", expressions=[items.copy(), function])
 
 
 def of_select_list(scope: Scope, items: Sequence[exp.Expr]) -> tuple[Scope, list[exp.Expr]]:

@@ -33,6 +33,18 @@ _WORDS = {
     **{word: f"{word} BY" for word in ("GROUP", "ORDER", "PARTITION")},
 }
 """Words that a misspelt word is compared with."""
+_IN_FROM = "windows stand in FROM: TUMBLE(TABLE t, INTERVAL 1 MINUTE), HOP(…) or SESSION(…)"
+_ELSEWHERE = {
+    "EMIT": "every answer is a stream of changes, and with final = true each row comes once, when "
+    "it is final: leave EMIT out",
+    "HOPPING": _IN_FROM,
+    "TUMBLING": _IN_FROM,
+    "MUTUALLY": "WITH RECURSIVE name (column, …) AS (base UNION step), … is mutual here, too",
+    "OPTIONS": "there are no hints after a query: leave OPTIONS out",
+    "TOP": "TOP n is written ORDER BY … LIMIT n",
+    "WITHIN": "a join within a time has a condition: l.ts BETWEEN r.ts - INTERVAL 1 DAY AND r.ts",
+}
+"""What the words of other engines are here."""
 _BEGINNINGS = frozenset(
     [TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN]
 )
@@ -69,7 +81,9 @@ class DriftlineSql(DriftlineSpark):
         def _parse_statement(self) -> exp.Expr | None:
             start = self._curr
             if start and not (
-                start.token_type in _BEGINNINGS or start.token_type in self.STATEMENT_PARSERS
+                start.token_type in _BEGINNINGS
+                or start.token_type in self.STATEMENT_PARSERS
+                or self._is_table_query()
             ):
                 near = get_close_matches(start.text.upper(), _STARTS, n=1, cutoff=0.6)
                 hint = f"did you mean {near[0]}?" if near else f"there are {STATEMENTS}"
@@ -105,6 +119,13 @@ def _with_hint(error: ExpressionError, tokens: list[Token]) -> ExpressionError:
     if wrong not in places:
         return error
     here = places.index(wrong)
+    for token in (tokens[here], *tokens[max(here - 3, 0) : here]):
+        if token.text.upper() in _ELSEWHERE:
+            return ExpressionError(
+                f"syntax error near {token.text!r}: {_ELSEWHERE[token.text.upper()]}",
+                token.line,
+                start_column(token),
+            )
     for token in (tokens[here], *tokens[max(here - 1, 0) : here]):
         near = get_close_matches(token.text.upper(), _WORDS, n=1, cutoff=0.75)
         if near and token.token_type == TokenType.VAR:

@@ -15,8 +15,8 @@ from driftline.plan import nodes
 from driftline.plan.conditions import line, total
 from driftline.plan.expressions import Call, Column, Expression, Literal
 from driftline.plan.facts import Facts
-from driftline.plan.types import BIGINT, TIMESTAMP, Field, Schema
-from driftline.plan.used import uses_all
+from driftline.plan.types import BIGINT, BOOLEAN, TIMESTAMP, Field, Schema
+from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import refuse
 from driftline.sql.scope import Scope, walked
 
@@ -34,11 +34,45 @@ def _is_now(node: exp.Expr) -> bool:
     if isinstance(node, exp.CurrentTimestamp):
         return not node.this
     is_call = isinstance(node, exp.Anonymous) and not node.expressions
-    return is_call and node.name.lower() in ("now", "current_timestamp")
+    return is_call and node.name.lower() in ("now", "current_timestamp", "mz_now")
 
 
-def cut_by_now(scope: Scope, node: exp.Expr) -> Scope:
-    """The rows of a scope, while a condition on now() holds."""
+def sides_of(node: exp.Expr) -> list[exp.Expr]:
+    """x BETWEEN a AND b as two comparisons; any other condition as it is."""
+    if not isinstance(node, exp.Between):
+        return [node]
+    uses(node, "this", "low", "high")
+    sides: list[exp.Expr] = [
+        exp.GTE(this=node.this.copy(), expression=node.args["low"].copy()),
+        exp.LTE(this=node.this.copy(), expression=node.args["high"].copy()),
+    ]
+    for each in sides:
+        each.meta.update(node.meta)
+    return sides
+
+
+def cut_by_now(scope: Scope, conditions: list[exp.Expr]) -> Scope:
+    """The rows of a scope, while conditions on now() hold."""
+    if not conditions:
+        return scope
+    found = [_while(scope, each) for each in conditions]
+    plan = scope.plan
+    until = min((delay for keeps_until, delay in found if keeps_until), default=None)
+    if until is not None:
+        if until <= 0:
+            return scope.over(nodes.Select(plan, Literal(False, BOOLEAN)))
+        plan = nodes.Window(plan, "within", until)
+    delay = max((delay for keeps_until, delay in found if not keeps_until), default=0)
+    if delay > 0:  # else it holds from the start
+        start = Call("add", (Column("vs", BIGINT), Literal(delay, BIGINT)), BIGINT)
+        whole = Call("subtract", (Column("ve", BIGINT), Column("vs", BIGINT)), BIGINT)
+        rest = Call("subtract", (whole, Literal(delay, BIGINT)), BIGINT)
+        plan = nodes.Window(plan, "general", start=start, duration=rest)
+    return scope.over(plan)
+
+
+def _while(scope: Scope, node: exp.Expr) -> tuple[bool, int]:
+    """Whether a condition holds until, or from, so long after the start of a row."""
     plan = scope.plan
     kind = TIMESTAMP if plan.timestamps else BIGINT
     written = node.copy()
@@ -50,25 +84,14 @@ def cut_by_now(scope: Scope, node: exp.Expr) -> Scope:
                 written = column
             else:
                 part.replace(column)
-    value = scope.resolve(written, Schema((Field(NOW, kind),)))
-    found = _end(plan, value)
+    found = _end(plan, scope.resolve(written, Schema((Field(NOW, kind),))))
     if found is None:
         raise refuse(
             "a condition on now() compares it with the time of the stream, as "
             "ts > now() - INTERVAL 5 MINUTES",
             node,
         )
-    keeps_until, delay = found
-    if keeps_until:
-        if delay <= 0:
-            return scope.over(nodes.Select(plan, Literal(False, value.type)))
-        return scope.over(nodes.Window(plan, "within", delay))
-    if delay <= 0:
-        return scope  # it holds from the start
-    start = Call("add", (Column("vs", BIGINT), Literal(delay, BIGINT)), BIGINT)
-    whole = Call("subtract", (Column("ve", BIGINT), Column("vs", BIGINT)), BIGINT)
-    rest = Call("subtract", (whole, Literal(delay, BIGINT)), BIGINT)
-    return scope.over(nodes.Window(plan, "general", start=start, duration=rest))
+    return found
 
 
 def _end(plan: nodes.Node, value: Expression) -> tuple[bool, int] | None:

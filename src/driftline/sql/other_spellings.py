@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from driftline.plan.used import uses
 from driftline.sql.correlated import is_aggregate
+from driftline.sql.other_functions import respell_functions
 
 _COUNT, _KNOWN, _LEAST, _GREATEST = "rows", "known", "min", "max"
 _BOTH = (_LEAST, _GREATEST)
@@ -33,6 +34,7 @@ _WHOLE = ("group", "having", "distinct", "limit", "offset", "qualify", "order", 
 
 def respelled(query: exp.Select) -> exp.Select:
     """The query, changed in place."""
+    respell_functions(query)
     for part in list(query.find_all(exp.Any, exp.All)):
         _compare(part)
     for nulls in list(query.find_all(exp.IgnoreNulls, exp.RespectNulls)):

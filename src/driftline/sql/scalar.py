@@ -1,7 +1,8 @@
 """The one value of a subquery: `price > (SELECT avg(price) FROM trades)`.
 
 The subquery is an aggregate without GROUP BY, or the first row in an order: at any time, and for
-any row outside it if it is about that, it has one row or none. With none its value is what the
+any row outside it if it is about that, it has one row or none. Any other has the value of its one
+row, as an aggregate that is an error if there are more. With none its value is what the
 aggregate is of nothing: null, or 0 of a count. A comparison that is then not true is a semi join;
 elsewhere the value becomes a column by a left join.
 """
@@ -51,6 +52,12 @@ _STRICT = frozenset(OPERATORS) - {"and", "or", "null_safe_equal"} | {"negate", "
 _COUNTS = ("count", "count_if", "approx_count_distinct")
 _MORE_ROWS = ("group", "distinct", "limit", "offset", "qualify")
 _LISTS = ("array_agg", "collect_set")
+_WHOLE = ("group", "having", "distinct", "limit", "offset", "qualify", "order", "with_")
+"""What makes other rows of a SELECT than one for each row of FROM and WHERE."""
+_TOO_MANY = (
+    "[SCALAR_SUBQUERY_TOO_MANY_ROWS] a subquery that stands for a value has more than one row: "
+    "take an aggregate of them, or ORDER BY … LIMIT 1"
+)
 
 
 def compared_subquery(node: exp.Expr) -> exp.Subquery | None:
@@ -118,11 +125,53 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
     elif apart is not None or _has_no_table(query) or _is_first(found.plan):
         value, *ties = (*found.own, *found.tied)
         return Value(found, found.plan, value, tuple(ties), Literal(None, value.type))
-    raise refuse(
-        "a subquery can be a value if it gives one row: an aggregate without GROUP BY, or ORDER BY "
-        "… LIMIT 1",
-        query,
+    only = _only_row(query, correlated=bool(found.ties or found.conditions))
+    if only is None:
+        raise refuse(
+            "a subquery about the row outside is a value if it is an aggregate without GROUP BY, "
+            "ORDER BY … LIMIT 1, or a plain SELECT … FROM … WHERE",
+            query,
+        )
+    return value_of(scope, only, names, bind)
+
+
+def _only_row(query: exp.Subquery, correlated: bool) -> exp.Subquery | None:
+    """The subquery as an aggregate, which is the value of its one row, and an error if there are
+    more; None if it is about the row outside and more than a filter."""
+    inside: exp.Expr = query
+    while isinstance(inside, exp.Subquery):
+        if {name for name, part in inside.args.items() if part} != {"this"}:
+            break
+        inside = inside.this
+    is_plain = isinstance(inside, exp.Select) and not any(inside.args.get(key) for key in _WHOLE)
+    if correlated and not is_plain:
+        return None
+    inside = inside.copy()
+    column: exp.Expr = exp.column(exp.to_identifier(VALUE, quoted=True))
+    if is_plain:
+        (column,) = (each.unalias() for each in inside.expressions)
+        if isinstance(column, exp.Star) or column.find(exp.Window) is not None:
+            is_plain = False
+            column = exp.column(exp.to_identifier(VALUE, quoted=True))
+            if correlated:
+                return None
+    rows = exp.Anonymous(this="count", expressions=[exp.Star()])
+    error = exp.Anonymous(this="raise_error", expressions=[exp.Literal.string(_TOO_MANY)])
+    only = exp.Case(
+        ifs=[exp.If(this=exp.GT(this=rows, expression=exp.Literal.number(1)), true=error)],
+        default=exp.Anonymous(this="any_value", expressions=[column]),
     )
+    if is_plain:
+        inside.set("expressions", [only])
+    else:
+        names = exp.TableAlias(
+            this=exp.to_identifier("$rows", quoted=True),
+            columns=[exp.to_identifier(VALUE, quoted=True)],
+        )
+        inside = exp.select(only).from_(exp.Subquery(this=inside, alias=names))
+    made = exp.Subquery(this=inside)
+    made.meta.update(query.meta)
+    return made
 
 
 def with_subqueries_apart(

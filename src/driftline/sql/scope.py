@@ -11,9 +11,10 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Column, Expression
+from driftline.plan.functions.collections import field
 from driftline.plan.names import find_column
 from driftline.plan.resolver import resolve
-from driftline.plan.types import Field, Schema
+from driftline.plan.types import Field, Schema, is_struct, type_name
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 
@@ -226,11 +227,7 @@ def starred(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
     if star.args.get("rename"):
         raise refuse("* RENAME is not supported: name the columns", node)
     uses(star, "except_", "replace")
-    table = None
-    if star is not node:
-        uses(node, "this", "table")
-        table = node.args.get("table")
-    found = scope.star(table)
+    found = scope.star() if star is node else _of_path(scope, node)
     for left_out in star.args.get("except_") or ():
         if isinstance(left_out, exp.Column):
             uses(left_out, "this")
@@ -251,6 +248,57 @@ def starred(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
         why = "* EXCEPT leaves no column" if star.args.get("except_") else "* needs a FROM"
         raise refuse(why, node)
     return found
+
+
+def _of_path(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
+    """The columns of `relation.*`, or the fields of `struct.*`."""
+    uses(node, "this", "table", "db", "catalog")
+    table = node.args["table"]
+    path = [part for part in (node.args.get("catalog"), node.args.get("db")) if part is not None]
+    names = {(each.qualifier or "").lower() for each in scope.schema}
+    column = exp.column(table.copy(), *(part.copy() for part in reversed(path)))
+    if (not path and table.name.lower() in names) or not scope.has(column):
+        if path:
+            raise refuse(f"there is no column {table.name} here, of which * could be fields", node)
+        return scope.star(table)
+    value = scope.resolve(column)
+    if not is_struct(value.type):
+        kind = type_name(value.type)
+        raise refuse(
+            f"{table.name}.* is about a STRUCT or a table, and {table.name} a {kind}", node
+        )
+    return [nodes.Named(each.name, field(value, each.name)) for each in value.type]
+
+
+def with_columns(scope: Scope, node: exp.Expr) -> exp.Expr:
+    """An expression in which `*` among the arguments of a function is all columns."""
+    calls = [
+        part
+        for part in walked(node)
+        if isinstance(part, exp.Anonymous)
+        and str(part.this).lower() != "count"
+        and any(isinstance(each, exp.Star) for each in part.expressions)
+    ]
+    if not calls or scope.merged:
+        return node
+    columns = [
+        exp.column(
+            exp.to_identifier(each.name, quoted=True),
+            exp.to_identifier(each.qualifier, quoted=True) if each.qualifier else None,
+        )
+        for name, each in zip(scope.schema.names, scope.schema, strict=True)
+        if name not in scope.hidden and not each.name.startswith(OWN_COLUMN)
+    ]
+    for call in calls:
+        given: list[exp.Expr] = []
+        for each in call.expressions:
+            if isinstance(each, exp.Star):
+                uses(each)
+                given += [column.copy() for column in columns]
+            else:
+                given.append(each)
+        call.set("expressions", given)
+    return node
 
 
 def _column(schema: Schema, each: Field) -> Column:

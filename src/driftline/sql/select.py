@@ -25,6 +25,7 @@ from driftline.sql.explode import lateral, of_select_list
 from driftline.sql.grouping import Groups, is_grouping
 from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
+from driftline.sql.other_functions import add_window_time
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import (
@@ -36,6 +37,7 @@ from driftline.sql.scope import (
     replaced,
     starred,
     walked,
+    with_columns,
 )
 from driftline.sql.strict_grammar import TEXT
 from driftline.sql.subqueries import Subqueries, bare
@@ -79,6 +81,8 @@ class _Select:
         else:
             uses(source, "this")
             self.scope = bind_from(source.this, node.args.get("joins") or [], names, bind)
+        if not self.scope.schema.find("window_time"):
+            add_window_time(node)
         for each in node.args.get("laterals") or ():
             self.scope = lateral(self.scope, each)
         where = node.args.get("where")
@@ -91,6 +95,7 @@ class _Select:
         if self.window is not None:
             self.scope = self.window.scope
         self.scope, self.listed = of_select_list(self.scope, node.expressions)
+        self.listed = [with_columns(self.scope, item) for item in self.listed]
         self._compute_in_keys()
         self._compute_in_aggregates()
         self.late = Subqueries(self.scope, names, bind, self._over_groups)
@@ -189,10 +194,15 @@ class _Select:
             return
         found = Subqueries(self.scope, self.names, self.bind)
         keys, changed = found.taken_out(group), _has_subquery(group)
-        names = {each.name.lower() for each in group.expressions if isinstance(each, exp.Column)}
+        names = {
+            each.name.lower()
+            for each in group.expressions
+            if isinstance(each, exp.Column) and not each.table and not self.scope.has(each)
+        }
         places = {each.name for each in group.expressions if isinstance(each, exp.Literal)}
         for place, item in enumerate(self.listed):
-            is_key = (group.args.get("all") and not is_aggregate(item)) or str(place + 1) in places
+            is_plain = not any(map(is_aggregate, walked(item)))
+            is_key = (group.args.get("all") and is_plain) or str(place + 1) in places
             if _has_subquery(item) and (is_key or item.alias.lower() in names):
                 item.meta.setdefault(TEXT, item.sql("spark"))
                 self.listed[place] = found.taken_out(item)
@@ -521,11 +531,16 @@ class _Select:
         """What to order by: columns of the output, or further ones that have to be computed, but
         not if the order decides nothing."""
         uses(order, "expressions")
+        found: list[tuple[nodes.Named, exp.Expr]] = []
+        by_value = {output.value: output for output in reversed(outputs)}
+        if len(order.expressions) == 1 and self._is_all(order.expressions[0].this):
+            (item,) = order.expressions
+            uses(item, "this", "desc", "nulls_first")
+            uses_all(item.this)
+            return [(output, item) for output in outputs]
         computed = self.last
         if not ranks:
             self.last = Subqueries(self.scope, self.names, self.bind, self._over_windows)
-        found: list[tuple[nodes.Named, exp.Expr]] = []
-        by_value = {output.value: output for output in reversed(outputs)}
         for each in order.expressions:
             uses(each, "this", "desc", "nulls_first")
             node = each.this
@@ -546,6 +561,12 @@ class _Select:
             self.last.applied(self._before_projection(groups))  # refuses what has no meaning
         self.last = computed
         return found
+
+    def _is_all(self, node: exp.Expr) -> bool:
+        """Whether it is the word ALL: of ORDER BY, every column of the select list."""
+        if isinstance(node, exp.Column):
+            return node.name.upper() == "ALL" and not node.this.quoted and not self.scope.has(node)
+        return isinstance(node, (exp.Var, exp.All)) and not node.args.get("expression")
 
     def _ordering_value(self, node: exp.Expr, groups: Groups | None) -> Expression:
         plain = self.last.taken_out(self.overs.taken_out(self._with_aliases(node, first=True)))

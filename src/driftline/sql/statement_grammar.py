@@ -2,6 +2,7 @@
 
 CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = value, …)]
 CREATE [OR REPLACE] STREAM name AS query
+CREATE [OR REPLACE] MATERIALIZED VIEW name AS query: the same
 CREATE [OR REPLACE] VIEW name [(column, …)] AS query
 CREATE SINK name WITH (key = value, …) [AS query]
 INSERT INTO name [(column, …)] query
@@ -39,6 +40,13 @@ class StatementParser(WindowParser):
             return CreateView(
                 this=name, columns=columns, query=self._query(), replace=replace
             ).update_positions(start)
+        if not temporary and self._match_text_seq("MATERIALIZED", "VIEW"):
+            self._refuse_if_not_exists()
+            name = self._name("view")
+            self._expect("AS")
+            return CreateStream(
+                this=name, columns=None, options=[], query=self._query(), replace=replace
+            ).update_positions(start)
         if not temporary and self._match_text_seq("SINK", advance=False):
             if replace:
                 self.refuse("OR REPLACE is for streams and views: a sink is named once")
@@ -46,6 +54,8 @@ class StatementParser(WindowParser):
             self._refuse_if_not_exists()
             return self._create_sink(start)
         kind = self._curr.text.upper() if self._curr and not temporary else ""
+        if kind in ("TABLE", "SOURCE"):
+            self.refuse(f"CREATE {kind} is written CREATE STREAM name (column TYPE, …) here")
         self.refuse(f"CREATE {kind} is not known: CREATE STREAM, VIEW or SINK is")
 
     def _create_sink(self, start: Token) -> exp.Expr:

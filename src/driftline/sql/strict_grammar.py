@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from driftline.plan.dialect import DriftlineSpark
 from driftline.plan.errors import ExpressionError
 from driftline.plan.used import place_of
+from driftline.sql.pipe_grammar import piped
 
 TEXT = "text"
 """In the meta of an item of a select list: how it was written."""
@@ -23,6 +24,10 @@ _UNFINISHED = frozenset(
     [TokenType.COLLATE, TokenType.DEFAULT, TokenType.FORMAT, TokenType.ALIAS, TokenType.COMMA]
 )
 """Tokens that cannot stand before a closing bracket."""
+
+
+_TYPES = {"FLOAT64": TokenType.DOUBLE, "BYTES": TokenType.BINARY}
+"""Types as BigQuery names them."""
 
 
 def start_column(token: Token) -> int:
@@ -43,6 +48,13 @@ def _with_place(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return parsed
 
 
+def _join_applied(join: exp.Join) -> None:
+    """CROSS APPLY and OUTER APPLY, as CROSS JOIN LATERAL and LEFT JOIN LATERAL."""
+    crosses = join.this.args.pop("cross_apply", None)
+    if crosses is not None and not crosses:
+        join.set("side", "LEFT")
+
+
 class StrictParser(DriftlineSpark.Parser):
     """Reads queries; what it refuses has a place."""
 
@@ -51,10 +63,43 @@ class StrictParser(DriftlineSpark.Parser):
         for token, parse in DriftlineSpark.Parser.QUERY_MODIFIER_PARSERS.items()
     }
 
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        **DriftlineSpark.Parser.FUNCTION_PARSERS,
+        "SAFE_CAST": DriftlineSpark.Parser.FUNCTION_PARSERS["TRY_CAST"],
+        "FLOOR": lambda self: self._parse_floor(),
+    }
+    RANGE_PARSERS: ClassVar[dict[TokenType, Callable[[Any, Any], Any]]] = {
+        **DriftlineSpark.Parser.RANGE_PARSERS,
+        TokenType.TILDE: lambda self, this: exp.Anonymous(  # as Postgres writes rlike
+            this="rlike", expressions=[this, self._parse_bitwise()]
+        ),
+        TokenType.IRLIKE: lambda self, this: exp.Anonymous(
+            this="rlike",
+            expressions=[
+                this,
+                exp.Anonymous(
+                    this="concat",
+                    expressions=[exp.Literal.string("(?i)"), self._parse_bitwise()],
+                ),
+            ],
+        ),
+    }
+    SUPPORTS_TABLE_QUERY: ClassVar[bool] = True
+
+    def _is_table_query(self) -> bool:
+        return bool(self._curr and self._next) and super()._is_table_query()
+
     def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
         for before, token in pairwise(raw_tokens):
             if before.token_type == TokenType.GROUP_BY and token.token_type == TokenType.WINDOW:
                 token.token_type = TokenType.VAR  # GROUP BY window(…), and no clause WINDOW
+            if before.token_type == TokenType.VAR:
+                before.token_type = _TYPES.get(before.text.upper(), TokenType.VAR)
+            if before.text.upper() == "SESSION" and token.token_type == TokenType.L_PAREN:
+                before.token_type = TokenType.VAR  # GROUP BY SESSION(…)
+        for place, (before, token) in enumerate(pairwise(raw_tokens)):
+            if before.text.upper() == "LEFT" and token.token_type == TokenType.ASOF:
+                raw_tokens[place : place + 2] = [token, before]  # LEFT ASOF JOIN
         return super()._parse(parse_method, raw_tokens, sql)
 
     def refuse(self, message: str, token: Token | None = None) -> NoReturn:
@@ -101,6 +146,8 @@ class StrictParser(DriftlineSpark.Parser):
         join = super()._parse_join(*args, **options)
         if comma and join is None:
             self.refuse("a table is expected after the ,", comma)
+        if join is not None and isinstance(join.this, exp.Lateral):
+            _join_applied(join)
         if join is not None and self._match_text_seq("MATCH_CONDITION"):
             join.set("match_condition", self._parse_wrapped(self._parse_comparison))
             if self._match(TokenType.ON):
@@ -136,14 +183,41 @@ class StrictParser(DriftlineSpark.Parser):
         return found
 
     def parse_set_operation(self, *args: Any, **options: Any) -> exp.SetOperation | None:
-        method = self._curr
+        method, before = self._curr, self._set_from
+        self._set_from = self._index
         made = super().parse_set_operation(*args, **options)
+        self._set_from = before
         if made is not None and method.token_type in self.JOIN_METHODS:
             self.refuse(f"{method.text} is not expected here", method)
         return made
 
+    def _parse_floor(self) -> exp.Expr:
+        """floor(x), and FLOOR(t TO HOUR), which is date_trunc('HOUR', t)."""
+        name = self._tokens[self._index - 2].text
+        args = self._parse_csv(self._parse_lambda)
+        if len(args) == 1 and self._match_text_seq("TO"):
+            unit = exp.Literal.string(self._curr.text if self._curr else "")
+            self._advance()
+            return exp.Anonymous(this="date_trunc", expressions=[unit, *args])
+        return exp.Anonymous(this=name, expressions=args)
+
+    def _parse_unnest(self, with_alias: bool = True) -> exp.Unnest | None:
+        start = self._index
+        made = super()._parse_unnest(with_alias)
+        words = (token.token_type for token in self._tokens[start : self._index])
+        if made is not None and TokenType.ORDINALITY in words:
+            made.set("ordinality", True)
+        return made
+
+    _set_from: int | None = None
+    """Where the set operation begins whose right side is read: a |> after it is about both."""
+
     def _parse_pipe_syntax_query(self, query: Any) -> Any:
-        self.refuse("|> is not supported: write the query as SELECT … FROM …")
+        if self._set_from is not None:
+            kinds = [token.token_type for token in self._tokens[self._set_from : self._index]]
+            if kinds.count(TokenType.L_PAREN) == kinds.count(TokenType.R_PAREN):
+                return query
+        return piped(self, query)
 
     def _parse_cast(self, *args: Any, **options: Any) -> exp.Expr:
         made = super()._parse_cast(*args, **options)

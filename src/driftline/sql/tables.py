@@ -23,7 +23,7 @@ from driftline.sql.matches import match_rows
 from driftline.sql.pivots import pivoted
 from driftline.sql.scope import Merged, Relations, Scope, walked
 from driftline.sql.syntax import WindowTable
-from driftline.sql.values import values
+from driftline.sql.values import one_row, values
 from driftline.sql.windows import window, window_columns
 
 BindQuery = Callable[[exp.Expr, Relations], nodes.Node]
@@ -145,6 +145,11 @@ class _Tables:
         if isinstance(node, exp.Values):
             uses(node, "expressions", "alias", "joins", "pivots")
             return Scope(values(node, self.names))
+        if isinstance(node, exp.Unnest) and node.find(exp.Column) is None:
+            rows = Scope(one_row(self.names))
+            width = len(rows.schema)
+            rows = lateral(rows, node)
+            return Scope(rows.plan, rows.merged, rows.hidden | {*rows.schema.names[:width]})
         if isinstance(node, (exp.Lateral, exp.Unnest)):
             raise refuse("LATERAL and UNNEST come after a table: FROM t, LATERAL explode(…)", node)
         raise refuse("a table in FROM is a name, a subquery, TUMBLE(…), HOP(…) or SESSION(…)", node)

@@ -24,7 +24,7 @@ from driftline.plan.types import BOOLEAN, INT, Field, Schema
 from driftline.plan.used import uses
 from driftline.sql.correlated import Untied, conjuncts_of, untied
 from driftline.sql.errors import at, refuse
-from driftline.sql.now_filters import asks_for_now, cut_by_now
+from driftline.sql.now_filters import asks_for_now, cut_by_now, sides_of
 from driftline.sql.overs import limited
 from driftline.sql.pushdown import has_bare_join, pushed_down
 from driftline.sql.scalar import compared, compared_subquery
@@ -45,11 +45,10 @@ def filtered(
             subqueries.append(part)
             continue
         if asks_for_now(part):
-            now.append(part)
+            now += sides_of(part)
             continue
         plain.append(condition_of(scope.resolve(part), part, clause))
-    for part in now:
-        scope = cut_by_now(scope, part)
+    scope = cut_by_now(scope, now)
     plan = scope.plan
     if plain:
         plan = pushed_down(plan, plain) if has_bare_join(plan) else limited(plan, together(plain))

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.durations import ticks
-from driftline.plan.expressions import Expression, Literal
+from driftline.plan.expressions import Call, Column, Expression, Literal
 from driftline.plan.facts import Facts
 from driftline.plan.resolver import resolve
 from driftline.plan.types import BIGINT, INTERVAL, INTERVAL_MONTHS, Schema, is_integer, is_timestamp
@@ -61,8 +61,9 @@ def window_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
     if name == "SESSION":
         return _session_columns(plan, node)
     wanted = _LENGTHS[name]
-    if len(durations) != len(wanted):
-        raise refuse(f"{name} takes a table and {' and '.join(wanted)}", node)
+    durations, moved = durations[: len(wanted)], durations[len(wanted) :]
+    if len(durations) != len(wanted) or len(moved) > 1:
+        raise refuse(f"{name} takes a table and {' and '.join(wanted)}, and an offset", node)
     stamps, time = plan.timestamps, None
     if node.args.get("time") is not None:
         column = column_of(plan.schema, node.args["time"])
@@ -80,7 +81,34 @@ def window_columns(plan: nodes.Node, node: WindowTable) -> nodes.Node:
     step, size = lengths[0], lengths[-1]
     if name == "CUMULATE" and size % step:
         raise refuse("the size of CUMULATE is a multiple of its step", durations[-1])
-    return nodes.WindowColumns(plan, step, size, time, cumulative=name == "CUMULATE")
+    cumulative = name == "CUMULATE"
+    offset = duration(moved[0], stamps) if moved else 0
+    if not offset:
+        return nodes.WindowColumns(plan, step, size, time, cumulative=cumulative)
+    if time is None:
+        raise refuse(f"{name} with an offset goes by a column: DESCRIPTOR(ts)", moved[0])
+    earlier = _moved("subtract", time, offset)
+    return _later(nodes.WindowColumns(plan, step, size, earlier, cumulative=cumulative), offset)
+
+
+def _moved(function: str, time: Expression, offset: int) -> Expression:
+    """A time an offset earlier or later."""
+    if is_timestamp(time.type):
+        return Call(f"{function}_interval", (time, Literal(offset, INTERVAL)), time.type)
+    return Call(function, (time, Literal(offset, time.type)), time.type)
+
+
+def _later(plan: nodes.Node, offset: int) -> nodes.Node:
+    """Rows with windows that are an offset later."""
+    columns = []
+    for name, each in zip(plan.schema.names, plan.schema, strict=True):
+        value: Expression = Column(name, each.type, each.qualifier)
+        if each.name in ("window_start", "window_end") and each.qualifier is None:
+            value = _moved("add", value, offset)
+        columns.append(nodes.Named(each.name, value))
+    qualifiers = {each.qualifier for each in plan.schema if each.qualifier}
+    moved = nodes.Project(plan, tuple(columns))
+    return nodes.Alias(moved, qualifiers.pop()) if len(qualifiers) == 1 else moved
 
 
 def _refuse_clash(plan: nodes.Node, name: str, node: exp.Expr) -> None:

@@ -6,7 +6,15 @@ import pyarrow as pa
 
 from driftline.plan.coercion import common_type, common_type_of_all
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import Call, Column, Expression, FieldAccess, Literal
+from driftline.plan.expressions import (
+    Call,
+    Column,
+    Expression,
+    FieldAccess,
+    Lambda,
+    Literal,
+    Variable,
+)
 from driftline.plan.functions.base import (
     Arguments,
     argument,
@@ -93,7 +101,16 @@ def field(value: Expression, name: str) -> Expression:
         raise ExpressionError(f"there is no field {name} in {value.brief()}; it has {listed}")
     if is_map(kind) and kind.key_type == STRING:
         return item(value, Literal(name, STRING))
+    if is_array(kind) and is_struct(kind.value_type):
+        return _field_of_each(value, name)
     raise ExpressionError(f"{value.brief()} is a {type_name(kind)}: it has no field {name}")
+
+
+def _field_of_each(value: Expression, name: str) -> Expression:
+    """`structs.name`: the field of every struct in an array."""
+    each = Variable("$each", value.type.value_type)
+    part = field(each, name)
+    return Call("transform", (value, Lambda((each,), part)), pa.list_(part.type))
 
 
 def item(value: Expression, index: Expression) -> Expression:

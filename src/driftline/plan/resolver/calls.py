@@ -38,6 +38,9 @@ NOT_DETERMINISTIC = frozenset(
         "spark_partition_id",
         "input_file_name",
         "shuffle",
+        "proctime",
+        "generate_uuid",
+        "gen_random_uuid",
     ]
 )
 GENERATORS = {
@@ -54,6 +57,25 @@ GENERATORS = {
 }
 """The functions that give several rows for one: whether a row without items is kept, and whether
 places are given."""
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("json_value", "json_query", "json_extract", "json_extract_scalar", "extractjsonfield"),
+        "get_json_object",
+    ),
+    **dict.fromkeys(("json_object", "jsonb_build_object"), "to_json(named_struct(…))"),
+    **dict.fromkeys(("jsonb_object_agg", "map_agg"), "map_from_entries(array_agg(struct(k, v)))"),
+    **dict.fromkeys(("format_date", "format_timestamp", "strftime"), "date_format"),
+    **dict.fromkeys(("parse_date", "parse_timestamp", "strptime"), "to_timestamp"),
+    **dict.fromkeys(("approx_top_count", "topk"), "approx_top_k"),
+    **dict.fromkeys(("list", "grouparray", "collect"), "array_agg"),
+    "approx_quantiles": "percentile_approx",
+    "farm_fingerprint": "xxhash64",
+    "latest_by_offset": "max_by(x, ts)",
+    "match_rowtime": "last(ts)",
+    "to_hex": "hex",
+    "uniq": "approx_count_distinct",
+}
+"""Functions of other engines, and what does nearly the same here."""
 _UNIT_FUNCTIONS = ("timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff")
 _WITH_UNIT = 3
 _TAKING_FUNCTIONS = HIGHER_ORDER.keys() - {"array_sort"}
@@ -94,6 +116,8 @@ class Calls(Names, Aggregates):
         if name not in FUNCTIONS:
             near = get_close_matches(name, [*FUNCTIONS, *AGGREGATES], n=1, cutoff=0.75)
             hint = f"; did you mean {near[0]}?" if near else ""
+            if name in _ELSEWHERE:
+                hint = f": {_ELSEWHERE[name]} is near to it"
             raise ExpressionError(f"there is no function {name}{hint}").at(*place_of(node))
         return FUNCTIONS[name](self.all(nodes))
 
@@ -127,6 +151,8 @@ class Calls(Names, Aggregates):
 
     def unit_function(self, name: str, nodes: list[exp.Expr]) -> Expression:
         """`timestampadd(HOUR, 1, ts)` and its like, whose first argument is a unit of time."""
+        if not isinstance(nodes[0], (exp.Column, exp.Var, exp.Literal)):
+            raise ExpressionError(f"{name} takes a unit of time first: {name}(DAY, …, …)")
         uses(nodes[0], "this", "is_string")
         unit = UNITS.get(nodes[0].name.upper())
         if unit is None:

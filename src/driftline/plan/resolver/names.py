@@ -7,7 +7,7 @@ from sqlglot import exp
 from driftline.plan.constants import has_suffix, suffixed_literal, typed_literal
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Cast, Expression, Literal
-from driftline.plan.functions import operators
+from driftline.plan.functions import FUNCTIONS, operators
 from driftline.plan.functions.base import cast_to
 from driftline.plan.functions.collections import field, item, struct
 from driftline.plan.functions.strings import concat
@@ -48,10 +48,25 @@ class Names(Resolving):
         return field(self.resolve(node.this), node.expression.name)
 
     def bracket(self, node: exp.Bracket) -> Expression:
-        """`value[index]`."""
+        """`value[index]`, and ARRAY[a, b] and MAP[k, v] as other engines write them."""
+        name = self.constructor(node.this)
+        if name:
+            uses_all(node.this)
+            return FUNCTIONS[name](self.all(node.expressions))
+        if isinstance(node.this, exp.Bracket) and self.constructor(node.this.this) == "array":
+            raise ExpressionError(
+                "ARRAY[…][i] counts from 1 elsewhere, and [i] from 0 here: write "
+                "element_at(ARRAY[…], i), from 1"
+            )
         if len(node.expressions) != 1:
             raise ExpressionError("[ ] takes one index")
         return item(self.resolve(node.this), self.resolve(node.expressions[0]))
+
+    def constructor(self, node: exp.Expr) -> str:
+        """The word ARRAY or MAP, if no column has that name."""
+        name = node.name.lower() if isinstance(node, exp.Column) and len(node.parts) == 1 else ""
+        is_word = name in ("array", "map") and not node.this.args.get("quoted")
+        return "" if not is_word or self.schema.find(name) or name in self.variables else name
 
     def paren(self, node: exp.Paren) -> Expression:
         """`( value )`."""
