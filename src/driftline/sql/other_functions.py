@@ -474,7 +474,7 @@ def _items_of(select: exp.Expr) -> _Items | None:
         return _items_of(select.this)
     source = select.args.get("from_") if isinstance(select, exp.Select) else None
     unnest = source.this if source is not None else None
-    if not isinstance(unnest, exp.Unnest) or len(unnest.expressions) != 1:
+    if source is None or not isinstance(unnest, exp.Unnest) or len(unnest.expressions) != 1:
         return None
     alias, where = unnest.args.get("alias"), select.args.get("where")
     used = {name for name, part in select.args.items() if part}
