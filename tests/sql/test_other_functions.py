@@ -202,6 +202,8 @@ def test_what_has_two_meanings_keeps_that_of_spark() -> None:
     [
         ("SELECT ts AT TIME ZONE 'CET' FROM trades", "is written from_utc_timestamp(ts, 'zone')"),
         ("SELECT ARRAY(SELECT z FROM u) FROM t", "is written (SELECT array_agg(x) …) here"),
+        ("SELECT TUMBLE_END(ts, INTERVAL 9 MINUTES) FROM trades "
+         "GROUP BY TUMBLE(ts, INTERVAL 5 MINUTES)", "takes the arguments that tumble has"),
         ("SELECT x.* FROM t", "x.* is about a STRUCT or a table, and x a INT"),
         ("SELECT ARRAY[1, 2][1] FROM t", "counts from 1 elsewhere"),
         ("SELECT array_agg(x LIMIT 2) FROM t", "LIMIT without ORDER BY would be any items"),

@@ -474,7 +474,7 @@ def _items_of(select: exp.Expr) -> _Items | None:
         return _items_of(select.this)
     source = select.args.get("from_") if isinstance(select, exp.Select) else None
     unnest = source.this if source is not None else None
-    if not isinstance(unnest, exp.Unnest) or len(unnest.expressions) != 1:
+    if source is None or not isinstance(unnest, exp.Unnest) or len(unnest.expressions) != 1:
         return None
     alias, where = unnest.args.get("alias"), select.args.get("where")
     used = {name for name, part in select.args.items() if part}
@@ -485,6 +485,7 @@ def _items_of(select: exp.Expr) -> _Items | None:
     names = [each.name for each in alias.args.get("columns") or ()]
     if len(names) > 1 or any(part is not select for part in select.find_all(exp.Query)):
         return None
+    uses(source, "this")
     uses(unnest, "expressions", "alias")
     uses(alias, "this", "columns")
     name = names[0] if names else alias.name
@@ -556,16 +557,19 @@ def _group_windows(select: exp.Select) -> None:
     if kind == "hop" and len(arguments) > _PAIR:
         arguments[1:3] = arguments[2:0:-1]
     named = _WINDOWS[kind]
-    for call in select.find_all(exp.Anonymous):
+    for call in list(select.find_all(exp.Anonymous)):
         name = str(call.this).lower()
         part = name.removeprefix(kind)
         if call.parent_select is not select or not name.startswith(kind) or part not in _PARTS:
             continue
         uses(call, "this", "expressions")
+        if call.expressions != calls[0].expressions:
+            raise refuse(f"{name} takes the arguments that {kind} has in GROUP BY", call)
         field: exp.Expr = exp.column("start" if part == "_start" else "end", named)
         if part == "_rowtime":
             field = exp.paren(_before_end(field))
         _put(call, field)
+    uses(calls[0], "this", "expressions")
     _put(calls[0], _called(named, *arguments))
 
 
