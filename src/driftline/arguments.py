@@ -151,8 +151,7 @@ def resolved(
 
 def is_all(given: Text) -> bool:
     """Does it stand for all columns?"""
-    text = sql_text(given)
-    return isinstance(text, str) and text.strip() == "*"
+    return str(sql_text(given)).strip() == "*"
 
 
 def row_value(value: Expression, text: str) -> Expression:

@@ -161,7 +161,7 @@ def test_a_column_with_any_name_is_there(escaped: bool) -> None:
     assert found.records.table.to_pylist() == [{"größe": 1, "价": "x", "y": None}]
 
 
-@pytest.mark.parametrize("bad", ['{"x":', "[1]", "null", '{"x":2}{"x":3}', '{"x":NaN}'])
+@pytest.mark.parametrize("bad", ['{"x":', "[1]", "null", '{"x":2}{"x":3}', '{"x":NaNs}'])
 def test_a_line_that_is_no_record(bad: str) -> None:
     text = f'{{"x":1}}\n\n{bad}\n{{"x":4}}\n'.encode()
     found = json_records(source(x="INT"), text).records
@@ -186,6 +186,18 @@ def test_marks_line_ends_and_compression(tmp_path: Path) -> None:
     path.write_bytes(text)
     with pytest.raises(UnreadableLog, match="cannot be read"):
         json_records(source(x="INT"), path)
+
+
+def test_bare_words_are_numbers_whatever_stands_beside_them() -> None:
+    words = '{"x":NaN}\n{"x":-Infinity}\n{"x":Infinity}\n'
+    for beside in ("", '{"x":"1.5"}\n', "[1]\n"):
+        found = json_records(source(x="DOUBLE"), (beside + words).encode()).records
+        column = [str(value) for value in found.table.column("x").to_pylist()]
+        assert column[-3:] == ["nan", "-inf", "inf"], beside
+        assert len(found.bad) == (beside == "[1]\n")
+    assert not is_log(words.encode())
+    (bad,) = json_records(source(x="INT"), b'{"x":1}\n{"x":NaN}\n').records.bad
+    assert str(bad) == "<stream>:2: 'NaN' in the column x is no INT"
 
 
 def test_a_very_long_line() -> None:

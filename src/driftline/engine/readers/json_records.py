@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -75,8 +76,8 @@ def is_log(data: Path | bytes) -> bool:
     blocks = Text(data if isinstance(data, Path) else io.BytesIO(data), 1 << 16).blocks()
     for line in (line for block in blocks for line in block.split(b"\n")):
         try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError:
+            record = exactly(line)
+        except (orjson.JSONDecodeError, RecursionError):
             continue
         if isinstance(record, dict):
             return "kind" in record and "stream" in record
@@ -313,9 +314,31 @@ def _loads(line: bytes) -> dict[str, Any] | str:
 
 
 def exactly(text: str | bytes) -> Any:
-    """The value of a JSON text, with numbers as they were written."""
-    orjson.loads(text)  # is strict, and its messages are good
+    """The value of a JSON text, with numbers as they were written. NaN and the infinities may stand
+    in it as they are, as Arrow, Spark and Python's json have them."""
+    try:
+        orjson.loads(text)  # is strict, and its messages are good
+    except orjson.JSONDecodeError:
+        text = _quoted_words(text)
+        orjson.loads(text)
     return json.loads(text, parse_int=_Number, parse_float=_Number)
+
+
+_BARE_WORDS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?Infinity|NaN')
+
+
+def _quoted_words(text: str | bytes) -> bytes:
+    """A text of JSON in which the words for numbers that JSON does not have are texts.
+
+    >>> _quoted_words(b'{"NaN":NaN,"x":-Infinity}')
+    b'{"NaN":"NaN","x":"-Infinity"}'
+    """
+    raw = text.encode() if isinstance(text, str) else text
+
+    def quoted(found: re.Match[bytes]) -> bytes:
+        return found[0] if found[0].startswith(b'"') else b'"' + found[0] + b'"'
+
+    return _BARE_WORDS.sub(quoted, raw)
 
 
 def holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
