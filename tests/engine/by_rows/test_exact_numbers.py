@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.engine.by_rows.exact_numbers import Numbers, averages, sums, variances
+from driftline.engine.by_rows.exact_numbers import (
+    Factors,
+    Numbers,
+    averages,
+    covariances,
+    nearest,
+    sums,
+    variances,
+)
 
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "BIGINT": (pa.int64(), st.integers(-(2**58), 2**58)),
@@ -52,3 +60,16 @@ def test_they_are_exact(name: str, data: st.DataObject) -> None:
         middle = sum(piece) / len(piece)
         wanted = sum((value - middle) ** 2 for value in piece) / len(piece)
         assert each == pytest.approx(float(wanted), rel=1e-12, abs=1e-300)
+
+
+def test_covariances_of_many_great_and_small_numbers() -> None:
+    numbers = np.arange(1, 301)
+    first = np.where(numbers % 2, 1e300, 1e-300) / numbers
+    second = np.sqrt(numbers) * np.where(numbers % 3, 1.0, 1e-200)
+    column = pa.StructArray.from_arrays([pa.array(first), pa.array(second)], ["x", "y"])
+    factors = Factors(column, np.ones(len(numbers), np.bool_))
+    found = covariances(factors, np.array([0, 300]), np.arange(300), 0)
+    x, y = ([Fraction(each) for each in side.tolist()] for side in (first, second))
+    mean = sum(x, Fraction()) / 300
+    exact = sum(((one - mean) * other for one, other in zip(x, y, strict=True)), Fraction()) / 300
+    assert found.tolist() == [nearest(exact)]

@@ -231,10 +231,10 @@ def variances(numbers: Numbers, offsets: Int64s, members: Int64s, degrees_lost: 
 def covariances(factors: Factors, offsets: Int64s, members: Int64s, degrees_lost: int) -> Floats:
     """The covariance of the pairs in every piece; unspecified where there are too few. It is NaN
     where a number is not finite."""
-    counts, length = np.diff(offsets), len(factors.first)
-    pieces = change_kernels.of_members(offsets, members, length)
+    counts = np.diff(offsets)
+    pieces = change_kernels.of_members(offsets, members, len(factors.first))
     high, low = change_kernels.spreads(
-        pieces, np.ones(length, np.bool_), factors.first, factors.second, factors.is_square,
+        pieces, ~factors.beyond, factors.first, factors.second, factors.is_square,
         *change_kernels.NOTHING_BEFORE,
     )  # fmt: skip
     results, hard = piece_kernels.quotients_of_spreads(
