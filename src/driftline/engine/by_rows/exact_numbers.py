@@ -113,7 +113,7 @@ class Factors:
         for each in (self.first, self.second):
             size = np.abs(each)
             outside = (size > greatest) | ((size < _LEAST_FACTOR) & (size > 0))
-            self.beyond |= valid & np.isfinite(each) & outside
+            self.beyond |= valid & outside & self.is_finite()
 
     def is_finite(self) -> Mask:
         return np.isfinite(self.first) & np.isfinite(self.second)
