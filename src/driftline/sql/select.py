@@ -25,7 +25,7 @@ from driftline.sql.explode import lateral, of_select_list
 from driftline.sql.grouping import Groups, is_grouping
 from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
-from driftline.sql.other_functions import add_window_time
+from driftline.sql.other_functions.windows import add_window_time
 from driftline.sql.overs import Overs, limited
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import (

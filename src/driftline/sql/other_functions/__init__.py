@@ -1,0 +1,127 @@
+"""Functions of other engines, written with Spark's.
+
+countif(c), arg_max(x, y)            count_if(c), max_by(x, y): the same under another name
+array_agg(x ORDER BY y LIMIT n)      the values of a sorted list of structs; nulls are left out, as
+                                     in Spark's array_agg
+first_value(x ORDER BY y)            min_by(x, struct(y)), where all keys have one direction
+any_value(x HAVING MAX y)            max_by(x, y)
+timestamp_trunc(t, HOUR)             date_trunc('HOUR', t)
+timestamp_add(t, INTERVAL …)         t + INTERVAL …
+timestamp_diff(a, b, MINUTE)         timestampdiff(MINUTE, b, a)
+x IN UNNEST(a), x = ANY (ARRAY[…])   exists(a, y -> x = y)
+a[OFFSET(i)], a[ORDINAL(i)]          a[i], element_at(a, i)
+TUMBLE(t, d), TUMBLE_START(t, d)     window(t, d), window.start
+
+    aggregates     those that take an order, a limit or the row with the most of something
+    times          dates, times and intervals
+    lists          lists, texts and numbers;  list_queries: queries about the items of a list
+    windows        windows of GROUP BY, and window_time
+    syntax         parts of the syntax tree that calls are written with
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from driftline.plan.functions import AGGREGATES, FUNCTIONS
+from driftline.plan.used import uses
+from driftline.sql.other_functions import aggregates, list_queries, lists, times, windows
+from driftline.sql.other_functions.syntax import put
+
+_SAME = {
+    "approx_distinct": "approx_count_distinct",
+    "arg_max": "max_by",
+    "arg_min": "min_by",
+    "argmax": "max_by",
+    "argmin": "min_by",
+    "array_cat": "concat",
+    "array_concat": "concat",
+    "array_length": "array_size",
+    "array_reverse": "reverse",
+    "array_to_string": "array_join",
+    "byte_length": "octet_length",
+    "countif": "count_if",
+    "ends_with": "endswith",
+    "list_agg": "array_agg",
+    "logical_and": "bool_and",
+    "logical_or": "bool_or",
+    "regexp_contains": "regexp_like",
+    "regexp_matches": "regexp_like",
+    "row": "struct",
+    "safe_add": "try_add",
+    "safe_divide": "try_divide",
+    "safe_multiply": "try_multiply",
+    "safe_subtract": "try_subtract",
+    "starts_with": "startswith",
+    "strpos": "instr",
+    "to_json_string": "to_json",
+}
+
+
+def respell_functions(query: exp.Expr) -> None:
+    """Changes the calls of a query in place, those in its subqueries included."""
+    for node in reversed(list(query.find_all(*_RESPELLED))):  # what is inside others first
+        _RESPELLED[type(node)](node)
+
+
+def _call(node: exp.Anonymous) -> None:
+    name = str(node.this).lower()
+    change = _CHANGES.get(name)
+    if change is not None:
+        made = change(node)
+        if made is not None:
+            uses(node, "this", "expressions")
+            put(node, made)
+    elif name in _SAME and name not in FUNCTIONS and name not in AGGREGATES:
+        node.set("this", _SAME[name])
+        aggregates.ordered_list(node)
+
+
+_CHANGES: dict[str, Callable[[exp.Anonymous], exp.Expr | None]] = {
+    "all": lists.all_items,
+    "array": list_queries.array_of_query,
+    "any_value": aggregates.with_most,
+    "array_agg": aggregates.ordered_list,
+    "count_distinct": aggregates.count_distinct,
+    "date_add": times.shifted,
+    "date_bin": times.bucket,
+    "date_diff": times.difference,
+    "date_sub": times.shifted,
+    "date_trunc": times.truncated,
+    "datetime_add": times.shifted,
+    "datetime_diff": times.difference,
+    "datetime_sub": times.shifted,
+    "datetime_trunc": times.truncated,
+    "div": lists.whole_part,
+    "first_value": aggregates.first_in_order,
+    "generate_array": lists.series,
+    "generate_series": lists.exploded,
+    "grouping": aggregates.several_groupings,
+    "last_value": aggregates.first_in_order,
+    "safe_negate": lists.opposite,
+    "split_index": lists.split_at,
+    "time_bucket": times.bucket,
+    "timestamp_add": times.shifted,
+    "timestamp_bucket": times.bucket,
+    "timestamp_diff": times.difference,
+    "timestamp_sub": times.shifted,
+    "timestamp_trunc": times.truncated,
+    "unnest": lists.exploded,
+}
+_RESPELLED: dict[type[exp.Expr], Callable[[Any], None]] = {
+    exp.Anonymous: _call,
+    exp.Any: lists.any_item,
+    exp.AtTimeZone: times.refuse_zone,
+    exp.Bracket: lists.bracket,
+    exp.Cast: times.cast,
+    exp.Exists: list_queries.any_items,
+    exp.Extract: times.extract,
+    exp.In: lists.in_unnest,
+    exp.Select: windows.group_windows,
+    exp.Subquery: list_queries.value_of_items,
+    exp.Table: lists.rows_of_series,
+    exp.TryCast: times.cast,
+}
