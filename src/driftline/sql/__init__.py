@@ -26,6 +26,7 @@
     explode            LATERAL VIEW, LATERAL explode(…), UNNEST and inline;  pivots: PIVOT, UNPIVOT
     pushdown           conditions of WHERE that belong into a join
     plainer            queries written more plainly, with the same meaning
+    query_parts        what AND joins, aggregates, queries without brackets and CTEs
 
 The module itself can be called, as `driftline.sql("SELECT …", trades=trades)`.
 """

@@ -20,9 +20,10 @@ from driftline.plan.functions.collections import struct
 from driftline.plan.functions.operators import compare, is_null
 from driftline.plan.types import BOOLEAN, Field, Schema
 from driftline.plan.used import uses, uses_all
-from driftline.sql.correlated import Untied, is_aggregate, untied, unwrapped
+from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
 from driftline.sql.explode import Generator, exploded
+from driftline.sql.query_parts import is_aggregate, unwrapped
 from driftline.sql.scalar import of_no_rows, over_groups, with_subqueries_apart
 from driftline.sql.scope import OWN_COLUMN, Relations, Scope
 from driftline.sql.tables import BindQuery, condition_of, refuse_same_names, renamed, same_time

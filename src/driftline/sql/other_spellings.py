@@ -13,8 +13,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from driftline.plan.used import uses
-from driftline.sql.correlated import is_aggregate
 from driftline.sql.other_functions import respell_functions
+from driftline.sql.query_parts import is_aggregate
 
 _COUNT, _KNOWN, _LEAST, _GREATEST = "rows", "known", "min", "max"
 _BOTH = (_LEAST, _GREATEST)

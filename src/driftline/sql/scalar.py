@@ -31,15 +31,9 @@ from driftline.plan.functions.operators import is_null
 from driftline.plan.types import BIGINT, BOOLEAN, Field, Schema, quoted
 from driftline.plan.used import uses, uses_all
 from driftline.plan.written_calls import OPERATORS
-from driftline.sql.correlated import (
-    Untied,
-    aggregates_in,
-    inlined,
-    is_aggregate,
-    untied,
-    unwrapped,
-)
+from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
+from driftline.sql.query_parts import aggregates_in, inlined, is_aggregate, unwrapped
 from driftline.sql.scope import Relations, Scope, walked
 from driftline.sql.tables import BindQuery, condition_of, same_time
 

@@ -19,7 +19,6 @@ from driftline.plan.expressions import Column, Expression
 from driftline.plan.names import as_written, told_apart
 from driftline.plan.types import Schema
 from driftline.plan.used import uses, uses_all
-from driftline.sql.correlated import aggregates_in, conjuncts_of, is_aggregate
 from driftline.sql.errors import refuse
 from driftline.sql.explode import lateral, of_select_list
 from driftline.sql.grouping import Groups, is_grouping
@@ -27,6 +26,7 @@ from driftline.sql.grouping_sets import grouping_sets
 from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.other_functions.windows import add_window_time
 from driftline.sql.overs import Overs, limited
+from driftline.sql.query_parts import aggregates_in, conjuncts_of, is_aggregate
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import (
     OWN_COLUMN,
@@ -201,8 +201,7 @@ class _Select:
         }
         places = {each.name for each in group.expressions if isinstance(each, exp.Literal)}
         for place, item in enumerate(self.listed):
-            is_plain = not any(map(is_aggregate, walked(item)))
-            is_key = (group.args.get("all") and is_plain) or str(place + 1) in places
+            is_key = (group.args.get("all") and not is_aggregate(item)) or str(place + 1) in places
             if _has_subquery(item) and (is_key or item.alias.lower() in names):
                 item.meta.setdefault(TEXT, item.sql("spark"))
                 self.listed[place] = found.taken_out(item)

@@ -18,16 +18,10 @@ from driftline.plan.expressions import Column, Expression, Literal
 from driftline.plan.functions.operators import is_null
 from driftline.plan.types import BOOLEAN, Schema
 from driftline.plan.used import uses, uses_all
-from driftline.sql.correlated import (
-    Untied,
-    conjuncts_of,
-    inlined,
-    is_aggregate,
-    untied,
-    unwrapped,
-)
+from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
 from driftline.sql.outside import Outside
+from driftline.sql.query_parts import conjuncts_of, inlined, is_aggregate, unwrapped
 from driftline.sql.scalar import Resolve, Value, added, as_column, value_of
 from driftline.sql.scope import OWN_COLUMN, Relations, Scope, columns_in, walked
 from driftline.sql.tables import BindQuery, same_time

@@ -39,9 +39,9 @@ from driftline.plan.types import (
     type_name,
 )
 from driftline.plan.used import uses_all
-from driftline.sql.correlated import is_aggregate
 from driftline.sql.errors import at, refuse
 from driftline.sql.grouping_sets import grouping_sets
+from driftline.sql.query_parts import is_aggregate
 from driftline.sql.scope import Scope, walked
 from driftline.sql.syntax import Duration
 from driftline.sql.windows import duration

@@ -22,11 +22,12 @@ from driftline.plan.expressions import Column, Expression, Literal
 from driftline.plan.functions import FUNCTIONS, operators
 from driftline.plan.types import BOOLEAN, INT, Field, Schema
 from driftline.plan.used import uses
-from driftline.sql.correlated import Untied, conjuncts_of, untied
+from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import at, refuse
 from driftline.sql.now_filters import asks_for_now, cut_by_now, sides_of
 from driftline.sql.overs import limited
 from driftline.sql.pushdown import has_bare_join, pushed_down
+from driftline.sql.query_parts import conjuncts_of
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, Scope, walked
 from driftline.sql.subqueries import Subqueries, as_comparison, bare, has_subquery, is_one_row
