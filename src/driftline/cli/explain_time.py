@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftline.event_log.text import visible
 from driftline.model.time import BEGINNING, show
 from driftline.running.files import PlainFile
 from driftline.running.learned import Learned, span
@@ -171,6 +170,8 @@ def _print(stream: StreamTime) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from driftline.event_log.text import visible
 
     stamps = stream.source.timestamps
     described, names = stream.time.describe(), stream.time.source_names()

@@ -13,7 +13,6 @@ from driftline.cli.check import collected, need_files_apart
 from driftline.cli.progress import reading
 from driftline.cli.start import load_engine
 from driftline.cli.tables import print_table
-from driftline.event_log.text import visible
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
@@ -133,6 +132,8 @@ def cell(value: object) -> str:
     value = _with_words(value)
     text = orjson.dumps(value, default=_text, option=orjson.OPT_UTC_Z).decode()
     if isinstance(value, (str, bytes, date, Decimal, timedelta)):  # a datetime is a date
+        from driftline.event_log.text import visible
+
         return visible(str(orjson.loads(text)))
     return text
 

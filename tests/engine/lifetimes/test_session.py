@@ -488,6 +488,22 @@ def test_with_final_every_session_is_said_once_when_it_is_over(
     assert all((row["kind"], row["vs"]) == ("insert", row["b"]) for row in said)
 
 
+def test_a_session_that_is_gone_gives_its_place_back_once() -> None:
+    """The session of a at 4 becomes part of the one at 2. A cti passes the end that it had: of the
+    two that come then, each has a place of its own."""
+    came = ["b1", "a4", "a4", "a2", "b4", "b6", "a8", "a12", "a9", "a26", "a34"]
+    query = dl.sql(
+        "SELECT k, window_start, window_end, array_agg(ts) AS l "
+        "FROM SESSION(TABLE t PARTITION BY k, 4) GROUP BY k, window_start, window_end",
+        t=RECORDS,
+    )
+    rows = [{"k": each[0], "ts": int(each[1:])} for each in came]
+    found = query.run(t=rows, batch=3).history().to_pylist()
+    assert [(row["k"], row["window_end"], row["l"]) for row in found if row["ve"] is None] == [
+        ("b", 10, [1, 4, 6]), ("a", 16, [2, 4, 4, 8, 9, 12]), ("a", 30, [26]), ("a", 38, [34])
+    ]  # fmt: skip
+
+
 @settings(max_examples=60)
 @given(
     st.lists(

@@ -171,7 +171,6 @@ class AdditiveOperator(SnapshotOperator):
             gone = in_order(gone, closed[self.timelines.sizes(closed) == 0])
         if len(gone) == 0:
             return
-        self.closing.gone(gone)
         self._remove(gone)
         self.extremes.clear(gone)
         self.ending.set(gone, np.full(len(gone), INFINITY))

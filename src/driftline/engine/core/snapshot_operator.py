@@ -160,6 +160,7 @@ class SnapshotOperator(Operator):
         self.slots.remove(gone)
         self.key_rows.forget(gone)
         self.due.set(gone, np.full(len(gone), INFINITY))
+        self.closing.gone(gone)  # else a cti would give them back again
         for runs in self._runs():
             runs.clear(gone)
 
