@@ -8,7 +8,8 @@
     syntax             the parts of the syntax tree that these add
     query              SELECT, set operations, ORDER BY … LIMIT and CTEs
     recursion          WITH RECURSIVE
-    select             one SELECT;  its clauses: tables (FROM), where, grouping, order
+    select             one SELECT;  select_list: its items and their names;  its clauses: tables
+                       (FROM), where, group_keys and grouping (GROUP BY), order
     scope              what names mean;  errors: mistakes with line, column and a caret
     as_of              ASOF JOIN and FOR SYSTEM_TIME AS OF
     now_filters        conditions on now(), which are windows

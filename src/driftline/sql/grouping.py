@@ -143,7 +143,7 @@ class Groups:
 
     def marked(self, node: exp.Expr, resolve: Callable[[exp.Expr], Expression]) -> exp.Expr:
         """An expression with such columns in the place of grouping(key) and grouping_id()."""
-        if not any(map(is_grouping, walked(node))):
+        if not has_grouping(node):
             return node
         if self.sets is None:
             place = next(filter(is_grouping, walked(node)))
@@ -175,6 +175,11 @@ class Groups:
 def is_grouping(node: exp.Expr) -> bool:
     """Whether it is grouping(key) or grouping_id(…)."""
     return isinstance(node, exp.Anonymous) and node.name.lower() in (GROUPING, GROUPING_ID)
+
+
+def has_grouping(node: exp.Expr) -> bool:
+    """Whether there is one in it."""
+    return any(map(is_grouping, walked(node)))
 
 
 def nested_aggregate(value: AggregateCall) -> Exception:

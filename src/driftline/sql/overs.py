@@ -292,3 +292,10 @@ def _with_limit(plan: nodes.Node, column: str, limit: int) -> nodes.Node | None:
         least = limit if plan.limit is None else min(limit, plan.limit)
         return replace(plan, limit=least)
     return None
+
+
+def refuse_window_functions(node: exp.Expr, clause: str) -> None:
+    """Refuses window functions in a clause that comes before them."""
+    for part in walked(node):
+        if isinstance(part, exp.Window):
+            raise refuse(f"a window function cannot be in {clause}: compute it in a subquery", part)

@@ -13,8 +13,7 @@ from sqlglot import exp
 
 from driftline.plan.resolver import GENERATORS
 from driftline.plan.used import uses
-from driftline.sql.query_parts import conjuncts_of, is_aggregate, unwrapped
-from driftline.sql.subqueries import has_subquery
+from driftline.sql.query_parts import conjuncts_of, has_subquery, is_aggregate, unwrapped
 
 _WHERE_ROWS_ARE = (exp.From, exp.Join, exp.Lateral, exp.SetOperation, exp.Subquery, exp.CTE)
 

@@ -69,6 +69,11 @@ def conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
     return [inner]
 
 
+def has_subquery(node: exp.Expr) -> bool:
+    """Whether there is a query in it."""
+    return any(isinstance(part, (exp.Query, exp.Exists)) for part in walked(node))
+
+
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether there is an aggregate in it, other than one OVER (…)."""
     windows: set[int] = set()

@@ -33,7 +33,7 @@ from driftline.plan.used import uses, uses_all
 from driftline.plan.written_calls import OPERATORS
 from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
-from driftline.sql.query_parts import aggregates_in, inlined, is_aggregate, unwrapped
+from driftline.sql.query_parts import aggregates_in, has_subquery, inlined, is_aggregate, unwrapped
 from driftline.sql.scope import Relations, Scope, walked
 from driftline.sql.tables import BindQuery, condition_of, same_time
 
@@ -193,7 +193,7 @@ def _apart(query: exp.Expr) -> exp.Select | None:
     if having is not None:
         uses(having, "this")
     parts = [*inside.expressions, *([] if having is None else [having.this])]
-    if not any(map(is_aggregate, inside.expressions)) or not any(map(_has_subquery, parts)):
+    if not any(map(is_aggregate, inside.expressions)) or not any(map(has_subquery, parts)):
         return None
     listed = exp.Tuple(expressions=parts)
     names: dict[exp.Expr, str] = {}
@@ -202,7 +202,7 @@ def _apart(query: exp.Expr) -> exp.Select | None:
             uses_all(part)
         name = names.setdefault(part.copy(), f"$aggregate{len(names)}")
         part.replace(_column(name))
-    if not any(map(_has_subquery, listed.expressions)):
+    if not any(map(has_subquery, listed.expressions)):
         return None
     values = listed.expressions if having is None else listed.expressions[:-1]
     row = inside.copy()
@@ -217,10 +217,6 @@ def _has_no_table(query: exp.Expr) -> bool:
     """Whether it is a row that is computed, or none by WHERE."""
     inside = unwrapped(query)
     return isinstance(inside, exp.Select) and inside.args.get("from_") is None
-
-
-def _has_subquery(node: exp.Expr) -> bool:
-    return any(isinstance(part, (exp.Query, exp.Exists)) for part in walked(node))
 
 
 def compared(

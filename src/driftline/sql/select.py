@@ -1,15 +1,10 @@
 """One SELECT, as a plan: FROM, WHERE, GROUP BY, HAVING, window functions, QUALIFY, columns,
 DISTINCT, top-k.
 
-The clauses are read in the order in which SQL gives them meaning. Names that the select list gives
-are known to GROUP BY, HAVING and ORDER BY, and to later items of the list, as in Spark; a column of
-the input goes before such a name (but not in ORDER BY).
+The clauses are read in the order in which SQL gives them meaning.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from functools import cached_property
 
 from sqlglot import exp
 
@@ -21,24 +16,15 @@ from driftline.plan.types import Schema
 from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import refuse
 from driftline.sql.explode import lateral, of_select_list
-from driftline.sql.grouping import Groups, is_grouping
-from driftline.sql.grouping_sets import grouping_sets
+from driftline.sql.group_keys import GroupKeys
+from driftline.sql.grouping import Groups, has_grouping
 from driftline.sql.order import has_ties, limit_of, offset_of, order_item, top, unsupported_order
 from driftline.sql.other_functions.windows import add_window_time
-from driftline.sql.overs import Overs, limited
-from driftline.sql.query_parts import aggregates_in, conjuncts_of, is_aggregate
+from driftline.sql.overs import Overs, limited, refuse_window_functions
+from driftline.sql.query_parts import aggregates_in, conjuncts_of, has_subquery, is_aggregate
 from driftline.sql.scalar import compared, compared_subquery
-from driftline.sql.scope import (
-    OWN_COLUMN,
-    Relations,
-    Scope,
-    columns_in,
-    is_star,
-    replaced,
-    starred,
-    walked,
-    with_columns,
-)
+from driftline.sql.scope import OWN_COLUMN, Relations, Scope, columns_in, walked, with_columns
+from driftline.sql.select_list import Item, SelectList
 from driftline.sql.strict_grammar import TEXT
 from driftline.sql.subqueries import Subqueries, bare
 from driftline.sql.tables import BindQuery, bind_from, truth
@@ -46,20 +32,10 @@ from driftline.sql.time_windows import time_window
 from driftline.sql.values import one_row
 from driftline.sql.where import filtered
 
-_OF_NAME = 2  # parts of name.field
 _CLAUSES = (
     *("with_", "distinct", "expressions", "from_", "joins", "where", "group", "having"),
     *("laterals", "windows", "qualify", "order", "limit", "offset"),
 )
-
-
-@dataclass(frozen=True)
-class Item:
-    """One item of a select list: its name, and either how it was written or its columns."""
-
-    name: str
-    node: exp.Expr
-    star: tuple[nodes.Named, ...] = ()
 
 
 def bind_select(node: exp.Select, names: Relations, bind: BindQuery) -> nodes.Node:
@@ -88,7 +64,7 @@ class _Select:
         where = node.args.get("where")
         if where is not None:
             uses(where, "this")
-            _refuse_window_functions(where.this, "WHERE")
+            refuse_window_functions(where.this, "WHERE")
             self._hint_at_aliases(where.this)
             self.scope = filtered(self.scope, where.this, "WHERE", names, bind)
         self.window = time_window(node, self.scope)
@@ -103,16 +79,11 @@ class _Select:
         self.last = Subqueries(
             self.scope, names, bind, self._over_windows, prefix=f"{OWN_COLUMN} last "
         )
-        self.items = self._items()
-        self.aliases = {
-            item.name.lower(): item.node
-            for item in self.items
-            if isinstance(item.node, exp.Alias) and not item.star
-        }
+        self.items = SelectList(self.scope, self.listed, node)
         self.overs = Overs(
             self.scope.schema,
             node.args.get("windows") or (),
-            lambda part: self.scope.resolve(self._with_aliases(part), self.late.added),
+            lambda part: self.scope.resolve(self.items.written_out(part), self.late.added),
         )
 
     def plan(self) -> nodes.Node:
@@ -124,7 +95,7 @@ class _Select:
             uses(distinct)
         groups = self._groups()
         qualify = self._qualify(groups)
-        if groups is None and self._is_star() and order is None and qualify is None:
+        if groups is None and self.items.is_star and order is None and qualify is None:
             rows = self.scope.plan
             return by_session.distinct(rows) if distinct is not None else rows
         outputs = [output for item in self.items for output in self._outputs(item, groups)]
@@ -132,7 +103,7 @@ class _Select:
         outputs = [nodes.Named(name, each.value) for name, each in zip(names, outputs, strict=True)]
         wanted = self._order(order, outputs, groups, ranks) if order is not None else []
         plan = self._qualified(self._before_projection(groups), qualify)
-        by_columns = groups is None and self._is_star() and qualify is None
+        by_columns = groups is None and self.items.is_star and qualify is None
         shown = set(outputs)
         hidden = [named for named, _ in wanted if named not in shown]
         if hidden and distinct is not None and order is not None:
@@ -165,14 +136,14 @@ class _Select:
         """Subqueries in the arguments of aggregates become columns of the rows."""
         having = self.node.args.get("having")
         parts = [*self.listed, *([] if having is None else [having])]
-        if not any(map(_has_subquery, parts)) or not any(map(is_aggregate, parts)):
+        if not any(map(has_subquery, parts)) or not any(map(is_aggregate, parts)):
             return
         found = Subqueries(self.scope, self.names, self.bind)
 
         def computed(node: exp.Expr) -> exp.Expr:
             copy = node.copy()
             for part in aggregates_in(copy):
-                if _has_subquery(part):
+                if has_subquery(part):
                     plain = found.taken_out(part)
                     if part is copy:
                         plain.meta.update(copy.meta)
@@ -190,10 +161,10 @@ class _Select:
     def _compute_in_keys(self) -> None:
         """Subqueries of GROUP BY become columns of the rows, and so do the same ones elsewhere."""
         group = self.node.args.get("group")
-        if group is None or not any(map(_has_subquery, [group, *self.listed])):
+        if group is None or not any(map(has_subquery, [group, *self.listed])):
             return
         found = Subqueries(self.scope, self.names, self.bind)
-        keys, changed = found.taken_out(group), _has_subquery(group)
+        keys, changed = found.taken_out(group), has_subquery(group)
         names = {
             each.name.lower()
             for each in group.expressions
@@ -202,7 +173,7 @@ class _Select:
         places = {each.name for each in group.expressions if isinstance(each, exp.Literal)}
         for place, item in enumerate(self.listed):
             is_key = (group.args.get("all") and not is_aggregate(item)) or str(place + 1) in places
-            if _has_subquery(item) and (is_key or item.alias.lower() in names):
+            if has_subquery(item) and (is_key or item.alias.lower() in names):
                 item.meta.setdefault(TEXT, item.sql("spark"))
                 self.listed[place] = found.taken_out(item)
                 changed = True
@@ -220,7 +191,7 @@ class _Select:
         """Subqueries of the select list become columns, of the rows or of the groups; and so do
         those that window functions of other clauses are computed from."""
         others = [self.node.args.get(key) for key in ("qualify", "order")]
-        if not any(map(_has_subquery, [*self.listed, *filter(None, others)])):
+        if not any(map(has_subquery, [*self.listed, *filter(None, others)])):
             return
         for item in self.listed:
             item.meta.setdefault(TEXT, item.sql("spark"))
@@ -260,29 +231,6 @@ class _Select:
         """Columns that rows have besides those of FROM."""
         return self.overs.fields + self.late.added + self.last.added
 
-    def _items(self) -> list[Item]:
-        items: list[Item] = []
-        for node in self.listed:
-            if is_star(node):
-                items.append(Item("*", node, tuple(starred(self.scope, node))))
-            elif isinstance(node, exp.Aliases):
-                raise refuse("an item of the select list has one name", node)
-            else:
-                if isinstance(node, exp.Alias):
-                    uses(node, "this", "alias")
-                items.append(Item(_name_of(node), node))
-        if not items:
-            raise refuse("the select list is empty: say which columns, or *", self.node)
-        return items
-
-    def _is_star(self) -> bool:
-        return (
-            len(self.items) == 1
-            and isinstance(self.items[0].node, exp.Star)
-            and not any(self.items[0].node.args.get(each) for each in ("except_", "replace"))
-            and self.scope.is_plain
-        )
-
     def _outputs(self, item: Item, groups: Groups | None) -> list[nodes.Named]:
         if item.star:
             if groups is None:
@@ -290,39 +238,16 @@ class _Select:
             return [
                 nodes.Named(each.name, groups.over(each.value, item.node)) for each in item.star
             ]
-        value = self._value(item.node.unalias(), groups, _alias_of(item.node))
+        value = self._value(item.node.unalias(), groups, item.alias)
         return [nodes.Named(item.name, value)]
 
     def _value(self, node: exp.Expr, groups: Groups | None, alias: str | None = None) -> Expression:
         """What an expression of the select list means, over groups if there are any."""
-        plain = self.last.taken_out(self.overs.taken_out(self._with_aliases(node), alias))
+        plain = self.last.taken_out(self.overs.taken_out(self.items.written_out(node), alias))
         if groups is None:
             return self.scope.resolve(plain, self._more)
         plain = groups.marked(plain, self.scope.resolve)
         return groups.over(self.scope.resolve(plain, self._more + groups.marks), plain)
-
-    def _with_aliases(self, node: exp.Expr, first: bool = False) -> exp.Expr:
-        """The expression with names of the select list written out; `first`: before columns."""
-
-        def written_out(column: exp.Column) -> exp.Expr | None:
-            name = column.name.lower()
-            whole = (
-                self.aliases.get(column.table.lower()) if len(column.parts) == _OF_NAME else None
-            )
-            if whole is not None and not self.scope.has(column):  # a field of what has a name
-                return exp.Dot(
-                    this=exp.Paren(this=whole.this.copy()), expression=column.this.copy()
-                )
-            if column.table or name not in self.aliases or (not first and self.scope.has(column)):
-                return None
-            return exp.Paren(this=self.aliases[name].this.copy())
-
-        for _ in range(len(self.aliases)):  # a name may be given with another one
-            changed = replaced(node, written_out)
-            if changed == node:
-                break
-            node, first = changed, False
-        return node
 
     def _hint_at_aliases(self, where: exp.Expr) -> None:
         given = {
@@ -342,137 +267,39 @@ class _Select:
         group, having = self.node.args.get("group"), self.node.args.get("having")
         values = [
             self.scope.resolve(
-                self.overs.taken_out(self._with_aliases(item.node.unalias()), _alias_of(item.node)),
+                self.overs.taken_out(self.items.written_out(item.node.unalias()), item.alias),
                 self._more,
             )
             for item in self.items
-            if not item.star and not _has_subquery(item.node) and not _has_grouping(item.node)
+            if not item.star and not has_subquery(item.node) and not has_grouping(item.node)
         ]
         is_grouped = group is not None or having is not None
         is_grouped |= any(value.aggregates() for value in values)
-        is_grouped |= any(
-            is_aggregate(each.node) for each in self.items if _has_subquery(each.node)
-        )
+        is_grouped |= any(is_aggregate(each.node) for each in self.items if has_subquery(each.node))
         is_grouped |= any(is_aggregate(over.node) for over in self.overs.found)
         if not is_grouped:
             return None
         groups = self.groups = Groups(self.scope, self.names)
         groups.filters.append(self.late.applied)
         if group is not None:
-            self._add_keys(groups, group)
+            GroupKeys(self.items, self.window, self.late).add(groups, group)
         if groups.sets is None:
             for item in self.items:
                 groups.marked(item.node, self.scope.resolve)  # refuses grouping(…)
         self._having(groups, having)
         return groups
 
-    def _add_keys(self, groups: Groups, group: exp.Group) -> None:
-        uses(group, "all", "expressions", "rollup", "cube", "grouping_sets")
-        if group.args.get("all") is False:
-            raise refuse("GROUP BY DISTINCT is not supported: name the sets you want", group)
-        if not any(group.args.values()):
-            raise refuse("GROUP BY needs a key, or () for one group of all rows", group)
-        if group.args.get("all"):
-            for item in self.items:
-                self._add_all(groups, item)
-            return
-        several = grouping_sets(group)
-        if several is None:
-            for node in group.expressions:
-                if isinstance(node, exp.Tuple) and not node.expressions:
-                    uses(node)  # GROUP BY (): all rows
-                else:
-                    self._add_key(groups, node)
-            return
-        keys, sets = several
-        groups.sets = []
-        known = {self._add_key(groups, node) for node in keys}
-        for each in sets:
-            values = {self._key(node)[0]: node for node in each}
-            for value, node in values.items():
-                if value not in known:
-                    raise refuse("a grouping set takes keys of GROUP BY", node)
-            groups.sets.append(frozenset(values))
-
-    def _add_key(self, groups: Groups, node: exp.Expr) -> Expression:
-        value, name = self._key(node)
-        if self.window is not None and value == self.window.value and groups.sets is None:
-            for part in (self.window.start, self.window.end):
-                groups.add_key(part, self._given_names.get(part))
-        else:
-            groups.add_key(value, name or self._given_names.get(value))
-        return value
-
-    def _key(self, node: exp.Expr) -> tuple[Expression, str | None]:
-        """What a key means, and the name that the select list gives it."""
-        _refuse_window_functions(node, "GROUP BY")
-        item = self._item_at(node)
-        if item is None:
-            inner = self._with_aliases(node)
-            is_name = isinstance(node, exp.Column) and inner is not node
-            name = node.name if is_name else None
-        elif item.star:
-            raise refuse("GROUP BY by position cannot mean *", node)
-        else:
-            inner, name = self._with_aliases(item.node.unalias()), item.name
-        value = self.scope.resolve(inner)
-        if value.aggregates():
-            raise refuse("GROUP BY takes no aggregate", node)
-        return value, name
-
-    def _item_at(self, node: exp.Expr) -> Item | None:
-        """The item that a number in GROUP BY means."""
-        if not isinstance(node, exp.Literal) or node.is_string:
-            return None
-        uses(node, "this")
-        place = int(node.this) if node.this.isdigit() else 0
-        if not 1 <= place <= len(self.items):
-            raise refuse(
-                f"there is no item {node.this} in the select list: it has {len(self.items)}", node
-            )
-        return self.items[place - 1]
-
-    def _add_all(self, groups: Groups, item: Item) -> None:
-        if item.star:
-            for each in item.star:
-                groups.add_key(each.value, each.name)
-            return
-        value = self.scope.resolve(self._with_aliases(item.node.unalias()), self.late.added)
-        if value.aggregates() or value.columns() & {*self.late.added.names}:
-            return
-        if self.window is not None and value == self.window.value:
-            groups.add_key(self.window.start)
-            groups.add_key(self.window.end)
-        else:
-            groups.add_key(value, item.name)
-
-    @cached_property
-    def _given_names(self) -> dict[Expression, str]:
-        """The names under which the select list gives keys, so that they are called that at once:
-        by what is given."""
-        found: dict[Expression, str] = {}
-        for item in self.items:
-            if item.star or isinstance(item.node, exp.Column) or _has_subquery(item.node):
-                continue
-            if _has_grouping(item.node):
-                continue
-            if any(isinstance(part, exp.Window) for part in walked(item.node)):
-                continue
-            inner = self._with_aliases(item.node.unalias())
-            found.setdefault(self.scope.resolve(inner, self.late.added), item.name)
-        return found
-
     def _having(self, groups: Groups, having: exp.Having | None) -> None:
         if having is None:
             return
         uses(having, "this")
-        _refuse_window_functions(having.this, "HAVING")
-        if not _has_subquery(having.this):
-            condition = groups.marked(self._with_aliases(having.this), self.scope.resolve)
+        refuse_window_functions(having.this, "HAVING")
+        if not has_subquery(having.this):
+            condition = groups.marked(self.items.written_out(having.this), self.scope.resolve)
             groups.having(self.scope.resolve(condition, groups.marks), condition)
             return
         for part in conjuncts_of(having.this):
-            plain = self._with_aliases(part)
+            plain = self.items.written_out(part)
             query = compared_subquery(plain)
             keep = None
             if query is not None:
@@ -509,7 +336,7 @@ class _Select:
         """The rows that the select list is computed from."""
 
         def resolve(node: exp.Expr) -> Expression:
-            value = self.scope.resolve(self._with_aliases(node), self.late.added)
+            value = self.scope.resolve(self.items.written_out(node), self.late.added)
             return value if groups is None else groups.over(value, node)
 
         def ranked(plan: nodes.Node) -> nodes.Node:
@@ -568,7 +395,7 @@ class _Select:
         return isinstance(node, (exp.Var, exp.All)) and not node.args.get("expression")
 
     def _ordering_value(self, node: exp.Expr, groups: Groups | None) -> Expression:
-        plain = self.last.taken_out(self.overs.taken_out(self._with_aliases(node, first=True)))
+        plain = self.last.taken_out(self.overs.taken_out(self.items.written_out(node, first=True)))
         if groups is not None:
             plain = groups.marked(plain, self.scope.resolve)
             return groups.over(self.scope.resolve(plain, self._more + groups.marks), plain)
@@ -576,34 +403,6 @@ class _Select:
         if value.aggregates():
             raise refuse("ORDER BY an aggregate needs GROUP BY", node)
         return value
-
-
-def _name_of(node: exp.Expr) -> str:
-    """The name of an item: the given one, the column's, or else how it is written."""
-    if isinstance(node, exp.Alias):
-        return node.alias
-    if isinstance(node, (exp.Column, exp.Dot)):
-        return node.name or node.expression.name
-    text: str = node.meta.get(TEXT) or node.sql("spark")
-    return " ".join(text.split())
-
-
-def _alias_of(node: exp.Expr) -> str | None:
-    return node.alias if isinstance(node, exp.Alias) else None
-
-
-def _refuse_window_functions(node: exp.Expr, clause: str) -> None:
-    for part in walked(node):
-        if isinstance(part, exp.Window):
-            raise refuse(f"a window function cannot be in {clause}: compute it in a subquery", part)
-
-
-def _has_grouping(node: exp.Expr) -> bool:
-    return any(map(is_grouping, walked(node)))
-
-
-def _has_subquery(node: exp.Expr) -> bool:
-    return any(isinstance(part, (exp.Query, exp.Exists)) for part in walked(node))
 
 
 def _is_in_window(part: exp.Expr) -> bool:

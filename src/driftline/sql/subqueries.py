@@ -21,16 +21,12 @@ from driftline.plan.used import uses, uses_all
 from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
 from driftline.sql.outside import Outside
-from driftline.sql.query_parts import conjuncts_of, inlined, is_aggregate, unwrapped
+from driftline.sql.query_parts import conjuncts_of, has_subquery, inlined, is_aggregate, unwrapped
 from driftline.sql.scalar import Resolve, Value, added, as_column, value_of
 from driftline.sql.scope import OWN_COLUMN, Relations, Scope, columns_in, walked
 from driftline.sql.tables import BindQuery, same_time
 
 _IN = "$in"
-
-
-def has_subquery(node: exp.Expr) -> bool:
-    return any(isinstance(part, (exp.Query, exp.Exists)) for part in walked(node))
 
 
 class Subqueries:

@@ -21,6 +21,7 @@ from driftline.sql.errors import at, refuse
 from driftline.sql.explode import is_table_function, lateral, table_function
 from driftline.sql.matches import match_rows
 from driftline.sql.pivots import pivoted
+from driftline.sql.query_parts import has_subquery
 from driftline.sql.scope import Merged, Relations, Scope, walked
 from driftline.sql.syntax import WindowTable
 from driftline.sql.values import one_row, values
@@ -199,7 +200,7 @@ class _Tables:
             using = _common(left, right)
         if using:
             return self.join_using(left, right, how, using)
-        if on is not None and _has_subquery(on):
+        if on is not None and has_subquery(on):
             from driftline.sql.subqueries import beside_join
             from driftline.sql.where import filtered
 
@@ -308,10 +309,6 @@ class _Tables:
             exp.to_identifier(found[0].name, quoted=True),
             exp.to_identifier(qualifier, quoted=True),
         )
-
-
-def _has_subquery(node: exp.Expr) -> bool:
-    return any(isinstance(part, (exp.Query, exp.Exists)) for part in walked(node))
 
 
 def _with_name(scope: Scope, side: str) -> Scope:

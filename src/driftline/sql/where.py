@@ -27,10 +27,10 @@ from driftline.sql.errors import at, refuse
 from driftline.sql.now_filters import asks_for_now, cut_by_now, sides_of
 from driftline.sql.overs import limited
 from driftline.sql.pushdown import has_bare_join, pushed_down
-from driftline.sql.query_parts import conjuncts_of
+from driftline.sql.query_parts import conjuncts_of, has_subquery
 from driftline.sql.scalar import compared, compared_subquery
 from driftline.sql.scope import Relations, Scope, walked
-from driftline.sql.subqueries import Subqueries, as_comparison, bare, has_subquery, is_one_row
+from driftline.sql.subqueries import Subqueries, as_comparison, bare, is_one_row
 from driftline.sql.tables import BindQuery, condition_of, same_time
 
 
