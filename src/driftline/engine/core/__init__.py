@@ -6,8 +6,9 @@
     marks              what travels between batches (tokens), and how ports merge it
     labels             which input a batch in a queue comes from, and what took part in it
     queues             what an operator has received and not yet worked on
-    graph              operators joined by queues, and the schedulers that run them
-    branches           those of a graph that work at the same time
+    graph              operators joined by queues, which a scheduler runs
+    turns              which operator of a graph works next;  branches: those that work at the same
+                       time
     held_marks         now-marks that wait at their sources for rows
     threads            the scheduler that gives every operator a thread of its own
     output_events      what a batch emits, as the inserts, retracts and ctis of an event log

@@ -1,4 +1,4 @@
-"""Operators joined by queues, and the schedulers that run them.
+"""Operators joined by queues, which a scheduler runs.
 
 A graph has named sources and one or more sinks. It is run in one of two ways:
 
@@ -11,7 +11,7 @@ A graph has named sources and one or more sinks. It is run in one of two ways:
 The scheduler decides which operator works next:
 
     drain          depth first: the newest batch goes on before anything else (the fastest)
-    round-robin    every operator in turn, with a quantum in proportion to its queue
+    round-robin    every operator in turn, with a quantum in proportion to its queue (see `turns`)
     threads        every operator in a thread of its own, with bounded queues (see `threads`)
 
 An operator that runs free (a loop) may have work left when its queue is empty. The last two let it
@@ -40,6 +40,7 @@ from driftline.engine.core.marks import Kind, Mark
 from driftline.engine.core.operator import Arrays, Operator
 from driftline.engine.core.queues import Item, Queue
 from driftline.engine.core.threads import Threads
+from driftline.engine.core.turns import depth_first, work_a_round
 from driftline.engine.expressions.expansion import TooLarge, check, full_column, row_bytes
 from driftline.engine.limits import DEFAULT_LIMITS, limited
 from driftline.model.time import BEGINNING
@@ -47,9 +48,6 @@ from driftline.plan.choices import Expiry, Scheduler
 
 if TYPE_CHECKING:
     from driftline.engine.outputs.heeding import Heeding
-
-QUANTUM = 0.5
-"""The share of its queue that an operator works off in one turn of round-robin."""
 
 _QUEUE = "queue of "
 """Before the name of a step, in a snapshot. Names of steps begin with a number."""
@@ -196,7 +194,7 @@ class Graph:
         else:
             with self._working():
                 self.begin_turn()
-                self._round()
+                work_a_round(self)
 
     def drain(self) -> None:
         """Run until nothing is left that can be worked on."""
@@ -208,11 +206,11 @@ class Graph:
             if self.scheduler == "round-robin":
                 self._let_in(*self.held.times)
                 while any(step.queue or step.operator.has_work() for step in self.steps):
-                    self._round()
+                    work_a_round(self)
             elif self.branches and is_worth_threads(self.steps):
                 branch_by_branch(self)
             else:
-                self._depth_first()
+                depth_first(self)
 
     def close(self) -> None:
         """Stop the threads, if there are any. What lies in queues stays there."""
@@ -343,10 +341,10 @@ class Graph:
         """The mark that a step hands on when one has come at a port; the sinks have it, too."""
         merged = step.queue.mark(port, mark)
         if merged is not None:
-            self._has_passed(step, merged)
+            self.has_passed(step, merged)
         return merged
 
-    def _has_passed(self, step: Step, token: Mark) -> None:
+    def has_passed(self, step: Step, token: Mark) -> None:
         """All that a token has before it has gone through a step."""
         if step.operator.runs_free:
             self._put_out(step, step.operator.finish())
@@ -420,46 +418,6 @@ class Graph:
         if output.now > BEGINNING:
             for mark_sink in self.mark_sinks.get(step, ()):
                 mark_sink(Mark(Kind.NOW, output.now))
-
-    def _depth_first(self) -> None:
-        waiting = [step for step in reversed(self.steps) if step.queue]
-        while waiting:
-            step = waiting[-1]
-            taken = step.queue.take()
-            if taken is None:
-                waiting.pop()
-                continue
-            output = self.output_of(step, *taken)
-            if output is not None:
-                self.hand_on(step, output)
-                waiting += reversed([target for target, _ in step.outputs])
-
-    def _round(self) -> None:
-        """One turn of round-robin. A token is no work: it goes on behind what is before it."""
-        for step in self.steps:
-            items = step.queue.items
-            left = max(1, int(QUANTUM * len(items))) if items else 0
-            while items:
-                if isinstance(items[0][1], Mark):
-                    self._pass_token(step)
-                    continue
-                if left <= 0 or (taken := step.queue.take()) is None:
-                    break
-                if isinstance(taken[1], Batch):
-                    left -= 1
-                self.work_on(step, *taken)
-            if step.operator.runs_free:
-                self.work(step)
-
-    def _pass_token(self, step: Step) -> None:
-        """Hand a token on that is the next in the queue of a step, if it has come at all ports."""
-        token = step.queue.pass_token()
-        if token is None:
-            return
-        if step in self.mark_sinks or step.operator.runs_free or self.passed is not None:
-            self._has_passed(step, token)
-        for target, port in step.outputs:
-            target.queue.append(port, token)
 
     def backlog(self) -> int:
         """How many changes lie in queues."""

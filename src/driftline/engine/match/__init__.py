@@ -2,6 +2,7 @@
 
     operator          `Match`: the rows of each partition, its matches, what a cti evicts
     program           a pattern as instructions in order of preference
+    rules             what follows from the clauses for the kernels
     conditions        DEFINE as columns and as code for the kernel;  lowering: expressions as code
     condition_kernel  that code, run for one row of an attempt
     search_kernel     one attempt to match, from one row on

@@ -41,62 +41,34 @@ from driftline.engine.core.snapshot_operator import NO_FLAGS, PERFECT
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.limits import limits
 from driftline.engine.match import eviction, sequence, sweep_state
-from driftline.engine.match.conditions import (
-    Defines,
-    Memory,
-    check,
-    farthest_back,
-    machine,
-    navigations,
-    uses_number,
-)
+from driftline.engine.match.conditions import Defines, Memory, check, machine
 from driftline.engine.match.growth_kernel import (
     CURSOR,
     HAS_FROM,
     HAS_SIZE,
     HAS_TIME,
     HAS_TO,
-    MOST_GROWING,
     PATH_COLUMNS,
     keep_paths,
 )
 from driftline.engine.match.measures import Measures, OutputRows, Versions
-from driftline.engine.match.program import TAKE, Program, program_of
-from driftline.engine.match.search_kernel import (
-    BY_ATTEMPT,
-    BY_SNAPSHOT,
-    FORGET,
-    SKIP_FIRST,
-    SKIP_LAST,
-    SKIP_NEXT,
-    SKIP_PAST,
-)
+from driftline.engine.match.program import program_of
+from driftline.engine.match.rules import rules_of
 from driftline.engine.match.sequence import LOOK_AHEAD, Entries, arranged
 from driftline.engine.match.sweep_kernel import sweep
-from driftline.engine.match.sweep_state import (
-    MORE_AHEAD,
-    MORE_BACK,
-    THREAD,
-    THREADED,
-    Learned,
-    Rules,
-)
+from driftline.engine.match.sweep_state import MORE_AHEAD, MORE_BACK, THREAD, THREADED, Learned
 from driftline.engine.match.sweep_state import Sequence as Sequences
-from driftline.engine.match.thread_kernel import MOST_STATES, MOST_THREADS
 from driftline.engine.match.version_kernel import CARRIED_ROW
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
 from driftline.engine.state.runs import Runs
 from driftline.model.arrays import Int64s, Mask, to_arrow
 from driftline.model.level import Level
-from driftline.model.patterns import Anchor, Pattern, Skip, SkipError
+from driftline.model.patterns import Pattern, Skip, SkipError
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.expressions import Expression
 from driftline.plan.nodes import RowsPerMatch
 
-_SKIPS = {"past last": SKIP_PAST, "next": SKIP_NEXT, "first": SKIP_FIRST, "last": SKIP_LAST}
-LONG_GROWN = 16
-"""So many rows of an attempt are rather looked at again than simulated."""
 _IDENTITY = 5
 _NOTHING, _NOTHING_KNOWN = np.empty(0, np.int64), np.empty((0, 0), np.int64)
 
@@ -133,51 +105,11 @@ class Match(RowsOperator):
         self.program = program_of(pattern)
         variables = pattern.variables()
         self.defines = Defines(variables, dict(conditions), self.in_order)
-        values = [value for _, value in measures]
-        before = farthest_back(values)
-        after = max([0, *(part.physical for value in values for part in navigations(value))])
-        self.measures = Measures(measures, variables, rows, before)
-        anchored = any(isinstance(part, Anchor) for part in pattern.walk())
-        looks_ahead = (
-            any(
-                part.physical > 0
-                for value in (*values, *(value for _, value in conditions))
-                for part in navigations(value)
-            )
-            or Anchor("end") in pattern.walk()
-        )
-        numbered = self.defines.uses_number or any(map(uses_number, values))
-        knows = FORGET
-        if self.defines.is_local:
-            knows = BY_SNAPSHOT if within is None else BY_ATTEMPT
-        self.rules = Rules(
-            skip=_SKIPS[skip.to],
-            skips_to=np.array([name in skip.variables for name in variables], np.int64),
-            knows=knows,
-            within=within or 0,
-            bound=0 if looks_ahead else within or 0,
-            numbered=numbered,
-            shows_unmatched=rows == "with unmatched",
-            before=before,
-            after=after,
-            back=max(before, self.defines.back, int(anchored)),
-            in_order=self.in_order,
-            threads=0,
-            growing=0,
-            long=0,
-        )
-        if (
-            self.in_order
-            and knows == BY_SNAPSHOT
-            and rows != "with unmatched"
-            and pattern.shortest() > 0
-            and Anchor("end") not in pattern.walk()
-            and not self.defines.ahead.any()
-        ):
-            threads = _threads(self.program)
-            grows = skip.to == "past last" and after == 0 and threads <= MOST_GROWING
-            growing = threads if grows else 0
-            self.rules = self.rules._replace(threads=threads, growing=growing, long=LONG_GROWN)
+        self.rules = rules_of(
+            pattern, self.program, self.defines, [value for _, value in conditions],
+            [value for _, value in measures], rows, skip, within, self.in_order,
+        )  # fmt: skip
+        self.measures = Measures(measures, variables, rows, self.rules.before)
         if self.in_order:
             self.segments = type(self.segments)(SEGMENT_COLUMNS + 1, 0)
         # By the place of a member: see `sweep_state.OPEN` and what follows it.
@@ -509,10 +441,3 @@ class Match(RowsOperator):
             self.known = grown(self.known, self.member_places.used)
             self.known[members[:, PLACE].astype(np.int64)] = arrays["open"]
             self.has_copies = bool((members[:, COPIES].astype(np.int64) > 1).any())
-
-
-def _threads(program: Program) -> int:
-    """How many threads a program has; 0, if they are too many to be kept."""
-    count = int((program.code == TAKE).sum())
-    few = count <= MOST_THREADS and len(program.code) << program.loops <= MOST_STATES
-    return count if few else 0
