@@ -7,11 +7,13 @@ import pytest
 
 import driftline as dl
 from driftline.engine.compile import compile_plan
-from driftline.engine.core.batch import Batch
+from driftline.engine.core.batch import Batch, empty
 from driftline.engine.core.graph import Graph
-from driftline.engine.core.held_marks import IDLE_TURNS, LONGEST
+from driftline.engine.core.held_marks import LONGEST, PATIENCE, HeldMarks
 from driftline.engine.core.plain import batch_of, events_of
+from driftline.engine.core.queues import Queue
 from driftline.model.event import Event
+from driftline.model.time import BEGINNING
 from tests.build import insert
 from tests.engine.held_to_reference import KX
 
@@ -49,6 +51,10 @@ def busy(out: list[Event]) -> Graph:
     return graph
 
 
+def batches(queue: Queue) -> list[tuple[int, Batch]]:
+    return [(port, item) for port, item in queue.waiting() if isinstance(item, Batch)]
+
+
 def waits(graph: Graph) -> bool:
     return bool(graph.held.times)
 
@@ -66,11 +72,37 @@ def test_marks_wait_for_rows_in_a_busy_graph() -> None:
     while any(step.queue and not step.queue.says_only_now for step in graph.steps):
         graph.turn()
         assert waits(graph)
-    for _ in range(IDLE_TURNS):
+    graph.held.busy = 0.75
+    for _ in range(3 * PATIENCE):
         assert waits(graph)
         graph.turn()
     graph.turn()
     assert not waits(graph)
+
+
+@pytest.mark.parametrize(
+    ("busy", "turns"), [(0.0, 0), (0.1, 0), (0.5, PATIENCE), (0.9, 9 * PATIENCE), (1.0, LONGEST)]
+)
+def test_the_busier_a_graph_the_longer_marks_wait_for_rows(busy: float, turns: int) -> None:
+    held = HeldMarks()
+    held.busy = busy
+    assert held.patience == turns
+
+
+def test_rows_bring_promises_and_times_along_that_wait_before_them() -> None:
+    queue, at_ten = Queue(2), rows(10)
+    queue.put(0, empty(KX, cti=7), piggyback=True)
+    queue.put(1, empty(KX, cti=3), piggyback=True)
+    queue.put(0, empty(KX, now=9), piggyback=True)
+    assert [(port, len(item)) for port, item in batches(queue)] == [(0, 0), (1, 0)]
+    queue.put(0, at_ten, piggyback=True)
+    queue.put(0, empty(KX, cti=10), piggyback=True)
+    queue.put(0, at_ten, piggyback=True)
+    assert [(port, len(item), item.cti, item.now) for port, item in batches(queue)] == [
+        (1, 0, 3, BEGINNING),
+        (0, 1, 10, 10),
+        (0, 1, BEGINNING, 10),
+    ]
 
 
 def test_rows_bring_the_time_along() -> None:
@@ -107,7 +139,7 @@ def test_how_busy_it_was_belongs_to_the_snapshot_also_if_no_mark_waits() -> None
     assert (moved.held.busy, moved.held.idle) == (graph.held.busy, graph.held.idle)
 
 
-@pytest.mark.parametrize("turns", [0, 1, IDLE_TURNS, LONGEST])
+@pytest.mark.parametrize("turns", [0, 1, 8, LONGEST])
 def test_what_waits_belongs_to_the_snapshot(turns: int) -> None:
     out: list[Event] = []
     graph = busy(out)

@@ -79,12 +79,12 @@ def test_in_threads_every_policy_comes_to_the_same_history(
 
 
 def piggybacking_breaches(queue: Queue) -> list[tuple[int, Item]]:
-    """The now-marks of a queue that are not the last of their port."""
+    """The batches without rows in a queue that are not the last of their port."""
     last = dict(queue.waiting())
     return [
         (port, item)
         for port, item in queue.waiting()
-        if isinstance(item, Batch) and item.says_only_now and item is not last[port]
+        if isinstance(item, Batch) and len(item) == 0 and item is not last[port]
     ]
 
 

@@ -87,6 +87,15 @@ class Batch:
             )
         return self
 
+    def and_promises(self, other: Batch) -> Batch:
+        """The same changes, and after them also what another batch says without its changes."""
+        return replace(
+            self,
+            cti=max(self.cti, other.cti),
+            high=max(self.high, other.high),
+            now=max(self.now, other.now),
+        )
+
     def with_payload(self, payload: pa.RecordBatch) -> Batch:
         """The same batch with other rows."""
         return Batch(

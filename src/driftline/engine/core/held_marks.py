@@ -2,12 +2,13 @@
 
 By itself a mark is work of its own; with rows it is nearly none. A graph that has little to do
 lets marks in at once. In one that is busy the next rows are not far, and what comes while it works
-on a mark is late by that: there marks wait as long as rows are in any queue, and then for a few
-turns more, in which rows probably come.
+on a mark is late by that, and so is all that comes before its queues are empty again: there marks
+wait as long as rows are in any queue, and then for some turns more, in which rows probably come.
 
-A graph is busy if it has rows to work on in most turns that follow one with rows, by a moving
-average. No mark waits for more than `LONGEST` turns: a stream that is silent beside a busy one is
-heard, too.
+How busy a graph is, is the share b of the turns after one with rows that have rows, too, by a
+moving average. So it goes on with rows for b / (1 - b) turns more, and marks wait for the next rows
+in proportion to that. No mark waits for more than `LONGEST` turns: a stream that is silent beside a
+busy one is heard, too.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from driftline.model.time import BEGINNING
 
 RATE = 0.1
 """The weight of the latest turn in the moving average."""
-BUSY = 0.5
-IDLE_TURNS = 2
-"""In so many turns without rows marks wait, if the graph is busy."""
+PATIENCE = 4
+"""In so many turns without rows marks wait, for every turn with rows that is expected to follow one
+with rows."""
 LONGEST = 64
 
 
@@ -36,6 +37,12 @@ class HeldMarks:
         self.times: dict[str, int] = {}
         self.turns: dict[str, int] = {}
         self.busy, self.idle = 0.0, 1
+
+    @property
+    def patience(self) -> int:
+        """In how many turns without rows marks wait; 0: in those with rows neither."""
+        calm = 1 - self.busy
+        return min(int(PATIENCE * self.busy / calm), LONGEST) if calm > 0 else LONGEST
 
     def hold(self, source: str, time: int) -> None:
         self.times[source] = max(time, self.times.get(source, BEGINNING))
@@ -59,7 +66,7 @@ class HeldMarks:
             self.idle = 0
         else:
             self.idle += 1
-        waits = self.busy > BUSY and self.idle <= IDLE_TURNS
+        waits = 0 < self.patience >= self.idle
         for source in self.times:
             self.turns[source] = self.turns.get(source, 0) + 1
         return [each for each in self.times if not waits or self.turns[each] >= LONGEST]

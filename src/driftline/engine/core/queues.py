@@ -3,10 +3,11 @@
 What came in at one port is read in the order of arrival. A port that a token blocks is passed over;
 what it holds is read first once the token goes on.
 
-With piggybacking a port holds at most one now-mark, and nothing behind it: the mark joins the batch
-that waits before it, if there is one, and otherwise the next batch that is put in takes it along.
-Time never goes back, so after that batch it has come as far. Only marks are put together; what a
-batch takes back stays in it. A token is not overtaken: what stands before it stays there.
+With piggybacking a port holds at most one batch without rows (a now-mark, a promise, or both), and
+nothing behind it: it joins the batch that waits before it, if there is one, and otherwise the next
+batch that is put in takes it along. Neither time nor a promise goes back, so both hold after that
+batch as well; and an operator to which rows bring the time has less to do than for the time alone.
+What a batch takes back stays in it. A token is not overtaken: what stands before it stays there.
 
 An operator with several ports goes by the least of their times, so it has to hear of a time from
 all of them. Where nothing ends at that time, it hears of it without a mark (`hear`).
@@ -61,12 +62,12 @@ class Queue:
             if place is not None:
                 before = self.items[place][1]
                 assert isinstance(before, Batch)
-                if item.says_only_now:
-                    self.hear(port, item.now)
+                if len(item) == 0:
+                    self._exchange(place, port, before.and_promises(item))
                     return 0
-                if before.says_only_now:
+                if len(before) == 0:
                     del self.items[place]
-                    self.append(port, replace(item, now=max(before.now, item.now)))
+                    self.append(port, item.and_promises(before))
                     return 0
         self.append(port, item)
         return 1
@@ -153,9 +154,12 @@ class Queue:
             return
         before = self.items[place][1]
         assert isinstance(before, Batch)
-        joined = replace(before, now=max(before.now, time))
-        self.items[place] = port, joined
-        self.last[port] = joined
+        self._exchange(place, port, replace(before, now=max(before.now, time)))
+
+    def _exchange(self, place: int, port: int, batch: Batch) -> None:
+        """Let another batch stand where the last one of a port waits."""
+        self.items[place] = port, batch
+        self.last[port] = batch
 
     def waiting(self) -> list[tuple[int, Item]]:
         """All that has been received and not yet read, in order."""
