@@ -13,7 +13,7 @@ from driftline.engine.core.plain import batch_of
 from driftline.model.event import CLOSE, Event
 from driftline.model.reference import Level
 from driftline.testing import interleaved, streams
-from tests.build import cti, insert
+from tests.build import cti, insert, retract
 from tests.engine.test_plans import COLUMNS, KX, LEAVES, TWO, Both, S, T, run
 
 LONG = interleaved(streams(COLUMNS, max_size=8), streams(COLUMNS, max_size=8))
@@ -48,3 +48,23 @@ def test_rows_of_the_other_that_a_cti_has_passed_are_forgotten() -> None:
     last = [(batch.vs.tolist(), batch.ve.tolist(), batch.weight.tolist()) for batch in out]
     assert sum((len(batch) for batch in out), 0) == 3, last  # [0, ∞) comes, goes, and [0, 1) comes
     assert dl.INFINITY not in out[-1].ve.tolist()
+
+
+def test_rows_that_were_cut_are_forgotten_and_later_changes_to_their_ends_say_nothing() -> None:
+    plan = S.alias("l").until(T.alias("r"), "l.k = r.k").plan
+    out: list[Batch] = []
+    graph = compile_plan(plan, out.append, Level.EAGER)
+    for number in range(0, 400, 2):
+        graph.push("s", batch_of([insert(number, None, {"k": "a", "x": number})], KX))
+        graph.push("s", batch_of([insert(number, None, {"k": None, "x": number})], KX))
+        graph.push("t", batch_of([insert(number + 1, None, {"k": "a", "x": 0}), cti(number)], KX))
+        graph.push("s", batch_of([cti(number)], KX))
+    joins = [each for key, each in graph.counters().items() if "join" in str(key)]
+    assert [each["state_rows"] for each in joins] == [pytest.approx(1, abs=12)]
+    before = len(out)
+    ends = [retract(0, None, 500, {"k": key, "x": 0}) for key in ("a", None)]
+    graph.push("s", batch_of(ends, KX))
+    changed = [
+        tuple(row) for batch in out[before:] for row in zip(batch.ve, batch.weight, strict=True)
+    ]
+    assert sorted(changed) == [(500, 1), (dl.INFINITY, -1)]  # of the row without a key alone

@@ -100,6 +100,14 @@ def test_the_answer_is_the_usual_one(query: str) -> None:
     assert in_the_end(dl.sql(query, **streams)) == by_duckdb(query)
 
 
+def test_a_comparison_with_any_changes_only_with_what_decides_it() -> None:
+    a, b = (dl.stream(name, {"x": "INT"}) for name in "ab")
+    rows = [dl.Insert(t, dl.INFINITY, dl.Row(x=5 + t % 3)) for t in range(50)]
+    one = [dl.Insert(0, dl.INFINITY, dl.Row(x=9))]
+    found = dl.sql("SELECT x FROM a WHERE x > ANY (SELECT x FROM b)", a=a, b=b).run(a=one, b=rows)
+    assert sum(len(update.table()) for update in found.updates) == 1
+
+
 def test_how_much_a_counter_has_grown() -> None:
     """A null is passed over, and a counter that is less than before has begun again."""
     over = "OVER (PARTITION BY k ORDER BY id)"

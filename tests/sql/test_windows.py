@@ -247,6 +247,15 @@ def test_windows_as_columns(table: str, query: object) -> None:
         ("SELECT k FROM TUMBLE(t, 0)", "at least one tick @ 0)"),
         ("SELECT k FROM TUMBLE(TABLE t, DESCRIPTOR(k), 10)", "which k is not @ k), 10)"),
         ("SELECT k FROM TUMBLE(TUMBLE(t, 5), 5)", "there is one already @ TUMBLE(TUMBLE"),
+        (
+            "SELECT * FROM t [UNTIL t AS y ON t.k = y.k] AS m",
+            "there is no column t.k; did you mean y.k or m.k? @ t.k =",
+        ),
+        ("SELECT * FROM t PIVOT (sum(x) FOR k IN ())", "IN of PIVOT has no values @ k IN"),
+        (
+            "SELECT k FROM t WHERE x > ALL (SELECT k, x FROM t)",
+            "with one column, not 2 @ SELECT k, x",
+        ),
     ],
 )
 def test_what_is_refused_and_where(text: str, said: str) -> None:

@@ -82,7 +82,8 @@ def _only(schema: Schema, fields: tuple[Field, ...], written: str) -> Column:
 def _unknown(schema: Schema, written: str) -> ExpressionError:
     """The error for a name that no column has, with names that are nearly it."""
     last = written.rsplit(".", 1)[-1].lower()
-    if sum(as_written(each.name).lower() == last for each in schema) > 1:
+    alike = [each.name for each in schema if as_written(each.name).lower() == last]
+    if len(alike) > 1 and any(name.startswith(_TWICE) for name in alike):
         return ExpressionError(f"the column {written} is ambiguous: name each of them with AS")
     own = [each for each in schema if not str(each).startswith("$")]
     known = [str(each) for each in own] if "." in written else [each.name for each in own]

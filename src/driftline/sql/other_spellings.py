@@ -13,10 +13,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from driftline.plan.used import uses
+from driftline.sql.errors import refuse
 from driftline.sql.other_functions import respell_functions
 from driftline.sql.query_parts import is_aggregate
 
-_COUNT, _KNOWN, _LEAST, _GREATEST = "rows", "known", "min", "max"
+_NULLS, _LEAST, _GREATEST = "nulls", "min", "max"
 _BOTH = (_LEAST, _GREATEST)
 _COMPARED: dict[type[exp.Expr], tuple[tuple[str, ...], tuple[str, ...]]] = {
     exp.GT: ((_LEAST,), (_GREATEST,)),
@@ -57,17 +58,18 @@ def _compare(node: exp.Expr) -> None:
         comparison.replace(found if is_any else exp.paren(exp.not_(found)))
     elif type(comparison) in _COMPARED:
         uses(node, "this")
-        of_rows = _totals(rows)
+        decisive = _COMPARED[type(comparison)][not is_any]
+        of_rows = _totals(rows, decisive)
         decided = (exp.or_ if is_any else exp.and_)(
             *(
-                type(comparison)(this=value.copy(), expression=_field(of_rows, decisive))
-                for decisive in _COMPARED[type(comparison)][not is_any]
+                type(comparison)(this=value.copy(), expression=_field(of_rows, each))
+                for each in decisive
             ),
             copy=False,
         )
-        count = _field(of_rows, _COUNT)
-        nothing = exp.EQ(this=count, expression=exp.Literal.number(0))
-        unknown = exp.NEQ(this=count.copy(), expression=_field(of_rows, _KNOWN))
+        nulls = _field(of_rows, _NULLS)
+        nothing = exp.Is(this=nulls, expression=exp.Null())
+        unknown = exp.EQ(this=nulls.copy(), expression=exp.Literal.number(1))
         settled = decided.copy() if is_any else exp.not_(exp.paren(decided.copy()))
         comparison.replace(
             exp.paren(
@@ -87,9 +89,10 @@ def _field(struct: exp.Expr, name: str) -> exp.Expr:
     return exp.Dot(this=struct.copy(), expression=exp.to_identifier(name))
 
 
-def _totals(rows: exp.Query) -> exp.Expr:
-    """A subquery of one struct: how many rows another has, how many values, and which are the least
-    and the greatest of these."""
+def _totals(rows: exp.Query, decisive: tuple[str, ...]) -> exp.Expr:
+    """A subquery of one struct: whether there are nulls among the rows of another (1 or 0, null if
+    it has no rows), and the least or the greatest value. None of them is another with every row
+    that comes, as a count would be: the comparison is computed anew only when one of them is."""
     inside = rows
     while isinstance(inside, exp.Subquery) and set(_given(inside)) == {"this"}:
         inside = inside.this
@@ -101,15 +104,17 @@ def _totals(rows: exp.Query) -> exp.Expr:
         and not isinstance(inside.expressions[0], exp.Star)
         and not any(map(is_aggregate, inside.expressions[0].walk()))
     )
+    if isinstance(inside, exp.Select) and len(inside.expressions) > 1:
+        raise refuse(f"ANY and ALL compare with one column, not {len(inside.expressions)}", inside)
     column: exp.Expr = exp.column("$value", quoted=True)
     if is_plain:
         column = inside.expressions[0].unalias()
     parts: list[exp.Expr] = []
+    is_null = exp.Is(this=column.copy(), expression=exp.Null())
+    as_number = exp.Anonymous(this="if", expressions=[is_null, *map(exp.convert, (1, 0))])
     for name, function, of in (
-        (_COUNT, "count", exp.Star()),
-        (_KNOWN, "count", column),
-        (_LEAST, _LEAST, column),
-        (_GREATEST, _GREATEST, column),
+        (_NULLS, "max", as_number),
+        *((each, each, column) for each in decisive),
     ):
         call = exp.Anonymous(this=function, expressions=[of.copy()])
         parts += [exp.Literal.string(name), call]

@@ -61,6 +61,8 @@ def _aliased(node: exp.Expr) -> tuple[exp.Expr, str | None]:
 
 def _pivot(scope: Scope, node: exp.Pivot) -> Scope:
     wanted = node.args["fields"][0]
+    if not wanted.expressions:
+        raise refuse("IN of PIVOT has no values", wanted)
     keys = [scope.resolve(each) for each in _parts(wanted.this)]
     calls = [_aggregate(scope, each) for each in node.expressions]
     used = {name for _, value in calls for name in value.columns()}

@@ -21,8 +21,7 @@ after D, and what is taken back of the own side is cut at or after C.
   matches be cut anew. When it goes, they note their past.
 - On both sides of such a join it may go when vs + s ≤ F, if after that neither it nor any that it
   matches can change.
-- On the right of a join `for_good` it may go when vs < F: those it matches note that they are
-  matched from then on.
+- On the right of a join `for_good` it may go when vs < F: those it matches are over, and go, too.
 When both sides are closed, everything goes. Rows with a null key match nothing and are never held.
 Lifetimes are dropped when they are half of a run of the index, so at most about twice as many are
 held as are needed.
@@ -196,6 +195,10 @@ class Join(Operator):
         """What the changes of one side change; they become part of the state."""
         own, other = self.sides[port], self.sides[1 - port]
         rows, keyed = own.keyed(batch)
+        preserved = self.preserved[port]
+        if preserved is not None and preserved.for_good:
+            known, batch = batch, preserved.unsettled(batch, rows, self.frontier)
+            rows, keyed = (rows, keyed) if batch is known else own.keyed(batch)
         pairs = self._pairs(port, keyed, lambda some: _taken(batch.payload, rows[some]))
         pairs.one = rows[pairs.one]
         if self.label is not None:

@@ -6,7 +6,9 @@ When the side itself changes, the changes are cut. When the other side changes, 
 what changes is looked at: matches outside it are the same before and after. Where a run that
 differs sticks out of the window, its end is looked for, in steps that grow.
 
-State: the memory of its lifetimes; see `memory` for why, and for when a cti evicts it.
+State: the memory of its lifetimes; see `memory` for why, and for when a cti evicts it. Where a
+match never ends (`for_good`), a lifetime that is matched when the frontier passes is settled: it is
+dropped, and later changes to its end change nothing.
 """
 
 from __future__ import annotations
@@ -164,6 +166,19 @@ class Preserved:
         since, matched = self._runs(places).at(frontier)
         upto = np.full(len(places), INFINITY if self.for_good else frontier, np.int64)
         self.memory.set_past(places, Past(since, upto, matched))
+        if self.for_good:
+            self.side.take_out(places[matched])
+
+    def unsettled(self, batch: Batch, rows: Int64s, final: int) -> Batch:
+        """A batch without the changes to lifetimes that are settled. What starts before the final
+        time is held, or settled; `rows`: the changes that can be held, as none of their keys is
+        null."""
+        old = rows[batch.vs[rows] < final]
+        if len(old) == 0:
+            return batch
+        parents, _ = self._parents(batch, final)
+        settled = old[parents[old] == NO_SLOT]
+        return batch.take(np.delete(np.arange(len(batch)), settled)) if len(settled) else batch
 
 
 def _span(start: Int64s, end: Int64s) -> NDArray[np.uint64]:

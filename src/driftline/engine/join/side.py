@@ -208,6 +208,11 @@ class Side:
         if len(self.vs) > _SMALLEST and _SPARSE * most < len(self.vs):
             self.restore(self.snapshot())
 
+    def take_out(self, places: Int64s) -> None:
+        """Drop lifetimes, wherever they end."""
+        self.weight[places] = 0
+        self._show(places)
+
     def _identify(self) -> None:
         self.identities = Slots()
         places = self.index.places()
