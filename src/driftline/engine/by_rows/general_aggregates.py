@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import OF_PAIRS, Aggregate
 from driftline.engine.by_rows import exact_numbers, incremental_aggregates, piece_kernels
+from driftline.engine.by_rows.changed_values import is_true
 from driftline.engine.by_rows.exact_numbers import Factors, Numbers
 from driftline.engine.by_rows.incremental_aggregates import (
     MEDIAN,
-    is_true,
     normal,
     rank_of_share,
     results_of,

@@ -8,9 +8,9 @@ it, and all of a partition that it closes.
 
 A batch costs the rows that can see a change, and what they look at (`near_kernel`), not the
 partition: of ROWS between two distances, LAG and LEAD some rows around each change; of a RANGE with
-distances those within these; of a rank or a running count, sum, average, variance, extreme or
-percentile the rows that come after, since what comes before counts as a whole (`block_totals`), of
-other running aggregates also one look at each row before; of the first k rows about k.
+distances those within these; of a rank or a running aggregate the rows that come after, since what
+comes before counts as a whole (`block_totals`), of array_agg and a few others also one look at each
+row before; of the first k rows about k.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ import pyarrow as pa
 from driftline.engine.by_rows import block_kernels, emit_kernel, near_kernel, snapshot_kernel
 from driftline.engine.by_rows.block_totals import NO_BLOCKS, BlockTotals, Totals
 from driftline.engine.by_rows.kept_rows import KeptRows
-from driftline.engine.by_rows.near_kernel import FAR, Blocks, Entries, Reach
+from driftline.engine.by_rows.near_kernel import Blocks, Entries, Reach
 from driftline.engine.by_rows.order_words import OrderBy, OrderWords, with_nulls
 from driftline.engine.by_rows.over_kernels import tell_copies_apart
+from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.by_rows.snapshot_kernel import (
     COPIES,
     END,

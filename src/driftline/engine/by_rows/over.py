@@ -9,7 +9,8 @@ in the frame.
 
 State and cost: see `ordered`. A row that never ends stays: a late row may change the answers of all
 rows whose frames it comes into. From one frame to the next only the rows that come and go are
-looked at.
+looked at. Where frames go to the last row, rows are held from the last to the first, and frames,
+places and times are mirrored: what then comes before a change counts as a whole.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from driftline.engine.by_rows import (
 )
 from driftline.engine.by_rows.block_totals import BlockTotals
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.engine.by_rows.incremental_aggregates import Before
-from driftline.engine.by_rows.near_kernel import FAR, Reach
+from driftline.engine.by_rows.changed_values import Before
+from driftline.engine.by_rows.near_kernel import Reach
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.ordered import Evaluated, OrderedRows, Rows
 from driftline.engine.by_rows.over_kernels import RANGE, ROWS, Evaluations
 from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, ChangedPieces, Pieces
+from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.core.snapshot_operator import PERFECT
 from driftline.engine.state.order_keys import order_keys, valid
 from driftline.model.arrays import Int64s, Mask
