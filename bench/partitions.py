@@ -51,6 +51,11 @@ CASES = {
     "running standard deviation": "stddev(y) OVER (ORDER BY n)",
     "running count of different": "count(DISTINCT price) OVER (ORDER BY n)",
     "running median": "median(y) OVER (ORDER BY n)",
+    "running sum of different": "sum(DISTINCT price) OVER (ORDER BY n)",
+    "running bits": "bit_xor(price) OVER (ORDER BY n)",
+    "sum to the end": (
+        "sum(x) OVER (ORDER BY n DESC ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
+    ),
 }
 
 

@@ -6,7 +6,8 @@ Blocks are made small here, so that a few rows fill some of every level.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -25,7 +26,7 @@ from driftline.engine.by_rows.rank import Method, Rank
 from driftline.engine.core.batch import Batch
 from driftline.model import reference
 from driftline.model.event import Event
-from driftline.model.history import History
+from driftline.model.history import History, Lifetime
 from driftline.model.reference import Level, Order
 from driftline.model.reference import aggregates as values
 from driftline.model.reference.over import Function
@@ -97,11 +98,45 @@ def functions(frame: Frame) -> dict[str, tuple[OverColumn, Function]]:
         ),
         (Aggregate("median d", "median", "d", real), values.median(column("d"))),
         (Aggregate("covar pop", "covar_pop", "p", real), values.covar_pop(column("p"))),
+        (Aggregate("skewness n", "skewness", "n", real), values.skewness(column("n"))),
+        (Aggregate("skewness f", "skewness", "f", real), values.skewness(column("f"))),
+        (Aggregate("kurtosis f", "kurtosis", "f", real), values.kurtosis(column("f"))),
+        (Aggregate("kurtosis e", "kurtosis", "e", real), values.kurtosis(column("e"))),
+        (Aggregate("and n", "bit_and", "n", whole), values.bit_and(column("n"))),
+        (Aggregate("or n", "bit_or", "n", whole), values.bit_or(column("n"))),
+        (Aggregate("xor n", "bit_xor", "n", whole), values.bit_xor(column("n"))),
+        (Aggregate("mode s", "mode", "s", pa.string()), values.mode(column("s"))),
+        (Aggregate("mode f", "mode", "f", real), values.mode(column("f"))),
+        (
+            Aggregate("last mode s", "mode", "s", pa.string(), parameter=1.0),
+            _last_mode,
+        ),
+        *(
+            (
+                Aggregate(f"{name} different {of}", name, of, kind, distinct=True),
+                values.different(meaning, column(of)),
+            )
+            for name, of, kind, meaning in (
+                ("sum", "n", whole, values.sum_),
+                ("sum", "f", real, values.sum_),
+                ("avg", "f", real, values.avg),
+                ("sum", "d", units, values.sum_),
+                ("stddev", "f", real, values.stddev),
+                ("kurtosis", "n", real, values.kurtosis),
+                ("max", "s", pa.string(), values.max_),
+            )
+        ),
     ]
     return {
         each.name: (OverColumn(each.name, each.type, frame, each), reference.of_frame(meaning))
         for each, meaning in made
     }
+
+
+def _last_mode(group: Sequence[Lifetime]) -> Value:
+    """The value that is there most often, of several the greatest."""
+    counts = Counter(each.row["s"] for each in group if each.row["s"] is not None)
+    return max(counts, key=lambda value: (counts[value], value), default=None)
 
 
 LAG = (
@@ -111,6 +146,15 @@ LAG = (
 FIRST = (
     OverColumn("first", pa.string(), Frame(), argument="s", nth=1, ignore_nulls=True),
     (reference.Frame(), reference.nth(column("s"), 1, ignore_nulls=True)),
+)
+LAST = (
+    OverColumn("last", pa.string(), Frame("rows", 0, None), argument="s", nth=-1),
+    (reference.Frame("rows", 0, None), reference.nth(column("s"), -1)),
+)
+ALL_S = Aggregate("all", "array_agg", "s", pa.list_(pa.string()))
+ALL = (
+    OverColumn("all", ALL_S.type, Frame("rows", -1, 2), ALL_S),
+    (reference.Frame("rows", -1, 2), reference.of_frame(values.array_agg(column("s")))),
 )
 
 
@@ -185,6 +229,7 @@ def test_a_running_aggregate_is_its_reference_after_every_batch(
     floats = data.draw(st.sampled_from([FLOATS, ODD_FLOATS]))
     unit: Any = data.draw(st.sampled_from(["rows", "range"]))
     frame = Frame(unit, None, data.draw(st.sampled_from([0, 0, -2, 1])))
+    frame = data.draw(st.sampled_from([frame, frame.mirrored()]))
     by_number = orders(["n", "n", "f"])
     order = data.draw(by_number if frame.has_distance else orders(["n", "n", "s"]))
     partition = data.draw(st.sampled_from([[], ["k"]]))
@@ -193,7 +238,7 @@ def test_a_running_aggregate_is_its_reference_after_every_batch(
     columns = [mine[name][0] for name in names]
     own = reference.Frame(unit, frame.start, frame.end)
     meanings = {name: (own, mine[name][1]) for name in names}
-    for other, meaning in data.draw(st.sampled_from([[], [LAG], [FIRST, LAG]])):
+    for other, meaning in data.draw(st.sampled_from([[], [LAG], [FIRST, LAG], [LAST, ALL, LAG]])):
         columns.append(other)
         meanings[other.name] = meaning
     held(
@@ -228,20 +273,44 @@ NX = pa.schema([("n", pa.int64()), ("x", pa.float64())])
 BY_N = [OrderBy("n")]
 
 
-def _running(function: str, unit: Any = "range", distinct: bool = False) -> OrderedRows:
-    kind = pa.int64() if function == "count" else pa.float64()
-    made = Aggregate("y", function, "x", kind, distinct=distinct)
+def _running(
+    function: str, unit: Any = "range", distinct: bool = False, of: str = "x"
+) -> OrderedRows:
+    kind = pa.float64() if of == "x" and function != "count" else pa.int64()
+    made = Aggregate("y", function, of, kind, distinct=distinct)
     columns = [OverColumn("y", made.type, Frame(unit, None, 0), made)]
     return Over(NX, [], BY_N, columns, Level.EAGER)
+
+
+def _to_the_end(unit: Any) -> OrderedRows:
+    """From the current row to the first that has come."""
+    made = Aggregate("y", "sum", "x", pa.float64())
+    columns = [OverColumn("y", made.type, Frame(unit, 0, None), made)]
+    return Over(NX, [], [OrderBy("n", descending=True)], columns, Level.EAGER)
 
 
 MAKE: dict[str, Callable[[], OrderedRows]] = {
     **{
         name: lambda name=name: _running(name)  # type: ignore[misc]
-        for name in ("count", "sum", "avg", "min", "max", "stddev", "median")
+        for name in (
+            "count",
+            "sum",
+            "avg",
+            "min",
+            "max",
+            "stddev",
+            "median",
+            "mode",
+            "skewness",
+            "kurtosis",
+        )
     },
     "sum of rows": lambda: _running("sum", "rows"),
+    "sum of rows to the end": lambda: _to_the_end("rows"),
+    "sum of a range to the end": lambda: _to_the_end("range"),
     "count of different": lambda: _running("count", distinct=True),
+    "sum of different": lambda: _running("sum", distinct=True),
+    "bits": lambda: _running("bit_xor", of="n"),
     **{
         name: lambda name=name: Rank(NX, [], BY_N, name, "y", Level.EAGER)  # type: ignore[misc]
         for name in ("row_number", "rank", "dense_rank")

@@ -17,10 +17,10 @@ from driftline.engine.additive.group_by import GroupBy
 from driftline.engine.aggregation import group_by
 from driftline.engine.by_rows.general_aggregates import GeneralGroupBy
 from driftline.model import reference
-from driftline.model.history import History, Lifetime, canonical_history
+from driftline.model.history import History, canonical_history
 from driftline.model.reference import Level
 from driftline.model.reference import aggregates as of
-from driftline.model.row import Row, Value, sort_key
+from driftline.model.row import Row, Value
 from driftline.testing import streams
 from tests.build import cti, history, insert, retract
 from tests.engine.held_snapshots import BATCH_SIZES, hold, said_by
@@ -96,21 +96,6 @@ Argument = Callable[[Row], Value]
 Reference = Callable[[Argument], of.Aggregate]
 
 
-def distinct(aggregate: Reference) -> Reference:
-    """An aggregate over the different values, each with the least vs it has."""
-
-    def with_argument(argument: Argument) -> of.Aggregate:
-        def over(group: Sequence[Lifetime]) -> Value:
-            kept: dict[Any, Lifetime] = {}
-            for item in sorted(group, key=lambda item: item.vs):
-                kept.setdefault(sort_key(argument(item.row)), item)
-            return aggregate(argument)(list(kept.values()))
-
-        return over
-
-    return with_argument
-
-
 def cases() -> dict[str, tuple[Aggregate, of.Aggregate]]:
     """Every aggregate of every column that it takes, with and without distinct."""
     found: dict[str, tuple[Aggregate, of.Aggregate]] = {
@@ -127,8 +112,8 @@ def cases() -> dict[str, tuple[Aggregate, of.Aggregate]]:
             name = f"{function}_{column}{'_distinct' * is_distinct}"
             aggregate = Aggregate(name, function, column, kind, distinct=is_distinct, **more)
             heeds_distinct = is_distinct and function not in ("first", "last")
-            over = distinct(expected) if heeds_distinct else expected
-            found[name] = (aggregate, over(argument))
+            over = of.different(expected, argument) if heeds_distinct else expected(argument)
+            found[name] = (aggregate, over)
 
     for field in SCHEMA:
         name, kind = field.name, field.type
@@ -147,12 +132,17 @@ def cases() -> dict[str, tuple[Aggregate, of.Aggregate]]:
         add("variance_pop", name, DOUBLE, of.variance_pop)
         add("stddev", name, DOUBLE, of.stddev)
         add("stddev_pop", name, DOUBLE, of.stddev_pop)
+        add("skewness", name, DOUBLE, of.skewness)
+        add("kurtosis", name, DOUBLE, of.kurtosis)
         add("median", name, DOUBLE, of.median)
         add("percentile", name, DOUBLE, lambda a: of.percentile(a, 0.3), parameter=0.3)
         add(
             "percentile_disc", name, SCHEMA.field(name).type,
             lambda a: of.percentile_disc(a, 0.3), parameter=0.3,
         )  # fmt: skip
+    add("bit_and", "i", LONG, of.bit_and)
+    add("bit_or", "i", LONG, of.bit_or)
+    add("bit_xor", "i", LONG, of.bit_xor)
     add("covar_pop", "p", DOUBLE, of.covar_pop)
     add("covar_samp", "p", DOUBLE, of.covar_samp)
     add("user_defined", "s", TEXT, lambda a: of.user_defined(Longest(), a), definition=Longest())

@@ -170,7 +170,7 @@ def _rank(limit: int) -> Rank:
 
 @given(st.lists(st.sampled_from(TEXTS), max_size=8), st.booleans())
 def test_words_are_in_the_order_of_values(texts: list[str | None], descending: bool) -> None:
-    words = OrderWords(SCHEMA, [OrderBy("s", descending)], ["s", "x"])
+    words = OrderWords(SCHEMA, [OrderBy("s", descending)], [OrderBy("s"), OrderBy("x")])
     rows = pa.RecordBatch.from_arrays(
         [pa.array(texts, pa.string()), pa.nulls(len(texts), pa.int64())], schema=SCHEMA
     )

@@ -33,6 +33,8 @@ EXTREMES = {"min": layout.LEAST, "max": layout.GREATEST}
 OF_PAIRS = {"covar_pop", "covar_samp"}
 SPREADS = {"variance", "variance_pop", "stddev", "stddev_pop", *OF_PAIRS}
 """The aggregates that are functions of sums of numbers and of their products."""
+MOMENTS = {"skewness": 3, "kurtosis": 4}
+"""Those that are functions of sums of powers of numbers, and up to which."""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,15 @@
     emit_kernel               by how much the answer differs from what was emitted before
     general_aggregates        GROUP BY with any aggregate (median, collect_list, user-defined …)
     incremental_aggregates    those of them that follow from the rows that come and go
+    changed_values            the values that these are computed from
     exact_numbers             sums, averages and variances, exact and rounded once
+    moment_kernels            skewness and kurtosis;  counting_kernels: bits, and modes
     ordered                   `OrderedRows`: a row of the answer for every row, by its place
     order_words               the order of rows, as words;  near_kernel: what is near a change
+    place_kernels             places among rows in their order
     block_totals              what comes before it, as totals of blocks;  block_kernels: its kernels
     prefix_values             and as the values of all rows up to there
+    operands                  what a value adds to totals
     rank, rank_kernels        ROW_NUMBER, RANK, top-k;  over, over_kernels: window functions
 
 A late row enters the members of its partition (`operator`), the pieces from its start on are

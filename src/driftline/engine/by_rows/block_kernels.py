@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.engine.by_rows.change_kernels import MOST_PARTIALS, add_exactly
+from driftline.engine.by_rows.change_kernels import MOST_PARTIALS, add_exactly, take_up
+from driftline.engine.by_rows.counting_kernels import ALL_BITS, SOME_BITS
 from driftline.engine.by_rows.snapshot_kernel import END, first_not_before
 from driftline.engine.state.exact_floats import two_product
 from driftline.engine.state.runs import RunArrays
@@ -19,11 +20,15 @@ PARTIALS = 6
 """An exact sum of floats is kept as so many floats that do not overlap; one that needs more, which
 spans more than ninety orders of magnitude, is not kept."""
 
+_LOST = 2**40
+
 
 @njit(cache=True, nogil=True)
-def added_up(bounds: Int64s, copies: Int64s, ints: Int64s, floats: Floats) -> tuple[Int64s, Floats]:
+def added_up(
+    bounds: Int64s, copies: Int64s, ints: Int64s, floats: Floats, sums_at: Int64s
+) -> tuple[Int64s, Floats]:
     """The totals of some members or blocks, each with its copies: those of the n-th total are
-    bounds[n] … bounds[n + 1] - 1."""
+    bounds[n] … bounds[n + 1] - 1. `sums_at`: where each exact sum of floats begins, and the end."""
     count = len(bounds) - 1
     totals = np.zeros((count, ints.shape[1]), np.int64)
     sums = np.zeros((count, floats.shape[1]), np.float64)
@@ -40,18 +45,65 @@ def added_up(bounds: Int64s, copies: Int64s, ints: Int64s, floats: Floats) -> tu
             totals[number, TOO_GREAT] |= ints[each, TOO_GREAT]
             for column in range(FIRST_SUM, ints.shape[1]):
                 totals[number, column] += copies[each] * ints[each, column]
-        for place in range(0, floats.shape[1], PARTIALS):
+        for number_of_sum in range(len(sums_at) - 1):
+            place, stop = sums_at[number_of_sum], sums_at[number_of_sum + 1]
             size = 0
             for each in range(begin, end):
-                for part in range(place, place + PARTIALS):
+                for part in range(place, stop):
                     if floats[each, part] != 0.0:
                         for _ in range(copies[each]):
                             size = add_exactly(partials, size, floats[each, part])
-            if size > PARTIALS:
+            if size > stop - place:
                 totals[number, TOO_GREAT] = 1
                 continue
             sums[number, place : place + size] = partials[:size]
     return totals, sums
+
+
+@njit(cache=True, nogil=True)
+def add_to(
+    totals: Int64s,
+    sums: Floats,
+    to: Int64s,
+    ints: Int64s,
+    floats: Floats,
+    sign: int,
+    sums_at: Int64s,
+) -> None:
+    """Add rows to some totals, or take them away (sign -1). What is too great is counted; a sum
+    that is lost, because it needs more floats than there are, never comes to 0 there."""
+    partials = np.empty(MOST_PARTIALS)
+    for row in range(len(to)):
+        total = to[row]
+        totals[total, TOO_GREAT] += sign * ints[row, TOO_GREAT]
+        for column in range(FIRST_SUM, ints.shape[1]):
+            totals[total, column] += sign * ints[row, column]
+        for number in range(len(sums_at) - 1):
+            place, stop = sums_at[number], sums_at[number + 1]
+            size = take_up(partials, sums[total, place:stop])
+            for part in floats[row, place:stop]:
+                if part != 0.0 and ints[row, TOO_GREAT] == 0:
+                    size = add_exactly(partials, size, sign * part)
+            sums[total, place:stop] = 0.0
+            if size > stop - place:
+                totals[total, TOO_GREAT] += _LOST
+            else:
+                sums[total, place : place + size] = partials[:size]
+
+
+@njit(cache=True, nogil=True)
+def bits(bounds: Int64s, copies: Int64s, values: Int64s, how: int) -> Int64s:
+    """The bits that all, some, or an odd number of the members or blocks of each total have."""
+    found = np.full(len(bounds) - 1, -1 if how == ALL_BITS else 0, np.int64)
+    for number in range(len(found)):
+        for each in range(bounds[number], bounds[number + 1]):
+            if how == ALL_BITS:
+                found[number] &= values[each]
+            elif how == SOME_BITS:
+                found[number] |= values[each]
+            elif copies[each] % 2 == 1:
+                found[number] ^= values[each]
+    return found
 
 
 @njit(cache=True, nogil=True)

@@ -16,27 +16,31 @@ anew.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.additive.aggregates import SPREADS, Aggregate
+from driftline.engine.additive.aggregates import MOMENTS, SPREADS, Aggregate
 from driftline.engine.by_rows import block_kernels
 from driftline.engine.by_rows.block_kernels import (
     FIRST_END,
     LATEST_START,
     NEW_KEYS,
-    PARTIALS,
     ROWS_IN,
     TOO_GREAT,
 )
-from driftline.engine.by_rows.exact_numbers import Factors, Numbers, is_in_a_word
+from driftline.engine.by_rows.counting_kernels import ALL_BITS, ODD_BITS, SOME_BITS
+from driftline.engine.by_rows.exact_numbers import is_in_a_word, whole_numbers
 from driftline.engine.by_rows.near_kernel import Blocks, Entries
-from driftline.engine.by_rows.piece_kernels import GREATEST_ADDED
+from driftline.engine.by_rows.operands import Layout, Operand, Sums
 from driftline.engine.by_rows.prefix_values import (
     Different,
     DifferentBefore,
+    DifferentSums,
+    Frequent,
+    FrequentBefore,
     Gaps,
     InOrder,
     InOrderBefore,
@@ -45,7 +49,7 @@ from driftline.engine.by_rows.prefix_values import (
 )
 from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, PLACE, START
 from driftline.engine.state.growing import grown
-from driftline.engine.state.order_keys import order_keys, valid
+from driftline.engine.state.order_keys import order_keys
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import RunArrays, Runs
 from driftline.model.arrays import Floats, Int64s, Mask
@@ -53,11 +57,10 @@ from driftline.model.arrays import Floats, Int64s, Mask
 FAN_OUT = 64
 LEVELS = 3
 PERCENTILES = ("median", "percentile", "percentile_disc")
+BITS = {"bit_and": ALL_BITS, "bit_or": SOME_BITS, "bit_xor": ODD_BITS}
+_ADDED = {"count", "sum", "avg", *SPREADS, *MOMENTS}
 _BLOCKS_AT_ONCE = 1024
 """So many blocks are added up at once, to bound the memory that takes."""
-_LIMBS_OF_INTEGERS, _LIMBS_OF_DECIMALS = 2, 4
-_SPECIAL = 3  # NaN, infinite, minus infinite
-_SUMS_OF_PRODUCTS = 3  # of x, y and xy
 
 NO_BLOCKS = Blocks(Runs(ROWS_IN + 1, 0).arrays, np.zeros(0, np.int64), FAN_OUT, LEVELS)
 
@@ -65,59 +68,28 @@ NO_BLOCKS = Blocks(Runs(ROWS_IN + 1, 0).arrays, np.zeros(0, np.int64), FAN_OUT, 
 def has_total(aggregate: Aggregate, schema: pa.Schema) -> bool:
     """Whether an aggregate of some rows follows from those of parts of them, or from the values of
     parts."""
-    if aggregate.function in ("min", "max") or _is_count_of_different(aggregate):
+    function = aggregate.function
+    if function in ("min", "max") or function in _ADDED:
         return True
-    if aggregate.function in PERCENTILES and not aggregate.distinct:
+    if function in PERCENTILES and not aggregate.distinct:
         return is_in_a_word(schema.field(aggregate.argument).type)
-    return aggregate.function in ("count", "sum", "avg", *SPREADS) and not aggregate.distinct
-
-
-def _is_count_of_different(aggregate: Aggregate) -> bool:
-    return aggregate.function == "count" and aggregate.distinct
-
-
-class _Operand:
-    """Where the totals of an argument are: from `first` on its count and so many numbers, which are
-    the limbs of its sum, or of floats how many are NaN or infinite; from `first_float` on the
-    partial sums of floats. Where products are added up, one more number is how many values are not
-    finite, and after the partial sums of floats come those of x, y (if it is not x) and xy."""
-
-    def __init__(self, argument: str, kind: pa.DataType, functions: set[str]) -> None:
-        self.argument = argument
-        self.is_added = bool(functions & {"sum", "avg"})
-        self.of_floats = self.is_added and bool(pa.types.is_floating(kind))
-        self.extremes = [each == "max" for each in ("min", "max") if each in functions]
-        self.first = self.first_float = 0
-        self.numbers = 0
-        if self.is_added:
-            decimals = bool(pa.types.is_decimal(kind))
-            self.numbers = _LIMBS_OF_DECIMALS if decimals else _LIMBS_OF_INTEGERS
-        if self.of_floats:
-            self.numbers = _SPECIAL
-        self.has_products = bool(functions & SPREADS)
-        self.ints = 1 + self.numbers + self.has_products
-        self.floats = PARTIALS * (self.of_floats + _SUMS_OF_PRODUCTS * self.has_products)
-
-    @property
-    def first_product(self) -> int:
-        return self.first_float + PARTIALS * self.of_floats
-
-    @property
-    def odd(self) -> int:
-        """Where the number of values that are not finite is."""
-        return self.first + 1 + self.numbers
+    return (function in BITS or function == "mode") and not aggregate.distinct
 
 
 @dataclass(frozen=True)
 class Totals:
-    """The totals of what comes before the rows of each slot that is looked at."""
+    """The totals of what comes before the rows of each slot that is looked at. `sums`: by argument,
+    and whether it is of different values; `extremes`: by argument, and whether it is the greatest;
+    `bits`: by argument and function; `frequent`: by argument, and whether it is the greatest of
+    several."""
 
     ints: Int64s
-    floats: Floats
+    sums: dict[tuple[str, bool], Sums]
     extremes: dict[tuple[str, bool], pa.Array]
-    operands: dict[str, _Operand]
+    bits: dict[tuple[str, str], Int64s]
     different: dict[str, DifferentBefore]
     in_order: dict[str, InOrderBefore]
+    frequent: dict[tuple[str, bool], FrequentBefore]
     keys_before: DifferentBefore | None
 
     @property
@@ -127,26 +99,6 @@ class Totals:
     @property
     def keys(self) -> Int64s:
         return self.ints[:, NEW_KEYS]
-
-    def count(self, argument: str) -> Int64s:
-        return self.ints[:, self.operands[argument].first]
-
-    def numbers(self, argument: str) -> Int64s:
-        """The limbs of a sum; of floats, how many are NaN, infinite, minus infinite."""
-        operand = self.operands[argument]
-        return self.ints[:, operand.first + 1 : operand.first + 1 + operand.numbers]
-
-    def partials(self, argument: str) -> Floats:
-        place = self.operands[argument].first_float
-        return self.floats[:, place : place + PARTIALS]
-
-    def products(self, argument: str) -> tuple[Floats, Int64s]:
-        """The partial sums of x, y and xy; how many values there are, and how many that are not
-        finite."""
-        operand = self.operands[argument]
-        place = operand.first_product
-        partials = self.floats[:, place : place + PARTIALS * _SUMS_OF_PRODUCTS]
-        return partials, self.ints[:, [operand.first, operand.odd]]
 
 
 class BlockTotals:
@@ -161,29 +113,52 @@ class BlockTotals:
         key_columns: list[str] | None = None,
     ) -> None:
         self.key_words, self.fan_out, self.levels = key_words, FAN_OUT, LEVELS
-        functions: dict[str, set[str]] = {}
+        functions: dict[tuple[str, bool], set[str]] = {}
         for each in aggregates:
             if each.argument is not None:
-                functions.setdefault(each.argument, set()).add(each.function)
-        self.operands = [
-            _Operand(name, schema.field(name).type, wanted) for name, wanted in functions.items()
-        ]
-        self.sums, floats = ROWS_IN + 1, 0
-        for operand in self.operands:
-            operand.first, operand.first_float = self.sums, floats
-            self.sums += operand.ints
-            floats += operand.floats
-        self.extremes = [(each, greatest) for each in self.operands for greatest in each.extremes]
-        self.runs = Runs(self.sums + len(self.extremes), floats)
+                is_different = each.distinct and each.function in _ADDED
+                functions.setdefault((each.argument, is_different), set()).add(each.function)
+        operands = {
+            (name, different): Operand(name, schema.field(name).type, wanted)
+            for (name, different), wanted in functions.items()
+        }
+        plain = [name for name, different in functions if not different]
+        self.layout = Layout([operands[name, False] for name in plain])
+        self.extremes = self._those_of(plain, functions, ("min", "max"))
+        self.bits = self._those_of(plain, functions, BITS)
+        self.runs = Runs(self.layout.ints + len(self.extremes) + len(self.bits), self.layout.floats)
         self.known = np.zeros(0, np.int64)  # by slot: blocks of the first so many members are right
-        of_different = {each.argument for each in aggregates if _is_count_of_different(each)}
         of_ranks = {each.argument for each in aggregates if each.function in PERCENTILES}
-        self.different = {name: Different([name]) for name in sorted(filter(None, of_different))}
+        self.different = {
+            name: Different([name]) if functions[name, True] == {"count"}
+            else DifferentSums(operands[name, True])
+            for name, is_different in functions if is_different
+        }  # fmt: skip
         self.in_order = {name: InOrder([name]) for name in sorted(filter(None, of_ranks))}
+        self.frequent = {
+            (each.argument, each.parameter is not None): Frequent(
+                each.argument, each.parameter is not None
+            )
+            for each in aggregates
+            if each.function == "mode" and each.argument is not None
+        }
         self.of_keys = Different(key_columns, with_nulls=True) if key_columns else None
-        self.prefixes: list[Prefix] = [*self.different.values(), *self.in_order.values()]
+        self.prefixes: list[Prefix] = [
+            *self.different.values(), *self.in_order.values(), *self.frequent.values(),
+        ]  # fmt: skip
         if self.of_keys is not None:
             self.prefixes.append(self.of_keys)
+
+    def _those_of(
+        self, names: list[str], functions: dict[tuple[str, bool], set[str]], wanted: Iterable[str]
+    ) -> list[tuple[Operand, str]]:
+        """The operands of some functions, and these."""
+        return [
+            (operand, function)
+            for operand, name in zip(self.layout.operands, names, strict=True)
+            for function in wanted
+            if function in functions[name, False]
+        ]
 
     @property
     def arrays(self) -> RunArrays:
@@ -250,24 +225,44 @@ class BlockTotals:
         ints[:, NEW_KEYS] -= near.shared_keys
         if ints[:, TOO_GREAT].any():
             return None
-        found = {}
-        for column, (operand, greatest) in enumerate(self.extremes, self.sums):
+        extremes = {}
+        for column, (operand, function) in enumerate(self.extremes, self.layout.ints):
             known = ints[:, column] >= 0
             values = rows.take_some(ints[known, column], [operand.argument]).column(0)
             indices = pa.array(np.cumsum(known) - 1, mask=~known)
-            found[operand.argument, greatest] = values.take(indices)
+            extremes[operand.argument, function == "max"] = values.take(indices)
         gaps = self._gaps(slots, near)
         for prefix in self.prefixes:
             prefix.bring_to(slots, gaps.ends, members, rows)
+        different = {name: each.before(slots, gaps) for name, each in self.different.items()}
+        sums = {
+            (name, True): each.sums(different[name])
+            for name, each in self.different.items()
+            if isinstance(each, DifferentSums)
+        }
+        if any(each.ints[:, TOO_GREAT].any() for each in sums.values()):
+            return None
+        sums |= {(each.argument, False): Sums(each, ints, floats) for each in self.layout.operands}
         return Totals(
             ints,
-            floats,
-            found,
-            {each.argument: each for each in self.operands},
-            {name: each.before(slots, gaps) for name, each in self.different.items()},
+            sums,
+            extremes,
+            {
+                (operand.argument, function): ints[:, column]
+                for column, (operand, function) in enumerate(self.bits, self._first_bits)
+            },
+            different,
             {name: each.before(slots, gaps) for name, each in self.in_order.items()},
+            {
+                key: each.most_frequent(slots, gaps, members, rows)
+                for key, each in self.frequent.items()
+            },
             None if self.of_keys is None else self.of_keys.before(slots, gaps),
         )
+
+    @property
+    def _first_bits(self) -> int:
+        return self.layout.ints + len(self.extremes)
 
     def _gaps(self, slots: Int64s, near: Entries) -> Gaps:
         """What lies between the blocks of some slots."""
@@ -289,80 +284,48 @@ class BlockTotals:
         self, member: Int64s, is_first: Mask, members: RunArrays, rows: RowStore
     ) -> tuple[Int64s, Floats]:
         """The totals of blocks of members."""
-        of = members.ints[member]
-        ints = np.zeros((len(of), self.sums), np.int64)
-        floats = np.zeros((len(of), self.arrays.floats.shape[1]), np.float64)
+        of, names = members.ints[member], [each.argument for each in self.layout.operands]
+        values = rows.take_some(of[:, PLACE], names)
+        ints, floats = self.layout.of_values(values.columns, len(of))
         ints[:, LATEST_START], ints[:, FIRST_END], ints[:, ROWS_IN] = of[:, START], of[:, END], 1
         if self.key_words:
             words = slice(MEMBER_COLUMNS, MEMBER_COLUMNS + self.key_words)
             same = (of[:, words] == members.ints[member - 1, words]).all(axis=1)
             ints[:, NEW_KEYS] = is_first | ~same
-        values = rows.take_some(of[:, PLACE], [each.argument for each in self.operands])
-        for operand, column in zip(self.operands, values.columns, strict=True):
-            _fill(ints, floats, operand, column)
         bounds = np.arange(0, len(of) + 1, self.fan_out)
-        totals, sums = block_kernels.added_up(bounds, of[:, COPIES], ints, floats)
-        places = [np.where(ints[:, each.first], of[:, PLACE], -1) for each, _ in self.extremes]
-        return self._with_extremes(totals, bounds, places, rows), sums
+        totals, sums = block_kernels.added_up(
+            bounds, of[:, COPIES], ints, floats, self.layout.bounds
+        )
+        more = [np.where(ints[:, each.first], of[:, PLACE], -1) for each, _ in self.extremes]
+        for operand, function in self.bits:
+            more.append(whole_numbers(values.column(operand.argument)))
+            if function == "bit_and":
+                more[-1][ints[:, operand.first] == 0] = -1
+        return self._with_more(totals, bounds, of[:, COPIES], more, rows), sums
 
     def _of_blocks(self, blocks: Int64s, bounds: Int64s, rows: RowStore) -> tuple[Int64s, Floats]:
         """The totals of blocks of blocks."""
         of = self.arrays.ints[blocks]
         once = np.ones(len(of), np.int64)
         totals, sums = block_kernels.added_up(
-            bounds, once, of[:, : self.sums], self.arrays.floats[blocks]
+            bounds, once, of[:, : self.layout.ints], self.arrays.floats[blocks], self.layout.bounds
         )
-        places = [of[:, self.sums + number] for number in range(len(self.extremes))]
-        return self._with_extremes(totals, bounds, places, rows), sums
+        more = [of[:, column] for column in range(self.layout.ints, of.shape[1])]
+        return self._with_more(totals, bounds, once, more, rows), sums
 
-    def _with_extremes(
-        self, totals: Int64s, bounds: Int64s, places: list[Int64s], rows: RowStore
+    def _with_more(
+        self, totals: Int64s, bounds: Int64s, copies: Int64s, more: list[Int64s], rows: RowStore
     ) -> Int64s:
-        """Totals, and where the rows with the least and greatest values are; -1: there is none."""
+        """Totals, and where the rows with the least and greatest values are; -1: there is none; and
+        the bits of values."""
         columns = [totals]
-        for (operand, greatest), place in zip(self.extremes, places, strict=True):
+        for (operand, function), place in zip(self.extremes, more, strict=False):
             there = place >= 0
             keys = np.zeros(len(place), np.int64)
             keys[there] = order_keys(rows.take_some(place[there], [operand.argument]).column(0))
-            best = block_kernels.extremes(bounds, there, keys, greatest)
+            best = block_kernels.extremes(bounds, there, keys, function == "max")
             columns.append(np.where(best < 0, -1, np.append(place, -1)[best])[:, None])
+        for (_, function), each in zip(self.bits, more[len(self.extremes) :], strict=True):
+            found = block_kernels.bits(bounds, copies, each, BITS[function])
+            columns.append(found[:, None])
         return np.concatenate(columns, axis=1)
-
-
-def _fill(ints: Int64s, floats: Floats, operand: _Operand, column: pa.Array) -> None:
-    """Write what an argument adds to the totals."""
-    there = valid(column)
-    ints[:, operand.first] = there
-    if operand.has_products:
-        _fill_products(ints, floats, operand, column, there)
-    if not operand.is_added:
-        return
-    numbers, place = Numbers(column, there), operand.first + 1
-    if not operand.of_floats:
-        assert numbers.limbs is not None
-        ints[:, place : place + operand.numbers] = numbers.limbs
-        return
-    value = numbers.floats
-    finite = np.isfinite(value)
-    special = (np.isnan(value), value == np.inf, value == -np.inf)
-    for kind, each in enumerate(special, place):
-        ints[:, kind] = there & each
-    floats[:, operand.first_float] = np.where(there & finite, value, 0.0)
-    ints[:, TOO_GREAT] |= there & finite & (np.abs(value) >= GREATEST_ADDED)
-
-
-def _fill_products(
-    ints: Int64s, floats: Floats, operand: _Operand, column: pa.Array, there: Mask
-) -> None:
-    factors = Factors(column, there)
-    finite = there & factors.is_finite()
-    ints[:, operand.odd] = there & ~finite
-    ints[:, TOO_GREAT] |= factors.beyond
-    finite &= ~factors.beyond
-    first, second = (np.where(finite, each, 0.0) for each in (factors.first, factors.second))
-    place = operand.first_product
-    floats[:, place] = first
-    if not factors.is_square:
-        floats[:, place + PARTIALS] = second
-    products, rests = block_kernels.products(first, second)
-    floats[:, place + 2 * PARTIALS], floats[:, place + 2 * PARTIALS + 1] = products, rests

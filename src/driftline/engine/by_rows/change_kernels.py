@@ -115,24 +115,31 @@ def counts(changes: Steps, wanted: Mask) -> Int64s:
 
 
 @njit(cache=True, nogil=True)
-def distinct_counts(changes: Steps, wanted: Mask, group: Int64s, groups: int) -> Int64s:
-    """How many groups have a wanted member in each piece."""
-    found = np.empty(len(changes.fresh), np.int64)
-    there = np.zeros(groups, np.int64)
-    count = 0
-    for piece in range(len(found)):
+def different(changes: Steps, wanted: Mask, group: Int64s, groups: int) -> Steps:
+    """The changes of the groups that have a wanted member: of each the first one that comes stands
+    for it, once."""
+    come, go = np.empty(len(changes.come), np.int64), np.empty(len(changes.go), np.int64)
+    come_bounds, go_bounds = np.zeros_like(changes.come_bounds), np.zeros_like(changes.go_bounds)
+    there, stands_for = np.zeros(groups, np.int64), np.full(groups, -1, np.int64)
+    came, gone = 0, 0
+    for piece in range(len(changes.fresh)):
         for place in range(changes.go_bounds[piece], changes.go_bounds[piece + 1]):
             number = changes.go[place]
             if wanted[number]:
                 there[group[number]] -= 1
-                count -= there[group[number]] == 0
+                if there[group[number]] == 0:
+                    go[gone] = stands_for[group[number]]
+                    gone += 1
         for place in range(changes.come_bounds[piece], changes.come_bounds[piece + 1]):
             number = changes.come[place]
             if wanted[number]:
-                count += there[group[number]] == 0
+                if there[group[number]] == 0:
+                    come[came] = stands_for[group[number]] = number
+                    came += 1
                 there[group[number]] += 1
-        found[piece] = count
-    return found
+        come_bounds[piece + 1], go_bounds[piece + 1] = came, gone
+    once = np.ones(len(changes.copies), np.int64)
+    return Steps(changes.fresh, come_bounds, come[:came], go_bounds, go[:gone], once)
 
 
 @njit(inline="always")
@@ -164,38 +171,26 @@ def _step(
     wanted: Mask,
     group: Int64s,
     tree: Int64s,
-    there: Int64s,
-    is_distinct: bool,
 ) -> None:
     """Bring the tree from one piece to the next."""
     for place in range(changes.go_bounds[piece], changes.go_bounds[piece + 1]):
         number = changes.go[place]
         if wanted[number]:
-            there[group[number]] -= 1
-            if not is_distinct:
-                _add(tree, group[number], -changes.copies[number])
-            elif there[group[number]] == 0:
-                _add(tree, group[number], -1)
+            _add(tree, group[number], -changes.copies[number])
     for place in range(changes.come_bounds[piece], changes.come_bounds[piece + 1]):
         number = changes.come[place]
         if wanted[number]:
-            if not is_distinct:
-                _add(tree, group[number], changes.copies[number])
-            elif there[group[number]] == 0:
-                _add(tree, group[number], 1)
-            there[group[number]] += 1
+            _add(tree, group[number], changes.copies[number])
 
 
 @njit(cache=True, nogil=True)
-def at_ranks(
-    changes: Steps, wanted: Mask, group: Int64s, groups: int, ranks: Int64s, is_distinct: bool
-) -> Int64s:
+def at_ranks(changes: Steps, wanted: Mask, group: Int64s, groups: int, ranks: Int64s) -> Int64s:
     """The groups, numbered in order, at some ranks [rank, piece] of the wanted members of each
     piece; -1 where the rank is negative."""
     found = np.full(ranks.shape, -1, np.int64)
-    tree, there = np.zeros(groups + 1, np.int64), np.zeros(groups, np.int64)
+    tree = np.zeros(groups + 1, np.int64)
     for piece in range(len(changes.fresh)):
-        _step(changes, piece, wanted, group, tree, there, is_distinct)
+        _step(changes, piece, wanted, group, tree)
         for row in range(len(ranks)):
             if ranks[row, piece] >= 0:
                 found[row, piece] = _at(tree, ranks[row, piece])
@@ -216,7 +211,7 @@ def _up_to(tree: Int64s, group: int) -> int:
 def keys_at_ranks(
     changes: Steps,
     wanted: Mask,
-    different: Int64s,
+    keys: Int64s,
     group: Int64s,
     ranks: Int64s,
     slot_of: Int64s,
@@ -228,12 +223,12 @@ def keys_at_ranks(
 ) -> Int64s:
     """The keys at some ranks [rank, piece] of the wanted members of each piece and of other keys,
     which each slot has in order, but for some that are left out; 0 where the rank is negative.
-    `different`: the keys of groups, in order."""
+    `keys`: of groups, in order."""
     found = np.zeros(ranks.shape, np.int64)
-    tree, there = np.zeros(len(different) + 1, np.int64), np.zeros(len(different), np.int64)
+    tree = np.zeros(len(keys) + 1, np.int64)
     run, since, until = others.ints[:0, 0], 0, 0  # those of a slot, and which are left out
     for piece in range(len(changes.fresh)):
-        _step(changes, piece, wanted, group, tree, there, False)
+        _step(changes, piece, wanted, group, tree)
         if changes.fresh[piece]:
             number = slot_of[piece]
             slot = slots[number]
@@ -247,16 +242,16 @@ def keys_at_ranks(
             rank = ranks[row, piece]
             if rank < 0:
                 continue
-            low, high = 0, len(different)  # of groups before which there are not more values
+            low, high = 0, len(keys)  # of groups before which there are not more values
             while low < high:
                 middle = (low + high) // 2
-                if _up_to(tree, middle) + np.searchsorted(run, different[middle]) <= rank:
+                if _up_to(tree, middle) + np.searchsorted(run, keys[middle]) <= rank:
                     low = middle + 1
                 else:
                     high = middle
             up_to = _up_to(tree, low)
-            if low > 0 and rank < up_to + np.searchsorted(run, different[low - 1], "right"):
-                found[row, piece] = different[low - 1]
+            if low > 0 and rank < up_to + np.searchsorted(run, keys[low - 1], "right"):
+                found[row, piece] = keys[low - 1]
             else:
                 found[row, piece] = run[rank - up_to]
     return found
@@ -271,10 +266,9 @@ def first_ones(changes: Steps, position: Int64s, limit: int) -> tuple[Int64s, In
         total += min(limit, sizes[piece])
     pieces, found = np.empty(total, np.int64), np.empty(total, np.int64)
     wanted, tree = np.ones(len(position), np.bool_), np.zeros(len(position) + 1, np.int64)
-    there = np.zeros(len(position), np.int64)
     made = 0
     for piece in range(len(sizes)):
-        _step(changes, piece, wanted, position, tree, there, False)
+        _step(changes, piece, wanted, position, tree)
         for rank in range(min(limit, sizes[piece])):
             pieces[made], found[made] = piece, _at(tree, rank)
             made += 1
@@ -317,7 +311,7 @@ def add_exactly(partials: Floats, size: int, number: float) -> int:
 
 
 @njit(inline="always")
-def _take_up(partials: Floats, others: Floats) -> int:
+def take_up(partials: Floats, others: Floats) -> int:
     """Take up partial sums of which some may be zero; returns how many are not."""
     size = 0
     for partial in others:
@@ -349,7 +343,7 @@ def float_sums(
             size, nans, above, below = 0, 0, 0, 0
             if len(slot_of):
                 slot = slot_of[piece]
-                size = _take_up(partials, partials_before[slot])
+                size = take_up(partials, partials_before[slot])
                 nans, above = special_before[slot, 0], special_before[slot, 1]
                 below = special_before[slot, 2]
         for sign in (-1, 1):
@@ -405,9 +399,9 @@ def spreads(
             x_size, y_size, xy_size, count, odd = 0, 0, 0, 0, 0
             if len(slot_of):
                 slot = slot_of[piece]
-                x_size = _take_up(x, before[slot, :width])
-                y_size = _take_up(y, before[slot, width : 2 * width])
-                xy_size = _take_up(xy, before[slot, 2 * width :])
+                x_size = take_up(x, before[slot, :width])
+                y_size = take_up(y, before[slot, width : 2 * width])
+                xy_size = take_up(xy, before[slot, 2 * width :])
                 count, odd = counts_before[slot, 0], counts_before[slot, 1]
         for sign in (-1, 1):
             if sign < 0 and changes.fresh[piece]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from math import isinf
+from math import copysign, isinf, isqrt
 from operator import mul
 from typing import Any
 
@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.engine.by_rows import change_kernels, piece_kernels
+from driftline.engine.by_rows import change_kernels, moment_kernels, piece_kernels
+from driftline.engine.by_rows.moment_kernels import GREATEST_POWERED, LEAST_POWERED, POWERS
 from driftline.engine.state.fingerprints import words
 from driftline.engine.state.order_keys import DIGITS_OF_A_WORD, decimal_words, values_of_keys
 from driftline.model.arrays import Floats, Int64s, Mask
@@ -117,6 +118,19 @@ class Factors:
 
     def is_finite(self) -> Mask:
         return np.isfinite(self.first) & np.isfinite(self.second)
+
+
+def beyond_powers(numbers: Numbers) -> Mask:
+    """The numbers whose powers, or sums of these, would not be exact."""
+    size = np.abs(numbers.floats)
+    greatest = GREATEST_POWERED if numbers.limbs is None else _EXACT - 1
+    outside = (size > greatest) | ((size < LEAST_POWERED) & (size > 0))
+    return np.isfinite(size) & outside
+
+
+def whole_numbers(column: pa.Array) -> Int64s:
+    """Integers as words of 64 bits; a null is 0."""
+    return column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
 
 def _combined(halves: Int64s) -> Floats:
@@ -251,6 +265,50 @@ def covariances(factors: Factors, offsets: Int64s, members: Int64s, degrees_lost
         spread = len(one) * sum(map(mul, one, other), Fraction()) - sum(one) * sum(other)
         results[piece] = nearest(spread / (len(one) * (len(one) - degrees_lost)))
     return results
+
+
+def moments(numbers: Numbers, offsets: Int64s, members: Int64s, power: int) -> pa.Array:
+    """The skewness (power 3) or kurtosis (4) of every piece; null where its values do not vary, NaN
+    where one is not finite."""
+    beyond = beyond_powers(numbers)
+    pieces = change_kernels.of_members(offsets, members, len(beyond))
+    found, flat = moment_kernels.moments(
+        pieces, ~beyond, numbers.floats, power, *moment_kernels.NOTHING_BEFORE
+    )
+    results, hard = moment_kernels.shapes(found, flat, power)
+    hard |= _any_beyond(offsets, members, beyond) & ~np.isnan(flat)
+    for piece in np.flatnonzero(hard):
+        exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
+        results[piece], flat[piece] = shape_of(sums_of_powers(exact), power)
+    return pa.array(results, mask=flat == 1)
+
+
+def sums_of_powers(exact: list[Fraction]) -> list[Fraction]:
+    """How many numbers there are, and the sums of their first four powers."""
+    return [sum((each**power for each in exact), Fraction()) for power in range(POWERS + 1)]
+
+
+def shape_of(sums: list[Fraction], power: int) -> tuple[float, float]:
+    """Skewness or kurtosis from sums of powers; and 1 if the numbers do not vary, and else 0."""
+    n, s1, s2, s3, s4 = sums
+    spread = n * s2 - s1**2
+    if spread == 0:
+        return 0.0, 1.0
+    if power == 3:  # noqa: PLR2004 - the third moment
+        central = n**2 * s3 - 3 * n * s1 * s2 + 2 * s1**3
+        return copysign(_nearest_root(central**2 / spread**3), central), 0.0
+    central = n**3 * s4 - 4 * n**2 * s1 * s3 - 3 * (n * s2) ** 2 + 12 * n * s1**2 * s2 - 6 * s1**4
+    return nearest(central / spread**2), 0.0
+
+
+def _nearest_root(exact: Fraction) -> float:
+    """The nearest float to the root of a number."""
+    # So many bits more than a float has; whether the root goes on after them says how to round.
+    shift = max(0, 64 + (exact.denominator.bit_length() - exact.numerator.bit_length()) // 2)
+    scaled, rest = divmod(exact.numerator << 2 * shift, exact.denominator)
+    root = isqrt(scaled)
+    goes_on = rest > 0 or root * root < scaled
+    return nearest(Fraction(2 * root + goes_on, 1 << (shift + 1)))
 
 
 def _any_beyond(offsets: Int64s, members: Int64s, beyond: Mask) -> Mask:

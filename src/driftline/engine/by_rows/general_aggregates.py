@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import OF_PAIRS, Aggregate
 from driftline.engine.by_rows import exact_numbers, incremental_aggregates, piece_kernels
+from driftline.engine.by_rows.changed_values import is_true
 from driftline.engine.by_rows.exact_numbers import Factors, Numbers
 from driftline.engine.by_rows.incremental_aggregates import (
     MEDIAN,
-    is_true,
+    normal,
     rank_of_share,
     results_of,
 )
@@ -173,17 +173,10 @@ def _variance(degrees_lost: int, root: bool) -> Callable[[Values, Aggregate], pa
     return column
 
 
-def _normal(column: pa.Array) -> pa.Array:
-    """0.0 for -0.0, which is the same value: which of both a group has does not matter."""
-    if not pa.types.is_floating(column.type):
-        return column
-    return pc.add(column, pa.scalar(0.0, column.type))
-
-
 def _extreme(sign: int) -> Callable[[Values, Aggregate], pa.Array]:
     def column(values: Values, aggregate: Aggregate) -> pa.Array:
         at_once = np.zeros(len(values.keys), np.int64)
-        return _normal(
+        return normal(
             values.taken(
                 piece_kernels.extreme(
                     values.offsets, values.members, at_once, values.valid, values.keys, sign
@@ -242,11 +235,11 @@ def _mode(values: Values, aggregate: Aggregate) -> pa.Array:
     """The value that is there most often, of several the least; with a parameter the greatest."""
     offsets, arranged = values.offsets, values.arranged
     if aggregate.parameter is None:
-        return _normal(values.taken(piece_kernels.most_frequent(offsets, arranged, values.keys)))
+        return normal(values.taken(piece_kernels.most_frequent(offsets, arranged, values.keys)))
     backwards = np.ascontiguousarray(arranged[::-1])
     mirrored = np.ascontiguousarray(len(arranged) - offsets[::-1])
     found = piece_kernels.most_frequent(mirrored, backwards, values.keys)
-    return _normal(values.taken(np.ascontiguousarray(found[::-1])))
+    return normal(values.taken(np.ascontiguousarray(found[::-1])))
 
 
 def _covariance(degrees_lost: int) -> Callable[[Values, Aggregate], pa.Array]:
@@ -279,18 +272,7 @@ def _moment(power: int) -> Callable[[Values, Aggregate], pa.Array]:
     """skewness (3) and kurtosis (4), null where the values do not vary."""
 
     def column(values: Values, aggregate: Aggregate) -> pa.Array:
-        counts = values.counts
-        items = exact_numbers.as_floats(values.column)[values.members]
-        with np.errstate(all="ignore"):
-            means = _per_piece(values, np.add, items) / counts
-            apart = items - np.repeat(means, counts)
-            squares = _per_piece(values, np.add, apart**2)
-            moments = _per_piece(values, np.add, apart**power)
-            if power == 3:  # noqa: PLR2004 - the third moment
-                found = np.sqrt(counts) * moments / np.sqrt(squares**3)
-            else:
-                found = counts * moments / squares**2 - 3
-        return pa.array(found, mask=(counts == 0) | (squares == 0))
+        return exact_numbers.moments(values.numbers, values.offsets, values.members, power)
 
     return column
 

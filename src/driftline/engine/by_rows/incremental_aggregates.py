@@ -2,44 +2,53 @@
 
     count, sum, avg               running totals; floats are added and taken away without rounding
     variances, covariances        running totals of products, in the same way
-    count distinct                running counts of every value
+    skewness, kurtosis            running totals of powers, in the same way
+    bit_and, bit_or, bit_xor      running counts of every bit
+    mode                          running counts of every value
+    of different values           from the values that come and go; first and last do not heed it
     min, max, median, percentiles by rank, in a tree of counts over the values in order
     first, last                   by rank, over (vs, value)
     a user's own with `remove`    `add` and `remove`
 
-What is not here has to see all rows of a piece: array_agg, whose answer is these rows, sums of
-different values, skewness, kurtosis and mode, a user's own aggregate without `remove`.
+What is not here has to see all rows of a piece: array_agg, whose answer is these rows, and a user's
+own aggregate without `remove`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
 from fractions import Fraction
-from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from driftline.engine.additive.aggregates import SPREADS, Aggregate
-from driftline.engine.by_rows import change_kernels, exact_numbers, piece_kernels
-from driftline.engine.by_rows.exact_numbers import Factors, Numbers, nearest
-from driftline.engine.by_rows.prefix_values import TIMES, WORD
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.by_rows import (
+    change_kernels,
+    counting_kernels,
+    exact_numbers,
+    moment_kernels,
+    piece_kernels,
+)
+from driftline.engine.by_rows.changed_values import NO_SLOTS, Before, Values
+from driftline.engine.by_rows.counting_kernels import ALL_BITS, ODD_BITS, SOME_BITS
+from driftline.engine.by_rows.exact_numbers import nearest
 from driftline.engine.state.order_keys import order_keys, valid
-from driftline.model.arrays import Floats, Int64s, Mask
+from driftline.model.arrays import Int64s
 from driftline.model.row import Row
 from driftline.plan.errors import PlanError
 from driftline.plan.types import is_nested, type_name
 
 if TYPE_CHECKING:
-    from driftline.engine.by_rows.block_totals import Totals
     from driftline.engine.by_rows.pieces import ChangedPieces
 
-_NO_SLOTS = np.zeros(0, np.int64)
-_NO_PARTIALS, _NOTHING_SPECIAL = np.zeros((0, 0)), np.zeros((0, 3), np.int64)
-_NOT_DISTINCT = ("sum", "avg", *SPREADS)
+_OF_ANY_COPY = ("min", "max", "first", "last")
+"""These are the same of different values."""
+
+_Function = Callable[[Values, Aggregate], pa.Array | None]
 
 MEDIAN = 0.5
 
@@ -48,20 +57,8 @@ def is_possible(aggregate: Aggregate) -> bool:
     """Whether an aggregate can be computed here."""
     function = aggregate.function
     if function == "user_defined":
-        return not aggregate.distinct and hasattr(aggregate.definition, "remove")
-    if function in _NOT_DISTINCT:
-        return not aggregate.distinct
+        return hasattr(aggregate.definition, "remove")
     return function in _FUNCTIONS
-
-
-@dataclass(frozen=True)
-class Before:
-    """What is in every piece of a slot besides its rows: the totals of each slot, and the slot of
-    each piece, and of each row."""
-
-    totals: Totals
-    slot_of: Int64s
-    slot_of_row: Int64s
 
 
 def columns(
@@ -69,7 +66,7 @@ def columns(
 ) -> list[pa.Array] | None:
     """The aggregates of every piece; None where floats are too great to be added like this."""
     found: list[pa.Array] = []
-    values: dict[tuple[str, str | None], Values] = {}
+    values: dict[tuple[str, str | None, bool], Values] = {}
     for aggregate in aggregates:
         if aggregate.argument is None:
             everyone = np.ones(len(pieces.vs), np.bool_)
@@ -78,7 +75,8 @@ def columns(
                 counts += before.totals.rows[before.slot_of]
             found.append(pa.array(counts).cast(aggregate.type))
             continue
-        key = (aggregate.argument, aggregate.only)
+        is_distinct = aggregate.distinct and aggregate.function not in _OF_ANY_COPY
+        key = (aggregate.argument, aggregate.only, is_distinct)
         if key not in values:
             values[key] = Values(pieces, *key, before)
         column = _FUNCTIONS[aggregate.function](values[key], aggregate)
@@ -88,148 +86,8 @@ def columns(
     return found
 
 
-class Values:
-    """The values of one argument: `wanted` says which members count (those not null)."""
-
-    def __init__(
-        self, pieces: ChangedPieces, argument: str, only: str | None, before: Before | None
-    ) -> None:
-        self.steps, self.vs = pieces.steps, pieces.vs
-        self.argument, self.before = argument, before
-        self.column = pieces.rows.column(argument)
-        self.valid = valid(self.column)
-        self.chosen = np.ones(len(self.vs), np.bool_)
-        if only is not None:
-            self.chosen = is_true(pieces.rows.column(only))
-        self.wanted = self.valid & self.chosen
-        self._order: tuple[Int64s, Int64s, Int64s] | None = None
-        self._numbers: Numbers | None = None
-        self._factors: Factors | None = None
-
-    @property
-    def order(self) -> tuple[Int64s, Int64s, Int64s]:
-        """The keys of the values; the number of each among these in order; and a member of each
-        that is not null."""
-        if self._order is None:
-            keys = order_keys(self.column)
-            different, group = np.unique(keys, return_inverse=True)
-            member = np.full(len(different), -1, np.int64)
-            member[group[self.valid]] = np.flatnonzero(self.valid)
-            self._order = keys, group, member
-        return self._order
-
-    @property
-    def numbers(self) -> Numbers:
-        if self._numbers is None:
-            self._numbers = Numbers(self.column, self.valid)
-        return self._numbers
-
-    @property
-    def factors(self) -> Factors:
-        if self._factors is None:
-            self._factors = Factors(self.column, self.valid)
-        return self._factors
-
-    def counts(self, is_distinct: bool = False) -> Int64s:
-        if not is_distinct:
-            counts = change_kernels.counts(self.steps, self.wanted)
-            if self.before is not None:
-                counts += self.before.totals.count(self.argument)[self.before.slot_of]
-            return counts
-        _, group, member = self.order
-        if self.before is None:
-            return change_kernels.distinct_counts(self.steps, self.wanted, group, len(member))
-        others = self.before.totals.different[self.argument]
-        new = self.wanted & ~others.has([self.column], self.before.slot_of_row)
-        counts = change_kernels.distinct_counts(self.steps, new, group, len(member))
-        return counts + others.number[self.before.slot_of]
-
-    def limb_sums(self, limbs: Int64s) -> Int64s:
-        sums = change_kernels.limb_sums(self.steps, self.wanted, limbs)
-        if self.before is not None:
-            sums += self.before.totals.numbers(self.argument)[self.before.slot_of]
-        return sums
-
-    def float_sums(self) -> tuple[Floats, Floats, Floats]:
-        slot_of, partials, special = _NO_SLOTS, _NO_PARTIALS, _NOTHING_SPECIAL
-        if self.before is not None:
-            slot_of, totals = self.before.slot_of, self.before.totals
-            partials, special = totals.partials(self.argument), totals.numbers(self.argument)
-        return change_kernels.float_sums(
-            self.steps, self.wanted, self.numbers.floats, slot_of, partials, special
-        )
-
-    def exactly(self, piece: int) -> list[Fraction]:
-        """Numbers with the sum of a piece."""
-        found = self.numbers.exactly(change_kernels.members_of(self.steps, self.wanted, piece))
-        if self.before is not None:
-            partials = self.before.totals.partials(self.argument)[self.before.slot_of[piece]]
-            found += [Fraction(each) for each in partials.tolist()]
-        return found
-
-    def spreads(self) -> tuple[Floats, Floats]:
-        """n · Σ xy - Σ x · Σ y of each piece, as two floats."""
-        slot_of, partials, counts = change_kernels.NOTHING_BEFORE
-        if self.before is not None:
-            slot_of = self.before.slot_of
-            partials, counts = self.before.totals.products(self.argument)
-        factors = self.factors
-        return change_kernels.spreads(
-            self.steps, self.wanted, factors.first, factors.second, factors.is_square, slot_of,
-            partials, counts,
-        )  # fmt: skip
-
-    def exact_spread(self, piece: int) -> Fraction:
-        """The same of one piece, exactly."""
-        members = change_kernels.members_of(self.steps, self.wanted, piece)
-        sides = [self.factors.first[members], self.factors.second[members]]
-        one, other = ([Fraction(each) for each in side.tolist()] for side in sides)
-        sums = [sum(each, Fraction()) for each in (one, other, map(mul, one, other))]
-        count = len(members)
-        if self.before is not None:
-            slot = self.before.slot_of[piece]
-            partials, counts = self.before.totals.products(self.argument)
-            for place, part in enumerate(np.split(partials[slot], len(sums))):
-                sums[place] += sum(map(Fraction, part.tolist()), Fraction())
-            count += int(counts[slot, 0])
-            if self.factors.is_square:
-                sums[1] = sums[0]
-        return count * sums[2] - sums[0] * sums[1]
-
-    def at(self, ranks: list[Int64s], is_distinct: bool) -> list[pa.Array]:
-        """The values at some ranks among those of each piece; null for the rank -1."""
-        if self.before is None:
-            return self.of_rows_at(ranks, is_distinct)
-        others = self.before.totals.in_order[self.argument]
-        keys, left_out = order_keys(self.column), others.left_out[:, WORD]
-        different = np.unique(np.concatenate([keys, left_out]))
-        found = change_kernels.keys_at_ranks(
-            self.steps, self.wanted, different, np.searchsorted(different, keys), np.stack(ranks),
-            self.before.slot_of, others.slots, others.sorted, others.bounds,
-            np.searchsorted(different, left_out), others.left_out[:, TIMES],
-        )  # fmt: skip
-        kind = self.column.type
-        both = zip(found, ranks, strict=True)
-        return [exact_numbers.of_keys(each, rank < 0, kind) for each, rank in both]
-
-    def of_rows_at(self, ranks: list[Int64s], is_distinct: bool) -> list[pa.Array]:
-        """The same among the rows of each piece."""
-        _, group, member = self.order
-        found = change_kernels.at_ranks(
-            self.steps, self.wanted, group, len(member), np.stack(ranks), is_distinct
-        )
-        return [self.taken(np.where(row < 0, -1, member[row])) for row in found]
-
-    def taken(self, members: Int64s) -> pa.Array:
-        return self.column.take(pa.array(members, mask=members < 0))
-
-
-def is_true(column: pa.Array) -> Mask:
-    return column.fill_null(False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
 def _count(values: Values, aggregate: Aggregate) -> pa.Array:
-    return pa.array(values.counts(aggregate.distinct))
+    return pa.array(values.counts())
 
 
 def _sum(values: Values, aggregate: Aggregate) -> pa.Array | None:
@@ -260,9 +118,7 @@ def _avg(values: Values, aggregate: Aggregate) -> pa.Array | None:
     return pa.array(results, mask=counts == 0)
 
 
-def _spread(
-    degrees_lost: int, root: bool = False
-) -> Callable[[Values, Aggregate], pa.Array | None]:
+def _spread(degrees_lost: int, root: bool = False) -> _Function:
     """A variance or a covariance, or the root of that."""
 
     def column(values: Values, aggregate: Aggregate) -> pa.Array | None:
@@ -283,16 +139,72 @@ def _spread(
     return column
 
 
+def _moment(power: int) -> _Function:
+    """skewness (3) and kurtosis (4)."""
+
+    def column(values: Values, aggregate: Aggregate) -> pa.Array | None:
+        if (exact_numbers.beyond_powers(values.numbers) & values.wanted).any():
+            return None
+        found, flat = values.moments(power)
+        results, unsure = moment_kernels.shapes(found, flat, power)
+        for piece in np.flatnonzero(unsure):
+            results[piece], _ = exact_numbers.shape_of(values.exact_powers(int(piece)), power)
+        return pa.array(results, mask=flat == 1)
+
+    return column
+
+
+def _bits(how: int, together: Callable[[Int64s, Int64s], Int64s]) -> _Function:
+    def column(values: Values, aggregate: Aggregate) -> pa.Array:
+        numbers = exact_numbers.whole_numbers(values.column)
+        found = counting_kernels.bits(values.steps, values.wanted, numbers, how)
+        if values.before is not None:
+            others = values.before.totals.bits[values.argument, aggregate.function]
+            found = together(found, others[values.before.slot_of])
+        return pa.array(found, mask=values.counts() == 0)
+
+    return column
+
+
+def _mode(values: Values, aggregate: Aggregate) -> pa.Array:
+    """The value that is there most often, of several the least; with a parameter the greatest."""
+    greatest, column, size = aggregate.parameter is not None, values.column, len(values.column)
+    others, slot_of, most = np.zeros(size, np.int64), NO_SLOTS, NO_SLOTS
+    if values.before is not None:
+        known = values.before.totals.frequent[values.argument, greatest]
+        others = known.counts(column, values.before.slot_of_row)
+        slot_of, most = values.before.slot_of, known.most
+        column = pa.concat_arrays([column, known.values])
+    keys = ~order_keys(column) if greatest else order_keys(column)
+    different, group = np.unique(keys[:size], return_inverse=True)
+    member = np.full(len(different) + 1, -1, np.int64)  # the last of no group
+    member[group[values.wanted]] = np.flatnonzero(values.wanted)
+    found, of_others = counting_kernels.modes(
+        values.steps, values.wanted, group, different, others, slot_of, keys[size:], most
+    )
+    places = member[found]
+    if values.before is not None:
+        places = np.where(of_others, size + slot_of, places)
+    return normal(column.take(pa.array(places, mask=places < 0)))
+
+
+def normal(column: pa.Array) -> pa.Array:
+    """0.0 for -0.0, which is the same value: which of both a group has does not matter."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.add(column, pa.scalar(0.0, column.type))
+
+
 def _too_great(values: Values) -> bool:
     numbers = np.abs(values.numbers.floats[values.wanted])
     return bool((np.isfinite(numbers) & (numbers >= piece_kernels.GREATEST_ADDED)).any())
 
 
-def _extreme(greatest: bool) -> Callable[[Values, Aggregate], pa.Array]:
+def _extreme(greatest: bool) -> _Function:
     def column(values: Values, aggregate: Aggregate) -> pa.Array:
         counts = change_kernels.counts(values.steps, values.wanted)
         rank = counts - 1 if greatest else np.minimum(counts, 1) - 1
-        found = values.of_rows_at([rank], is_distinct=False)[0]
+        found = values.of_rows_at([rank])[0]
         if values.before is None:
             return found
         other = values.before.totals.extremes[values.argument, greatest]
@@ -314,14 +226,14 @@ def _more_extreme(one: pa.Array, other: pa.Array, greatest: bool) -> pa.Array:
 
 def _percentile(values: Values, aggregate: Aggregate) -> pa.Array:
     share = MEDIAN if aggregate.parameter is None else aggregate.parameter
-    counts = values.counts(aggregate.distinct)
+    counts = values.counts()
     empty = counts == 0
     if empty.all():
         return pa.nulls(len(empty), pa.float64())
     place = share * np.maximum(counts - 1, 0)
     part = place - np.floor(place)
     ranks = [np.where(empty, -1, end(place)).astype(np.int64) for end in (np.floor, np.ceil)]
-    lower, upper = values.at(ranks, aggregate.distinct)
+    lower, upper = values.at(ranks)
     keys = order_keys(pa.concat_arrays([lower, upper]))
     below, above = exact_numbers.as_floats(lower), exact_numbers.as_floats(upper)
     with np.errstate(invalid="ignore"):
@@ -331,9 +243,9 @@ def _percentile(values: Values, aggregate: Aggregate) -> pa.Array:
 
 
 def _percentile_disc(values: Values, aggregate: Aggregate) -> pa.Array:
-    counts = values.counts(aggregate.distinct)
+    counts = values.counts()
     rank = np.where(counts == 0, -1, rank_of_share(counts, aggregate.parameter))
-    return values.at([rank], aggregate.distinct)[0]
+    return values.at([rank])[0]
 
 
 def rank_of_share(counts: Int64s, share: float | None) -> Int64s:
@@ -343,7 +255,7 @@ def rank_of_share(counts: Int64s, share: float | None) -> Int64s:
     return np.maximum(place, 0)
 
 
-def _by_time(last: bool) -> Callable[[Values, Aggregate], pa.Array]:
+def _by_time(last: bool) -> _Function:
     def column(values: Values, aggregate: Aggregate) -> pa.Array:
         # By vs, then null before every value, then by value.
         keys = np.where(values.valid, values.order[0], 0)
@@ -353,7 +265,7 @@ def _by_time(last: bool) -> Callable[[Values, Aggregate], pa.Array]:
         counts = change_kernels.counts(values.steps, values.chosen)
         rank = counts - 1 if last else np.minimum(counts, 1) - 1
         found = change_kernels.at_ranks(
-            values.steps, values.chosen, position, len(order), rank[None, :], False
+            values.steps, values.chosen, position, len(order), rank[None, :]
         )[0]
         return values.taken(np.where(found < 0, -1, order[found]))
 
@@ -401,7 +313,7 @@ def results_of(results: list[Any], aggregate: Aggregate) -> pa.Array:
         raise
 
 
-_FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array | None]] = {
+_FUNCTIONS: dict[str, _Function] = {
     "count": _count,
     "sum": _sum,
     "avg": _avg,
@@ -413,6 +325,12 @@ _FUNCTIONS: dict[str, Callable[[Values, Aggregate], pa.Array | None]] = {
     "stddev_pop": _spread(0, root=True),
     "covar_samp": _spread(1),
     "covar_pop": _spread(0),
+    "skewness": _moment(3),
+    "kurtosis": _moment(4),
+    "bit_and": _bits(ALL_BITS, np.bitwise_and),
+    "bit_or": _bits(SOME_BITS, np.bitwise_or),
+    "bit_xor": _bits(ODD_BITS, np.bitwise_xor),
+    "mode": _mode,
     "median": _percentile,
     "percentile": _percentile,
     "percentile_disc": _percentile_disc,

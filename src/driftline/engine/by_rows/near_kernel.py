@@ -18,19 +18,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.by_rows.block_kernels import NEW_KEYS, is_steady
-from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, PLACE, START
+from driftline.engine.by_rows.block_kernels import NEW_KEYS
+from driftline.engine.by_rows.block_kernels import is_steady as block_is_steady
+from driftline.engine.by_rows.place_kernels import (
+    FAR,
+    are_equal,
+    at_value,
+    back,
+    bound,
+    count_back,
+    count_on,
+    group_end,
+    group_start,
+    is_steady,
+    on,
+    reached,
+)
+from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, START
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
-
-FAR = 2**62
-"""The distance of a bound that is none."""
-_GREATEST = 2**63 - 1
-_GREATEST_FLOAT = float(np.finfo(np.float64).max)
-_LEAST_FLOAT = float(np.finfo(np.float64).tiny)
-_SLACK = 8 * float(np.finfo(np.float64).eps)
 
 
 class Reach(NamedTuple):
@@ -200,13 +208,13 @@ def _covered(
     made, shared = 0, 0
     in_block, in_entries = False, False  # whether what is before is in a block; its key in entries
     while place < stop:
-        goes_on = reach.counts_keys and place > 0 and _are_equal(run, place - 1, place, reach.words)
+        goes_on = reach.counts_keys and place > 0 and are_equal(run, place - 1, place, reach.words)
         block, size = 0, 0
         for level in range(blocks.levels - 1, -1, -1):
             width = blocks.fan_out ** (level + 1)
             if place % width == 0 and place + width <= min(stop, blocks.known[slot]):
                 block = blocks.runs.first[slot * blocks.levels + level] + place // width
-                if is_steady(blocks.runs, block, first, last):
+                if block_is_steady(blocks.runs, block, first, last):
                     size = width
                     break
         if size:
@@ -241,11 +249,11 @@ def _changed(
     found, made = np.zeros((len(items) + 16, 4), np.int64), 0
     for item in items:
         key = keys[item]
-        low = _bound(run, key, words, False)
+        low = bound(run, key, words, False)
         same = made > 0 and found[made - 1, 0] == low < found[made - 1, 1]
         if same and _same_words(run, key, words, low):
             continue  # the same rows
-        found[made, 0], found[made, 1] = low, _bound(run, key, words, True)
+        found[made, 0], found[made, 1] = low, bound(run, key, words, True)
         for word in range(min(words, 2)):
             found[made, 2 + word] = key[word]
         made += 1
@@ -258,8 +266,8 @@ def _changed(
                 continue
             if made == len(found):
                 found = np.concatenate((found, np.zeros_like(found)))
-            found[made, 0] = _group_start(run, place, words)
-            done = found[made, 1] = _group_end(run, place + 1, words)
+            found[made, 0] = group_start(run, place, words)
+            done = found[made, 1] = group_end(run, place + 1, words)
             for word in range(min(words, 2)):
                 found[made, 2 + word] = run[place, MEMBER_COLUMNS + word]
             made += 1
@@ -286,9 +294,9 @@ def _spans(
     more = 1 if reach.head > 0 and len(changed) > 0 else 0
     spans = np.zeros((more + len(changed), 4), np.int64)
     words, size = reach.words, len(run)
-    head = _count_on(run, 0, reach.head, first, last, counts)
+    head = count_on(run, 0, reach.head, first, last, counts)
     if more:
-        spans[0, 3] = _group_end(run, head, words)
+        spans[0, 3] = group_end(run, head, words)
     cap = size
     if reach.first < FAR:
         cap = _first_ones(run, changed, first, last, reach)
@@ -298,28 +306,28 @@ def _spans(
             value = changed[each, 3]
             low = min(
                 low,
-                _at_value(
+                at_value(
                     run,
                     changed[each, 2],
-                    _reached(value, reach.low, reach.float_low, reach.of_floats),
+                    reached(value, reach.low, reach.float_low, reach.of_floats),
                     False,
                 ),
             )
             high = max(
                 high,
-                _at_value(
+                at_value(
                     run,
                     changed[each, 2],
-                    _reached(value, reach.high, reach.float_high, reach.of_floats),
+                    reached(value, reach.high, reach.float_high, reach.of_floats),
                     True,
                 ),
             )
         if low < spans[0, 3] and more:
             high = size
-        low = _count_back(run, low, reach.count_back, first, last, counts)
-        low = _group_start(run, _back(run, low, reach.back, first, last), words)
-        high = _count_on(run, high, reach.count_forward, first, last, counts)
-        high = _group_end(run, _on(run, high, reach.forward, first, last), words)
+        low = count_back(run, low, reach.count_back, first, last, counts)
+        low = group_start(run, back(run, low, reach.back, first, last), words)
+        high = count_on(run, high, reach.count_forward, first, last, counts)
+        high = group_end(run, on(run, high, reach.forward, first, last), words)
         high = min(high, cap)
         spans[more + each, 0], spans[more + each, 1] = low, high
         if low < high:
@@ -331,10 +339,10 @@ def _spans(
                         value = run[end, MEMBER_COLUMNS + 1]
                         a = min(
                             a,
-                            _at_value(
+                            at_value(
                                 run,
                                 side,
-                                _reached(
+                                reached(
                                     value, reach.sees_low, reach.float_sees_low, reach.of_floats
                                 ),
                                 False,
@@ -342,73 +350,23 @@ def _spans(
                         )
                         b = max(
                             b,
-                            _at_value(
+                            at_value(
                                 run,
                                 side,
-                                _reached(
+                                reached(
                                     value, reach.sees_high, reach.float_sees_high, reach.of_floats
                                 ),
                                 True,
                             ),
                         )
-            low = _back(run, a, reach.sees_back, first, last)
-            low = _count_back(run, low, reach.count_sees_back, first, last, counts)
-            low = _group_start(run, low, words)
-            high = _on(run, b, reach.sees_forward, first, last)
-            high = _count_on(run, high, reach.count_sees_forward, first, last, counts)
-            high = _group_end(run, high, words)
+            low = back(run, a, reach.sees_back, first, last)
+            low = count_back(run, low, reach.count_sees_back, first, last, counts)
+            low = group_start(run, low, words)
+            high = on(run, b, reach.sees_forward, first, last)
+            high = count_on(run, high, reach.count_sees_forward, first, last, counts)
+            high = group_end(run, high, words)
         spans[more + each, 2], spans[more + each, 3] = low, max(low, high)
     return spans
-
-
-@njit(inline="always")
-def _is_steady(run: Int64s, place: int, first: int, last: int) -> bool:
-    ve = run[place, END]
-    return bool(run[place, START] <= first and (ve > last or ve == INFINITY))
-
-
-@njit(cache=True, nogil=True)
-def _back(run: Int64s, place: int, count: int, first: int, last: int) -> int:
-    """The place that has so many steady members from itself to another place."""
-    if count >= FAR:
-        return 0
-    while place > 0 and count > 0:
-        place -= 1
-        if _is_steady(run, place, first, last):
-            count -= run[place, COPIES]
-    return place
-
-
-@njit(cache=True, nogil=True)
-def _on(run: Int64s, place: int, count: int, first: int, last: int) -> int:
-    """The place that has so many steady members from another place up to it."""
-    if count >= FAR:
-        return len(run)
-    while place < len(run) and count > 0:
-        if _is_steady(run, place, first, last):
-            count -= run[place, COPIES]
-        place += 1
-    return place
-
-
-@njit(cache=True, nogil=True)
-def _count_back(run: Int64s, place: int, count: int, first: int, last: int, counts: Mask) -> int:
-    """As `_back`, but only of members that count."""
-    while place > 0 and count > 0:
-        place -= 1
-        if _is_steady(run, place, first, last) and (len(counts) == 0 or counts[run[place, PLACE]]):
-            count -= run[place, COPIES]
-    return place
-
-
-@njit(cache=True, nogil=True)
-def _count_on(run: Int64s, place: int, count: int, first: int, last: int, counts: Mask) -> int:
-    """As `_on`, but only of members that count."""
-    while place < len(run) and count > 0:
-        if _is_steady(run, place, first, last) and (len(counts) == 0 or counts[run[place, PLACE]]):
-            count -= run[place, COPIES]
-        place += 1
-    return place
 
 
 @njit(cache=True, nogil=True)
@@ -417,88 +375,13 @@ def _first_ones(run: Int64s, changed: Int64s, first: int, last: int, reach: Reac
     the changes, too."""
     place, count, each = 0, reach.first, 0
     while place < len(run) and count > 0:
-        stop, there = _group_end(run, place + 1, reach.words), 0
+        stop, there = group_end(run, place + 1, reach.words), 0
         while each < len(changed) and changed[each, 1] <= place:
             each += 1
         if each == len(changed) or changed[each, 0] >= stop:
             for member in range(place, stop):
-                if _is_steady(run, member, first, last):
+                if is_steady(run, member, first, last):
                     there += run[member, COPIES]
         count -= min(there, 1) if reach.counts_keys else there
         place = stop
     return place
-
-
-@njit(cache=True, nogil=True)
-def _are_equal(run: Int64s, one: int, other: int, words: int) -> bool:
-    for word in range(MEMBER_COLUMNS, MEMBER_COLUMNS + words):
-        if run[one, word] != run[other, word]:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _group_start(run: Int64s, place: int, words: int) -> int:
-    while 0 < place < len(run) and _are_equal(run, place - 1, place, words):
-        place -= 1
-    return place
-
-
-@njit(cache=True, nogil=True)
-def _group_end(run: Int64s, place: int, words: int) -> int:
-    while 0 < place < len(run) and _are_equal(run, place - 1, place, words):
-        place += 1
-    return place
-
-
-@njit(cache=True, nogil=True)
-def _bound(run: Int64s, key: Int64s, words: int, is_end: bool) -> int:
-    """The first member whose words do not come before those of a key (is_end: come after)."""
-    low, high = 0, len(run)
-    while low < high:
-        middle = (low + high) // 2
-        side = 0
-        for word in range(words):
-            a, b = run[middle, MEMBER_COLUMNS + word], key[word]
-            if a != b:
-                side = -1 if a < b else 1
-                break
-        if side < 0 or (is_end and side == 0):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, nogil=True)
-def _at_value(run: Int64s, side: int, value: int, is_end: bool) -> int:
-    key = np.array([side, value], np.int64)
-    return _bound(run, key, 2, is_end)
-
-
-@njit(cache=True, nogil=True)
-def _reached(word: int, distance: int, of_floats: float, sign: int) -> int:
-    """The word of the value at a distance, or of floats somewhat beyond that: frames go by rounded
-    sums."""
-    if sign == 0:
-        return _moved(word, distance)
-    key = word if sign > 0 else ~word
-    bits = np.array([key if key >= 0 else key ^ _GREATEST], np.int64)
-    value = bits.view(np.float64)[0]
-    if np.isnan(value):
-        return word  # it is near itself alone
-    value = min(max(value, -_GREATEST_FLOAT), _GREATEST_FLOAT)  # a sum may be infinite
-    slack = _SLACK * (abs(value) + abs(of_floats)) + _LEAST_FLOAT
-    moved = value + sign * (of_floats + (slack if of_floats > 0 else -slack))
-    found = np.array([moved + 0.0], np.float64).view(np.int64)[0]
-    key = found if found >= 0 else found ^ _GREATEST
-    return int(key if sign > 0 else ~key)
-
-
-@njit(inline="always")
-def _moved(value: int, distance: int) -> int:
-    """The sum, or the greatest or the least number."""
-    total = np.int64(value) + np.int64(distance)
-    if distance >= 0:
-        return int(total) if total >= value else _GREATEST
-    return int(total) if total <= value else ~_GREATEST

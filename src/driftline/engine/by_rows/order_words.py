@@ -39,6 +39,10 @@ class OrderBy:
     def starts_with_nulls(self) -> bool:
         return not self.descending if self.nulls_first is None else self.nulls_first
 
+    def mirrored(self) -> OrderBy:
+        """The other way round."""
+        return OrderBy(self.column, not self.descending, not self.starts_with_nulls)
+
 
 def with_nulls(column: pa.Array, item: OrderBy) -> tuple[Int64s, Int64s]:
     """Two keys: whether a value is null (in the order of nulls and values), and its own."""
@@ -56,18 +60,17 @@ class OrderWords:
     `orders`: whether these tell all its keys apart, and `is_exact`: whether the words tell all rows
     apart."""
 
-    def __init__(self, schema: pa.Schema, order: list[OrderBy], ties: list[str]) -> None:
+    def __init__(self, schema: pa.Schema, order: list[OrderBy], ties: list[OrderBy]) -> None:
         by = {item.column: item for item in reversed(order)}
-        items = [*dict.fromkeys(item.column for item in order)]
-        items += [name for name in sorted(ties) if name not in by]
+        items = {item.column: item for item in reversed([*order, *ties])}
         self.items: list[OrderBy] = []
         self.is_exact = True
-        for name in items:
+        for name in dict.fromkeys(item.column for item in [*order, *ties]):
             kind = schema.field(name).type
             if len(self.items) == MOST_COLUMNS or not (is_bytes(kind) or _is_word(kind)):
                 self.is_exact = False
                 break
-            self.items.append(by.get(name, OrderBy(name)))
+            self.items.append(items[name])
             if is_bytes(kind):
                 self.is_exact = False
                 break

@@ -8,9 +8,9 @@ it, and all of a partition that it closes.
 
 A batch costs the rows that can see a change, and what they look at (`near_kernel`), not the
 partition: of ROWS between two distances, LAG and LEAD some rows around each change; of a RANGE with
-distances those within these; of a rank or a running count, sum, average, variance, extreme or
-percentile the rows that come after, since what comes before counts as a whole (`block_totals`), of
-other running aggregates also one look at each row before; of the first k rows about k.
+distances those within these; of a rank or a running aggregate the rows that come after, since what
+comes before counts as a whole (`block_totals`), of array_agg and a few others also one look at each
+row before; of the first k rows about k.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ import pyarrow as pa
 from driftline.engine.by_rows import block_kernels, emit_kernel, near_kernel, snapshot_kernel
 from driftline.engine.by_rows.block_totals import NO_BLOCKS, BlockTotals, Totals
 from driftline.engine.by_rows.kept_rows import KeptRows
-from driftline.engine.by_rows.near_kernel import FAR, Blocks, Entries, Reach
+from driftline.engine.by_rows.near_kernel import Blocks, Entries, Reach
 from driftline.engine.by_rows.order_words import OrderBy, OrderWords, with_nulls
 from driftline.engine.by_rows.over_kernels import tell_copies_apart
+from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.by_rows.snapshot_kernel import (
     COPIES,
+    END,
     HIGH,
     KEY_HIGH,
     KEY_LOW,
@@ -53,6 +55,7 @@ from driftline.engine.state.due_times import Due
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.slots import Slots
+from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
@@ -105,7 +108,9 @@ _NO_CHANGES = _Changes(NO_SLOTS, NO_SLOTS, NO_SLOTS, NO_SLOTS, np.zeros((0, 4), 
 
 
 class OrderedRows(KeptRows):
-    """`ties`: the columns by which ties of the order are broken."""
+    """`ties`: the columns by which ties of the order are broken. `is_mirrored`: the rows are held
+    from the last to the first of an order of which this one is the other way round; they are stored
+    in that order."""
 
     def __init__(
         self,
@@ -115,10 +120,15 @@ class OrderedRows(KeptRows):
         ties: list[str],
         answer: pa.Schema,
         level: Level,
+        is_mirrored: bool = False,
     ) -> None:
         super().__init__(schema, partition, schema.names, answer, level, with_keys=False)
-        self.order, self.ties = order, ties
-        self.words = OrderWords(schema, order, ties)
+        self.order = order
+        self.ties = [OrderBy(name, descending=is_mirrored) for name in sorted(ties)]
+        self.words = self.stored_by = OrderWords(schema, order, self.ties)
+        if is_mirrored:
+            both = ([item.mirrored() for item in items] for items in (order, self.ties))
+            self.stored_by = OrderWords(schema, *both)
         self.members = Runs(MEMBER_COLUMNS + self.words.width, 0)
         self.holders = Slots()  # by row: what was emitted of it is in that run of `segments`
         self.ends = Due()  # of each holder, the first end of its segments
@@ -302,11 +312,9 @@ class OrderedRows(KeptRows):
         """The order of rows of some slots."""
         rows = self.member_rows.take(places)
         keys: list[Int64s] = [number]
-        for item in self.order:
+        for item in (*self.order, *self.ties):
             side, key = with_nulls(rows.column(item.column), item)
             keys += [side, ~key if item.descending else key]
-        for name in sorted(self.ties):
-            keys += with_nulls(rows.column(name), OrderBy(name))
         return np.lexsort(keys[::-1])
 
     def _held(
@@ -404,13 +412,28 @@ class OrderedRows(KeptRows):
 
     def snapshot(self) -> Arrays:
         held = self.holders.snapshot()
-        return super().snapshot() | {_of_holders(name): each for name, each in held.items()}
+        arrays = super().snapshot() | {_of_holders(name): each for name, each in held.items()}
+        return self._sorted_by_words(arrays, self.stored_by)
 
     def restore(self, arrays: Arrays) -> None:
         names = self.holders.snapshot()
         self.holders.restore({name: arrays[_of_holders(name)] for name in names})
-        super().restore(arrays)
+        super().restore(self._sorted_by_words(arrays, self.words))
         self._note_ends(self.holders.live_slots())
+
+    def _sorted_by_words(self, arrays: Arrays, words: OrderWords) -> Arrays:
+        """Stored members in the order of some words."""
+        if self.words is self.stored_by or len(arrays["members.ints"]) == 0:
+            return arrays
+        ints, rows = arrays["members.ints"].astype(np.int64), rows_from_bytes(arrays["rows"])
+        sizes = arrays["members.size"].astype(np.int64)
+        slot, own = np.repeat(np.arange(len(sizes)), sizes), words.of(rows)
+        for place, word in enumerate(own, MEMBER_COLUMNS):
+            ints[:, place] = word
+        keys = [slot, *own, *(ints[:, column] for column in (START, LOW, HIGH, END))]
+        order = np.lexsort(keys[::-1])
+        stored = rows_to_bytes(rows.take(pa.array(order)))
+        return arrays | {"members.ints": ints[order], "rows": stored}
 
 
 def _of_holders(name: str) -> str:

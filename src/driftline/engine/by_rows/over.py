@@ -9,12 +9,13 @@ in the frame.
 
 State and cost: see `ordered`. A row that never ends stays: a late row may change the answers of all
 rows whose frames it comes into. From one frame to the next only the rows that come and go are
-looked at.
+looked at. Where frames go to the last row, rows are held from the last to the first, and frames,
+places and times are mirrored: what then comes before a change counts as a whole.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,12 +31,13 @@ from driftline.engine.by_rows import (
 )
 from driftline.engine.by_rows.block_totals import BlockTotals
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.engine.by_rows.incremental_aggregates import Before
-from driftline.engine.by_rows.near_kernel import FAR, Reach
-from driftline.engine.by_rows.order_words import OrderBy, OrderWords
+from driftline.engine.by_rows.changed_values import Before
+from driftline.engine.by_rows.near_kernel import Reach
+from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.ordered import Evaluated, OrderedRows, Rows
 from driftline.engine.by_rows.over_kernels import RANGE, ROWS, Evaluations
 from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, ChangedPieces, Pieces
+from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.core.snapshot_operator import PERFECT
 from driftline.engine.state.order_keys import order_keys, valid
 from driftline.model.arrays import Int64s, Mask
@@ -58,6 +60,11 @@ class Frame:
     def has_distance(self) -> bool:
         """Whether it goes by how far order values are apart."""
         return self.unit == "range" and bool({self.start, self.end} - {None, 0})
+
+    def mirrored(self) -> Frame:
+        """The same rows, in an order that is the other way round."""
+        start, end = (None if each is None else -each for each in (self.end, self.start))
+        return Frame(self.unit, start, end)
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,10 @@ class OverColumn:
         names = of_rows if made is None else (made.argument, made.only)
         return {name for name in names if name is not None}
 
+    def mirrored(self) -> OverColumn:
+        """The same function, in an order that is the other way round."""
+        return replace(self, frame=self.frame.mirrored(), nth=-self.nth)
+
 
 class Over(OrderedRows):
     """`carried` are the columns of the input that the answer has, before those of the functions;
@@ -102,20 +113,26 @@ class Over(OrderedRows):
         level: Level,
         carried: list[str] | None = None,
     ) -> None:
-        self.columns = columns
         self.carried = schema.names if carried is None else carried
         taken = [each.name for each in columns if each.name in self.carried]
         if taken:
             raise ValueError(f"the input has a column {taken[0]!r} already: give it another name")
-        self.frames = list(dict.fromkeys(each.frame for each in columns))
-        for frame in self.frames:
-            if frame.has_distance and len(order) != 1:
-                raise ValueError("a RANGE with a distance needs an order by one column")
+        if len(order) != 1 and any(each.frame.has_distance for each in columns):
+            raise ValueError("a RANGE with a distance needs an order by one column")
         answer = [schema.field(name) for name in self.carried]
         answer += [pa.field(each.name, each.type) for each in columns]
-        super().__init__(schema, partition, order, self.carried, pa.schema(answer), level)
+        self.is_mirrored = _is_mirrored(columns, order, schema)
+        if self.is_mirrored:
+            columns, order = [each.mirrored() for each in columns], [by.mirrored() for by in order]
+        super().__init__(
+            schema, partition, order, self.carried, pa.schema(answer), level, self.is_mirrored
+        )
+        self.columns = columns
+        self.frames = list(dict.fromkeys(each.frame for each in columns))
         self.passed_over = sorted({each.argument or "" for each in columns if each.ignore_nulls})
-        self.reach = _reach(columns, self.words, order, schema)
+        by_range = any(frame.unit == "range" for frame in self.frames)
+        words = self.words.of_order if by_range else self.words.width
+        self.reach = _reach(columns, order, schema)._replace(words=words)
         if self.reach.in_blocks:
             made = [
                 each.aggregate for each in columns if each.aggregate and _is_running(each, schema)
@@ -234,6 +251,8 @@ class Over(OrderedRows):
         """The aggregates of every frame, with what comes before all of its rows; None if that
         cannot be added. Their time is the place in the order."""
         place = np.arange(len(steps.copies))
+        if self.is_mirrored:
+            place = -place
         if all(map(incremental_aggregates.is_possible, aggregates)):
             columns = incremental_aggregates.columns(
                 ChangedPieces(steps, values, place), aggregates, before
@@ -297,12 +316,22 @@ def _at(
     return both.take(pa.array(np.where(none, len(values) + frames_at.entry, places)))
 
 
-def _reach(
-    columns: list[OverColumn], words: OrderWords, order: list[OrderBy], schema: pa.Schema
-) -> Reach:
+def _is_mirrored(columns: list[OverColumn], order: list[OrderBy], schema: pa.Schema) -> bool:
+    """Whether fewer rows are looked at the other way round: what comes before rows counts as a
+    whole, what comes after them does not."""
+    back = [item.mirrored() for item in order]
+    return _sees_all(_reach(columns, order, schema)) and not _sees_all(
+        _reach([each.mirrored() for each in columns], back, schema)
+    )
+
+
+def _sees_all(reach: Reach) -> bool:
+    return max(reach.sees_back, reach.sees_forward) >= FAR
+
+
+def _reach(columns: list[OverColumn], order: list[OrderBy], schema: pa.Schema) -> Reach:
     """How far a change is seen by rows with some frames."""
-    by_range = any(each.frame.unit == "range" for each in columns)
-    reach = Reach(words.of_order if by_range else words.width)
+    reach = Reach(0)
     if order:
         reach = reach._replace(value_side=int(order[0].starts_with_nulls))
     for column in columns:

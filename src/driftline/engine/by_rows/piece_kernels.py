@@ -19,7 +19,7 @@ _SMALL = 24
 """Up to this size a piece is sorted by insertion."""
 GREATEST_ADDED, _LEAST_QUOTIENT = 2.0**960, 1e-290
 _GREATEST_SQUARED, _LEAST_VARIANCE = 1e140, 1e-250
-_DOUBT = 2.0**-35
+DOUBT = 2.0**-35
 """How wrong the low part of a result may be, relatively."""
 
 
@@ -222,7 +222,7 @@ def _divided(high: float, low: float, divisor: float) -> tuple[float, bool]:
     product, product_rest = two_product(quotient, divisor)
     rest = ((high - product) - product_rest + low) / divisor
     result = quotient + rest
-    doubt = abs(rest) * _DOUBT
+    doubt = abs(rest) * DOUBT
     return result, quotient + (rest - doubt) != quotient + (rest + doubt)
 
 

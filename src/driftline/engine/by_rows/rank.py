@@ -24,10 +24,11 @@ import pyarrow as pa
 from driftline.engine.by_rows import over_kernels, rank_kernels
 from driftline.engine.by_rows.block_totals import BlockTotals
 from driftline.engine.by_rows.change_kernels import first_ones
-from driftline.engine.by_rows.near_kernel import FAR, Reach
+from driftline.engine.by_rows.near_kernel import Reach
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.ordered import Evaluated, OrderedRows, Rows
 from driftline.engine.by_rows.over_kernels import ROWS
+from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.by_rows.rank_kernels import DENSE_RANK, RANK, ROW_NUMBER
 from driftline.engine.core.snapshot_operator import PERFECT
 from driftline.model.arrays import Int64s

@@ -8,6 +8,8 @@
 | sum, avg           | of the values that are not null; null when there are none                 |
 | min, max           | the least, the greatest value (NaN is the greatest number, as in Spark)   |
 | variance, stddev   | of the sample; null for fewer than two values. *_pop: of the population   |
+| skewness, kurtosis | of the population; 0 for a normal distribution; null without variance      |
+| bit_and, _or, _xor | of the values that are not null; null when there are none                 |
 | percentile(p)      | linear interpolation between neighbours; median is percentile(0.5)        |
 | percentile_disc(p) | the least value that is not less than that share of the values            |
 | mode               | the value that is there most often, of several the least                  |
@@ -30,6 +32,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+from functools import reduce
+from operator import and_, or_, xor
 from typing import Any
 
 from driftline.model.history import Lifetime
@@ -155,6 +159,38 @@ def covar_samp(argument: Argument) -> Aggregate:
     return lambda group: _covariance(_values(group, argument), degrees_lost=1)
 
 
+def skewness(argument: Argument) -> Aggregate:
+    return lambda group: _shape(_values(group, argument), power=3)
+
+
+def kurtosis(argument: Argument) -> Aggregate:
+    return lambda group: _shape(_values(group, argument), power=4)
+
+
+def bit_and(argument: Argument) -> Aggregate:
+    return lambda group: _reduced(and_, _values(group, argument))
+
+
+def bit_or(argument: Argument) -> Aggregate:
+    return lambda group: _reduced(or_, _values(group, argument))
+
+
+def bit_xor(argument: Argument) -> Aggregate:
+    return lambda group: _reduced(xor, _values(group, argument))
+
+
+def different(aggregate: Callable[[Argument], Aggregate], argument: Argument) -> Aggregate:
+    """An aggregate over the different values, each with the least vs it has."""
+
+    def over(group: Sequence[Lifetime]) -> Value:
+        kept: dict[Any, Lifetime] = {}
+        for each in sorted(group, key=lambda each: each.vs):
+            kept.setdefault(sort_key(argument(each.row)), each)
+        return aggregate(argument)(list(kept.values()))
+
+    return over
+
+
 def first(argument: Argument, ignore_nulls: bool = False) -> Aggregate:
     def aggregate(group: Sequence[Lifetime]) -> Value:
         found = min(_by_nulls(group, argument, ignore_nulls), key=_by_time(argument), default=None)
@@ -255,6 +291,31 @@ def _covariance(pairs: Sequence[Any], degrees_lost: int) -> float | None:
     mean, other_mean = (sum(side, Fraction()) / len(exact) for side in zip(*exact, strict=True))
     total = sum(((one - mean) * (other - other_mean) for one, other in exact), Fraction())
     return _rounded(total / (len(exact) - degrees_lost))
+
+
+def _shape(values: Sequence[Any], power: int) -> float | None:
+    """Σ (x - mean)^power / n, over the standard deviation to that power; of the fourth, less 3."""
+    if not values:
+        return None
+    if _undefined(values):
+        return math.nan
+    numbers = [Fraction(value) for value in values]
+    mean = sum(numbers, Fraction()) / len(numbers)
+    variance, moment = (
+        sum(((number - mean) ** each for number in numbers), Fraction()) / len(numbers)
+        for each in (2, power)
+    )
+    if variance == 0:
+        return None
+    if power == 4:  # noqa: PLR2004 - kurtosis
+        return _rounded(moment / variance**2 - 3)
+    square = moment**2 / variance**3
+    root = _WIDE.divide(Decimal(square.numerator), Decimal(square.denominator)).sqrt(_WIDE)
+    return math.copysign(float(root), moment)
+
+
+def _reduced(operate: Callable[[Any, Any], Any], values: Sequence[Any]) -> Value:
+    return reduce(operate, values) if values else None
 
 
 def _root(value: float | None) -> float | None:
