@@ -582,7 +582,7 @@ def _name_of(node: exp.Expr) -> str:
     """The name of an item: the given one, the column's, or else how it is written."""
     if isinstance(node, exp.Alias):
         return node.alias
-    if isinstance(node, (exp.Column, exp.Dot)):
+    if isinstance(node, (exp.Column, exp.Dot)) and not node.name.startswith(OWN_COLUMN):
         return node.name or node.expression.name
     text: str = node.meta.get(TEXT) or node.sql("spark")
     return " ".join(text.split())

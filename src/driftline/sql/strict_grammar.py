@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from driftline.plan.dialect import DriftlineSpark
 from driftline.plan.errors import ExpressionError
 from driftline.plan.used import place_of
+from driftline.sql.name_grammar import with_names
 from driftline.sql.pipe_grammar import piped
 
 TEXT = "text"
@@ -90,6 +91,7 @@ class StrictParser(DriftlineSpark.Parser):
         return bool(self._curr and self._next) and super()._is_table_query()
 
     def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
+        raw_tokens = with_names(raw_tokens)
         for before, token in pairwise(raw_tokens):
             if before.token_type == TokenType.GROUP_BY and token.token_type == TokenType.WINDOW:
                 token.token_type = TokenType.VAR  # GROUP BY window(…), and no clause WINDOW
