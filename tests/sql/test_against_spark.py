@@ -200,6 +200,7 @@ RESHAPED = [
     "SELECT * FROM t PIVOT (sum(y) AS s, count(*) AS n FOR k IN ('a' AS aa, 'b')) AS p WHERE x > 0",
     "SELECT * FROM t PIVOT (count(1) FOR (k, x) IN (('a', 1) AS one, ('b', 2)))",
     "SELECT * FROM t PIVOT (max(y) AS m FOR x IN (1, 2, 3)) ORDER BY k LIMIT 3",
+    "SELECT * FROM t PIVOT (max(y) + 1 AS m, 2 * count(x) AS c FOR k IN ('a', 'b'))",
     "SELECT * FROM t UNPIVOT (v FOR name IN (x, y))",
     "SELECT * FROM t UNPIVOT INCLUDE NULLS (v FOR name IN (x AS xx, y)) AS u WHERE u.name <> 'y'",
     "SELECT * FROM t UNPIVOT ((v, w) FOR name IN ((x, y) AS xy, (y, x)))",

@@ -17,7 +17,7 @@ from driftline.plan.dialect import DriftlineSpark
 from driftline.plan.errors import ExpressionError
 from driftline.plan.used import place_of
 from driftline.sql.name_grammar import with_names
-from driftline.sql.pipe_grammar import piped
+from driftline.sql.pipe_grammar import all_of, piped
 
 TEXT = "text"
 """In the meta of an item of a select list: how it was written."""
@@ -123,6 +123,8 @@ class StrictParser(DriftlineSpark.Parser):
         query = super()._parse_select(*args, **options)
         if isinstance(query, exp.Select) and "line" not in query.meta:
             query.update_positions(start)
+        if isinstance(query, exp.Values) and self._at(TokenType.PIPE_GT):
+            query = self._parse_pipe_syntax_query(all_of(query))
         return query
 
     def _parse_expression(self) -> exp.Expr | None:
@@ -210,6 +212,10 @@ class StrictParser(DriftlineSpark.Parser):
         if made is not None and TokenType.ORDINALITY in words:
             made.set("ordinality", True)
         return made
+
+    def _parse_pivot_aggregation(self) -> exp.Expr | None:
+        """An aggregate of PIVOT, also in an expression: avg(x) + 1 AS y."""
+        return self._parse_alias(self._parse_bitwise())
 
     _set_from: int | None = None
     """Where the set operation begins whose right side is read: a |> after it is about both."""
