@@ -150,7 +150,7 @@ MORE = [
     "SELECT k, count(*) / (SELECT count(*) FROM t) AS a, sum(y) % (2 * (SELECT count(x) FROM t)) "
     "AS b FROM t GROUP BY k",
     "SELECT k, y DIV (SELECT count(*) FROM t AS i WHERE i.k = t.k) AS a FROM t WHERE k IS NOT NULL",
-    "SELECT * FROM (SELECT k, (SELECT max(z) FROM u), x IN (SELECT z FROM u) IS NULL FROM t)",
+    "SELECT * FROM (SELECT k, (SELECT max(z) FROM u), x > (SELECT min(z) FROM u) FROM t)",
     "SELECT array((SELECT max(z) FROM u), (SELECT min(z) FROM u WHERE u.k = t.k)) AS a FROM t",
     "SELECT IDENTIFIER('t.' || 'k'), IDENTIFIER('abs')(IDENTIFIER('x')) AS a FROM IDENTIFIER('t')",
     "SELECT k, mask(concat(k, x), digitChar => '#') AS a, mask(otherChar => '*', str => k) AS b "
