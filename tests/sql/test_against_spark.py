@@ -44,6 +44,11 @@ WINDOWED = [
     "ntile(2) OVER (PARTITION BY k ORDER BY y, x) + 1",
     "percent_rank() OVER (PARTITION BY k ORDER BY y)",
     "cume_dist() OVER (ORDER BY x DESC, y)",
+    "sum(x) OVER (ORDER BY date_add(DATE '2024-01-30', CAST(30 * y AS INT)) "
+    "RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND INTERVAL '2' MONTH FOLLOWING)",
+    "count(*) OVER (PARTITION BY k ORDER BY timestamp_seconds(y * 2678400) DESC "
+    "RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW)",
+    "count(*) OVER (ORDER BY make_ym_interval(0, x) RANGE INTERVAL '1' MONTH PRECEDING)",
 ]
 """Window functions of t that have one answer, whatever the order of equal rows."""
 
@@ -142,6 +147,27 @@ MORE = [
     "SELECT k, transform(array(x, y), (v, i) -> v + i + x) AS a, "
     "exists(array(x, y), v -> v > 1) AS b, filter(array(k, 'a'), v -> v = k) AS c, "
     "aggregate(array(x, y), k, (s, v) -> concat(s, v)) AS d FROM t",
+    "SELECT k, count(*) / (SELECT count(*) FROM t) AS a, sum(y) % (2 * (SELECT count(x) FROM t)) "
+    "AS b FROM t GROUP BY k",
+    "SELECT k, y DIV (SELECT count(*) FROM t AS i WHERE i.k = t.k) AS a FROM t WHERE k IS NOT NULL",
+    "SELECT * FROM (SELECT k, (SELECT max(z) FROM u), x > (SELECT min(z) FROM u) FROM t)",
+    "SELECT array((SELECT max(z) FROM u), (SELECT min(z) FROM u WHERE u.k = t.k)) AS a FROM t",
+    "SELECT IDENTIFIER('t.' || 'k'), IDENTIFIER('abs')(IDENTIFIER('x')) AS a FROM IDENTIFIER('t')",
+    "SELECT k, mask(concat(k, x), digitChar => '#') AS a, mask(otherChar => '*', str => k) AS b "
+    "FROM t",
+    "SELECT t.k, i FROM t JOIN LATERAL explode(array(x, y, 2)) AS e (i) ON i > t.x",
+    "SELECT * FROM t JOIN LATERAL (SELECT x + y AS s) ON s > 1",
+    "SELECT t.k, s.i FROM t LEFT JOIN LATERAL (SELECT explode(filter(array(x, y), v -> v > 1))) "
+    "AS s (i)",
+    "SELECT t.k, m FROM t, LATERAL (SELECT max(i) AS m FROM explode(array(t.x, t.y)) AS e (i) "
+    "WHERE i < 3)",
+    "SELECT t.k, i + j AS s FROM t, LATERAL (SELECT * FROM explode(array(x, y)) AS e (i) "
+    "JOIN posexplode(array(y, x)) AS f (p, j) ON i = j)",
+    "SELECT t.k, r.id FROM LATERAL (SELECT * FROM t) AS t, LATERAL range(2) AS r",
+    "SELECT map_keys(m) AS a, count(*) AS n FROM (SELECT if(x > 0, map('b', 1, 'a', 2), "
+    "map('a', 2, 'b', 1)) AS m FROM t) GROUP BY m",
+    "SELECT count(*) AS n FROM (SELECT struct(array(if(x > 0, map(2, k, 1, k), map(1, k, 2, k)))) "
+    "AS s FROM t) GROUP BY s",
 ]
 
 TIMED = [
@@ -174,6 +200,7 @@ RESHAPED = [
     "SELECT * FROM t PIVOT (sum(y) AS s, count(*) AS n FOR k IN ('a' AS aa, 'b')) AS p WHERE x > 0",
     "SELECT * FROM t PIVOT (count(1) FOR (k, x) IN (('a', 1) AS one, ('b', 2)))",
     "SELECT * FROM t PIVOT (max(y) AS m FOR x IN (1, 2, 3)) ORDER BY k LIMIT 3",
+    "SELECT * FROM t PIVOT (max(y) + 1 AS m, 2 * count(x) AS c FOR k IN ('a', 'b'))",
     "SELECT * FROM t UNPIVOT (v FOR name IN (x, y))",
     "SELECT * FROM t UNPIVOT INCLUDE NULLS (v FOR name IN (x AS xx, y)) AS u WHERE u.name <> 'y'",
     "SELECT * FROM t UNPIVOT ((v, w) FOR name IN ((x, y) AS xy, (y, x)))",

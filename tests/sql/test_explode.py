@@ -69,7 +69,10 @@ def test_one_after_another_and_in_groups() -> None:
         ("SELECT explode(array(x)), explode(array(y)) FROM t", "one explode in a select list"),
         ("SELECT posexplode(array(x)) AS i FROM t", "posexplode gives 2 columns, and has 1 names"),
         ("SELECT k FROM t LATERAL VIEW inline(array(x)) AS i", "inline takes an ARRAY of STRUCTs"),
-        ("SELECT k FROM t JOIN UNNEST(array(x)) AS e (i) ON i > 1", "LATERAL and UNNEST take no"),
+        (
+            "SELECT k FROM t LEFT JOIN UNNEST(array(x)) AS e (i) ON i > 1",
+            "LEFT JOIN LATERAL with what",
+        ),
         ("SELECT explode(array_agg(x)) FROM t", "explode of an aggregate"),
     ],
 )

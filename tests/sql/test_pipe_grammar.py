@@ -19,6 +19,14 @@ from tests.sql.test_other_spellings import E, L, by_duckdb, in_the_end
             "SELECT k, count(*), max(v) FROM e GROUP BY k HAVING count(*) > 1",
         ),
         ("FROM e |> AGGREGATE sum(v) AS s", "SELECT sum(v) FROM e"),
+        (
+            "FROM e |> SELECT id, sum(v) OVER w AS s WINDOW w AS (PARTITION BY k)",
+            "SELECT id, sum(v) OVER (PARTITION BY k) FROM e",
+        ),
+        (
+            "VALUES (1), (2) AS n (i) |> WHERE i > 1 |> JOIN e ON v = i |> SELECT /*+ MERGE */ id",
+            "SELECT id FROM e WHERE v = 2",
+        ),
         ("FROM e |> AGGREGATE GROUP BY k", "SELECT DISTINCT k FROM e"),
         (
             "FROM e |> EXTEND v * 2 AS w |> SET w = w + 1, id = id + w |> DROP v",

@@ -81,6 +81,8 @@ def test_but_not_in_order_by() -> None:
 def test_names_of_columns_without_one_are_as_written() -> None:
     assert plan("SELECT  sum( x )  FROM t").schema.names == ("sum( x )",)
     assert plan("SELECT t.k, x FROM t").schema.names == ("k", "x")
+    names = ("k", "(SELECT max(z) FROM u)")
+    assert plan("SELECT * FROM (SELECT k, (SELECT max(z) FROM u) FROM t)").schema.names == names
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,17 @@ def test_names_of_columns_without_one_are_as_written() -> None:
         ("SELECT foo(x) FROM t", "there is no function foo @ foo"),
         ("SELECT upper(x, k) FROM t", "upper takes @ upper"),
         ("SELECT x AND k FROM t", "@ x AND k"),
+        ("SELECT upper(str => k) FROM t", "takes its arguments by their places @ k)"),
+        ("SELECT mask(k, str => 'a') FROM t", "mask has two arguments str @ 'a'"),
+        ("SELECT mask(k, digit => 'a') FROM t", "mask has no argument digit: there are str @ 'a'"),
+        ("SELECT mask(str => k, 'a') FROM t", "no argument without a name after one with @ 'a'"),
+        ("SELECT mask(digitChar => '#') FROM t", "mask needs the argument str @ mask("),
+        ("SELECT corr(DISTINCT x, y) FROM t", "take distinct rows in a subquery @ corr"),
+        (
+            "SELECT sum(qty) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND "
+            "INTERVAL 1 DAY FOLLOWING) FROM trades",
+            "a RANGE goes by months at both ends, or at none @ sum(qty)",
+        ),
         ("SELECT rand() FROM t", "has another value each time @ rand()"),
         ("SELECT k FROM t LIMIT 3", "LIMIT without ORDER BY would be any rows @ 3"),
         ("SELECT k FROM t ORDER BY k LIMIT x", "LIMIT takes a whole number @ x"),

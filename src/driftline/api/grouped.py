@@ -9,6 +9,7 @@ from driftline.arguments import resolved
 from driftline.plan import nodes
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Column, Expression
+from driftline.plan.functions.collections import in_key_order
 from driftline.plan.resolver import parse_expression
 from driftline.plan.spark_columns import Text
 from driftline.plan.types import canonical, parse_type
@@ -71,7 +72,7 @@ class Grouped(Generic[R]):
             wanted.append((name, call))
         grouped = nodes.Aggregate(
             self.query.plan,
-            self.keys,
+            tuple(nodes.Named(key.name, in_key_order(key.value)) for key in self.keys),
             tuple(nodes.Named(name, call) for call, name in calls.items()),
             tuple(definitions),
         )

@@ -23,6 +23,7 @@ from typing import cast
 
 from driftline.plan.conditions import conjuncts, together
 from driftline.plan.expressions import AggregateCall, Call, Column, Expression, Literal
+from driftline.plan.functions.collections import in_key_order
 from driftline.plan.functions.operators import compare, is_null
 from driftline.plan.nodes import (
     Aggregate,
@@ -124,7 +125,11 @@ def _is_of_equal_values(call: AggregateCall) -> bool:
 
 def distinct(rows: Node) -> Node:
     """At every time one copy of each row; of rows that are sessions, their groups."""
-    keys = tuple(map(Named, rows.schema.names, columns_of(rows.schema)))
+    columns = columns_of(rows.schema)
+    keys = tuple(map(Named, rows.schema.names, columns))
+    compared = tuple(map(in_key_order, columns))
+    if compared != columns:
+        rows = Project(rows, tuple(map(Named, rows.schema.names, compared)))
     groups = Aggregate(rows, keys, ())
     are_sessions = groups.session is not None and groups.schema == rows.schema
     return groups if are_sessions else Distinct(rows)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from driftline.plan.nodes import Named, Source
 
 _ONLY_HERE = frozenset(
-    ["aes_encrypt", "approx_top_k_estimate", "months_of_interval"]
+    ["aes_encrypt", "approx_top_k_estimate", "months_of_interval", "$in_key_order"]
     + [f"kll_sketch_merge_{kind}" for kind in ("bigint", "float", "double")]
     + ["xpath", "xpath_boolean", "xpath_double", "xpath_number", "xpath_float", "xpath_int"]
     + ["xpath_long", "xpath_short", "xpath_string", "from_xml", "to_xml", "sentences"]

@@ -4,7 +4,8 @@
     connectors         where a script says that streams come from and answers go to
     grammar            the grammar of scripts;  statement_grammar: CREATE, INSERT and SET;
                        strict_grammar: queries;  window_grammar: tables and their windows;
-                       match_grammar: MATCH_RECOGNIZE;  pipe_grammar: FROM t |> WHERE …
+                       match_grammar: MATCH_RECOGNIZE;  pipe_grammar: FROM t |> WHERE …;
+                       name_grammar: IDENTIFIER('t')
     syntax             the parts of the syntax tree that these add
     query              SELECT, set operations, ORDER BY … LIMIT and CTEs
     recursion          WITH RECURSIVE

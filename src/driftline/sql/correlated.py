@@ -279,8 +279,8 @@ class _Untying:
         return self._tied(domain.keys(table), domain.same, domain.plan)
 
     def _tables(self) -> list[exp.Join]:
-        """What FROM joins, as it is joined with the values of the row outside: a subquery that
-        uses these as a LATERAL one."""
+        """What FROM joins, as it is joined with the values of the row outside: a subquery, or an
+        explode and its like, that uses these as a LATERAL one."""
         source, joins = self.query.args.get("from_"), self.query.args.get("joins") or []
         if source is None:
             return []
@@ -297,7 +297,12 @@ class _Untying:
         made = [exp.Join(this=first, kind="CROSS"), *joins]
         for join in made:
             rows = join.this
-            if not isinstance(rows, exp.Subquery) or not self.outside.are_in(rows):
+            if not self.outside.are_in(rows):
+                continue
+            if isinstance(rows, exp.Table) and isinstance(rows.this, exp.Anonymous):
+                uses(rows, "this", "alias")
+                join.set("this", exp.Lateral(this=rows.this, alias=rows.args.get("alias")))
+            if not isinstance(rows, exp.Subquery):
                 continue
             if is_table(rows.this):
                 raise refuse("brackets around a join with the row outside: leave them out", rows)

@@ -149,14 +149,19 @@ def _explode(
 
 def is_table_function(node: exp.Anonymous) -> bool:
     """Whether a call can stand in FROM: explode and its like, or range."""
-    return str(node.this).lower() in (*GENERATORS, _RANGE)
+    return is_range(node) or str(node.this).lower() in GENERATORS
+
+
+def is_range(node: exp.Anonymous) -> bool:
+    """Whether it is a call of range, whose rows are of constants alone."""
+    return str(node.this).lower() == _RANGE
 
 
 def table_function(node: exp.Anonymous, names: Relations) -> Node:
     """The rows of a call in FROM, of constants: `explode(array(1, 2))`, `range(0, 10, 2)`."""
     scope = Scope(one_row(names))
     width = len(scope.schema)
-    if str(node.this).lower() == _RANGE:
+    if is_range(node):
         scope = exploded(scope, node, Generator(_range(node), False), ("id",))
     else:
         what = generator(node)

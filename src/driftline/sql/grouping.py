@@ -11,6 +11,7 @@ from driftline.plan import nodes
 from driftline.plan.by_session import distinct
 from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
 from driftline.plan.functions import aggregate
+from driftline.plan.functions.collections import in_key_order
 from driftline.plan.types import BIGINT, TINYINT, Field, Schema
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
@@ -91,7 +92,7 @@ class Groups:
 
     def plan(self) -> nodes.Node:
         """The groups, and of these the ones that HAVING keeps."""
-        keys = tuple(nodes.Named(name, key) for key, name in self.keys.items())
+        keys = tuple(nodes.Named(name, in_key_order(key)) for key, name in self.keys.items())
         calls = tuple(nodes.Named(name, call) for call, name in self.calls.items())
         grouped: nodes.Node
         if self.sets is not None:
@@ -113,7 +114,9 @@ class Groups:
         calls = calls or (_ROWS,)
         parts: list[nodes.Node] = []
         for chosen in sets:
-            keys = tuple(nodes.Named(n, key) for key, n in self.keys.items() if key in chosen)
+            keys = tuple(
+                nodes.Named(n, in_key_order(key)) for key, n in self.keys.items() if key in chosen
+            )
             columns = [
                 nodes.Named(n, Column(n, key.type) if key in chosen else Literal(None, key.type))
                 for key, n in self.keys.items()

@@ -19,14 +19,21 @@ from driftline.plan.expressions import Case, Column, Expression, Literal
 from driftline.plan.functions.collections import struct
 from driftline.plan.functions.operators import compare, is_null
 from driftline.plan.types import BOOLEAN, Field, Schema
-from driftline.plan.used import uses, uses_all
+from driftline.plan.used import uses
 from driftline.sql.correlated import Untied, untied
 from driftline.sql.errors import refuse
-from driftline.sql.explode import Generator, exploded
+from driftline.sql.explode import Generator, exploded, generator, lateral
 from driftline.sql.query_parts import is_aggregate, unwrapped
 from driftline.sql.scalar import of_no_rows, over_groups, with_subqueries_apart
 from driftline.sql.scope import OWN_COLUMN, Relations, Scope
-from driftline.sql.tables import BindQuery, condition_of, refuse_same_names, renamed, same_time
+from driftline.sql.tables import (
+    BindQuery,
+    condition_of,
+    refuse_same_names,
+    renamed,
+    same_time,
+    where_on,
+)
 
 _THERE = "$there"
 
@@ -43,11 +50,7 @@ def lateral_query(
     uses(node, "this", "alias")
     values = _values(node.this)
     if values is not None:
-        if on is not None and not (isinstance(on, exp.Boolean) and on.this):
-            raise refuse("LATERAL without FROM takes no condition but true: use WHERE", on)
-        if on is not None:
-            uses_all(on)
-        return _beside_values(left, node, values)
+        return where_on(_beside_values(left, node, values, how), how, on)
     found = _rows(left, node.this, names, bind)
     same_time(left.plan, found.plan, node.this)
     alias = node.args.get("alias")
@@ -103,8 +106,17 @@ def _values(query: exp.Expr) -> list[exp.Expr] | None:
     return list(inside.expressions)
 
 
-def _beside_values(left: Scope, node: exp.Lateral, items: list[exp.Expr]) -> Scope:
-    """The rows of a scope with values that are computed from each."""
+def _beside_values(
+    left: Scope, node: exp.Lateral, items: list[exp.Expr], how: nodes.JoinKind
+) -> Scope:
+    """The rows of a scope with values that are computed from each, or the items of an explode."""
+    if len(items) == 1 and generator(items[0].unalias()) is not None:
+        made = exp.Lateral(this=items[0].unalias(), alias=node.args.get("alias"))
+        if made.args["alias"] is None and isinstance(items[0], exp.Alias):
+            uses(items[0], "this", "alias")
+            made.set("alias", exp.TableAlias(columns=[items[0].args["alias"]]))
+        made.meta.update(node.meta)
+        return lateral(left, made, outer=how == "left")
     fields: list[exp.Expr] = []
     for item in items:
         if isinstance(item, exp.Alias):

@@ -132,6 +132,9 @@ class Outside:
             found += find(node.this, scopes)
         elif isinstance(node, exp.Table) and isinstance(node.this, WindowTable):
             found += self._in_table(node.this.this, scopes)
+        elif isinstance(node, exp.Unnest) or isinstance(node.this, exp.Anonymous):
+            for part in node.expressions or [node.this]:
+                found += self._in_expression(part, None, scopes)
         for join in node.args.get("joins") or ():
             found += self._in_table(join.this, scopes)
         return found

@@ -16,6 +16,7 @@ from driftline.plan.conditions import conjuncts, together
 from driftline.plan.dialect import parse_sql
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Cast, Column, Expression, Literal
+from driftline.plan.functions.collections import in_key_order
 from driftline.plan.naming import parse_aliased
 from driftline.plan.nodes import Over as OverNode
 from driftline.plan.nodes import OverColumn
@@ -59,7 +60,8 @@ class Over:
     def applied(self, plan: nodes.Node, resolve: Resolve) -> nodes.Node:
         """The plan with the column; `resolve` reads expressions over its rows."""
         items = _order(self.node, resolve)
-        parts = tuple(resolve(each) for each in self.node.args.get("partition_by") or ())
+        keys = self.node.args.get("partition_by") or ()
+        parts = tuple(in_key_order(resolve(each)) for each in keys)
         method = RANKS.get(called(self.node).name)
         if method is None:
             column = column_of(self.node, self.name, items, resolve)

@@ -53,7 +53,7 @@ def _operator(parser: Any, query: exp.Expr) -> exp.Expr:
     if word in ("PIVOT", "UNPIVOT"):
         table = _table(query)
         table.set("pivots", parser._parse_pivots())
-        return _all_of(table)
+        return all_of(table)
     if word in _SET_WORDS:
         joined = parser._parse_set_operations(query)
         if joined is not query:
@@ -75,9 +75,13 @@ def _where(parser: Any, query: exp.Expr) -> exp.Expr:
 
 def _select(parser: Any, query: exp.Expr) -> exp.Expr:
     rows = _rows_of(query, {"where"})
+    rows.set("hint", parser._parse_hint())
     if parser._match(TokenType.DISTINCT):
         rows.set("distinct", exp.Distinct())
     rows.set("expressions", _listed(parser, "SELECT"))
+    if parser._match(TokenType.WINDOW, advance=False):
+        key, windows = parser.QUERY_MODIFIER_PARSERS[TokenType.WINDOW](parser)
+        rows.set(key, windows)
     return rows
 
 
@@ -112,7 +116,7 @@ def _drop(parser: Any, query: exp.Expr) -> exp.Expr:
 
 def _as(parser: Any, query: exp.Expr) -> exp.Expr:
     name = _needed(parser, parser._parse_id_var(), "AS")
-    return _all_of(_table(query, exp.TableAlias(this=name)))
+    return all_of(_table(query, exp.TableAlias(this=name)))
 
 
 def _aggregate(parser: Any, query: exp.Expr) -> exp.Expr:
@@ -132,7 +136,7 @@ def _in_order(parser: Any, query: exp.Expr) -> exp.Expr:
     order, limit, offset = parser._parse_order(), parser._parse_limit(), parser._parse_offset()
     ends = {"limit", "offset"} if order is None else {"order", "limit", "offset"}
     if any(query.args.get(each) for each in ends):
-        query = _all_of(_table(query))
+        query = all_of(_table(query))
     for key, part in (("order", order), ("limit", limit), ("offset", offset)):
         if part is not None:
             query.set(key, part)
@@ -188,7 +192,7 @@ def _rows_of(query: exp.Expr, more: frozenset[str] | set[str] = frozenset()) -> 
         and not any(query.expressions[0].args.values())
     ):
         return query
-    return _all_of(_table(query))
+    return all_of(_table(query))
 
 
 def _table(query: exp.Expr, alias: exp.TableAlias | None = None) -> exp.Subquery:
@@ -197,5 +201,6 @@ def _table(query: exp.Expr, alias: exp.TableAlias | None = None) -> exp.Subquery
     return exp.Subquery(this=query, alias=alias)
 
 
-def _all_of(table: exp.Expr) -> exp.Select:
+def all_of(table: exp.Expr) -> exp.Select:
+    """SELECT * FROM a table."""
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))

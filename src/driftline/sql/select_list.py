@@ -14,7 +14,7 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
-from driftline.sql.scope import Scope, is_star, replaced, starred
+from driftline.sql.scope import OWN_COLUMN, Scope, is_star, replaced, starred
 from driftline.sql.strict_grammar import TEXT
 
 _OF_NAME = 2  # parts of name.field
@@ -111,7 +111,7 @@ def _name_of(node: exp.Expr) -> str:
     """The name of an item: the given one, the column's, or else how it is written."""
     if isinstance(node, exp.Alias):
         return node.alias
-    if isinstance(node, (exp.Column, exp.Dot)):
+    if isinstance(node, (exp.Column, exp.Dot)) and not node.name.startswith(OWN_COLUMN):
         return node.name or node.expression.name
     text: str = node.meta.get(TEXT) or node.sql("spark")
     return " ".join(text.split())

@@ -16,7 +16,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from driftline.plan.dialect import DriftlineSpark
 from driftline.plan.errors import ExpressionError
 from driftline.plan.used import place_of
-from driftline.sql.pipe_grammar import piped
+from driftline.sql.name_grammar import with_names
+from driftline.sql.pipe_grammar import all_of, piped
 
 TEXT = "text"
 """In the meta of an item of a select list: how it was written."""
@@ -90,6 +91,7 @@ class StrictParser(DriftlineSpark.Parser):
         return bool(self._curr and self._next) and super()._is_table_query()
 
     def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
+        raw_tokens = with_names(raw_tokens)
         for before, token in pairwise(raw_tokens):
             if before.token_type == TokenType.GROUP_BY and token.token_type == TokenType.WINDOW:
                 token.token_type = TokenType.VAR  # GROUP BY window(…), and no clause WINDOW
@@ -121,6 +123,8 @@ class StrictParser(DriftlineSpark.Parser):
         query = super()._parse_select(*args, **options)
         if isinstance(query, exp.Select) and "line" not in query.meta:
             query.update_positions(start)
+        if isinstance(query, exp.Values) and self._at(TokenType.PIPE_GT):
+            query = self._parse_pipe_syntax_query(all_of(query))
         return query
 
     def _parse_expression(self) -> exp.Expr | None:
@@ -208,6 +212,10 @@ class StrictParser(DriftlineSpark.Parser):
         if made is not None and TokenType.ORDINALITY in words:
             made.set("ordinality", True)
         return made
+
+    def _parse_pivot_aggregation(self) -> exp.Expr | None:
+        """An aggregate of PIVOT, also in an expression: avg(x) + 1 AS y."""
+        return self._parse_alias(self._parse_bitwise())
 
     _set_from: int | None = None
     """Where the set operation begins whose right side is read: a |> after it is about both."""

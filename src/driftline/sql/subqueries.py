@@ -1,6 +1,6 @@
 """Subqueries anywhere in an expression: each becomes a column of the rows, by a left join.
 
-(SELECT max(z) …)    the value
+(SELECT max(z) …)    the value; x / (SELECT count(*) …) is null where that has counted nothing
 EXISTS (q)           whether there is a row of q
 x IN (q)             true if a row of q equals x; else null if q has a null, or x is null and q
                      has a row; else false
@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression, Literal
+from driftline.plan.folding import folded
 from driftline.plan.functions.operators import is_null
 from driftline.plan.types import BOOLEAN, Schema
 from driftline.plan.used import uses, uses_all
@@ -46,6 +47,7 @@ class Subqueries:
         self.added = Schema(())
         self._steps: list[Callable[[nodes.Node], nodes.Node]] = []
         self._meanings: dict[exp.Expr, exp.Expr] = {}
+        self._of_rows: dict[exp.Expr, exp.Expr] = {}  # 0 of nothing as null, which can divide
         self._prefix = prefix
         self._first = sum(each.name.startswith(OWN_COLUMN) for each in scope.schema)
 
@@ -70,6 +72,8 @@ class Subqueries:
             meaning = self._meaning(part) if only(part) else None
             if meaning is None:
                 continue
+            if part in self._of_rows and _is_divisor(part):
+                meaning = self._of_rows[part].copy()
             if part is copy:
                 meaning.meta.update(copy.meta)
                 return meaning
@@ -100,7 +104,11 @@ class Subqueries:
 
     def _value(self, node: exp.Subquery) -> exp.Expr:
         found = value_of(self.scope, node, self.names, self.bind)
-        return as_column(found, self._joined(found))
+        name = self._joined(found)
+        nothing = folded(found.default)
+        if isinstance(nothing, Literal) and nothing.value == 0:
+            self._of_rows[node.copy()] = exp.column(_quoted(name))
+        return as_column(found, name)
 
     def _joined(self, value: Value) -> str:
         name = f"{self._prefix}{self._first + len(self._steps)}"
@@ -182,6 +190,14 @@ class Subqueries:
         return exp.paren(
             exp.Not(this=exp.Is(this=exp.column(_quoted(name)), expression=exp.Null()))
         )
+
+
+def _is_divisor(node: exp.Expr) -> bool:
+    """Whether a division is by 0 where the value of a subquery is."""
+    while isinstance(node.parent, (exp.Paren, exp.Neg, exp.Cast, exp.TryCast, exp.Mul)):
+        node = node.parent
+    whole = node.parent
+    return isinstance(whole, (exp.Div, exp.IntDiv, exp.Mod)) and whole.expression is node
 
 
 def beside_join(

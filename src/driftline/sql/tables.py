@@ -18,7 +18,7 @@ from driftline.plan.types import BOOLEAN, VOID
 from driftline.plan.until import until
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
-from driftline.sql.explode import is_table_function, lateral, table_function
+from driftline.sql.explode import is_range, is_table_function, lateral, table_function
 from driftline.sql.matches import match_rows
 from driftline.sql.pivots import pivoted
 from driftline.sql.query_parts import has_subquery
@@ -151,6 +151,13 @@ class _Tables:
             width = len(rows.schema)
             rows = lateral(rows, node)
             return Scope(rows.plan, rows.merged, rows.hidden | {*rows.schema.names[:width]})
+        if isinstance(node, exp.Lateral) and not node.args.get("view"):
+            uses(node, "this", "alias", "joins", "pivots")
+            inside = node.this
+            if isinstance(inside, exp.Query):
+                return Scope(self.bind(inside, self.names))
+            if isinstance(inside, exp.Anonymous) and is_table_function(inside):
+                return Scope(table_function(inside, self.names))
         if isinstance(node, (exp.Lateral, exp.Unnest)):
             raise refuse("LATERAL and UNNEST come after a table: FROM t, LATERAL explode(…)", node)
         raise refuse("a table in FROM is a name, a subquery, TUMBLE(…), HOP(…) or SESSION(…)", node)
@@ -237,11 +244,12 @@ class _Tables:
             from driftline.sql.laterals import lateral_query
 
             return lateral_query(left, node.this, how, on, self.names, self.bind)
-        if on is not None:
-            if not (isinstance(on, exp.Boolean) and on.this):
-                raise refuse("LATERAL and UNNEST take no condition but true: use WHERE", on)
-            uses(on, "this")
-        return lateral(left, node.this, outer=how == "left")
+        if isinstance(node.this.this, exp.Anonymous) and is_range(node.this.this):
+            rows = self.table(node.this)
+            refuse_same_names(left, rows, node.this)
+            plan = nodes.Join(left.plan, rows.plan, how, self.condition(left, rows, on))
+            return left.beside(plan, rows)
+        return where_on(lateral(left, node.this, outer=how == "left"), how, on)
 
     def condition(self, left: Scope, right: Scope, on: exp.Expr | None) -> Expression | None:
         if on is None:
@@ -393,6 +401,22 @@ def renamed(rows: Scope | nodes.Node, columns: list[exp.Expr], node: exp.Expr) -
             nodes.Named(name.name, value.value) for name, value in zip(columns, values, strict=True)
         ),
     )
+
+
+def where_on(rows: Scope, how: nodes.JoinKind, on: exp.Expr | None) -> Scope:
+    """Rows beside what each of them holds, for which the condition of the join is true."""
+    if on is None:
+        return rows
+    value = condition_of(rows.resolve(on), on, "ON")
+    if isinstance(value, Literal) and value.value is True:
+        return rows
+    if how == "left":
+        raise refuse(
+            "LEFT JOIN LATERAL with what a row holds takes no condition but true: choose the items "
+            "before, as in explode(filter(items, item -> …))",
+            on,
+        )
+    return rows.over(nodes.Select(rows.plan, value))
 
 
 def condition_of(value: Expression, node: exp.Expr, clause: str) -> Expression:

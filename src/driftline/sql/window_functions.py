@@ -16,6 +16,7 @@ from driftline.plan.nodes import Frame, OrderItem, OverColumn, Unit
 from driftline.plan.types import (
     DATE,
     INTERVAL,
+    INTERVAL_MONTHS,
     is_decimal,
     is_float,
     is_integer,
@@ -200,9 +201,19 @@ def frame_of(window: exp.Window, order: tuple[OrderItem, ...], resolve: Resolve)
     kind: Unit = "rows" if unit == "rows" else "range"
     start = _bound(window, "start", kind, order, resolve)
     end = _bound(window, "end", kind, order, resolve)
+    bounds = [spec.args[each] for each in ("start", "end") if isinstance(spec.args[each], exp.Expr)]
+    months = [kind == "range" and _is_months(each, order, resolve) for each in bounds]
+    if len(set(months)) > 1:
+        raise refuse("a RANGE goes by months at both ends, or at none", window)
     if start is not None and end is not None and start > end:
         raise refuse("the frame ends before it starts", window)
-    return Frame(kind, start, end)
+    return Frame(kind, start, end, any(months))
+
+
+def _is_months(node: exp.Expr, order: tuple[OrderItem, ...], resolve: Resolve) -> bool:
+    """Whether a distance is a number of months between dates or times."""
+    kinds = (resolve(node).type, order[0].value.type)
+    return bool(kinds[0] == INTERVAL_MONTHS and kinds[1] != INTERVAL_MONTHS)
 
 
 def _bound(
@@ -239,6 +250,11 @@ def _distance(node: exp.Expr, by: Expression, resolve: Resolve) -> float:
                 return int(number)
             if kind == DATE and number % MICROS_OF_A_DAY == 0:
                 return int(number // MICROS_OF_A_DAY)
+            if kind == INTERVAL:
+                return int(number)
+        elif value.type == INTERVAL_MONTHS:
+            if is_timestamp(kind) or kind in (DATE, INTERVAL_MONTHS):
+                return int(number)
         elif is_integer(value.type) and (is_integer(kind) or kind == DATE):
             return int(number)
         elif is_float(kind) and is_numeric(value.type):

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import calendar
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -185,4 +188,50 @@ def test_over_is_its_reference_after_every_batch(level: Level, data: st.DataObje
         level,
         data.draw(st.sampled_from(BATCH_SIZES)),
         data.draw(st.one_of(st.none(), st.integers(0, 5))),
+    )
+
+
+@dataclass(frozen=True)
+class Months:
+    """A distance between dates; what has no such day is the last of the month."""
+
+    count: int
+
+    def __radd__(self, day: date) -> date:
+        year, month = divmod(day.year * 12 + day.month - 1 + self.count, 12)
+        last = calendar.monthrange(year, month + 1)[1]
+        return date(year, month + 1, min(day.day, last))
+
+    def __rsub__(self, day: date) -> date:
+        return day + Months(-self.count)
+
+
+DATED = pa.schema([("d", pa.date32()), ("x", pa.int64())])
+DAYS = st.sampled_from(
+    [None, *(date(2024, month, day) for month in (1, 2, 3, 4) for day in (1, 28, 29))]
+    + [date(2023, 12, 31), date(2024, 1, 31), date(2024, 3, 31)]
+)
+
+
+@pytest.mark.parametrize("level", [Level.EAGER, Level.ORDERED])
+@settings(max_examples=20)
+@given(st.data())
+def test_a_range_in_months_is_its_reference(level: Level, data: st.DataObject) -> None:
+    start, end = data.draw(BOUNDS), data.draw(BOUNDS)
+    order = OrderBy("d", data.draw(st.booleans()))
+    total = Aggregate("total", "sum", "x", pa.int64())
+    made = OverColumn("total", pa.int64(), Frame("range", start, end, months=True), total)
+    bounds = [None if each is None else Months(each) for each in (start, end)]
+    meaning = (reference.Frame("range", *bounds), reference.of_frame(values.sum_(column("x"))))
+
+    hold(
+        lambda: Over(DATED, [], [order], [made], level),
+        DATED,
+        lambda so_far: reference.over(
+            so_far, {"total": meaning}, [Order(column("d"), order.descending)], []
+        ),
+        data.draw(streams({"d": DAYS, "x": st.sampled_from([1, 2, None])})),
+        level,
+        data.draw(st.sampled_from(BATCH_SIZES)),
+        None,
     )

@@ -39,22 +39,27 @@ from driftline.engine.by_rows.over_kernels import RANGE, ROWS, Evaluations
 from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, ChangedPieces, Pieces
 from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.core.snapshot_operator import PERFECT
+from driftline.engine.expressions.datetimes import days_and_clock, plus_months
 from driftline.engine.state.order_keys import order_keys, valid
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.level import Level
 from driftline.model.time import INFINITY
+from driftline.plan.temporal import DAY
 
 _GREATEST = np.iinfo(np.int64).max
+_LONGEST_MONTH = 31
 
 
 @dataclass(frozen=True)
 class Frame:
     """Which rows around a row its functions see: from `start` to `end`, in rows or in units of the
-    order column (micros, days, units of the last digit); negative: before; None: without bound."""
+    order column (micros, days, units of the last digit; `months`: in months, of dates and times);
+    negative: before; None: without bound."""
 
     unit: Literal["rows", "range"] = "range"
     start: float | None = None
     end: float | None = 0
+    months: bool = False
 
     @property
     def has_distance(self) -> bool:
@@ -206,12 +211,12 @@ class Over(OrderedRows):
             low[number] = (
                 np.repeat(looked_at.bounds[:-1], sizes)
                 if frame.start is None
-                else self._bound(looked_at, values, frame.start, first_peer, is_end=False)
+                else self._bound(looked_at, values, frame, first_peer, is_end=False)
             )
             high[number] = (
                 np.repeat(looked_at.bounds[1:], sizes)
                 if frame.end is None
-                else self._bound(looked_at, values, frame.end, after_peers, is_end=True)
+                else self._bound(looked_at, values, frame, after_peers, is_end=True)
             )
         return low, high
 
@@ -219,11 +224,12 @@ class Over(OrderedRows):
         self,
         looked_at: Rows,
         values: pa.RecordBatch,
-        distance: float,
+        frame: Frame,
         peer: Int64s,
         is_end: bool,
     ) -> Int64s:
-        if distance == 0:
+        distance = frame.end if is_end else frame.start
+        if not distance:
             return peer
         (item,) = self.order
         column = values.column(item.column)
@@ -235,7 +241,8 @@ class Over(OrderedRows):
             wanted = order_keys(pa.array(numbers + sign * distance))
         else:
             key = order_keys(column)
-            wanted = _moved(key, sign * int(distance))
+            move = _moved_by_months if frame.months else _moved
+            wanted = move(key, sign * int(distance), column.type)
         there = valid(column)
         if item.descending:
             key, wanted = ~key, ~wanted
@@ -344,7 +351,9 @@ def _reach(columns: list[OverColumn], order: list[OrderBy], schema: pa.Schema) -
         if frame.has_distance and not _is_whole(schema.field(order[0].column).type):
             reach = _reach_of_floats(reach, frame, -1 if order[0].descending else 1)
         elif frame.has_distance:
-            low, high = (0 if each is None else int(each) for each in (start, end))
+            kind = schema.field(order[0].column).type
+            most = _most_of_a_month(kind) if frame.months else 1
+            low, high = (0 if each is None else int(each) * most for each in (start, end))
             if start is None:
                 low = min(0, high)  # all before that counts as a whole, if anything does
             reach = reach._replace(
@@ -425,7 +434,20 @@ def _rows(bound: float | None, none: int, frame: Frame) -> int:
     return none if bound is None or frame.unit == "range" else max(-FAR, min(FAR, int(bound)))
 
 
-def _moved(key: Int64s, distance: int) -> Int64s:
+def _moved_by_months(key: Int64s, months: int, kind: pa.DataType) -> Int64s:
+    """The keys of dates or times so many months later, as `d + INTERVAL n MONTH` has them."""
+    if pa.types.is_date(kind):
+        return plus_months(key, np.array(months))
+    days, clock = days_and_clock(key)
+    return plus_months(days, np.array(months)) * DAY + clock
+
+
+def _most_of_a_month(kind: pa.DataType) -> int:
+    """How far a month can be, in units of the order column."""
+    return _LONGEST_MONTH if pa.types.is_date(kind) else _LONGEST_MONTH * DAY
+
+
+def _moved(key: Int64s, distance: int, _: pa.DataType) -> Int64s:
     """Keys and a distance, added; what does not fit is the greatest or the least number."""
     with np.errstate(over="ignore"):
         total = key + np.int64(max(-_GREATEST, min(_GREATEST, distance)))

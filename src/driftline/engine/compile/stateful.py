@@ -3,7 +3,7 @@ their kernels takes time."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -328,7 +328,7 @@ def over(compiler: Compiler, node: nodes.Over) -> Step:
 def _over_column(column: nodes.OverColumn, named: Naming) -> OverColumn:
     from driftline.engine.by_rows.over import Frame, OverColumn
 
-    frame = Frame(column.frame.unit, column.frame.start, column.frame.end)
+    frame = Frame(*astuple(column.frame))
     made = OverColumn(column.name, column.value.type, frame)
     if column.nth is not None:
         default = None if column.default is None else named(column.default)

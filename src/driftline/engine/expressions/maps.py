@@ -36,7 +36,9 @@ from driftline.engine.expressions.lists import (
 from driftline.engine.expressions.patterns import split_text
 from driftline.engine.expressions.registry import kernel
 from driftline.engine.expressions.sets import distinct_lists
+from driftline.engine.state.order_keys import order_keys
 from driftline.plan.expressions import Call
+from driftline.plan.functions.collections import IN_KEY_ORDER
 from driftline.plan.types import is_nested
 
 _BYTES_OF_AN_ITEM = 24
@@ -61,6 +63,32 @@ def _there(lists: Array, valid: Any) -> Array:
     if valid is None:
         return lists
     return lists.take(pa.array(np.arange(len(lists)), mask=~valid))
+
+
+@kernel(IN_KEY_ORDER, total=True)
+def _in_key_order(call: Call, args: Sequence[Value]) -> Array:
+    return _ordered(args[0])
+
+
+def _ordered(array: Array) -> Array:
+    """The values with the entries of all maps in them in the order of the keys."""
+    kind = array.type
+    mask = None if array.null_count == 0 else pa.array(~valid_mask(array))
+    if pa.types.is_map(kind):
+        lists, others = map_lists(array)
+        keys, values = (_ordered(items_of(each)) for each in (lists, others))
+        order = pa.array(np.lexsort((order_keys(keys), rows_of_items(lists))))
+        offsets = np.concatenate([[0], np.cumsum(lengths_of(lists))]).astype(np.int32)
+        return pa.MapArray.from_arrays(
+            pa.array(offsets), keys.take(order), values.take(order), type=kind, mask=mask
+        )
+    if pa.types.is_list(kind):
+        items = _ordered(items_of(array))
+        return lists_from(items, lengths_of(array), valid_mask(array), kind)
+    if pa.types.is_struct(kind):
+        fields = [_ordered(each) for each in array.flatten()]
+        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
+    return array
 
 
 @kernel("map_concat")

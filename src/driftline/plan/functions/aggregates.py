@@ -18,6 +18,7 @@ from driftline.plan.functions.base import (
     numeric_argument,
     wrong_argument,
 )
+from driftline.plan.functions.collections import in_key_order
 from driftline.plan.functions.operators import condition
 from driftline.plan.functions.sketches import SKETCH_AGGREGATES
 from driftline.plan.functions.variants import variant
@@ -262,6 +263,8 @@ AGGREGATES = {
 """Every aggregate function by each of its names."""
 
 _TAKES_IGNORE_NULLS = ("first", "last", "any_value")
+_BY_VALUE = ("approx_count_distinct", "collect_set", "mode")
+"""The aggregates that tell equal values from others."""
 
 
 def aggregate(
@@ -288,5 +291,7 @@ def aggregate(
     elif ignore_nulls and found.name not in _TAKES_IGNORE_NULLS:
         raise ExpressionError(f"{name} does not take IGNORE NULLS")
     typed, kind = ((), BIGINT) if star else found.typing(found.name, args)
+    if distinct or found.name in _BY_VALUE:
+        typed = tuple(map(in_key_order, typed))
     where = None if filtered is None else condition(filtered, "FILTER")
     return AggregateCall(found.name, typed, kind, distinct, where, ignore_nulls)

@@ -47,6 +47,17 @@ from driftline.plan.types import (
     type_name,
 )
 
+IN_KEY_ORDER = "$in_key_order"
+
+
+def in_key_order(value: Expression) -> Expression:
+    """A value with the entries of its maps in the order of their keys: equal maps are the same."""
+    return Call(IN_KEY_ORDER, (value,), value.type) if _has_map(value.type) else value
+
+
+def _has_map(kind: DataType) -> bool:
+    return is_map(kind) or any(_has_map(kind.field(i).type) for i in range(kind.num_fields))
+
 
 @register("array", 0, None)
 def array(args: Arguments) -> Expression:

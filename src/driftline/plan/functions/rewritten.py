@@ -156,7 +156,9 @@ def values_in_order(listed: Expression, directions: str) -> Expression:
 
 def _refuse_distinct(call: AggregateCall) -> None:
     if call.distinct:
-        raise ExpressionError(f"{call.function} does not take DISTINCT")
+        raise ExpressionError(
+            f"{call.function} does not take DISTINCT: take distinct rows in a subquery"
+        )
 
 
 def _both(first: Expression | None, second: Expression) -> Expression:

@@ -21,14 +21,17 @@ Unit = Literal["rows", "range"]
 @dataclass(frozen=True)
 class Frame:
     """Which rows around a row its functions see: from `start` to `end`, in rows or in units of the
-    order column (micros, days, units of the last digit); negative: before; None: without bound."""
+    order column (micros, days, units of the last digit; `months`: in months, of dates and times);
+    negative: before; None: without bound."""
 
     unit: Unit = "range"
     start: float | None = None
     end: float | None = 0
+    months: bool = False
 
     def __str__(self) -> str:
-        return f"{self.unit} {_bound(self.start, 'first')} to {_bound(self.end, 'last')}"
+        unit = f"{self.unit} in months" if self.months else self.unit
+        return f"{unit} {_bound(self.start, 'first')} to {_bound(self.end, 'last')}"
 
 
 def _bound(bound: float | None, none: str) -> str:

@@ -11,7 +11,7 @@
     expressions    `parse_expression`, `resolve`, and the resolver itself
     syntax         by which method each kind of node is resolved, and what of it that uses
     names          names and constants;  conditions: IS, BETWEEN, IN, LIKE, CASE
-    calls          functions;  aggregates: those over the rows of a group
+    calls          functions;  aggregates: those over the rows of a group;  arguments: their names
     base           what these share
 """
 

@@ -7,6 +7,7 @@ from sqlglot import exp
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.functions import AGGREGATES, aggregate_value, ordered_aggregate
+from driftline.plan.resolver.arguments import in_order
 from driftline.plan.resolver.base import Resolving
 from driftline.plan.resolver.syntax import METHODS
 from driftline.plan.used import uses
@@ -38,6 +39,7 @@ class Aggregates(Resolving):
         if distinct:
             uses(nodes[0], "expressions")
             nodes = nodes[0].expressions
+        nodes = in_order(name, nodes)
         star = bool(nodes) and isinstance(nodes[0], exp.Star)
         if star:
             uses(nodes[0])

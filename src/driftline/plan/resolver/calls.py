@@ -16,6 +16,7 @@ from driftline.plan.functions.higher_order import HIGHER_ORDER, Unbound, higher_
 from driftline.plan.functions.rewritten import values_in_order
 from driftline.plan.functions.strings import trim
 from driftline.plan.resolver.aggregates import Aggregates
+from driftline.plan.resolver.arguments import in_order
 from driftline.plan.resolver.names import Names
 from driftline.plan.types import STRING, DataType
 from driftline.plan.used import place_of, uses, uses_all
@@ -93,7 +94,8 @@ class Calls(Names, Aggregates):
 
     def function(self, node: exp.Anonymous) -> Expression:
         """A function by its name."""
-        name, nodes = str(node.this).lower(), node.expressions
+        name = str(node.this).lower()
+        nodes = in_order(name, node.expressions)
         refuse_if_not_deterministic(name, len(nodes))
         if name in AGGREGATES:
             return self.aggregate(node)

@@ -93,6 +93,6 @@ def array_of_query(node: exp.Anonymous) -> exp.Expr | None:
     found = _items_of(node.expressions[0]) if len(node.expressions) == 1 else None
     if found is not None and not found.aggregates():
         return called("coalesce", found.each(), called("array"))
-    if any(isinstance(each, exp.Query) for each in node.expressions):
+    if any(isinstance(each, (exp.Select, exp.SetOperation)) for each in node.expressions):
         raise refuse("ARRAY(SELECT x …) is written (SELECT array_agg(x) …) here", node)
     return None
