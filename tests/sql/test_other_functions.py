@@ -74,6 +74,15 @@ KNOWN = "FILTER (v IS NOT NULL)"
         ("SELECT a.id, x.id FROM e AS a CROSS APPLY (SELECT b.id FROM e AS b WHERE b.v = a.id) "
          "AS x",
          "SELECT a.id, b.id FROM e AS a JOIN e AS b ON b.v = a.id"),
+        ("SELECT k, id FROM e ORDER BY v DESC, 2 LIMIT 2 OFFSET 1 BY k LIMIT 4",
+         "SELECT k, id FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v DESC NULLS "
+         "LAST, id) AS n FROM e) WHERE n IN (2, 3) ORDER BY v DESC NULLS LAST, id LIMIT 4"),
+        ("SELECT k, v, sum(id) AS s FROM e GROUP BY k, v ORDER BY s DESC LIMIT 1 BY k",
+         "SELECT DISTINCT ON (k) k, v, sum(id) AS s FROM e GROUP BY k, v ORDER BY k, s DESC"),
+        ("SELECT lim, (SELECT AS STRUCT count(*) AS n, max(id) FROM e WHERE v = lim) AS s, "
+         "ARRAY(SELECT AS STRUCT x, 1 AS o FROM UNNEST([lim]) AS x) AS a FROM l",
+         "SELECT lim, {'n': (SELECT count(*) FROM e WHERE v = lim), '_field_2': "
+         "(SELECT max(id) FROM e WHERE v = lim)}, [{'x': lim, 'o': 1}] FROM l"),
         # Stars
         ("SELECT coalesce(*) AS c, array(id, v)[1] AS i FROM (SELECT v, id FROM e)",
          "SELECT coalesce(v, id), v FROM e"),
@@ -212,10 +221,14 @@ def test_what_has_two_meanings_keeps_that_of_spark() -> None:
         ("SELECT date_diff(ts, ts, MONTH) FROM trades", "is timestampdiff(UNIT, a, b)"),
         ("SELECT json_value(k, '$.a') FROM t", "get_json_object is near to it"),
         ("SELECT proctime() FROM t", "has another value each time"),
-        ("SELECT k FROM t EMIT CHANGES", "leave EMIT out"),
+        ("SELECT k FROM t EMIT UPDATES", "there are EMIT CHANGES, EMIT FINAL and EMIT ON WINDOW"),
         ("SELECT k FROM t WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY k", "windows stand in FROM"),
         ("WITH MUTUALLY RECURSIVE r (n int) AS (SELECT 1) SELECT * FROM r", "WITH RECURSIVE name"),
-        ("CREATE TABLE q (a INT)", "is written CREATE STREAM name"),
+        ("SELECT AS STRUCT k, x FROM t", "for a subquery that is a value: leave it out"),
+        ("SELECT k FROM t LIMIT 1 BY k", "LIMIT without ORDER BY would be any rows"),
+        ("SELECT k FROM t ORDER BY x LIMIT x BY k", "LIMIT takes a whole number"),
+        ("SELECT DISTINCT k FROM t ORDER BY k LIMIT 1 BY k", "SELECT DISTINCT … into a subquery"),
+        ("SELECT DISTINCT ON (4) k FROM t", "there is no column 4 in the select list"),
         ("SELECT x FROM t JOIN u WITHIN 7 DAYS ON t.k = u.k",
          "a join within a time has a condition"),
         ("SELECT k FROM TUMBLE(TABLE t, 5, 1)", "goes by a column: DESCRIPTOR(ts)"),

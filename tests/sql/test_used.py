@@ -98,7 +98,7 @@ def test_every_argument_of_every_node_counts(text: str, monkeypatch: pytest.Monk
         "SELECT k FROM t ORDER BY x NULLS FIRST NULLS LAST LIMIT 1",
         "SELECT k FROM t ORDER BY x LIMIT , 3",
         "SELECT k FROM t ORDER BY x LIMIT 50 PERCENT",
-        "SELECT k FROM t ORDER BY x LIMIT 1 BY k",
+        "SELECT k FROM t ORDER BY x LIMIT 1 BY k WITH TIES",
         "SELECT sum(x) OVER (ORDER BY x ROWS BETWEEN BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t",
         "SELECT sum(x) OVER (PARTITION BY ORDER BY x) FROM t",
         "SELECT sum(x) OVER (ORDER BY x ROWS 1 PRECEDING EXCLUDE CURRENT ROW) FROM t",

@@ -43,6 +43,8 @@ def _with_place(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
         key, clause = parse(parser)
         if isinstance(clause, exp.Expr) and "line" not in clause.meta:
             clause.update_positions(start)
+        if key == "limit" and clause is not None and clause.expressions:
+            key = "limit_by"  # which may stand beside a LIMIT of the whole
         return key, clause
 
     return parsed
@@ -98,6 +100,10 @@ class StrictParser(DriftlineSpark.Parser):
             if before.text.upper() == "SESSION" and token.token_type == TokenType.L_PAREN:
                 before.token_type = TokenType.VAR  # GROUP BY SESSION(…)
         for place, (before, token) in enumerate(pairwise(raw_tokens)):
+            is_type = token.token_type == TokenType.LT and place + 3 < len(raw_tokens)
+            if before.token_type == TokenType.ROW and is_type:
+                if raw_tokens[place + 3].token_type in self.TYPE_TOKENS:
+                    before.token_type = TokenType.STRUCT  # ROW<name TYPE, …>
             if before.text.upper() == "LEFT" and token.token_type == TokenType.ASOF:
                 raw_tokens[place : place + 2] = [token, before]  # LEFT ASOF JOIN
         return super()._parse(parse_method, raw_tokens, sql)
@@ -228,7 +234,16 @@ class StrictParser(DriftlineSpark.Parser):
     def _parse_limit(self, *args: Any, **options: Any) -> exp.Expr | None:
         if self._match_pair(TokenType.LIMIT, TokenType.COMMA, advance=False):
             self.refuse("LIMIT needs a number", self._next)
-        return super()._parse_limit(*args, **options)
+        limit = super()._parse_limit(*args, **options)
+        if isinstance(limit, exp.Limit) and self._at(TokenType.OFFSET):
+            index = self._index
+            offset = self._parse_offset()
+            if offset is not None and offset.expressions:  # LIMIT n OFFSET m BY k
+                limit.set("offset", offset.expression)
+                limit.set("expressions", offset.expressions)
+            else:
+                self._retreat(index)
+        return limit
 
     def _parse_projections(self) -> Any:
         if self._prev and self._prev.token_type == TokenType.ALIAS:
