@@ -19,9 +19,9 @@ from sqlglot import exp
 
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
+from driftline.sql.order import whole
 from driftline.sql.other_functions import respell_functions
 from driftline.sql.other_functions.syntax import called
-from driftline.sql.order import whole
 from driftline.sql.query_parts import is_aggregate
 
 _COUNT, _KNOWN, _LEAST, _GREATEST = "rows", "known", "min", "max"

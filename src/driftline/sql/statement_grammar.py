@@ -24,7 +24,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 from driftline.sql.syntax import FINAL, CreateSink, CreateStream, CreateView, InsertInto, Setting
 from driftline.sql.window_grammar import WindowParser
 
-
 _STREAMS = ("STREAM", "TABLE", "SOURCE")
 _OTHERS = {
     "AGGREGATE": "aggregates of your own are given in Python, dl.UserDefined(…)",

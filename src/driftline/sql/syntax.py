@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
-
 FINAL = "final"
 """In the meta of a query: its rows come once, when they are final."""
 

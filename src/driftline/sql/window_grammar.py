@@ -122,6 +122,9 @@ class WindowParser(StrictParser):
                 self._match_r_paren()
             elif time is None and not durations and self._at_name_before_comma():
                 time = self._parse_column()  # as RisingWave writes it
+            elif time is None and not durations and self._at_quoted_name():
+                time = exp.column(self._curr.text).update_positions(self._curr)  # as BigQuery
+                self._advance()
             else:
                 durations.append(self._duration(TokenType.COMMA, TokenType.R_PAREN))
         self._match_r_paren()
@@ -137,6 +140,10 @@ class WindowParser(StrictParser):
             and self._next
             and self._next.token_type == TokenType.COMMA
         )
+
+    def _at_quoted_name(self) -> bool:
+        """Whether a text stands here that is no duration."""
+        return self._at(TokenType.STRING) and not self._curr.text.strip()[:1].isdigit()
 
     def _partition(self) -> list[exp.Expr]:
         """PARTITION BY k, (k, …) or k, …: before DESCRIPTOR, or the last comma."""
