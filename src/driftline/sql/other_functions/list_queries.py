@@ -104,19 +104,19 @@ def path_in_from(select: exp.Select) -> None:
     seen = set() if source is None else {source.this.alias_or_name.lower()}
     for join in select.args.get("joins") or ():
         table = join.this
-        if isinstance(table, exp.Table) and not table.args.get("catalog"):
-            if table.db and table.db.lower() in seen:
-                uses(table, "this", "db", "alias")
-                items = exp.column(table.this.copy(), table.args["db"].copy())
-                alias = table.args.get("alias") or exp.TableAlias(this=table.this.copy())
-                put(table, exp.Unnest(expressions=[items], alias=alias.copy(), offset=False))
+        is_path = isinstance(table, exp.Table) and table.db and not table.args.get("catalog")
+        if is_path and table.db.lower() in seen:
+            uses(table, "this", "db", "alias")
+            items = exp.column(table.this.copy(), table.args["db"].copy())
+            alias = table.args.get("alias") or exp.TableAlias(this=table.this.copy())
+            put(table, exp.Unnest(expressions=[items], alias=alias.copy(), offset=False))
         seen.add(join.this.alias_or_name.lower())
 
 
 def table_function(node: exp.Lateral) -> None:
     """LATERAL TABLE(explode(xs)), as Flink writes LATERAL explode(xs)."""
     call = node.this
-    if isinstance(call, exp.Anonymous) and str(call.this).upper() == "TABLE":
-        if len(call.expressions) == 1 and isinstance(call.expressions[0], exp.Anonymous):
-            uses(call, "this", "expressions")
-            node.set("this", call.expressions[0].copy())
+    is_table = isinstance(call, exp.Anonymous) and str(call.this).upper() == "TABLE"
+    if is_table and len(call.expressions) == 1:
+        uses(call, "this", "expressions")
+        node.set("this", call.expressions[0].copy())
