@@ -111,7 +111,6 @@ def test_every_argument_of_every_node_counts(text: str, monkeypatch: pytest.Monk
         "SELECT JSON 1 FROM t",
         "SELECT x FROM t WHERE x IN k",
         "SELECT * EXCEPT FROM t",
-        "SELECT * RENAME (x AS z) FROM t",
         "SELECT * ILIKE 'x%' FROM t",
         "SELECT STRUCT k FROM t",
         "SELECT TOP 3 k FROM t",

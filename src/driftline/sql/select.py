@@ -34,6 +34,7 @@ from driftline.sql.scope import (
     Scope,
     columns_in,
     is_star,
+    names_in_star,
     replaced,
     starred,
     walked,
@@ -108,6 +109,11 @@ class _Select:
             item.name.lower(): item.node
             for item in self.items
             if isinstance(item.node, exp.Alias) and not item.star
+        } | {
+            given.alias.lower(): given
+            for item in self.items
+            if item.star
+            for given in names_in_star(item.node)
         }
         self.overs = Overs(
             self.scope.schema,
@@ -279,7 +285,7 @@ class _Select:
         return (
             len(self.items) == 1
             and isinstance(self.items[0].node, exp.Star)
-            and not any(self.items[0].node.args.get(each) for each in ("except_", "replace"))
+            and not any(self.items[0].node.args.values())
             and self.scope.is_plain
         )
 
