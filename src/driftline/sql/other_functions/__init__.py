@@ -93,6 +93,15 @@ def _call(node: exp.Anonymous) -> None:
         aggregates.ordered_list(node)
 
 
+def _bracket(node: exp.Bracket) -> None:
+    group = texts.group_of_match(node) if len(node.expressions) == 1 else None
+    if group is None:
+        lists.bracket(node)
+    else:
+        uses(node, "this", "expressions")
+        put(node, exp.paren(group))
+
+
 def _select(node: exp.Select) -> None:
     windows.group_windows(node)
     list_queries.path_in_from(node)
@@ -149,7 +158,7 @@ _RESPELLED: dict[type[exp.Expr], Callable[[Any], None]] = {
     exp.Anonymous: _call,
     exp.Any: lists.any_item,
     exp.AtTimeZone: times.refuse_zone,
-    exp.Bracket: lists.bracket,
+    exp.Bracket: _bracket,
     exp.Cast: times.cast,
     exp.Exists: list_queries.any_items,
     exp.Extract: times.extract,

@@ -11,6 +11,8 @@ from driftline.sql.errors import refuse
 from driftline.sql.other_functions.syntax import PAIR, called, put
 
 _NO_VALUE = "^(OBJECT|ARRAY)"
+_NO_GROUP = r"\\.|\[\^?\]?[^\]]*\]|\(\?"
+"""Parts of a pattern in which a bracket is no group."""
 
 
 def json_value(node: exp.Anonymous) -> exp.Expr | None:
@@ -37,6 +39,45 @@ def _at(node: exp.Anonymous) -> exp.Expr:
     text, path = (each.copy() for each in node.expressions)
     whole = called("try_parse_json", text)
     return called("try_variant_get", whole, path, exp.Literal.string("variant"))
+
+
+def group_of_match(node: exp.Bracket) -> exp.Expr | None:
+    """(regexp_match(text, pattern))[n]: the group n of the first match, counted from 1, or null."""
+    call, place = node.this.unnest(), node.expressions[0]
+    if not isinstance(call, exp.Anonymous) or str(call.this).lower() != "regexp_match":
+        return None
+    given = [each.this for each in (*call.expressions[1:], place) if isinstance(each, exp.Literal)]
+    if len(call.expressions) != PAIR or len(given) != PAIR or not _has_all_groups(given[0]):
+        raise refuse("regexp_match is written regexp_extract(text, pattern, n) here", node)
+    text, pattern = (each.copy() for each in call.expressions)
+    number = int(given[1])
+    if number == 1 and "(" not in re.sub(_NO_GROUP, "", given[0]):
+        number = 0  # without groups it is the whole match
+    group = called("regexp_extract", text, pattern, exp.Literal.number(number))
+    uses(call, "this", "expressions")
+    found = called("rlike", text.copy(), pattern.copy())
+    return exp.Case(ifs=[exp.If(this=found, true=group)])
+
+
+def _has_all_groups(pattern: str) -> bool:
+    """Whether every match has all groups: none is optional, or in one of several alternatives."""
+    plain = re.sub(_NO_GROUP, lambda found: "<" if found[0] == "(?" else "", pattern)
+    levels = [(False, [False], [False])]  # is it a group; are there some in it, and alternatives
+    for place, sign in enumerate(plain):
+        if sign in "(<":
+            for _, has_groups, _ in levels:
+                has_groups[0] |= sign == "("
+            levels.append((sign == "(", [False], [False]))
+        elif sign == "|":
+            levels[-1][2][0] = True
+        elif sign == ")" and len(levels) > 1:
+            is_group, (has_groups_inside,), (alternatives,) = levels.pop()
+            is_optional = re.match(r"[?*]|\{0", plain[place + 1 :]) is not None
+            if (is_optional and (is_group or has_groups_inside)) or (
+                alternatives and has_groups_inside
+            ):
+                return False
+    return not (levels[0][1][0] and levels[0][2][0])
 
 
 def similar(node: exp.SimilarTo) -> None:
