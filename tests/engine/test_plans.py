@@ -24,7 +24,10 @@ from driftline.model.reference import Level, Order, aggregates
 from driftline.model.row import Row
 from driftline.model.stream import breaches
 from driftline.model.time import BEGINNING, INFINITY
+from driftline.plan import nodes
+from driftline.plan.expressions import Column
 from driftline.plan.lifetimes import is_loose
+from driftline.plan.types import BIGINT
 from driftline.testing import interleaved, streams
 from driftline.testing.driving import as_batched
 from tests.matches import match_node, meaning
@@ -104,6 +107,12 @@ ONE: dict[str, Callable[[Both], Both]] = {
         lambda q: q.window(start="vs", duration="ve - vs + 1"),
         lambda h: ref.alter_lifetime(
             h, lambda vs, ve: vs, lambda vs, ve: INFINITY if ve == INFINITY else ve - vs + 1
+        ),
+    ),
+    "clip": lambda p: Both(
+        type(p.query)(nodes.Clip(p.query.plan, Column("x", BIGINT), 1, "since")),
+        lambda s, t: ref.clip_since(
+            p.meaning(s, t), lambda row: None if row["x"] is None else row["x"] + 1
         ),
     ),
     "tumble": windowed(

@@ -38,6 +38,7 @@ EXAMPLES: dict[type[Node], Node] = {
         S.explode("a").plan,
         S.tumble(5).plan,
         S.window(range=5).plan,
+        nodes.Clip(S.plan, Column("x", S.schema.fields[1].type), 2, "until"),
         S.session(5, per="k").plan,
         S.session(5, per="k", at_most=9, columns=True).plan,
         nodes.SessionMembers(S.plan, (Column("k", S.schema.fields[0].type),), 5),

@@ -39,7 +39,6 @@ def test_ways_to_write_it(written: str) -> None:
     [
         ("ASOF JOIN u ON t.k = u.k", "needs one inequality of times"),
         ("ASOF JOIN u ON t.k = u.k AND t.x > u.z AND t.x < u.z + 5", "needs one inequality"),
-        ("ASOF JOIN u MATCH_CONDITION (t.x <= u.z) ON t.k = u.k", "which"),
         ("ASOF FULL JOIN u ON t.x >= u.z", "ASOF JOIN or ASOF LEFT JOIN"),
         ("ASOF JOIN u ON t.x >= u.z AND t.k <> u.k", "compares its keys with ="),
         ("JOIN u FOR SYSTEM_TIME AS OF t.x ON t.k = u.k", "a stream with a time"),
@@ -82,3 +81,16 @@ def test_in_any_order_of_arrival_it_is_duckdbs(left: str, seed: int) -> None:
         rows = result.history().select(["k", "ts", "n", "p"]).to_pylist()
         found = [tuple(row.values()) for row in rows]
         assert sorted(found, key=repr) == sorted(theirs, key=repr)
+
+
+@pytest.mark.parametrize("by", ["trades.ts <= quotes.ts", "quotes.p > trades.n"])
+def test_the_next_row_in_the_end_is_duckdbs(by: str) -> None:
+    random = Random(3)
+    trades, quotes = records(random, "n", 60), records(random, "p", 40)
+    query = f"SELECT n, p FROM trades ASOF LEFT JOIN quotes ON trades.k = quotes.k AND {by}"
+    database = duckdb.connect()
+    database.register("trades", pa.Table.from_pylist(trades))
+    database.register("quotes", pa.Table.from_pylist(quotes))
+    theirs = sorted(database.sql(query).fetchall(), key=repr)
+    rows = dl.sql(STREAMS + query).run(trades=trades, quotes=quotes, batch=9).history().to_pylist()
+    assert sorted(((row["n"], row["p"]) for row in rows if row["ve"] is None), key=repr) == theirs

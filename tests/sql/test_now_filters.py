@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import driftline as dl
@@ -51,3 +54,34 @@ def test_the_answer_is_about_the_time_of_the_answer() -> None:
     history = query.run(s=[{"ts": ts} for ts in (0, 4, 30)]).history().to_pylist()
     spans = [(each["vs"], each["ve"], each["n"]) for each in history]
     assert spans == [(0, 4, 1), (4, 10, 2), (10, 14, 1), (30, 40, 1)]
+
+
+@pytest.mark.parametrize(
+    ("written", "start", "end"),
+    [
+        ("mz_now() < ts + ttl", None, lambda ts, ttl: ts + ttl),
+        ("now() <= ts + ttl", None, lambda ts, ttl: ts + ttl + 1),
+        ("ttl * 5 > now() - 2", None, lambda ts, ttl: ttl * 5 + 2),
+        ("now() + 1 >= ts + ttl", lambda ts, ttl: ts + ttl - 1, None),
+        ("ts + ttl < now()", lambda ts, ttl: ts + ttl + 1, None),
+        ("now() BETWEEN ts + 2 AND ts + ttl", lambda ts, ttl: ts + 2, lambda ts, ttl: ts + ttl + 1),
+    ],
+)
+def test_a_row_may_say_until_or_from_when_it_is_there(
+    written: str, start: Callable[..., int] | None, end: Callable[..., int] | None
+) -> None:
+    s = dl.stream("s", {"ts": "BIGINT", "ttl": "BIGINT"}, time="ts")
+    rows: list[dict[str, Any]] = [
+        {"ts": ts, "ttl": ttl} for ts in (9, 0, 4) for ttl in (3, 11, None, 1)
+    ]
+    history = dl.sql(f"SELECT * FROM s WHERE {written}", s=s).run(s=rows, batch=5).history()
+    expected = []
+    for row in rows:
+        if row["ttl"] is not None:
+            vs = row["ts"] if start is None else max(row["ts"], start(**row))
+            ve = dl.INFINITY if end is None else end(**row)
+            if vs < ve:
+                expected.append((vs, None if ve == dl.INFINITY else ve, row["ts"], row["ttl"]))
+    assert sorted(map(repr, expected)) == sorted(
+        repr(tuple(each.values())) for each in history.to_pylist()
+    )

@@ -92,6 +92,7 @@ FEW = "SELECT x.v FROM e AS x WHERE x.k = e.k AND x.v IS NOT NULL"
         "SELECT k, string_agg(CAST(id AS STRING), ',' ORDER BY id DESC) AS l FROM e GROUP BY k",
         "SELECT DISTINCT ON (k) k, id FROM e ORDER BY k, v DESC NULLS LAST, id",
         "SELECT DISTINCT ON (k, v) k, v, id FROM e ORDER BY k, v, id",
+        "SELECT DISTINCT ON (1) k, id FROM e ORDER BY 1, v DESC NULLS LAST, 2",
         "SELECT * REPLACE (v * 2 AS v, k AS k) FROM e",
     ],
 )

@@ -86,6 +86,38 @@ def test_settings_hold_for_what_follows() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("CREATE TABLE s (t TIMESTAMP, x INT, WATERMARK FOR t AS t - INTERVAL '5' SECOND)",
+         "CREATE STREAM s (t TIMESTAMP, x INT) WITH (time = 't', disorder = '5s')"),
+        ("CREATE SOURCE s (x INT, `t` TIMESTAMP(6), WATERMARK FOR `t` AS `t`)",
+         "CREATE STREAM s (x INT, t TIMESTAMP) WITH (time = 't', disorder = 0)"),
+        ("CREATE TABLE s (t TIMESTAMP LATENESS INTERVAL 1 HOUR, x INT) WITH (source = 'x')",
+         "CREATE STREAM s (t TIMESTAMP, x INT) WITH (time = 't', disorder = '1h', source = 'x')"),
+        ("CREATE TABLE s (r ROW<a INT, b ARRAY<ROW<c VARBINARY>>>)",
+         "CREATE STREAM s (r STRUCT<a: INT, b: ARRAY<STRUCT<c: BINARY>>>)"),
+    ],
+)  # fmt: skip
+def test_streams_as_other_engines_declare_them(one: str, other: str) -> None:
+    assert read_script(one).streams == read_script(other).streams
+
+
+def test_what_is_emitted_as_other_engines_write_it() -> None:
+    script = read_script(
+        "CREATE MATERIALIZED VIEW v AS SELECT k FROM t EMIT ON WINDOW CLOSE; "
+        "SELECT k FROM t WHERE x = 1 EMIT CHANGES; INSERT INTO o SELECT k FROM v EMIT FINAL; "
+        "CREATE LOCAL VIEW w AS SELECT k FROM t; CREATE TABLE z AS SELECT k FROM w EMIT CHANGES",
+        RELATIONS,
+    )
+    assert {each.name: dict(each.settings) for each in script.outputs} == {
+        "v": {"final": "true"},
+        "result": {},
+        "o": {"final": "true"},
+        "z": {},
+    }
+
+
 def test_order_without_limit_is_remarked_on() -> None:
     [note] = read_script("SELECT k\nFROM t ORDER BY k", RELATIONS).notes
     assert note.startswith("line 2, column 8: ORDER BY without LIMIT has no effect")
@@ -105,6 +137,11 @@ def test_duplicate_columns_of_a_join_have_their_tables_before_them() -> None:
         ("CREATE STREAM q (a INT) WITH (time = 'b')", "the time is to be b @ 'b'"),
         ("CREATE STREAM q (a STRING) WITH (time = 'a')", "the time a is a STRING @ 'a'"),
         ("CREATE STREAM q (a INT) WITH (speed = 1)", "there is no option speed @ speed"),
+        ("CREATE TABLE q (a INT) WITH ('connector' = 'x')", "is read from a path @ 'connector'"),
+        ("CREATE TABLE q (a INT LATENESS 5, b INT LATENESS 5)", "time is given twice @ LATENESS"),
+        ("CREATE VIEW v AS SELECT k FROM t EMIT FINAL", "and not for a view @ CREATE"),
+        ("INSERT INTO o SELECT k FROM t; INSERT INTO o SELECT k FROM u EMIT FINAL",
+         "the first INSERT INTO o says how it is emitted @ INSERT INTO o SELECT k FROM u"),
         ("CREATE STREAM q (a INT) WITH (skew = 1)", "skew says nothing without disorder @ 1"),
         ("CREATE STREAM q (a INT) WITH (disorder = '5s')", "a plain number @ '5s'"),
         ("CREATE STREAM q (a INT) WITH (disorder = 1, disorder = 2)", "given twice @ disorder = 2"),

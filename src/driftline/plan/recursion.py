@@ -119,7 +119,7 @@ def check(node: nodes.Node, goes_round: Sequence[bool]) -> None:
         raise NotRecursive(f"{kind} of a recursive name cannot be inside its loop", node)
     if isinstance(node, nodes.Aggregate):
         return  # which of them can: see `improving`
-    if isinstance(node, (nodes.Window, nodes.WindowColumns)):
+    if isinstance(node, (nodes.Window, nodes.WindowColumns, nodes.Clip)):
         raise NotRecursive("a window cannot be inside a loop: put it before or after", node)
     what = "a window function" if isinstance(node, nodes.Over) else node.label().split()[0]
     raise NotRecursive(f"{what} of a recursive name cannot be inside its loop", node)

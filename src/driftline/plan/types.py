@@ -84,6 +84,7 @@ _FROM_SQLGLOT: dict[exp.DType, DataType] = {
     exp.DType.CHAR: STRING,
     exp.DType.VARCHAR: STRING,
     exp.DType.BINARY: BINARY,
+    exp.DType.VARBINARY: BINARY,
     exp.DType.DATE: DATE,
     exp.DType.TIME: TIME,
     exp.DType.TIMESTAMP: TIMESTAMP,
@@ -93,6 +94,9 @@ _FROM_SQLGLOT: dict[exp.DType, DataType] = {
     exp.DType.NULL: VOID,
     exp.DType.VARIANT: VARIANT,
 }
+
+
+_JSON = (exp.DType.JSON, exp.DType.JSONB)
 
 
 def decimal(precision: int, scale: int) -> DataType:
@@ -253,7 +257,8 @@ def type_of(node: exp.Expr) -> DataType:
     kind = node.this
     if kind in _FROM_SQLGLOT:
         sizes = [each.sql() for each in node.expressions]
-        if sizes and _FROM_SQLGLOT[kind] != STRING and (kind, *sizes) != (exp.DType.TIME, "6"):
+        of_micros = sizes == ["6"] and _FROM_SQLGLOT[kind] in (TIME, TIMESTAMP, TIMESTAMP_NTZ)
+        if sizes and _FROM_SQLGLOT[kind] != STRING and not of_micros:
             plain = type_name(_FROM_SQLGLOT[kind])
             raise ExpressionError(f"{plain} takes no size: leave out ({node.expressions[0].sql()})")
         uses(node, "this", "nested", *(("expressions",) if sizes else ()))
@@ -281,7 +286,8 @@ def type_of(node: exp.Expr) -> DataType:
         return pa.struct([(part.name, type_of(part.args["kind"])) for part in node.expressions])
     if kind == exp.DType.INTERVAL:
         return INTERVAL
-    raise ExpressionError(f"the type {node.sql('spark')} is not supported")
+    hint = ": a STRING holds JSON, and text ->> 'a' is a part of it" if kind in _JSON else ""
+    raise ExpressionError(f"the type {node.sql('spark')} is not supported{hint}")
 
 
 def _interval_type(node: exp.Expr) -> DataType:

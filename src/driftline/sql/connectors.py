@@ -54,6 +54,19 @@ OF_KEYED: tuple[View, ...] = ("current", "now")
 """The views that a table with keys can have."""
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("connector", "connectors", "kafka_topic"),
+        "a stream is read from a path (a file, a directory, 'kafka://HOST:PORT/TOPIC') with a "
+        "format, and a sink has a type",
+    ),
+    "timestamp": "the column that has the time is time = '…'",
+    "value_format": "it is format = '…', with a path",
+    "emit_final": "SET final = true, or EMIT FINAL after the query, emits each row once",
+}
+"""Options of other engines, and what is written here."""
+
+
 @dataclass(frozen=True)
 class Connector:
     """The options of an input or a sink as they are written, and the place of the statement."""
@@ -71,6 +84,8 @@ def options_in(items: Sequence[exp.Expr], known: Sequence[str]) -> dict[str, exp
         uses(each, "this", "expression")
         uses(each.expression, "this", "is_string")
         key = each.name if "." in each.name else each.name.lower()
+        if key in _ELSEWHERE:
+            raise refuse(f"there is no option {each.name}: {_ELSEWHERE[key]}", each)
         if key not in known and "." not in key:
             near = get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"

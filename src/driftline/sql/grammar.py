@@ -35,16 +35,33 @@ _WORDS = {
 """Words that a misspelt word is compared with."""
 _IN_FROM = "windows stand in FROM: TUMBLE(TABLE t, INTERVAL 1 MINUTE), HOP(…) or SESSION(…)"
 _ELSEWHERE = {
-    "EMIT": "every answer is a stream of changes, and with final = true each row comes once, when "
-    "it is final: leave EMIT out",
+    "EMIT": "there are EMIT CHANGES, EMIT FINAL and EMIT ON WINDOW CLOSE, at the end of a query",
     "HOPPING": _IN_FROM,
     "TUMBLING": _IN_FROM,
     "MUTUALLY": "WITH RECURSIVE name (column, …) AS (base UNION step), … is mutual here, too",
+    "LATEST": "the latest row of each key is QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts "
+    "DESC) = 1",
     "OPTIONS": "there are no hints after a query: leave OPTIONS out",
+    "PARTITION BY": "PARTITION BY stands in OVER (…) and in SESSION(TABLE t PARTITION BY k, …)",
+    "SAMPLE": "windows are groups: GROUP BY window(ts, '1 minute')",
+    "SESSION": "sessions stand in FROM, SESSION(TABLE t PARTITION BY k, INTERVAL 5 MINUTES), or in "
+    "GROUP BY session_window(ts, '5 minutes')",
     "TOP": "TOP n is written ORDER BY … LIMIT n",
     "WITHIN": "a join within a time has a condition: l.ts BETWEEN r.ts - INTERVAL 1 DAY AND r.ts",
 }
 """What the words of other engines are here."""
+_STATEMENTS = {
+    "DECLARE": "WITH RECURSIVE name (column, …) AS (base UNION step) is a recursive view",
+    "DESCRIBE": "driftline explain shows the plans of a script",
+    "DROP": "a script begins with nothing, so leave it out",
+    "EXECUTE": "all queries of a script run together, so leave EXECUTE STATEMENT SET … END out",
+    "EXPLAIN": "driftline explain shows the plans of a script",
+    "FLUSH": "leave it out",
+    "LATENESS": "CREATE STREAM … WITH (time = 'ts', disorder = '5s') says how late records are",
+    "SUBSCRIBE": "every answer is a stream of changes, so write the query alone",
+    "USE": "names have one part here: there are no databases",
+}
+"""Statements of other engines, and what is written here."""
 _BEGINNINGS = frozenset(
     [TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN]
 )
@@ -52,7 +69,8 @@ _BEGINNINGS = frozenset(
 
 def _refused_statement(parser: Any) -> NoReturn:
     start = parser._prev
-    message = f"{start.text.upper()} is no statement here: there are {STATEMENTS}"
+    word = start.text.upper()
+    message = f"{word} is no statement here: {_STATEMENTS.get(word, f'there are {STATEMENTS}')}"
     raise ExpressionError(message, start.line, start_column(start))
 
 
@@ -87,8 +105,12 @@ class DriftlineSql(DriftlineSpark):
             ):
                 near = get_close_matches(start.text.upper(), _STARTS, n=1, cutoff=0.6)
                 hint = f"did you mean {near[0]}?" if near else f"there are {STATEMENTS}"
+                hint = _STATEMENTS.get(start.text.upper(), hint)
                 self.refuse(f"{start.text} is no statement here: {hint}", start)
-            return super()._parse_statement()
+            statement = super()._parse_statement()
+            if isinstance(statement, exp.Query):
+                self._emitted(statement)
+            return statement
 
 
 def parse_script(text: str) -> list[exp.Expr]:

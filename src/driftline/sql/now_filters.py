@@ -2,9 +2,11 @@
 
     ts > now() - d     a row is there until ts + d
     ts <= now() - d    a row is there from ts + d on
+    x > now()          a row is there until x, and so with any expression over its columns
 
 now() is the time of the answer: a row of the snapshot at t fulfils the condition if it does with
-now() = t. So the condition cuts lifetimes, where ts is the time of the stream.
+now() = t. So the condition cuts lifetimes. Where ts is the time of the stream all rows are there
+for as long, and it is a window.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from driftline.plan import nodes
 from driftline.plan.conditions import line, total
 from driftline.plan.expressions import Call, Column, Expression, Literal
 from driftline.plan.facts import Facts
-from driftline.plan.types import BIGINT, BOOLEAN, TIMESTAMP, Field, Schema
+from driftline.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    TIMESTAMP,
+    Field,
+    Schema,
+    is_integer,
+    is_timestamp,
+)
 from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import refuse
 from driftline.sql.scope import Scope, walked
@@ -55,8 +65,22 @@ def cut_by_now(scope: Scope, conditions: list[exp.Expr]) -> Scope:
     """The rows of a scope, while conditions on now() hold."""
     if not conditions:
         return scope
-    found = [_while(scope, each) for each in conditions]
     plan = scope.plan
+    found: list[tuple[bool, int]] = []
+    bounds: list[tuple[bool, int, Expression]] = []
+    for each in conditions:
+        value = _with_now(scope, each)
+        by_time, bound = _end(plan, value), _bound(plan, value)
+        if by_time is not None:
+            found.append(by_time)
+        elif bound is not None:
+            bounds.append(bound)
+        else:
+            raise refuse(
+                "a condition on now() compares it with a time of the row, as "
+                "ts > now() - INTERVAL 5 MINUTES",
+                each,
+            )
     until = min((delay for keeps_until, delay in found if keeps_until), default=None)
     if until is not None:
         if until <= 0:
@@ -68,11 +92,13 @@ def cut_by_now(scope: Scope, conditions: list[exp.Expr]) -> Scope:
         whole = Call("subtract", (Column("ve", BIGINT), Column("vs", BIGINT)), BIGINT)
         rest = Call("subtract", (whole, Literal(delay, BIGINT)), BIGINT)
         plan = nodes.Window(plan, "general", start=start, duration=rest)
+    for keeps_until, delay, value in bounds:
+        plan = nodes.Clip(plan, value, delay, "until" if keeps_until else "since")
     return scope.over(plan)
 
 
-def _while(scope: Scope, node: exp.Expr) -> tuple[bool, int]:
-    """Whether a condition holds until, or from, so long after the start of a row."""
+def _with_now(scope: Scope, node: exp.Expr) -> Expression:
+    """A condition in which now() is a column."""
     plan = scope.plan
     kind = TIMESTAMP if plan.timestamps else BIGINT
     written = node.copy()
@@ -84,14 +110,24 @@ def _while(scope: Scope, node: exp.Expr) -> tuple[bool, int]:
                 written = column
             else:
                 part.replace(column)
-    found = _end(plan, scope.resolve(written, Schema((Field(NOW, kind),))))
-    if found is None:
-        raise refuse(
-            "a condition on now() compares it with the time of the stream, as "
-            "ts > now() - INTERVAL 5 MINUTES",
-            node,
-        )
-    return found
+    return scope.resolve(written, Schema((Field(NOW, kind),)))
+
+
+def _bound(plan: nodes.Node, value: Expression) -> tuple[bool, int, Expression] | None:
+    """Whether rows are there until, or from, so long after a time that each says."""
+    if not isinstance(value, Call) or value.function not in _LATER:
+        return None
+    one, other = value.args
+    direction, equal = _LATER[value.function]
+    if NOW in other.columns():
+        one, other, direction = other, one, -direction
+    moved = line(one, {NOW: (0, 1, 0)})
+    fits = is_timestamp(other.type) if plan.timestamps else is_integer(other.type)
+    if moved is None or moved[:2] != (0, 1) or NOW in other.columns() or not fits:
+        return None
+    # now + moved > other, or >=, or < or <=
+    keeps_until = direction < 0
+    return keeps_until, -moved[2] + (equal if keeps_until else 1 - equal), other
 
 
 def _end(plan: nodes.Node, value: Expression) -> tuple[bool, int] | None:

@@ -46,7 +46,7 @@ def limit_of(limit: exp.Expr | None, order: exp.Expr | None) -> int | None:
     if isinstance(count, (exp.Var, exp.Column)) and count.name.upper() == "ALL":
         uses(count, "this")
         return None
-    return _whole("LIMIT", count, order)
+    return whole("LIMIT", count, order)
 
 
 def has_ties(node: Any) -> bool:
@@ -69,10 +69,11 @@ def offset_of(node: Any, order: exp.Expr | None) -> int:
     if offset is None:
         return 0
     uses(offset, "expression")
-    return _whole("OFFSET", offset.expression, order)
+    return whole("OFFSET", offset.expression, order)
 
 
-def _whole(word: str, count: exp.Expr, order: exp.Expr | None) -> int:
+def whole(word: str, count: exp.Expr, order: exp.Expr | None) -> int:
+    """The number of rows that LIMIT or OFFSET says, of rows in an order."""
     if count.find(exp.Column, exp.Query) is not None:
         raise refuse(f"{word} takes a whole number", count)
     with at(count):

@@ -6,15 +6,22 @@ x <> ANY (q), x = ALL (q)       a comparison with both
 first_value(x IGNORE NULLS)     first_value(x) IGNORE NULLS
 string_agg(x, ',' ORDER BY y)   listagg(x, ',') WITHIN GROUP (ORDER BY y)
 SELECT DISTINCT ON (k) …        … QUALIFY row_number() OVER (PARTITION BY k ORDER BY …) = 1
+… ORDER BY x LIMIT n BY k       … QUALIFY row_number() OVER (PARTITION BY k ORDER BY x) <= n
+(SELECT AS STRUCT a, b …)       (SELECT named_struct('a', a, 'b', b) …)
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
 
 from sqlglot import exp
 
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
+from driftline.sql.order import whole
 from driftline.sql.other_functions import respell_functions
+from driftline.sql.other_functions.syntax import called
 from driftline.sql.query_parts import is_aggregate
 
 _NULLS, _LEAST, _GREATEST = "nulls", "min", "max"
@@ -35,6 +42,8 @@ _WHOLE = ("group", "having", "distinct", "limit", "offset", "qualify", "order", 
 
 def respelled(query: exp.Select) -> exp.Select:
     """The query, changed in place."""
+    for select in list(query.find_all(exp.Select)):
+        _as_one_value(select)
     respell_functions(query)
     for part in list(query.find_all(exp.Any, exp.All)):
         _compare(part)
@@ -43,6 +52,7 @@ def respelled(query: exp.Select) -> exp.Select:
     for call in list(query.find_all(exp.Anonymous)):
         _order_apart(call)
     _keep_first(query)
+    _keep_first_of_each(query)
     return query
 
 
@@ -160,18 +170,80 @@ def _keep_first(query: exp.Select) -> None:
     on = distinct.args["on"]
     keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
     uses(on, "expressions", "this")
-    order = query.args.get("order")
-    by = order.copy() if order is not None else exp.Order(
-        expressions=[exp.Ordered(this=each.copy()) for each in keys]
-    )  # fmt: skip
-    number = exp.Window(
-        this=exp.Anonymous(this="row_number", expressions=[]),
-        partition_by=[each.copy() for each in keys],
-        order=by,
-    )
-    first: exp.Expr = exp.EQ(this=number, expression=exp.Literal.number(1))
-    qualify = query.args.get("qualify")
-    if qualify is not None:
-        first = exp.and_(qualify.this, first)
     query.set("distinct", None)
-    query.set("qualify", exp.Qualify(this=first))
+    one = exp.EQ(this=_number(query, keys, keys), expression=exp.Literal.number(1))
+    _also_qualify(query, one)
+
+
+def _keep_first_of_each(query: exp.Select) -> None:
+    """LIMIT n BY k: of each key the first rows in the order of the query."""
+    limit = query.args.get("limit_by")
+    if limit is None:
+        return
+    uses(limit, "expression", "offset", "expressions")
+    if query.args.get("distinct") is not None:
+        raise refuse("LIMIT n BY with DISTINCT: put SELECT DISTINCT … into a subquery", limit)
+    order, offset = query.args.get("order"), limit.args.get("offset")
+    last = whole("LIMIT", limit.expression, order)
+    number = _number(query, limit.expressions)
+    if offset is not None:
+        first = whole("OFFSET", offset, order)
+        last += first
+        _also_qualify(query, exp.GT(this=number.copy(), expression=exp.Literal.number(first)))
+    _also_qualify(query, exp.LTE(this=number, expression=exp.Literal.number(last)))
+    query.set("limit_by", None)
+
+
+def _number(query: exp.Select, keys: list[exp.Expr], by: Sequence[exp.Expr] = ()) -> exp.Window:
+    """The number of a row among those of its key, in the order of the query, or else of `by`."""
+    order = query.args.get("order")
+    items = order.expressions if order is not None else [exp.Ordered(this=each) for each in by]
+    items = [each.copy() for each in items]
+    for item in items:
+        item.set("this", _item(query, item.this))
+    return exp.Window(
+        this=exp.Anonymous(this="row_number", expressions=[]),
+        partition_by=[_item(query, each).copy() for each in keys],
+        order=exp.Order(expressions=items),
+    )
+
+
+def _item(query: exp.Select, node: exp.Expr) -> exp.Expr:
+    """What a position in the select list stands for; any other expression as it is."""
+    if not isinstance(node, exp.Literal) or not node.this.isdigit():
+        return node
+    items = query.expressions
+    place = int(node.this)
+    if not 1 <= place <= len(items) or any(each.is_star for each in items[:place]):
+        raise refuse(f"there is no column {place} in the select list: name it", node)
+    return cast("exp.Expr", items[place - 1].unalias().copy())
+
+
+def _also_qualify(query: exp.Select, condition: exp.Expr) -> None:
+    before = query.args.get("qualify")
+    whole = condition if before is None else exp.and_(before.this, condition)
+    query.set("qualify", exp.Qualify(this=whole))
+
+
+def _as_one_value(select: exp.Select) -> None:
+    """SELECT AS STRUCT a, b, which is one struct, and SELECT AS VALUE x, which is x."""
+    kind = select.args.get("kind")
+    if kind is None:
+        return
+    around = select.parent
+    is_table = isinstance(around, exp.Subquery) and isinstance(around.parent, (exp.From, exp.Join))
+    if around is None or is_table or not isinstance(around, (exp.Subquery, exp.Anonymous)):
+        hint = "leave it out" if kind == "STRUCT" else "write SELECT x.* of a struct x"
+        raise refuse(f"SELECT AS {kind} is for a subquery that is a value: {hint}", select)
+    select.set("kind", None)
+    if kind == "STRUCT":
+        items = list(select.expressions)
+        if any(each.is_star for each in items):
+            select.set("expressions", [called("struct", *items)])
+            return
+        parts: list[exp.Expr] = []
+        for place, item in enumerate(items, 1):
+            is_named = isinstance(item, (exp.Alias, exp.Column))
+            name = item.alias_or_name if is_named else f"_field_{place}"
+            parts += [exp.Literal.string(name), item.unalias()]
+        select.set("expressions", [called("named_struct", *parts)])

@@ -3,8 +3,9 @@
 The subquery is an aggregate without GROUP BY, or the first row in an order: at any time, and for
 any row outside it if it is about that, it has one row or none. Any other has the value of its one
 row, as an aggregate that is an error if there are more. With none its value is what the
-aggregate is of nothing: null, or 0 of a count. A comparison that is then not true is a semi join;
-elsewhere the value becomes a column by a left join.
+aggregate is of nothing: null, or 0 of a count; null, too, where that would be a division by 0.
+A comparison that is then not true is a semi join; elsewhere the value becomes a column by a left
+join.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from driftline.plan.expressions import (
     Expression,
     Literal,
 )
+from driftline.plan.folding import folded
 from driftline.plan.functions import operators
 from driftline.plan.functions.operators import is_null
 from driftline.plan.types import BIGINT, BOOLEAN, Field, Schema, quoted
@@ -109,12 +111,12 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
         plan, (value, *ties), condition = groups
         keys = {each.name for each in plan.keys}
         if keys == {name for tie in ties for name in tie.columns()}:
+            null = Literal(None, value.type)
             if condition is not None:
-                nothing = Literal(None, value.type)
-                value = Case(((condition, value),), nothing, value.type)
-            default: Expression = Literal(None, value.type)
-            if not found.grouped:
-                default = of_no_rows(plan, value)
+                value = Case(((condition, value),), null, value.type)
+            default: Expression = null
+            if not found.grouped and not _divides_by_zero(nothing := of_no_rows(plan, value)):
+                default = nothing
             return Value(found, plan, value, tuple(ties), default)
     elif apart is not None or _has_no_table(query) or _is_first(found.plan):
         value, *ties = (*found.own, *found.tied)
@@ -331,6 +333,18 @@ def with_row_of_nothing(plan: nodes.Aggregate, one_row: nodes.Node) -> nodes.Nod
 def of_no_rows(plan: nodes.Aggregate, value: Expression) -> Expression:
     """The value of an expression over the row of an aggregate of no rows."""
     return _with({each.name: _of_nothing(each.value) for each in plan.aggregates}, value)
+
+
+def _divides_by_zero(value: Expression) -> bool:
+    """Whether a constant is an error, as count(*) / count(x) is of nothing. Every stream begins
+    with nothing: the value is null then, and not the end of the query."""
+    return any(
+        isinstance(part, Call)
+        and part.function in ("divide", "integral_divide", "mod")
+        and isinstance(by := folded(part.args[1]), Literal)
+        and by.value == 0
+        for part in value.walk()
+    )
 
 
 def _of_nothing(call: Expression) -> Expression:

@@ -221,12 +221,16 @@ def is_star(node: exp.Expr) -> bool:
     return isinstance(node.this if isinstance(node, exp.Column) else node, exp.Star)
 
 
+def names_in_star(node: exp.Expr) -> list[exp.Alias]:
+    """The columns that `* REPLACE (…)` and `* RENAME (…)` give a value, or another name."""
+    star = node.this if isinstance(node, exp.Column) else node
+    return [*(star.args.get("replace") or ()), *(star.args.get("rename") or ())]
+
+
 def starred(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
     """The columns that `*` or `relation.*` in a select list stands for."""
     star = node.this if isinstance(node, exp.Column) else node
-    if star.args.get("rename"):
-        raise refuse("* RENAME is not supported: name the columns", node)
-    uses(star, "except_", "replace")
+    uses(star, "except_", "replace", "rename")
     found = scope.star() if star is node else _of_path(scope, node)
     for left_out in star.args.get("except_") or ():
         if isinstance(left_out, exp.Column):
@@ -244,6 +248,18 @@ def starred(scope: Scope, node: exp.Expr) -> list[nodes.Named]:
             raise refuse(f"* REPLACE: there is no column {other.alias}", other)
         for place in places:
             found[place] = nodes.Named(found[place].name, scope.resolve(other.this))
+    new_names: dict[int, str] = {}
+    for other in star.args.get("rename") or ():
+        uses(other, "this", "alias")
+        uses(other.this, "this")
+        old = other.this.name
+        places = [place for place, each in enumerate(found) if each.name.lower() == old.lower()]
+        if not places:
+            raise refuse(f"* RENAME: there is no column {old}", other)
+        new_names |= dict.fromkeys(places, other.alias)
+    found = [
+        nodes.Named(new_names.get(place, each.name), each.value) for place, each in enumerate(found)
+    ]
     if not found:
         why = "* EXCEPT leaves no column" if star.args.get("except_") else "* needs a FROM"
         raise refuse(why, node)

@@ -38,7 +38,7 @@ from driftline.sql.errors import at, in_text, refuse
 from driftline.sql.grammar import parse_script
 from driftline.sql.query import bind_query
 from driftline.sql.scope import Relations
-from driftline.sql.syntax import CreateSink, CreateStream, CreateView, InsertInto, Setting
+from driftline.sql.syntax import FINAL, CreateSink, CreateStream, CreateView, InsertInto, Setting
 from driftline.sql.tables import renamed, same_time
 from driftline.sql.windows import is_bare
 
@@ -138,6 +138,8 @@ class _Reader:
             self._create_stream(node)
         elif isinstance(node, CreateView):
             uses(node, "this", "columns", "query", "replace")
+            if node.args["query"].meta.get(FINAL):
+                raise refuse("EMIT is for what is put out, and not for a view: leave it out", node)
             plan = bind_query(node.args["query"], self.names)
             if node.args.get("columns"):
                 plan = renamed(plan, node.args["columns"], node.args["columns"][0])
@@ -168,12 +170,16 @@ class _Reader:
         plan = _with_shown_names(plan)
         line, column = place_of(node)
         sink = self.sinks.get(name.lower())
+        query = node.args.get("query") or node
+        settings = dict(self.settings)
+        if query.meta.get(FINAL):
+            settings["final"] = "true"
         if sink is not None:
             need_keys(sink.args["options"], plan.schema.names)
         self._outputs[name] = Output(
             name,
             plan,
-            dict(self.settings),
+            settings,
             line or 1,
             column or 1,
             None if sink is None else sink_of(sink.args["options"], sink),
@@ -288,6 +294,8 @@ class _Reader:
             plan = _as_declared(plan, declared.columns, bool(columns), node)
         before = self._outputs.get(name)
         if before is not None:
+            if query.meta.get(FINAL) and before.settings.get("final") != "true":
+                raise refuse(f"the first INSERT INTO {name} says how it is emitted", node)
             same_time(before.plan, plan, query)
             if len(before.plan.schema) != len(plan.schema):
                 raise refuse(f"{name} has {len(before.plan.schema)} columns already", node)

@@ -14,7 +14,7 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
-from driftline.sql.scope import OWN_COLUMN, Scope, is_star, replaced, starred
+from driftline.sql.scope import OWN_COLUMN, Scope, is_star, names_in_star, replaced, starred
 from driftline.sql.strict_grammar import TEXT
 
 _OF_NAME = 2  # parts of name.field
@@ -46,6 +46,11 @@ class SelectList:
             item.name.lower(): item.node
             for item in self.items
             if item.alias is not None and not item.star
+        } | {
+            given.alias.lower(): given
+            for item in self.items
+            if item.star
+            for given in names_in_star(item.node)
         }
 
     def __iter__(self) -> Iterator[Item]:
@@ -57,7 +62,7 @@ class SelectList:
         return (
             len(self.items) == 1
             and isinstance(self.items[0].node, exp.Star)
-            and not any(self.items[0].node.args.get(each) for each in ("except_", "replace"))
+            and not any(self.items[0].node.args.values())
             and self.scope.is_plain
         )
 

@@ -1,12 +1,17 @@
 """The grammar of the statements that are no queries.
 
-CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = value, …)]
+CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = value, …)]; as other engines have it
+    CREATE TABLE or CREATE SOURCE, with WATERMARK FOR ts AS ts - INTERVAL … among the columns or
+    LATENESS INTERVAL … after one: the time and the disorder of the stream
 CREATE [OR REPLACE] STREAM name AS query
 CREATE [OR REPLACE] MATERIALIZED VIEW name AS query: the same
 CREATE [OR REPLACE] VIEW name [(column, …)] AS query
 CREATE SINK name WITH (key = value, …) [AS query]
 INSERT INTO name [(column, …)] query
 SET name = value
+
+A query of a statement may end in EMIT CHANGES, which is what all do, or in EMIT FINAL or EMIT ON
+WINDOW CLOSE: its rows come once, when they are final.
 """
 
 from __future__ import annotations
@@ -16,8 +21,41 @@ from collections.abc import Collection
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from driftline.sql.syntax import CreateSink, CreateStream, CreateView, InsertInto, Setting
+from driftline.sql.syntax import FINAL, CreateSink, CreateStream, CreateView, InsertInto, Setting
 from driftline.sql.window_grammar import WindowParser
+
+_STREAMS = ("STREAM", "TABLE", "SOURCE")
+_OTHERS = {
+    "AGGREGATE": "aggregates of your own are given in Python, dl.UserDefined(…)",
+    "CONNECTION": "the options of a connection stand in WITH (…) of the stream or sink",
+    "FUNCTION": "aggregates of your own are given in Python, dl.UserDefined(…)",
+    "INDEX": "answers are kept without one, and a sink takes keys = '…'",
+    "TYPE": "write STRUCT<name: TYPE, …> where it is used",
+}
+"""What other engines create besides, and what is written here instead."""
+_AFTER_TYPE = {
+    "AS": "a column that is computed stands in a view: CREATE VIEW … AS SELECT *, … AS {}",
+    "DEFAULT": "a value that is missing is null: leave DEFAULT out, and write coalesce({}, …)",
+    "GENERATED": "a column that is computed stands in a view: CREATE VIEW … AS SELECT *, … AS {}",
+    "KEY": "the records of a topic have no key here: leave KEY out",
+    "METADATA": "a column is a field of the records: there is no METADATA",
+    "NOT": "NOT NULL would not be checked: leave it out",
+}
+"""What other engines have after the type of a column."""
+_AFTER_COLUMNS = {
+    "APPEND": "records only ever come: leave APPEND ONLY out",
+    "FORMAT": "FORMAT … ENCODE … is written WITH (path = '…', format = '…') here",
+    "FROM": "a stream is read from what WITH (path = '…', format = '…') says, and has columns",
+    "INCLUDE": "a column is a field of the records: leave INCLUDE out",
+    "LIKE": "the columns are written out: (name TYPE, …)",
+    "PARTITIONED": "the directories of a path are read as they are: leave PARTITIONED BY out",
+    "USING": "USING is written WITH (path = '…', format = '…') here",
+}
+"""What other engines have after the name or the columns of a stream."""
+_PRIMARY_KEY = (
+    "rows do not replace others by a PRIMARY KEY: leave it out, and take the latest row of each "
+    "key with QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts DESC) = 1"
+)
 
 
 class StatementParser(WindowParser):
@@ -27,12 +65,14 @@ class StatementParser(WindowParser):
         start = self._prev
         replace = self._match_text_seq("OR", "REPLACE")
         temporary = self._match_text_seq("TEMPORARY") or self._match_text_seq("TEMP")
-        if self._match_text_seq("STREAM"):
+        kind = self._curr.text.upper() if self._curr else ""
+        if kind in _STREAMS:
+            self._advance()
             if temporary:
-                self.refuse("CREATE STREAM takes no TEMPORARY", start)
+                self.refuse(f"CREATE {kind} takes no TEMPORARY", start)
             self._refuse_if_not_exists()
             return self._create_stream(start, replace)
-        if self._match_text_seq("VIEW"):
+        if self._match_text_seq("VIEW") or self._match_text_seq("LOCAL", "VIEW"):
             self._refuse_if_not_exists()
             name = self._name("view")
             columns = self._parse_wrapped_id_vars() if self._at(TokenType.L_PAREN) else None
@@ -53,9 +93,8 @@ class StatementParser(WindowParser):
             self._match_text_seq("SINK")
             self._refuse_if_not_exists()
             return self._create_sink(start)
-        kind = self._curr.text.upper() if self._curr and not temporary else ""
-        if kind in ("TABLE", "SOURCE"):
-            self.refuse(f"CREATE {kind} is written CREATE STREAM name (column TYPE, …) here")
+        if kind in _OTHERS:
+            self.refuse(f"there is no CREATE {kind}: {_OTHERS[kind]}")
         self.refuse(f"CREATE {kind} is not known: CREATE STREAM, VIEW or SINK is")
 
     def _create_sink(self, start: Token) -> exp.Expr:
@@ -77,9 +116,15 @@ class StatementParser(WindowParser):
         columns: list[exp.Expr] | None = None
         options: list[exp.Expr] = []
         if self._at(TokenType.L_PAREN):
-            columns = self._parse_wrapped_csv(self._column_definition)
+            parts = self._parse_wrapped_csv(self._column_definition)
+            columns = [each for each in parts if isinstance(each, exp.ColumnDef)]
+            options = [item for each in parts for item in each.args.pop("constraints", ())]
+            options += [item for each in parts if isinstance(each, exp.Tuple) for item in each]
         if self._match(TokenType.WITH):
-            options = self._parse_wrapped_csv(self._option)
+            options += self._parse_wrapped_csv(self._option)
+        following = self._curr.text.upper().split()[:1] if self._curr else []
+        if following and following[0] in _AFTER_COLUMNS:
+            self.refuse(_AFTER_COLUMNS[following[0]])
         query = self._query() if self._match(TokenType.ALIAS) else None
         if query is not None and columns is not None:
             self.refuse(f"CREATE STREAM {name.name} has both columns and a query", start)
@@ -90,22 +135,60 @@ class StatementParser(WindowParser):
         ).update_positions(start)
 
     def _column_definition(self) -> exp.Expr:
-        if self._match_text_seq("WATERMARK", "FOR", advance=False):
-            self.refuse("WATERMARK FOR is written WITH (time = '…', disorder = '5s') here")
+        if self._match_text_seq("WATERMARK", "FOR"):
+            return self._watermark()
+        if self._at(TokenType.PRIMARY_KEY):
+            self.refuse(_PRIMARY_KEY)
         name = self._name("column")
         at_type = self._curr
+        if self._at(TokenType.ALIAS):
+            self.refuse(_AFTER_TYPE["AS"].format(name.name))
         kind = self._parse_types(check_func=False, schema=True)
         if not isinstance(kind, (exp.DataType, exp.Interval)):
             self.refuse(f"the column {name.name} needs a type, such as STRING or INT", at_type)
         if self._match_text_seq("COMMENT"):
             self._advance()
-        if self._match_text_seq("NOT", "NULL", advance=False):
-            self.refuse("NOT NULL would not be checked: leave it out")
+        if self._at(TokenType.PRIMARY_KEY):
+            self.refuse(_PRIMARY_KEY)
+        if self._curr and self._curr.text.upper() in _AFTER_TYPE:
+            self.refuse(_AFTER_TYPE[self._curr.text.upper()].format(name.name))
+        lateness: list[exp.Expr] = []
+        if self._match_text_seq("LATENESS"):
+            lateness = self._bounded(name)
         if not (self._at(TokenType.COMMA) or self._at(TokenType.R_PAREN)):
             self.refuse(f"a , or ) is expected after the column {name.name}")
         if at_type:
             kind.update_positions(at_type)
-        return exp.ColumnDef(this=name, kind=kind)
+        return exp.ColumnDef(this=name, kind=kind, constraints=lateness)
+
+    def _watermark(self) -> exp.Expr:
+        """FOR column AS column - INTERVAL …, or AS column."""
+        column = self._name("column")
+        self._expect("AS")
+        same = self._name("column")
+        if same.name.lower() != column.name.lower():
+            self.refuse(
+                f"a watermark is the time less a duration: WATERMARK FOR {column.name} AS "
+                f"{column.name} - INTERVAL …",
+                self._prev,
+            )
+        if self._match(TokenType.DASH):
+            return exp.Tuple(expressions=self._bounded(column))
+        if not (self._at(TokenType.COMMA) or self._at(TokenType.R_PAREN)):
+            self.refuse(f"- INTERVAL … is expected after {column.name}")
+        none = exp.Literal.string("0").update_positions(self._prev)
+        return exp.Tuple(expressions=self._bounded(column, none))
+
+    def _bounded(self, column: exp.Expr, by: exp.Expr | None = None) -> list[exp.Expr]:
+        """The options of a stream whose time is a column that is late by so much at most."""
+        place = self._prev
+        time, disorder = exp.to_identifier("time"), exp.to_identifier("disorder")
+        given = exp.Literal.string(column.name).update_positions(place)
+        bound = by or self._value(disorder, (TokenType.COMMA,))
+        options = [(time, given), (disorder, bound)]
+        return [
+            Setting(this=key.update_positions(place), expression=value) for key, value in options
+        ]
 
     def _option(self) -> exp.Expr:
         name = self._name("option")
@@ -159,9 +242,19 @@ class StatementParser(WindowParser):
             self.refuse("a query is expected: SELECT … FROM …", start or self._prev)
         return query
 
+    def _emitted(self, query: exp.Query) -> None:
+        """EMIT CHANGES, EMIT FINAL and EMIT ON WINDOW CLOSE after a query."""
+        if not self._at_emit():
+            return
+        self._advance()
+        if self._match_text_seq("FINAL") or self._match_text_seq("ON", "WINDOW", "CLOSE"):
+            query.meta[FINAL] = True
+        else:
+            self._expect("CHANGES")
+
     def _name(self, what: str) -> exp.Expr:
         token = self._curr
-        if what == "option" and self._match(TokenType.STRING):  # as in Flink
+        if what in ("option", "setting") and self._match(TokenType.STRING):  # as in Flink
             return exp.to_identifier(self._prev.text, quoted=True).update_positions(token)
         name = self._parse_id_var(any_token=False)
         if name is None:

@@ -44,6 +44,8 @@ def _with_place(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
         key, clause = parse(parser)
         if isinstance(clause, exp.Expr) and "line" not in clause.meta:
             clause.update_positions(start)
+        if key == "limit" and clause is not None and clause.expressions:
+            key = "limit_by"  # which may stand beside a LIMIT of the whole
         return key, clause
 
     return parsed
@@ -68,6 +70,8 @@ class StrictParser(DriftlineSpark.Parser):
         **DriftlineSpark.Parser.FUNCTION_PARSERS,
         "SAFE_CAST": DriftlineSpark.Parser.FUNCTION_PARSERS["TRY_CAST"],
         "FLOOR": lambda self: self._parse_floor(),
+        "CEIL": lambda self: self._parse_floor(),
+        "CEILING": lambda self: self._parse_floor(),
     }
     RANGE_PARSERS: ClassVar[dict[TokenType, Callable[[Any, Any], Any]]] = {
         **DriftlineSpark.Parser.RANGE_PARSERS,
@@ -100,6 +104,10 @@ class StrictParser(DriftlineSpark.Parser):
             if before.text.upper() == "SESSION" and token.token_type == TokenType.L_PAREN:
                 before.token_type = TokenType.VAR  # GROUP BY SESSION(…)
         for place, (before, token) in enumerate(pairwise(raw_tokens)):
+            is_type = token.token_type == TokenType.LT and place + 3 < len(raw_tokens)
+            is_type = is_type and raw_tokens[place + 3].token_type in self.TYPE_TOKENS
+            if before.token_type == TokenType.ROW and is_type:
+                before.token_type = TokenType.STRUCT  # ROW<name TYPE, …>
             if before.text.upper() == "LEFT" and token.token_type == TokenType.ASOF:
                 raw_tokens[place : place + 2] = [token, before]  # LEFT ASOF JOIN
         return super()._parse(parse_method, raw_tokens, sql)
@@ -196,13 +204,21 @@ class StrictParser(DriftlineSpark.Parser):
         return made
 
     def _parse_floor(self) -> exp.Expr:
-        """floor(x), and FLOOR(t TO HOUR), which is date_trunc('HOUR', t)."""
+        """floor(x), and FLOOR(t TO HOUR), which is date_trunc('HOUR', t); CEIL(t TO HOUR) is the
+        next one, if t is none."""
         name = self._tokens[self._index - 2].text
         args = self._parse_csv(self._parse_lambda)
         if len(args) == 1 and self._match_text_seq("TO"):
             unit = exp.Literal.string(self._curr.text if self._curr else "")
             self._advance()
-            return exp.Anonymous(this="date_trunc", expressions=[unit, *args])
+            start = exp.Anonymous(this="date_trunc", expressions=[unit, *args])
+            if name.upper() == "FLOOR":
+                return start
+            one = exp.Interval(this=exp.Literal.string("1"), unit=exp.var(unit.this.upper()))
+            following = exp.Add(this=start.copy(), expression=one)
+            same = exp.EQ(this=start, expression=args[0].copy())
+            whole = exp.Case(ifs=[exp.If(this=same, true=args[0].copy())], default=following)
+            return exp.paren(whole, copy=False)
         return exp.Anonymous(this=name, expressions=args)
 
     def _parse_unnest(self, with_alias: bool = True) -> exp.Unnest | None:
@@ -236,7 +252,16 @@ class StrictParser(DriftlineSpark.Parser):
     def _parse_limit(self, *args: Any, **options: Any) -> exp.Expr | None:
         if self._match_pair(TokenType.LIMIT, TokenType.COMMA, advance=False):
             self.refuse("LIMIT needs a number", self._next)
-        return super()._parse_limit(*args, **options)
+        limit = super()._parse_limit(*args, **options)
+        if isinstance(limit, exp.Limit) and self._at(TokenType.OFFSET):
+            index = self._index
+            offset = self._parse_offset()
+            if offset is not None and offset.expressions:  # LIMIT n OFFSET m BY k
+                limit.set("offset", offset.expression)
+                limit.set("expressions", offset.expressions)
+            else:
+                self._retreat(index)
+        return limit
 
     def _parse_projections(self) -> Any:
         if self._prev and self._prev.token_type == TokenType.ALIAS:

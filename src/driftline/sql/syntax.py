@@ -6,6 +6,9 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
+FINAL = "final"
+"""In the meta of a query: its rows come once, when they are final."""
+
 
 class CreateStream(exp.Expression):
     """`CREATE STREAM name (column type, …) WITH (key = value, …)`, or `… AS query`."""

@@ -350,7 +350,7 @@ def _refuse_versions(node: exp.Table) -> None:
         by = "VERSION" if str(version.this).upper() == "VERSION" else "SYSTEM_TIME or TIMESTAMP"
         raise refuse(
             f"{by} AS OF is not supported: a join sees the rows that are valid at the same time, "
-            "so leave it out",
+            "so leave it out, or name the time of the left, FOR SYSTEM_TIME AS OF l.ts",
             node,
         )
 

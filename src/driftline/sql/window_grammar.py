@@ -46,7 +46,7 @@ class WindowParser(StrictParser):
     ) -> exp.TableAlias | None:
         brackets = self._brackets()
         start = self._curr
-        is_name = not self._at_match() and not self._at_match_condition()
+        is_name = not (self._at_match() or self._at_match_condition() or self._at_emit())
         alias = super()._parse_table_alias(alias_tokens) if is_name else None
         if alias is None and self._curr is not start:
             self.refuse("a name is expected after AS", start)
@@ -74,6 +74,14 @@ class WindowParser(StrictParser):
 
     def _at_match_condition(self) -> bool:
         return bool(self._match_text_seq("MATCH_CONDITION", "(", advance=False))
+
+    def _at_emit(self) -> bool:
+        """Whether EMIT CHANGES or the like comes, which ends a query."""
+        return bool(
+            self._match_text_seq("EMIT", "CHANGES", advance=False)
+            or self._match_text_seq("EMIT", "FINAL", advance=False)
+            or self._match_text_seq("EMIT", "ON", "WINDOW", "CLOSE", advance=False)
+        )
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
         # After a table a bracket is a window, which is read with the alias.
@@ -114,6 +122,9 @@ class WindowParser(StrictParser):
                 self._match_r_paren()
             elif time is None and not durations and self._at_name_before_comma():
                 time = self._parse_column()  # as RisingWave writes it
+            elif time is None and not durations and self._at_quoted_name():
+                time = exp.column(self._curr.text).update_positions(self._curr)  # as BigQuery
+                self._advance()
             else:
                 durations.append(self._duration(TokenType.COMMA, TokenType.R_PAREN))
         self._match_r_paren()
@@ -129,6 +140,10 @@ class WindowParser(StrictParser):
             and self._next
             and self._next.token_type == TokenType.COMMA
         )
+
+    def _at_quoted_name(self) -> bool:
+        """Whether a text stands here that is no duration."""
+        return self._at(TokenType.STRING) and not self._curr.text.strip()[:1].isdigit()
 
     def _partition(self) -> list[exp.Expr]:
         """PARTITION BY k, (k, …) or k, …: before DESCRIPTOR, or the last comma."""

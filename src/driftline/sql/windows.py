@@ -114,7 +114,10 @@ def _later(plan: nodes.Node, offset: int) -> nodes.Node:
 def _refuse_clash(plan: nodes.Node, name: str, node: exp.Expr) -> None:
     clash = [each for each in ("window_start", "window_end") if plan.schema.find(each)]
     if clash:
-        raise refuse(f"{name} adds the column {clash[0]}, and there is one already", node)
+        raise refuse(
+            f"{name} adds the column {clash[0]}, and there is one already: give that another name",
+            node,
+        )
 
 
 def _session(plan: nodes.Node, bracket: Bracket) -> nodes.Node:

@@ -35,6 +35,7 @@ BUILDERS: dict[type[nodes.Node], Builder] = {
     nodes.Project: stateless.project,
     nodes.Explode: stateless.explode,
     nodes.Union: stateless.union,
+    nodes.Clip: stateless.clip,
     nodes.Window: stateless.window,
     nodes.WindowColumns: stateless.window_columns,
     nodes.Session: stateful.session,

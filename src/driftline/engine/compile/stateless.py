@@ -14,6 +14,7 @@ from driftline.engine.core.graph import Step
 from driftline.engine.expressions import evaluate, evaluate_predicate
 from driftline.engine.lifetimes.restate import Retell
 from driftline.engine.stateless.alter_lifetime import AlterLifetime
+from driftline.engine.stateless.clip import Clip
 from driftline.engine.stateless.explode import Explode
 from driftline.engine.stateless.linear_times import Linear
 from driftline.engine.stateless.select import Select
@@ -107,6 +108,22 @@ def _alter_lifetime(node: nodes.Window, schema: pa.Schema) -> AlterLifetime:
     assert node.start is not None
     assert node.duration is not None
     return AlterLifetime(schema, _times(node.start), _times(node.duration))
+
+
+def clip(compiler: Compiler, node: nodes.Clip) -> Step:
+    source = compiler.step(node.input)
+    own = source.operator.schema
+    named = Naming(own)
+    bound = named(node.bound)
+    more = len(named.columns) > len(own)
+    if more:
+        source = compiler.computed(source, named.columns)
+    operator = Clip(source.operator.schema, bound, node.delay, until=node.keeps == "until")
+    step = compiler.after(node, "clip", operator, source)
+    if more:
+        columns = columns_of(operator.schema)
+        step = compiler.computed(step, {name: columns[name] for name in own.names})
+    return compiler.renamed(step, node.schema.arrow)
 
 
 def window_columns(compiler: Compiler, node: nodes.WindowColumns) -> Step:

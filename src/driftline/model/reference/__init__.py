@@ -7,7 +7,8 @@ after every batch. If the two disagree, the definition at the top of each file d
     snapshot_operator               what all snapshot operators share
     select, project, explode        row by row
     alter_lifetime, window_columns  windows as lifetimes, windows as columns;  session: both
-    until                           lifetimes cut where a row of another stream comes
+    clip, until                     lifetimes cut where the row says, or where one of another
+                                    stream comes
     union, intersect, minus         set operators;  distinct
     group_by, aggregates            groups, and the functions over them
     rank, over                      ranks, top-k and window functions
@@ -34,6 +35,7 @@ from driftline.model.reference.alter_lifetime import (
 )
 from driftline.model.reference.as_of import as_of_join
 from driftline.model.reference.automaton import automaton_runs
+from driftline.model.reference.clip import clip_since, clip_until
 from driftline.model.reference.coalesce import coalesce, ends, starts
 from driftline.model.reference.distinct import distinct
 from driftline.model.reference.explode import explode
@@ -89,6 +91,8 @@ __all__ = [
     "as_of_join",
     "at_level",
     "automaton_runs",
+    "clip_since",
+    "clip_until",
     "coalesce",
     "cumulate",
     "distinct",

@@ -136,6 +136,8 @@ def item(value: Expression, index: Expression) -> Expression:
         return _map_value("get_item", value, index)
     if is_struct(kind) and isinstance(index, Literal) and index.kind == STRING:
         return field(value, index.value)
+    if kind == VARIANT:
+        raise ExpressionError(f"write variant_get({value.brief()}, '$[0]'): it is a VARIANT")
     raise ExpressionError(f"{value.brief()} is a {type_name(kind)}: [ ] takes an ARRAY or a MAP")
 
 

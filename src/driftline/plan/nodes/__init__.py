@@ -30,7 +30,7 @@ A family answers what its members have in common, and leaves the rest to them:
     sources.py     Beginning: Source, Constant, Leaf
     rowwise.py     Rowwise, each row by itself with its lifetime: Alias, Select, Project,
     explode.py     WindowColumns, Explode
-    windows.py     Window, Coalesce, Final: the rows of the input with other lifetimes
+    windows.py     Window, Clip, Coalesce, Final: the rows of the input with other lifetimes
     keyed.py       Keyed, a snapshot operator over groups: Distinct, Stitch, Aggregate, Rank
     over.py        Over
     sessions.py    Session, SessionColumns, SessionMembers: session windows
@@ -80,7 +80,7 @@ from driftline.plan.nodes.rowwise import Alias, OneInput, Project, Rowwise, Sele
 from driftline.plan.nodes.sessions import Session, SessionColumns, SessionMembers
 from driftline.plan.nodes.sources import ROW, Beginning, Constant, Leaf, Source, constant
 from driftline.plan.nodes.two_inputs import SetOperation, TwoInputs, Union
-from driftline.plan.nodes.windows import Coalesce, Final, Window, WindowForm
+from driftline.plan.nodes.windows import Clip, Coalesce, Final, Window, WindowForm
 from driftline.plan.resolver import parse_expression
 from driftline.plan.types import Schema
 
@@ -95,6 +95,7 @@ __all__ = [
     "AutomatonRuns",
     "Back",
     "Beginning",
+    "Clip",
     "Coalesce",
     "Constant",
     "Distinct",

@@ -13,7 +13,7 @@ from driftline.plan.nodes.answers import KeepsRows, OfSnapshots, WithoutTimes
 from driftline.plan.nodes.base import Keys, Places, Remarks
 from driftline.plan.nodes.join import Join
 from driftline.plan.nodes.two_inputs import TwoInputs
-from driftline.plan.types import is_integer, is_timestamp
+from driftline.plan.types import BIGINT, is_integer, is_timestamp
 
 if TYPE_CHECKING:
     from driftline.plan.facts import Facts
@@ -123,6 +123,22 @@ def as_of(
         raise PlanError(
             "an as-of join needs one inequality of times, as l.ts >= r.ts, besides the equal keys"
         )
-    return AsOf(
-        left, right, how, together([each for each in parts if each is not found[0]]), found[0]
-    )
+    keys = together([each for each in parts if each is not found[0]])
+    return AsOf(left, right, how, keys, _backwards(left, right, found[0]))
+
+
+def _backwards(left: Node, right: Node, match: Call) -> Call:
+    """An inequality that asks for the next row of the right, as l.ts <= r.ts does, as one that asks
+    for the latest: time runs backwards in negative numbers."""
+    one, _ = match.args
+    own = frozenset(Join(left, right, "left", None).both.names[: len(left.schema)])
+    if (match.function in _TURNED) == (one.columns() <= own):
+        return match
+    function = _TURNED.get(match.function) or _AFTER[match.function]
+    return Call(function, tuple(_negative(each) for each in match.args), match.type)
+
+
+def _negative(time: Expression) -> Expression:
+    if is_timestamp(time.type):
+        time = Call("unix_micros", (time,), BIGINT)
+    return Call("negate", (time,), time.type) if is_integer(time.type) else time

@@ -18,6 +18,7 @@ from driftline.plan.nodes.base import (
     Remarks,
     all_places,
     columns_of,
+    places_read,
     same_place,
 )
 from driftline.plan.nodes.rowwise import OneInput
@@ -151,6 +152,45 @@ class Window(KeepsNothing, SameRows):
             case "unbounded":
                 return Remarks("[vs, ∞)")
         return Remarks(f"from {self.start}, for {self.duration}")
+
+
+@dataclass(frozen=True)
+class Clip(KeepsNothing, SameRows):
+    """Lifetimes cut at a time that each row says, some ticks after `bound`; see the reference's
+    `clip`. `keeps`: what is before it, or what is after."""
+
+    bound: Expression
+    delay: int
+    keeps: Literal["until", "since"]
+
+    def label(self) -> str:
+        later = "" if self.delay == 0 else f", {self.delay} ticks later"
+        return f"clip {self.keeps} {self.bound}{later}"
+
+    @cached_property
+    def is_loose(self) -> bool:
+        return self.input.is_loose
+
+    @property
+    def goes_by(self) -> Part | None:
+        return None  # the parts of a lifetime are cut where the whole is
+
+    def only_grows(self, facts: Facts) -> bool:
+        return facts.only_grows(self.input)
+
+    def is_table(self, facts: Facts) -> bool:
+        return False
+
+    def reads(self, wanted: Places) -> tuple[Places, ...]:
+        return (wanted | places_read(self.input, [self.bound]),)
+
+    def times(self, place: int, facts: Facts) -> Times | None:
+        return facts.times(self.input, place) if self.keeps == "until" else None
+
+    def remarks(self, emit: str, facts: Facts) -> Remarks:
+        if self.keeps == "until":
+            return Remarks("from vs to the time that the row says, or to ve if that is sooner")
+        return Remarks("from the time that the row says, or vs if that is later, to ve")
 
 
 def _from_the_end(part: Expression) -> Expression:

@@ -60,19 +60,19 @@ GENERATORS = {
 places are given."""
 _ELSEWHERE = {
     **dict.fromkeys(
-        ("json_value", "json_query", "json_extract", "json_extract_scalar", "extractjsonfield"),
+        ("json_query", "json_extract", "jsonb_extract_path_text"),
         "get_json_object",
     ),
     **dict.fromkeys(("json_object", "jsonb_build_object"), "to_json(named_struct(…))"),
     **dict.fromkeys(("jsonb_object_agg", "map_agg"), "map_from_entries(array_agg(struct(k, v)))"),
-    **dict.fromkeys(("format_date", "format_timestamp", "strftime"), "date_format"),
-    **dict.fromkeys(("parse_date", "parse_timestamp", "strptime"), "to_timestamp"),
     **dict.fromkeys(("approx_top_count", "topk"), "approx_top_k"),
     **dict.fromkeys(("list", "grouparray", "collect"), "array_agg"),
     "approx_quantiles": "percentile_approx",
     "farm_fingerprint": "xxhash64",
     "latest_by_offset": "max_by(x, ts)",
     "match_rowtime": "last(ts)",
+    "regexp_match": "regexp_extract(text, pattern, n)",
+    "time_slice": "time_bucket(INTERVAL …, ts)",
     "to_hex": "hex",
     "uniq": "approx_count_distinct",
 }

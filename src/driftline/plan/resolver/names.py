@@ -16,7 +16,7 @@ from driftline.plan.literals import number_literal
 from driftline.plan.names import find_column
 from driftline.plan.resolver.base import Resolving
 from driftline.plan.resolver.syntax import is_suffixed
-from driftline.plan.types import INTERVAL_MONTHS, VARIANT, VOID, type_of
+from driftline.plan.types import INTERVAL_MONTHS, STRING, VARIANT, VOID, type_of
 from driftline.plan.used import uses, uses_all
 
 
@@ -60,7 +60,17 @@ class Names(Resolving):
             )
         if len(node.expressions) != 1:
             raise ExpressionError("[ ] takes one index")
-        return item(self.resolve(node.this), self.resolve(node.expressions[0]))
+        value, index = self.resolve(node.this), self.resolve(node.expressions[0])
+        if value.type == VARIANT and isinstance(index, Literal) and index.type == STRING:
+            return self.part_of_variant(value, str(index.value))
+        return item(value, index)
+
+    def part_of_variant(self, value: Expression, name: str) -> Expression:
+        """`variant['name']`: a field of an object, or null."""
+        if "'" in name:
+            raise ExpressionError(f"a path cannot have the name {name!r}: it has a quotation mark")
+        path = Literal(f"$['{name}']", STRING)
+        return FUNCTIONS["variant_get"]((value, path, Literal("variant", STRING)))
 
     def constructor(self, node: exp.Expr) -> str:
         """The word ARRAY or MAP, if no column has that name."""

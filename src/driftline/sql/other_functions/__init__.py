@@ -13,8 +13,9 @@ a[OFFSET(i)], a[ORDINAL(i)]          a[i], element_at(a, i)
 TUMBLE(t, d), TUMBLE_START(t, d)     window(t, d), window.start
 
     aggregates     those that take an order, a limit or the row with the most of something
-    times          dates, times and intervals
-    lists          lists, texts and numbers;  list_queries: queries about the items of a list
+    times          dates, times and intervals;  formats: how they are written
+    texts          JSON, and texts like a pattern
+    lists          lists and numbers;  list_queries: queries about the items of a list
     windows        windows of GROUP BY, and window_time
     syntax         parts of the syntax tree that calls are written with
 """
@@ -28,7 +29,15 @@ from sqlglot import exp
 
 from driftline.plan.functions import AGGREGATES, FUNCTIONS
 from driftline.plan.used import uses
-from driftline.sql.other_functions import aggregates, list_queries, lists, times, windows
+from driftline.sql.other_functions import (
+    aggregates,
+    formats,
+    list_queries,
+    lists,
+    texts,
+    times,
+    windows,
+)
 from driftline.sql.other_functions.syntax import put
 
 _SAME = {
@@ -45,6 +54,10 @@ _SAME = {
     "byte_length": "octet_length",
     "countif": "count_if",
     "ends_with": "endswith",
+    "epoch_ms": "unix_millis",
+    "extractjsonfield": "get_json_object",
+    "list_filter": "filter",
+    "list_transform": "transform",
     "list_agg": "array_agg",
     "logical_and": "bool_and",
     "logical_or": "bool_or",
@@ -80,6 +93,20 @@ def _call(node: exp.Anonymous) -> None:
         aggregates.ordered_list(node)
 
 
+def _bracket(node: exp.Bracket) -> None:
+    group = texts.group_of_match(node) if len(node.expressions) == 1 else None
+    if group is None:
+        lists.bracket(node)
+    else:
+        uses(node, "this", "expressions")
+        put(node, exp.paren(group))
+
+
+def _select(node: exp.Select) -> None:
+    windows.group_windows(node)
+    list_queries.path_in_from(node)
+
+
 _CHANGES: dict[str, Callable[[exp.Anonymous], exp.Expr | None]] = {
     "all": lists.all_items,
     "array": list_queries.array_of_query,
@@ -96,32 +123,52 @@ _CHANGES: dict[str, Callable[[exp.Anonymous], exp.Expr | None]] = {
     "datetime_sub": times.shifted,
     "datetime_trunc": times.truncated,
     "div": lists.whole_part,
+    "epoch": times.seconds,
+    "first": aggregates.first_by,
     "first_value": aggregates.first_in_order,
+    "format_date": formats.by_percent,
+    "format_datetime": formats.by_percent,
+    "format_timestamp": formats.by_percent,
     "generate_array": lists.series,
     "generate_series": lists.exploded,
     "grouping": aggregates.several_groupings,
+    "json_exists": texts.has_json,
+    "json_extract_scalar": texts.json_value,
+    "json_value": texts.json_value,
+    "last": aggregates.first_by,
     "last_value": aggregates.first_in_order,
+    "parse_date": formats.by_percent,
+    "parse_timestamp": formats.by_percent,
     "safe_negate": lists.opposite,
     "split_index": lists.split_at,
+    "strftime": formats.by_percent,
+    "strptime": formats.by_percent,
     "time_bucket": times.bucket,
     "timestamp_add": times.shifted,
     "timestamp_bucket": times.bucket,
     "timestamp_diff": times.difference,
     "timestamp_sub": times.shifted,
     "timestamp_trunc": times.truncated,
+    "to_char": formats.by_letters,
+    "to_date": formats.by_letters,
+    "to_timestamp": formats.by_letters,
     "unnest": lists.exploded,
 }
 _RESPELLED: dict[type[exp.Expr], Callable[[Any], None]] = {
     exp.Anonymous: _call,
     exp.Any: lists.any_item,
     exp.AtTimeZone: times.refuse_zone,
-    exp.Bracket: lists.bracket,
+    exp.Bracket: _bracket,
     exp.Cast: times.cast,
     exp.Exists: list_queries.any_items,
     exp.Extract: times.extract,
     exp.In: lists.in_unnest,
-    exp.Select: windows.group_windows,
+    exp.Lateral: list_queries.table_function,
+    exp.Select: _select,
+    exp.SimilarTo: texts.similar,
     exp.Subquery: list_queries.value_of_items,
     exp.Table: lists.rows_of_series,
     exp.TryCast: times.cast,
+    exp.WindowSpec: times.frame,
+    exp.WithinGroup: aggregates.list_within_group,
 }

@@ -125,3 +125,28 @@ def several_groupings(node: exp.Anonymous) -> exp.Expr | None:
     if len(node.expressions) < PAIR:
         return None
     return called("grouping_id", *(each.copy() for each in node.expressions))
+
+
+def first_by(node: exp.Anonymous) -> exp.Expr | None:
+    """first(x, t) and last(x, t): the value of the row with the least, or the greatest, t. Spark's
+    first(x, true) leaves nulls out, and last(A.x, 1) is about the rows of a match."""
+    constant = (exp.Boolean, exp.Literal)
+    if len(node.expressions) != PAIR or isinstance(node.expressions[1], constant):
+        return None
+    name = "min_by" if str(node.this).lower() == "first" else "max_by"
+    return called(name, *(each.copy() for each in node.expressions))
+
+
+def list_within_group(node: exp.WithinGroup) -> None:
+    """array_agg(x) WITHIN GROUP (ORDER BY y)."""
+    call, order = node.this, node.expression
+    if not isinstance(call, exp.Anonymous) or str(call.this).lower() != "array_agg":
+        return
+    if len(call.expressions) == 1 and isinstance(order, exp.Order):
+        uses(node, "this", "expression")
+        uses(call, "this", "expressions")
+        items = [each.copy() for each in order.expressions]
+        value = exp.Order(this=call.expressions[0].copy(), expressions=items)
+        made = called("array_agg", value)
+        put(node, made)
+        ordered_list(made)

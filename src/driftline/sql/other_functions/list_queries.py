@@ -96,3 +96,27 @@ def array_of_query(node: exp.Anonymous) -> exp.Expr | None:
     if any(isinstance(each, (exp.Select, exp.SetOperation)) for each in node.expressions):
         raise refuse("ARRAY(SELECT x …) is written (SELECT array_agg(x) …) here", node)
     return None
+
+
+def path_in_from(select: exp.Select) -> None:
+    """FROM t, t.xs AS x, as BigQuery writes FROM t, UNNEST(t.xs) AS x."""
+    source = select.args.get("from_")
+    seen = set() if source is None else {source.this.alias_or_name.lower()}
+    for join in select.args.get("joins") or ():
+        table = join.this
+        is_path = isinstance(table, exp.Table) and table.db and not table.args.get("catalog")
+        if is_path and table.db.lower() in seen:
+            uses(table, "this", "db", "alias")
+            items = exp.column(table.this.copy(), table.args["db"].copy())
+            alias = table.args.get("alias") or exp.TableAlias(this=table.this.copy())
+            put(table, exp.Unnest(expressions=[items], alias=alias.copy(), offset=False))
+        seen.add(join.this.alias_or_name.lower())
+
+
+def table_function(node: exp.Lateral) -> None:
+    """LATERAL TABLE(explode(xs)), as Flink writes LATERAL explode(xs)."""
+    call = node.this
+    is_table = isinstance(call, exp.Anonymous) and str(call.this).upper() == "TABLE"
+    if is_table and len(call.expressions) == 1:
+        uses(call, "this", "expressions")
+        node.set("this", call.expressions[0].copy())

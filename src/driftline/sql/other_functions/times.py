@@ -106,5 +106,21 @@ def extract(node: exp.Extract) -> None:
         put(node, called("to_date", node.expression.copy()))
     elif field == "EPOCH":
         uses(node, "this", "expression")
-        micros = exp.cast(called("unix_micros", node.expression.copy()), "DOUBLE")
-        put(node, exp.paren(exp.Div(this=micros, expression=exp.Literal.number(1_000_000))))
+        put(node, _since_1970(node.expression))
+
+
+def seconds(node: exp.Anonymous) -> exp.Expr | None:
+    """epoch(t): seconds since 1970, with their parts."""
+    return None if len(node.expressions) != 1 else _since_1970(node.expressions[0])
+
+
+def _since_1970(value: exp.Expr) -> exp.Expr:
+    micros = exp.cast(called("unix_micros", value.copy()), "DOUBLE")
+    return exp.paren(exp.Div(this=micros, expression=exp.Literal.number(1_000_000)))
+
+
+def frame(node: exp.WindowSpec) -> None:
+    """RANGE '1 minute' PRECEDING."""
+    for side in ("start", "end"):
+        if node.args.get("kind") == "RANGE" and isinstance(node.args.get(side), exp.Literal):
+            node.set(side, _interval(node.args[side]))
