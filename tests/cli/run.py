@@ -24,9 +24,15 @@ class Ran:
     err: str
 
 
-def driftline(*arguments: str | Path, stdin: bytes = b"") -> Ran:
-    """The command in a pipe (but in this process: to start one takes a second)."""
-    out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def driftline(*arguments: str | Path, stdin: bytes = b"", err: io.StringIO | None = None) -> Ran:
+    """The command in a pipe (but in this process: to start one takes a second); `err`: if what it
+    shows is to go elsewhere, as to a `Terminal`."""
+    out, err = io.TextIOWrapper(io.BytesIO()), err or io.StringIO()
     standard_input = io.TextIOWrapper(io.BytesIO(stdin))
     code: object = 0
     with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "stdin", standard_input):
