@@ -9,10 +9,14 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
-from driftline.cli.main import main
+import typer
+
+from driftline.cli.main import load, main
 
 COMMAND = [sys.executable, "-m", "driftline.cli.main"]
 
@@ -22,6 +26,15 @@ class Ran:
     code: int
     out: str
     err: str
+
+
+_of_typer = typer.main.get_command
+
+
+@cache
+def _commands(_: Any) -> Any:
+    """All commands as Typer reads them, which takes longer than many a run."""
+    return _of_typer(load())
 
 
 class Terminal(io.StringIO):
@@ -40,6 +53,7 @@ def driftline(*arguments: str | Path, stdin: bytes = b"", err: io.StringIO | Non
         with (
             patch.dict(os.environ),
             patch.object(sys, "argv", ["driftline", *map(str, arguments)]),
+            patch.object(typer.main, "get_command", _commands),
         ):
             try:
                 main()
