@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
+SHARED := $(VENV)/spark.jsa
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 # What PySpark's workers need: this interpreter, and an address that works without a network.
@@ -25,12 +26,12 @@ help: ## list the targets
 demo: $(READY) ## take the tour
 	@$(WITH_JAVA) $(BIN)/driftline demo
 
-test: $(READY) ## run all tests (ARGS="-k word" passes options to pytest)
+test: $(READY) $(SHARED) ## run all tests (ARGS="-k word" passes options to pytest)
 	@scripts/ensure-postgres
 	@$(WITH_JAVA) $(BIN)/python -m pytest -q $(TWO) $(ARGS)
 
 # Measuring doubles what an example costs, and the first ones reach the lines that all reach.
-coverage: $(READY) ## run all tests with few random examples, and show the lines that none reaches
+coverage: $(READY) $(SHARED) ## run all tests with few random examples, and show the lines that none reaches
 	@scripts/ensure-postgres
 	@$(WITH_JAVA) $(BIN)/python -m pytest -q $(TWO) --cov --hypothesis-profile=quick $(ARGS)
 
@@ -74,3 +75,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/driftline prepare
 	@touch $@
+
+# What every JVM of the tests loads, once for all of them. Without it they take longer.
+$(SHARED): $(READY)
+	-@$(WITH_JAVA) $(BIN)/python -m tests.spark.archive $@

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas as pd  # noqa: F401 (a command that finds it loaded leaves it alone)
@@ -14,8 +16,13 @@ from hypothesis import HealthCheck, settings
 # Tests that are about Spark name their runner.
 os.environ.setdefault("DRIFTLINE_RUNNER", "local")
 
-# Much of what a JVM does in the minute that it lives is to compile: half as much will do.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Much of what a JVM does in the minute that it lives is to load classes and to compile: half as
+# much will do. `make test` writes the classes that are loaded to a file (see `spark/archive.py`).
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable"
+ARCHIVE = Path(sys.prefix) / "spark.jsa"
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS", f"{JVM} -XX:SharedArchiveFile={ARCHIVE}" if ARCHIVE.exists() else JVM
+)
 
 # The machine is shared and noisy: an example that takes long is no failure.
 settings.register_profile(

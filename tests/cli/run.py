@@ -9,10 +9,14 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
-from driftline.cli.main import main
+import typer
+
+from driftline.cli.main import load, main
 
 COMMAND = [sys.executable, "-m", "driftline.cli.main"]
 
@@ -24,9 +28,24 @@ class Ran:
     err: str
 
 
-def driftline(*arguments: str | Path, stdin: bytes = b"") -> Ran:
-    """The command in a pipe (but in this process: to start one takes a second)."""
-    out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
+_of_typer = typer.main.get_command
+
+
+@cache
+def _commands(_: Any) -> Any:
+    """All commands as Typer reads them, which takes longer than many a run."""
+    return _of_typer(load())
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def driftline(*arguments: str | Path, stdin: bytes = b"", err: io.StringIO | None = None) -> Ran:
+    """The command in a pipe (but in this process: to start one takes a second); `err`: if what it
+    shows is to go elsewhere, as to a `Terminal`."""
+    out, err = io.TextIOWrapper(io.BytesIO()), err or io.StringIO()
     standard_input = io.TextIOWrapper(io.BytesIO(stdin))
     code: object = 0
     with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "stdin", standard_input):
@@ -34,6 +53,7 @@ def driftline(*arguments: str | Path, stdin: bytes = b"") -> Ran:
         with (
             patch.dict(os.environ),
             patch.object(sys, "argv", ["driftline", *map(str, arguments)]),
+            patch.object(typer.main, "get_command", _commands),
         ):
             try:
                 main()

@@ -59,7 +59,7 @@ def test_too_few_records_tell_nothing(tmp_path: Path) -> None:
 @pytest.mark.spark
 def test_on_spark(tmp_path: Path) -> None:
     """In a micro-batch all comes at one moment, which hides some of the disorder."""
-    told = emitted(tmp_path, "", "--runner", "spark", "--batch", "30")
+    told = emitted(tmp_path, "", "--runner", "spark", "--batch", "100")
     assert told.startswith("driftline: the time of s was guessed: records are about ")
     assert "learned from 300." in told
 

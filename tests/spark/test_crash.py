@@ -5,13 +5,13 @@ Python worker, or everything at once. It is then started again on the same check
 time in this process, where it comes to its end.
 
     events    late events, retractions and ctis of two streams, in an event log: joined, in
-              sessions, as of each other, cut and stitched
+              sessions, as of each other, cut and stitched; and a loop of which every shard has a
+              part and the edges whole
     bounds    plain records of several sources, with all bounds there are: heartbeats are promises,
               of one stream by bounds for all, and of another by bounds between its sources; rows
               wait for both, as operators have counted
     guesses   the same records without bounds: heartbeats are guessed, and end the waiting; their
               sums, and a pattern in them
-    loop      the same events, in a loop of which every shard has a part and the edges whole
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ EVENTS = """
 CREATE STREAM orders (k STRING, x INT);
 CREATE STREAM prices (k STRING, p INT);
 SET block = '3'; SET remember = '40';
+WITH RECURSIVE reached (k, n) AS (
+    SELECT k, x FROM orders [RANGE 20]
+    UNION
+    SELECT r.k, ascii(p.k) % 5 FROM reached r JOIN prices [RANGE 30] AS p ON r.n = p.p
+)
 SELECT o.k, count(*) AS n, sum(o.x * p.p) AS total
 FROM orders [RANGE 20] AS o JOIN prices AS p ON o.k = p.k GROUP BY o.k
 UNION ALL
@@ -58,7 +63,9 @@ GROUP BY o.k
 UNION ALL
 SELECT k, count(*), sum(x) FROM orders [UNTIL prices ON orders.k = prices.k] GROUP BY k
 UNION ALL
-SELECT * FROM (SELECT k, CAST(x AS BIGINT), CAST(x AS BIGINT) FROM orders [RANGE 3]) [STITCH];
+SELECT * FROM (SELECT k, CAST(x AS BIGINT), CAST(x AS BIGINT) FROM orders [RANGE 3]) [STITCH]
+UNION ALL
+SELECT k, count(*), sum(n) FROM reached GROUP BY k;
 """
 BOUNDS = """
 CREATE STREAM readings (sensor STRING, value INT, ts BIGINT, got BIGINT)
@@ -92,20 +99,9 @@ SELECT sensor, n, total FROM readings MATCH_RECOGNIZE (
     DEFINE UP AS value >= PREV(value), DOWN AS value < PREV(value)
 );
 """
-LOOP = """
-CREATE STREAM orders (k STRING, x INT);
-CREATE STREAM prices (k STRING, p INT);
-SET block = '3'; SET remember = '40';
-WITH RECURSIVE reached (k, n) AS (
-    SELECT k, x FROM orders [RANGE 20]
-    UNION
-    SELECT r.k, ascii(p.k) % 5 FROM reached r JOIN prices [RANGE 30] AS p ON r.n = p.p
-)
-SELECT k, count(*) AS n, sum(n) AS total FROM reached GROUP BY k;
-"""
-QUERIES = {"events": EVENTS, "bounds": BOUNDS, "guesses": GUESSES, "loop": LOOP}
+QUERIES = {"events": EVENTS, "bounds": BOUNDS, "guesses": GUESSES}
 BATCH = 40
-MICRO_BATCHES = 10
+MICRO_BATCHES = 8
 PATIENCE = 240  # seconds
 
 
@@ -245,7 +241,7 @@ def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> No
     draw = random.Random(seed)
     (folder / "query.sql").write_text(QUERIES[case].replace("{folder}", str(folder)))
     (folder / "bounds.csv").write_text(BETWEEN)
-    if case in ("events", "loop"):
+    if case == "events":
         write_events(folder / "events.input.jsonl", seed)
     else:
         write_records(folder / "records.input.jsonl", seed)
@@ -264,14 +260,9 @@ def check(folder: Path, kills: list[str], seed: int, case: str = "events") -> No
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     ("case", "seed", "kills"),
-    [
-        ("events", 1, ["worker", "driver"]),
-        ("loop", 2, ["everything"]),
-        ("bounds", 3, ["everything"]),
-        ("guesses", 3, ["everything"]),
-    ],
+    [("bounds", 3, ["everything"]), ("guesses", 3, ["everything"])],
 )
-def test_killed_in_each_way(tmp_path: Path, case: str, seed: int, kills: list[str]) -> None:
+def test_a_table_after_a_crash(tmp_path: Path, case: str, seed: int, kills: list[str]) -> None:
     check(tmp_path, kills, seed, case)
 
 
@@ -286,15 +277,16 @@ SELECT k, max(p) AS p FROM prices [RANGE 20] GROUP BY k;
 
 
 @pytest.mark.usefixtures("spark")
-def test_sinks_of_a_script_and_an_event_log_after_a_crash(tmp_path: Path) -> None:
+def test_sinks_of_a_script_and_an_event_log_after_crashes(tmp_path: Path) -> None:
     """Outputs are appended to, and nothing of what was emitted is kept."""
     write_events(tmp_path / "events.input.jsonl", 5)
     script, draw = tmp_path / "query.sql", random.Random(6)
     script.write_text(EVENTS + PIPELINE.format(tmp_path / "local"))
     come_to_the_end(tmp_path, "local", "expected.jsonl")
     script.write_text(EVENTS + PIPELINE.format(tmp_path / "spark"))
-    run_until_killed(tmp_path, 3, "everything", draw, table=False)
+    run_until_killed(tmp_path, 1, "driver", draw, table=False)
     length = (tmp_path / "out.jsonl").stat().st_size
+    run_until_killed(tmp_path, 4, "worker", draw, table=False)  # without which it may go on
     come_to_the_end(tmp_path, "spark", "out.jsonl", table=False)
     assert (tmp_path / "out.jsonl").stat().st_size > length
     checkpoint = tmp_path / "checkpoint"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import driftline, driftline_on_a_terminal
+from tests.cli.run import Terminal, driftline
 
 QUERY = """
 CREATE STREAM trades (symbol STRING, qty INT, ts BIGINT)
@@ -93,7 +93,7 @@ def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
     with out.open("a") as file:
         file.write("what a run that was killed has written and not noted")
     more = ("--output", str(out), "--dead-letters", str(dead))
-    shown = driftline_on_a_terminal(*command(tmp_path, *more)[3:])
+    shown = driftline(*command(tmp_path, *more)[3:], err=Terminal()).err
     assert dead.read_text().count("\n") == 1  # again, and not a second time
     for part in ("events ·", "taken back", "rows held"):
         assert part in shown, shown

@@ -101,8 +101,8 @@ class History:
         return sorted({time for vs, ve, _ in self.lifetimes for time in (vs, ve)})
 
     def alive(self, t: int) -> list[Lifetime]:
-        """The lifetimes that hold t."""
-        return [lifetime for lifetime in self if lifetime.vs <= t < lifetime.ve]
+        """The lifetimes that hold t, in a fixed order."""
+        return sorted(each for each in self.lifetimes.elements() if each.vs <= t < each.ve)
 
     def snapshot(self, t: int) -> Bag:
         """The bag of rows alive at t."""
@@ -120,7 +120,7 @@ class History:
         """What is left of every lifetime during [start, end)."""
         return History(
             Lifetime(max(vs, start), min(ve, end), row)
-            for vs, ve, row in self
+            for vs, ve, row in self.lifetimes.elements()
             if max(vs, start) < min(ve, end)
         )
 

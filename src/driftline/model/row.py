@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 Value = Any
 """None, bool, int, float, Decimal, str, bytes, a tuple of values (array) or a Row (struct)."""
+
+_PLAIN = frozenset((type(None), bool, int, float, Decimal, str, bytes))
+_ARRAY, _STRUCT = 6, 7
+"""The places of arrays and structs in the order of values."""
 
 
 class Row(Mapping[str, Value]):
@@ -29,7 +34,7 @@ class Row(Mapping[str, Value]):
     __slots__ = ("_identity", "_values")
 
     def __init__(self, values: Mapping[str, Value] | None = None, /, **more: Value) -> None:
-        if values is not None and not isinstance(values, Mapping):
+        if values is not None and not isinstance(values, (dict, Mapping)):
             raise TypeError(f"a row is made of names and values, Row(price=1), not {values!r}")
         self._values = {name: _frozen(value) for name, value in {**(values or {}), **more}.items()}
         self._identity = tuple(
@@ -57,7 +62,11 @@ class Row(Mapping[str, Value]):
         return self._by_name() < other._by_name()
 
     def _by_name(self) -> list[tuple[str, tuple[Any, ...]]]:
-        return [(name, sort_key(self._values[name])) for name in sorted(self._values)]
+        """By column, what `sort_key` gives; of all but arrays and structs that is the identity."""
+        return [
+            (name, same if same[0] < _ARRAY else sort_key(self._values[name]))
+            for name, same in self._identity
+        ]
 
     def __repr__(self) -> str:
         return f"Row({', '.join(f'{name}={value!r}' for name, value in self.items())})"
@@ -74,14 +83,14 @@ def sort_key(value: Value) -> tuple[Any, ...]:
     [{'b': 1, 'a': 2}, {'b': 2, 'a': 1}]
     """
     if isinstance(value, Mapping):
-        return (7, tuple((name, sort_key(item)) for name, item in value.items()))
+        return (_STRUCT, tuple((name, sort_key(item)) for name, item in value.items()))
     if isinstance(value, (list, tuple)):
-        return (6, tuple(map(sort_key, value)))
+        return (_ARRAY, tuple(map(sort_key, value)))
     return _identity(value)
 
 
 def _frozen(value: Value) -> Value:
-    if isinstance(value, Row):
+    if type(value) in _PLAIN or isinstance(value, Row):
         return value
     if isinstance(value, Mapping):
         return Row(value)
@@ -101,9 +110,9 @@ def _identity(value: Value) -> tuple[Any, ...]:
     if isinstance(value, bytes):
         return (5, value)
     if isinstance(value, tuple):
-        return (6, tuple(_identity(item) for item in value))
+        return (_ARRAY, tuple(_identity(item) for item in value))
     if isinstance(value, Row):
-        return (7, value._identity)
+        return (_STRUCT, value._identity)
     if isinstance(value, float) and math.isnan(value):
         return (3,)
     return (2, value)

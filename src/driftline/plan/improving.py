@@ -16,7 +16,7 @@ each other around a circle for ever. (A null counts as the worst value: there is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -72,7 +72,7 @@ def check_improving(rules: Sequence[nodes.Rule]) -> None:
         return
     _, through = _directions(rules)
     for rule in rules:
-        if rule.name in _reachable(rule.name, through):
+        if rule.name in reachable(rule.name, through):
             raise NotRecursive(
                 f"{rule.name} goes round without a min or max of what one has made better: the "
                 "values before would go round with it for ever; aggregate all of its rows",
@@ -103,7 +103,8 @@ def _directions(
             return found, through
 
 
-def _reachable(name: str, through: Mapping[str, frozenset[str]]) -> set[str]:
+def reachable(name: str, through: Mapping[str, Set[str]]) -> set[str]:
+    """The names that one leads to, by those that each leads to at once."""
     found: set[str] = set()
     waiting = [name]
     while waiting:

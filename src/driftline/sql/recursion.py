@@ -17,7 +17,7 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.combining import with_common_types
 from driftline.plan.errors import PlanError
-from driftline.plan.improving import NotRecursive, only_selects
+from driftline.plan.improving import NotRecursive, only_selects, reachable
 from driftline.plan.recursion import LIMIT, fixed_point
 from driftline.plan.types import Field, Schema
 from driftline.plan.used import place_of, uses
@@ -43,7 +43,7 @@ def in_order(ctes: Sequence[exp.CTE]) -> Iterator[list[exp.CTE]]:
     those that it reads."""
     by_name = {cte.alias.lower(): cte for cte in ctes}
     reads = {name: _names_in(cte.this) & by_name.keys() for name, cte in by_name.items()}
-    below = {name: _reachable(name, reads) for name in by_name}
+    below = {name: reachable(name, reads) for name in by_name}
     done: set[str] = set()
     waiting = list(by_name)
     while waiting:
@@ -95,16 +95,6 @@ def _named_as(branch: exp.Expr, first: exp.Expr) -> exp.Expr:
         if len(named) == len(names):
             branch.set("expressions", named)
     return branch
-
-
-def _reachable(name: str, reads: dict[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        for each in reads[waiting.pop()] - found:
-            found.add(each)
-            waiting.append(each)
-    return found
 
 
 @dataclass

@@ -34,7 +34,7 @@ Arrivals = list[tuple[int, Event]]
 Condition = Callable[[Row, Row], bool | None]
 
 KINDS: tuple[How, ...] = get_args(How)
-FEW = 25
+OTHER_KEYS: list[tuple[list[str], list[str]]] = [([], []), (["x"], ["y"]), (["k", "x"], ["j", "y"])]
 
 LEFT = pa.schema([("k", pa.string()), ("x", pa.int64())])
 RIGHT = pa.schema([("j", pa.string()), ("y", pa.int64())])
@@ -281,23 +281,21 @@ def test_like_the_reference_when_the_past_is_let_go(
 
 
 @pytest.mark.parametrize("how", KINDS)
-@settings(max_examples=FEW)
-@given(came=arrivals, size=sizes, residual=st.booleans())
-def test_without_keys(how: How, came: Arrivals, size: int, residual: bool) -> None:
-    check(how, came, size, [], [], residual)
+@settings(max_examples=40)
+@given(came=arrivals, size=sizes, keys=st.sampled_from(OTHER_KEYS), residual=st.booleans())
+def test_other_keys_and_none(
+    how: How, came: Arrivals, size: int, keys: tuple[list[str], list[str]], residual: bool
+) -> None:
+    check(how, came, size, *keys, residual)
 
 
-@pytest.mark.parametrize("how", KINDS)
-@pytest.mark.parametrize("keys", [(["x"], ["y"]), (["k", "x"], ["j", "y"])], ids=["int", "two"])
-@settings(max_examples=FEW)
-@given(came=arrivals, size=sizes)
-def test_other_keys(how: How, keys: tuple[list[str], list[str]], came: Arrivals, size: int) -> None:
-    check(how, came, size, *keys, residual=False)
-
-
-@pytest.mark.parametrize("how", KINDS)
-@settings(max_examples=FEW)
-@given(came=arrivals | in_step(), size=sizes, cut=st.integers(0, 40), residual=st.booleans())
+@given(
+    how=st.sampled_from(KINDS),
+    came=arrivals | in_step(),
+    size=sizes,
+    cut=st.integers(0, 40),
+    residual=st.booleans(),
+)
 def test_a_snapshot_goes_on_as_if_nothing_had_happened(
     how: How, came: Arrivals, size: int, cut: int, residual: bool
 ) -> None:

@@ -153,7 +153,7 @@ def test_of_rows_that_are_only_added_columns_are_valid_by_themselves(
         assert canonical_history(emitted).same_snapshots(expected)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     streams(COLUMNS, max_size=9),
     SIZES,
@@ -347,7 +347,7 @@ BY_SESSION = [
 ]  # fmt: skip
 
 
-@settings(max_examples=200)
+@settings(max_examples=140)
 @given(
     st.sampled_from(BY_SESSION),
     streams(COLUMNS, max_size=9),
