@@ -121,6 +121,8 @@ def test_what_is_emitted_as_other_engines_write_it() -> None:
 def test_order_without_limit_is_remarked_on() -> None:
     [note] = read_script("SELECT k\nFROM t ORDER BY k", RELATIONS).notes
     assert note.startswith("line 2, column 8: ORDER BY without LIMIT has no effect")
+    for first in ("k FROM t ORDER BY x LIMIT 1 BY k", "DISTINCT ON (k) k FROM t ORDER BY k, x"):
+        assert read_script(f"SELECT {first}", RELATIONS).notes == ()
 
 
 def test_duplicate_columns_of_a_join_have_their_tables_before_them() -> None:

@@ -220,9 +220,13 @@ def _item(query: exp.Select, node: exp.Expr) -> exp.Expr:
 
 
 def _also_qualify(query: exp.Select, condition: exp.Expr) -> None:
+    """Keeps the rows for which a condition on their numbers holds, too; the order of the query has
+    nothing else to say then, if it has no LIMIT."""
     before = query.args.get("qualify")
     whole = condition if before is None else exp.and_(before.this, condition)
     query.set("qualify", exp.Qualify(this=whole))
+    if not query.args.get("limit") and not query.args.get("offset"):
+        query.set("order", None)
 
 
 def _as_one_value(select: exp.Select) -> None:

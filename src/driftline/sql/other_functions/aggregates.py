@@ -7,6 +7,7 @@ from sqlglot import exp
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
 from driftline.sql.other_functions.syntax import ITEM, PAIR, called, function, name_of, number, put
+from driftline.sql.syntax import MatchRecognize
 
 _LEFT, _RIGHT = "$left", "$right"
 
@@ -132,6 +133,8 @@ def first_by(node: exp.Anonymous) -> exp.Expr | None:
     first(x, true) leaves nulls out, and last(A.x, 1) is about the rows of a match."""
     constant = (exp.Boolean, exp.Literal)
     if len(node.expressions) != PAIR or isinstance(node.expressions[1], constant):
+        return None
+    if node.find_ancestor(MatchRecognize) is not None:
         return None
     name = "min_by" if str(node.this).lower() == "first" else "max_by"
     return called(name, *(each.copy() for each in node.expressions))
