@@ -84,7 +84,7 @@ def _unknown(schema: Schema, written: str) -> ExpressionError:
     last = written.rsplit(".", 1)[-1].lower()
     if sum(as_written(each.name).lower() == last for each in schema) > 1:
         return ExpressionError(f"the column {written} is ambiguous: name each of them with AS")
-    own = [each for each in schema if not str(each).startswith("$")]
+    own = [each for each in schema if not str(each).lstrip("`").startswith("$")]
     known = [str(each) for each in own] if "." in written else [each.name for each in own]
     by_lower_case = {name.lower(): name for name in known}
     near = get_close_matches(written.lower(), by_lower_case, n=3, cutoff=0.6)
