@@ -157,7 +157,7 @@ MORE = [
     "FROM t",
     "SELECT t.k, i FROM t JOIN LATERAL explode(array(x, y, 2)) AS e (i) ON i > t.x",
     "SELECT * FROM t JOIN LATERAL (SELECT x + y AS s) ON s > 1",
-    "SELECT t.k, s.i FROM t LEFT JOIN LATERAL (SELECT explode(filter(array(x, y), v -> v > 1))) "
+    "SELECT t.k, s.i FROM t JOIN LATERAL (SELECT explode(filter(array(x, y), v -> v > 1))) "
     "AS s (i)",
     "SELECT t.k, m FROM t, LATERAL (SELECT max(i) AS m FROM explode(array(t.x, t.y)) AS e (i) "
     "WHERE i < 3)",

@@ -50,6 +50,9 @@ def test_outer() -> None:
     assert (
         answered(f"SELECT k, i FROM t LEFT JOIN LATERAL explode({lists}) AS e (i) ON true") == both
     )
+    joined = f"SELECT k, i FROM t LEFT JOIN LATERAL (SELECT explode({lists})) AS e (i)"
+    assert answered(joined) == both
+    assert answered(f"{joined.replace('LEFT JOIN', 'JOIN')} ON i < 1") == []
 
 
 def test_one_after_another_and_in_groups() -> None:

@@ -85,7 +85,7 @@ def _unknown(schema: Schema, written: str) -> ExpressionError:
     alike = [each.name for each in schema if as_written(each.name).lower() == last]
     if len(alike) > 1 and any(name.startswith(_TWICE) for name in alike):
         return ExpressionError(f"the column {written} is ambiguous: name each of them with AS")
-    own = [each for each in schema if not str(each).startswith("$")]
+    own = [each for each in schema if not str(each).lstrip("`").startswith("$")]
     known = [str(each) for each in own] if "." in written else [each.name for each in own]
     by_lower_case = {name.lower(): name for name in known}
     near = get_close_matches(written.lower(), by_lower_case, n=3, cutoff=0.6)
