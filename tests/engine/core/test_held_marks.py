@@ -9,7 +9,7 @@ import driftline as dl
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch, empty
 from driftline.engine.core.graph import Graph
-from driftline.engine.core.held_marks import LONGEST, PATIENCE, HeldMarks
+from driftline.engine.core.held_marks import LONGEST, HeldMarks
 from driftline.engine.core.plain import batch_of, events_of
 from driftline.engine.core.queues import Queue
 from driftline.model.event import Event
@@ -73,7 +73,7 @@ def test_marks_wait_for_rows_in_a_busy_graph() -> None:
         graph.turn()
         assert waits(graph)
     graph.held.busy = 0.75
-    for _ in range(3 * PATIENCE):
+    for _ in range(graph.held.patience):
         assert waits(graph)
         graph.turn()
     graph.turn()
@@ -81,7 +81,7 @@ def test_marks_wait_for_rows_in_a_busy_graph() -> None:
 
 
 @pytest.mark.parametrize(
-    ("busy", "turns"), [(0.0, 0), (0.1, 0), (0.5, PATIENCE), (0.9, 9 * PATIENCE), (1.0, LONGEST)]
+    ("busy", "turns"), [(0.0, 0), (0.4, 0), (0.5, 1), (0.75, 33), (0.9, LONGEST), (1.0, LONGEST)]
 )
 def test_the_busier_a_graph_the_longer_marks_wait_for_rows(busy: float, turns: int) -> None:
     held = HeldMarks()

@@ -6,9 +6,10 @@ on a mark is late by that, and so is all that comes before its queues are empty 
 wait as long as rows are in any queue, and then for some turns more, in which rows probably come.
 
 How busy a graph is, is the share b of the turns after one with rows that have rows, too, by a
-moving average. So it goes on with rows for b / (1 - b) turns more, and marks wait for the next rows
-in proportion to that. No mark waits for more than `LONGEST` turns: a stream that is silent beside a
-busy one is heard, too.
+moving average. So it is expected to go on with rows for b / (1 - b) turns: what a mark costs others
+grows with that, and what it gains does not. Marks wait for the next rows hardly at all while that
+is about 1 or less, and soon for long where it is more. No mark waits for more than `LONGEST` turns:
+a stream that is silent beside a busy one is heard, too.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import numpy as np
 from driftline.engine.core.operator import Arrays
 from driftline.model.time import BEGINNING
 
-RATE = 0.1
+RATE = 0.05
 """The weight of the latest turn in the moving average."""
-PATIENCE = 4
-"""In so many turns without rows marks wait, for every turn with rows that is expected to follow one
-with rows."""
+PATIENCE, STEEPNESS = 1.25, 3
+"""In PATIENCE · (b / (1 - b)) ** STEEPNESS turns without rows marks wait. Of what was tried, this
+keeps answers from being later than without marks, or with marks that do not wait, both where
+operators have much to do and where they have little (`make bench ARGS=now`)."""
 LONGEST = 64
 
 
@@ -42,7 +44,9 @@ class HeldMarks:
     def patience(self) -> int:
         """In how many turns without rows marks wait; 0: in those with rows neither."""
         calm = 1 - self.busy
-        return min(int(PATIENCE * self.busy / calm), LONGEST) if calm > 0 else LONGEST
+        if calm <= 0:
+            return LONGEST
+        return int(min(PATIENCE * (self.busy / calm) ** STEEPNESS, LONGEST))
 
     def hold(self, source: str, time: int) -> None:
         self.times[source] = max(time, self.times.get(source, BEGINNING))
