@@ -106,8 +106,9 @@ OF_RECORDS = (
     "SELECT a.k, b.s FROM r [RANGE 5 SECONDS] a JOIN r [RANGE 5 SECONDS] b ON a.k = b.k;",
     "SELECT a.k, b.s FROM r a ASOF JOIN r b MATCH_CONDITION (a.at >= b.at) ON a.k = b.k;",
     "SELECT k, max(x) OVER (PARTITION BY k ORDER BY at ROWS UNBOUNDED PRECEDING) AS m FROM r;",
-    "SELECT k, median(n) OVER w AS m, stddev(x) OVER w AS d, covar_pop(x, n) OVER w AS c FROM r "
-    "WINDOW w AS (ORDER BY at, k);",
+    "SELECT k, median(n) OVER w AS m, stddev(x) OVER w AS d, covar_pop(x, n) OVER w AS c, "
+    "mode(s) OVER w AS o, skewness(x) OVER w AS e, bit_xor(n) OVER w AS b, "
+    "sum(DISTINCT x) OVER w AS f FROM r WINDOW w AS (ORDER BY at, k);",
     "SELECT k, count(*) FROM SESSION(TABLE r PARTITION BY k, INTERVAL 3 SECONDS) "
     "GROUP BY k, window_start, window_end;",
     "SELECT k, s, size(array_agg(n)) AS l FROM SESSION(TABLE r PARTITION BY k, INTERVAL 3 SECONDS) "

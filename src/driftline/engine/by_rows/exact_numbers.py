@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from math import copysign, isinf, isqrt
+from math import isinf, isqrt
 from operator import mul
 from typing import Any
 
@@ -296,7 +296,8 @@ def shape_of(sums: list[Fraction], power: int) -> tuple[float, float]:
         return 0.0, 1.0
     if power == 3:  # noqa: PLR2004 - the third moment
         central = n**2 * s3 - 3 * n * s1 * s2 + 2 * s1**3
-        return copysign(_nearest_root(central**2 / spread**3), central), 0.0
+        root = _nearest_root(central**2 / spread**3)
+        return (root if central >= 0 else -root), 0.0
     central = n**3 * s4 - 4 * n**2 * s1 * s3 - 3 * (n * s2) ** 2 + 12 * n * s1**2 * s2 - 6 * s1**4
     return nearest(central / spread**2), 0.0
 

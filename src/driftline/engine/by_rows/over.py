@@ -69,7 +69,7 @@ class Frame:
     def mirrored(self) -> Frame:
         """The same rows, in an order that is the other way round."""
         start, end = (None if each is None else -each for each in (self.end, self.start))
-        return Frame(self.unit, start, end)
+        return replace(self, start=start, end=end)
 
 
 @dataclass(frozen=True)

@@ -311,7 +311,7 @@ def _shape(values: Sequence[Any], power: int) -> float | None:
         return _rounded(moment / variance**2 - 3)
     square = moment**2 / variance**3
     root = _WIDE.divide(Decimal(square.numerator), Decimal(square.denominator)).sqrt(_WIDE)
-    return math.copysign(float(root), moment)
+    return float(root) if moment >= 0 else -float(root)
 
 
 def _reduced(operate: Callable[[Any, Any], Any], values: Sequence[Any]) -> Value:
