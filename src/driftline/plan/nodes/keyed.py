@@ -274,6 +274,15 @@ class Rank(Partitioned):
     def goes_by(self) -> Part | None:
         return None
 
+    def drops_outranked(self, facts: Facts) -> bool:
+        """Whether rows that come after the first ones do so for good."""
+        grows = facts.only_grows(self.input) and facts.never_ends(self.input)
+        return grows and self.limit is not None
+
+    def _evicted(self, emit: str, facts: Facts) -> str:
+        outranked = f"; of plain records, rows after the first {self.limit}"
+        return super()._evicted(emit, facts) + outranked * self.drops_outranked(facts)
+
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         return self._remarks("while a row has its place", emit, facts)
 
