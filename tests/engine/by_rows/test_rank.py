@@ -5,6 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -143,7 +144,7 @@ def test_a_cti_evicts_records_that_are_outranked(
     said_by(operator, [*events, cti(2)], KX)
     assert operator.members.entries() == len(rows)
     said_by(operator, [cti(9)], KX)  # nothing comes for the partition any more
-    held = operator.members.snapshot(operator.slots.live_slots(), "m")["m.ints"]
+    held = operator.members.snapshot(operator.slots.live_slots(), "m")["m.ints"].astype(np.int64)
     assert operator.member_rows.take(held[:, PLACE]).column("x").to_pylist() == xs
 
 
