@@ -443,6 +443,7 @@ def bad_records(result: dl.Result) -> list[BadEvent]:
 @pytest.mark.parametrize(
     ("item", "column", "value", "reason"),
     [
+        (dl.Insert(-(2**63), 2, ONE), "vs", str(-(2**63)), f"vs is {-(2**63)}: give a whole"),
         (dl.Insert(1.5, 2, ONE), "vs", "1.5", "vs is 1.5: give a whole number"),  # type: ignore[arg-type]
         (dl.Insert(1, None, ONE), "ve", "None", "ve is None: give a whole"),  # type: ignore[arg-type]
         (dl.Insert(1, 2**63, ONE), "ve", str(2**63), f"ve is {2**63}"),
