@@ -282,7 +282,8 @@ class Rank(Partitioned):
         return grows and self.limit is not None
 
     def _evicted(self, emit: str, facts: Facts) -> str:
-        outranked = f"; of plain records, rows after the first {self.limit}"
+        first = "the first" if self.limit == 1 else f"the first {self.limit}"
+        outranked = f"; of plain records, rows that come after {first} for good"
         return super()._evicted(emit, facts) + outranked * self.drops_outranked(facts)
 
     def remarks(self, emit: str, facts: Facts) -> Remarks:
