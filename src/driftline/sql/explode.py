@@ -225,7 +225,7 @@ def with_chosen_items(scope: Scope, node: exp.Expr, rows: Scope, on: exp.Expr) -
     if not is_array(kind) or node.args.get("view"):
         return None
     item = exp.column(exp.to_identifier("$item", quoted=True))
-    values = {added[0].name.lower(): item}
+    values: dict[str, exp.Expr] = {added[0].name.lower(): item}
     if len(added) > 1 or what.fields:
         values = {
             each.name.lower(): exp.Dot(

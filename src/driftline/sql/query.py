@@ -93,7 +93,7 @@ def _typed(plan: nodes.Node, cte: exp.CTE) -> nodes.Node:
     scope, typed = Scope(plan), []
     for column, key, field in zip(columns, plan.schema.names, plan.schema, strict=True):
         value: Expression = Column(key, field.type)
-        if isinstance(column, exp.ColumnDef):
+        if isinstance(column, exp.ColumnDef) and column.kind is not None:
             uses(column, "this", "kind")
             name = exp.column(exp.to_identifier(field.name, quoted=True))
             with at(column):
