@@ -136,9 +136,16 @@ def test_the_answer_is_the_usual_one(query: str, usual: str) -> None:
     assert in_the_end(dl.sql(query, **streams)) == by_duckdb(usual)
 
 
-def test_a_value_of_several_rows_is_an_error() -> None:
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "SELECT lim FROM l",
+        "SELECT lim FROM l QUALIFY row_number() OVER (PARTITION BY lim ORDER BY lim) = 1",
+    ],
+)
+def test_a_value_of_several_rows_is_an_error(rows: str) -> None:
     with pytest.raises(EvaluationError, match="has more than one row: take an aggregate"):
-        in_the_end(dl.sql("SELECT id, (SELECT lim FROM l) AS x FROM e", e=E, l=L))
+        in_the_end(dl.sql(f"SELECT id, ({rows}) AS x FROM e", e=E, l=L))
 
 
 T = dl.stream("t", {"ts": "TIMESTAMP", "k": "STRING", "x": "INT"}, time="ts")

@@ -12,7 +12,7 @@ from driftline.plan.conditions import conjuncts, together
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Expression
 from driftline.plan.facts import Facts
-from driftline.plan.nodes.as_of import as_of
+from driftline.plan.nodes.as_of import as_of, versions
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import Scope
 
@@ -27,6 +27,7 @@ def as_of_join(
 ) -> Scope:
     """For each row of the left the latest row of the right. `version`: the time of the left that
     FOR SYSTEM_TIME AS OF names."""
+    right = right.over(versions(right.plan))
     if how not in ("inner", "left"):
         raise refuse("an as-of join is ASOF JOIN or ASOF LEFT JOIN, with ON", node)
     both = left.beside(nodes.Join(left.plan, right.plan, "inner", None), right)
