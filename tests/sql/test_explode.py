@@ -73,7 +73,7 @@ def test_one_after_another_and_in_groups() -> None:
         ("SELECT posexplode(array(x)) AS i FROM t", "posexplode gives 2 columns, and has 1 names"),
         ("SELECT k FROM t LATERAL VIEW inline(array(x)) AS i", "inline takes an ARRAY of STRUCTs"),
         (
-            "SELECT k FROM t LEFT JOIN UNNEST(array(x)) AS e (i) ON i > 1",
+            "SELECT k FROM t LEFT JOIN UNNEST(map(k, x)) AS e (i, j) ON j > 1",
             "LEFT JOIN LATERAL with what",
         ),
         ("SELECT explode(array_agg(x)) FROM t", "explode of an aggregate"),

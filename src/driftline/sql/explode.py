@@ -211,6 +211,60 @@ def lateral(scope: Scope, node: exp.Expr, *, outer: bool = False) -> Scope:
     return exploded(scope, node, replace(what, outer=keeps), names, qualifier)
 
 
+def with_chosen_items(scope: Scope, node: exp.Expr, rows: Scope, on: exp.Expr) -> exp.Expr | None:
+    """What is unnested with only those items for which a condition is true, so that a row without
+    such items stays: `LEFT JOIN UNNEST(xs) AS t (x) ON x > 1`. `rows` are those with all items.
+    None if it is no list, or with places."""
+    what = generator(node.this) if isinstance(node, exp.Lateral) else None
+    if isinstance(node, exp.Unnest):
+        what = Generator(node.expressions[0], True, position=bool(node.args.get("offset")))
+    if what is None or what.position:
+        return None
+    kind = scope.resolve(what.value).type
+    added = rows.schema.fields[len(scope.schema) :]
+    if not is_array(kind) or node.args.get("view"):
+        return None
+    item = exp.column(exp.to_identifier("$item", quoted=True))
+    values: dict[str, exp.Expr] = {added[0].name.lower(): item}
+    if len(added) > 1 or what.fields:
+        values = {
+            each.name.lower(): exp.Dot(
+                this=item.copy(), expression=exp.to_identifier(field.name, quoted=True)
+            )
+            for each, field in zip(added, kind.value_type, strict=True)
+        }
+    qualifier = (added[0].qualifier or "").lower()
+
+    def chosen(part: exp.Expr) -> exp.Expr:
+        is_own = isinstance(part, exp.Column) and part.table.lower() in ("", qualifier)
+        return values.get(part.name.lower(), part).copy() if is_own else part
+
+    condition = exp.Lambda(
+        this=on.copy().transform(chosen), expressions=[exp.to_identifier("$item", quoted=True)]
+    )
+    items = exp.Anonymous(this="filter", expressions=[what.value.copy(), condition])
+    made = node.copy()
+    (made if isinstance(made, exp.Unnest) else made.this).set("expressions", [items])
+    return made
+
+
+def of_constants(node: exp.Unnest) -> bool:
+    """Whether a list in FROM is made of constants alone: ARRAY[1, 2] is, and the names of functions
+    of its items are no columns."""
+    names = {name.name for each in node.find_all(exp.Lambda) for name in each.expressions} | {
+        "$item"
+    }
+    return all(
+        column.name in names
+        or (
+            isinstance(column.parent, exp.Bracket)
+            and column.arg_key == "this"
+            and column.name.lower() in ("array", "map")
+        )
+        for column in node.find_all(exp.Column)
+    )
+
+
 def _unnested(
     scope: Scope, node: exp.Unnest, names: list[str], qualifier: str | None, outer: bool
 ) -> Scope:
