@@ -18,7 +18,13 @@ from driftline.plan.types import BOOLEAN, VOID
 from driftline.plan.until import until
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
-from driftline.sql.explode import is_range, is_table_function, lateral, table_function
+from driftline.sql.explode import (
+    is_range,
+    is_table_function,
+    lateral,
+    only_items,
+    table_function,
+)
 from driftline.sql.matches import match_rows
 from driftline.sql.pivots import pivoted
 from driftline.sql.query_parts import has_subquery
@@ -238,8 +244,8 @@ class _Tables:
     def lateral(self, left: Scope, node: exp.Join, how: nodes.JoinKind) -> Scope:
         """A join with what each row of the left side holds."""
         on = node.args.get("on")
-        if how not in ("inner", "left") or node.args.get("using"):
-            raise refuse("LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN", node)
+        if how not in ("inner", "left") or node.args.get("using") or node.args.get("method"):
+            raise refuse("LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN, and ON", node)
         if isinstance(node.this, exp.Lateral) and isinstance(node.this.this, exp.Query):
             from driftline.sql.laterals import lateral_query
 
@@ -411,11 +417,7 @@ def where_on(rows: Scope, how: nodes.JoinKind, on: exp.Expr | None) -> Scope:
     if isinstance(value, Literal) and value.value is True:
         return rows
     if how == "left":
-        raise refuse(
-            "LEFT JOIN LATERAL with what a row holds takes no condition but true: choose the items "
-            "before, as in explode(filter(items, item -> …))",
-            on,
-        )
+        return rows.over(only_items(rows.plan, value))
     return rows.over(nodes.Select(rows.plan, value))
 
 
