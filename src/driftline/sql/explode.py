@@ -252,6 +252,21 @@ def lateral(scope: Scope, node: exp.Expr, *, outer: bool = False) -> Scope:
     return exploded(scope, node, replace(what, outer=keeps), names, qualifier)
 
 
+def of_constants(node: exp.Unnest) -> bool:
+    """Whether a list in FROM is made of constants alone: ARRAY[1, 2] is, and the names of functions
+    of its items are no columns."""
+    names = {name.name for each in node.find_all(exp.Lambda) for name in each.expressions}
+    return all(
+        column.name in names
+        or (
+            isinstance(column.parent, exp.Bracket)
+            and column.arg_key == "this"
+            and column.name.lower() in ("array", "map")
+        )
+        for column in node.find_all(exp.Column)
+    )
+
+
 def _unnested(
     scope: Scope, node: exp.Unnest, names: list[str], qualifier: str | None, outer: bool
 ) -> Scope:

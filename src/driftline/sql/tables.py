@@ -22,6 +22,7 @@ from driftline.sql.explode import (
     is_range,
     is_table_function,
     lateral,
+    of_constants,
     only_items,
     table_function,
 )
@@ -152,7 +153,7 @@ class _Tables:
         if isinstance(node, exp.Values):
             uses(node, "expressions", "alias", "joins", "pivots")
             return Scope(values(node, self.names))
-        if isinstance(node, exp.Unnest) and node.find(exp.Column) is None:
+        if isinstance(node, exp.Unnest) and of_constants(node):
             rows = Scope(one_row(self.names))
             width = len(rows.schema)
             rows = lateral(rows, node)
@@ -237,9 +238,25 @@ class _Tables:
             table = table.copy()
             table.set("version", None)
         right = self.table(table)
+        conditions = [node.args.get("match_condition"), node.args.get("on")]
+        using, merged = node.args.get("using") or [], []
+        if using:
+            left, right = _with_name(left, "left"), _with_name(right, "right")
+        for place, name in enumerate(using, 1):
+            one = self.side_of_using(left, "left", name)
+            other = self.side_of_using(right, "right", name)
+            is_time = place == len(using) and conditions[0] is None
+            kind = exp.GTE if is_time else exp.EQ  # as DuckDB has it: the last one is the time
+            conditions.append(kind(this=one.copy(), expression=other.copy()))
+            merged.append((Merged(name.name, one), (one, other)))
         refuse_same_names(left, right, node.this)
         same_time(left.plan, right.plan, node.this)
-        return as_of_join(left, right, how, node, version and version.args.get("expression"))
+        of = version and version.args.get("expression")
+        rows = as_of_join(left, right, how, node, list(filter(None, conditions)), of)
+        hidden, schema = set(rows.hidden), rows.plan.schema
+        for side in (side for _, sides in merged for side in sides):
+            hidden |= resolve(side.copy(), schema).columns()
+        return Scope(rows.plan, (*(each for each, _ in merged), *rows.merged), frozenset(hidden))
 
     def lateral(self, left: Scope, node: exp.Join, how: nodes.JoinKind) -> Scope:
         """A join with what each row of the left side holds."""
@@ -255,7 +272,8 @@ class _Tables:
             refuse_same_names(left, rows, node.this)
             plan = nodes.Join(left.plan, rows.plan, how, self.condition(left, rows, on))
             return left.beside(plan, rows)
-        return where_on(lateral(left, node.this, outer=how == "left"), how, on)
+        rows = lateral(left, node.this, outer=how == "left")
+        return where_on(rows, how, on)
 
     def condition(self, left: Scope, right: Scope, on: exp.Expr | None) -> Expression | None:
         if on is None:
