@@ -70,6 +70,9 @@ GROUPED = [
     "FROM t GROUP BY GROUPING SETS ((k, x), (k))",
     "SELECT u.k, t.x, count(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY CUBE (u.k, t.x)",
     "SELECT k, sum(x) AS s FROM t GROUP BY ROLLUP (k) ORDER BY grouping(k) DESC, s, k LIMIT 3",
+    "SELECT k, x, sum(y) AS s, grouping(k) + grouping(x) AS g, rank() OVER (PARTITION BY "
+    "grouping(k) + grouping(x), CASE WHEN grouping(x) = 0 THEN k END ORDER BY sum(y) DESC, x) AS r "
+    "FROM t GROUP BY ROLLUP (k, x)",
     "SELECT k, max_by(y, struct(x, y)) AS a, min_by(x, struct(y, x)) AS b FROM t GROUP BY k",
     "SELECT k, count_if(x > 0) AS a, bool_and(x > 0) AS b, some(y > 1) AS c FROM t GROUP BY k",
     "SELECT k, round(covar_pop(x, y), 9) AS a, round(covar_samp(x, y), 9) AS b FROM t GROUP BY k",
@@ -178,6 +181,7 @@ MORE = [
     "SELECT k, string(listagg(binary(string(x)), X'2C') WITHIN GROUP (ORDER BY x DESC)) AS l, "
     "listagg(x, NULL) WITHIN GROUP (ORDER BY x) AS m FROM t GROUP BY k",
     "SELECT k, explode(array(min(x), max(y))) AS m, count(*) FROM t GROUP BY k",
+    "SELECT t.k, z FROM t JOIN u ON t.k = u.k ORDER BY k DESC, z, x LIMIT 2",
     "SELECT k, x FROM t DISTRIBUTE BY k SORT BY x",
     "SELECT k FROM t CLUSTER BY k",
     "SELECT k, (SELECT max(z) FROM u WHERE u.k = t.k LIMIT 1) AS m FROM t",

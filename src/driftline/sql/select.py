@@ -83,7 +83,7 @@ class _Select:
         self.overs = Overs(
             self.scope.schema,
             node.args.get("windows") or (),
-            lambda part: self.scope.resolve(self.items.written_out(part), self.late.added),
+            self._in_window,
         )
 
     def plan(self) -> nodes.Node:
@@ -249,6 +249,13 @@ class _Select:
         plain = groups.marked(plain, self.scope.resolve)
         return groups.over(self.scope.resolve(plain, self._more + groups.marks), plain)
 
+    def _in_window(self, node: exp.Expr) -> Expression:
+        """What a part of a window function is computed from."""
+        plain, more = self.items.written_out(node), self.late.added
+        if self.groups is not None and has_grouping(plain):
+            plain, more = self.groups.marked(plain, self.scope.resolve), more + self.groups.marks
+        return self.scope.resolve(plain, more)
+
     def _hint_at_aliases(self, where: exp.Expr) -> None:
         given = {
             each.alias.lower() for each in self.node.expressions if isinstance(each, exp.Alias)
@@ -336,7 +343,7 @@ class _Select:
         """The rows that the select list is computed from."""
 
         def resolve(node: exp.Expr) -> Expression:
-            value = self.scope.resolve(self.items.written_out(node), self.late.added)
+            value = self._in_window(node)
             return value if groups is None else groups.over(value, node)
 
         def ranked(plan: nodes.Node) -> nodes.Node:
@@ -346,6 +353,7 @@ class _Select:
 
         if groups is None:
             return ranked(self.scope.plan)
+        groups.asked |= any(has_grouping(over.node) for over in self.overs.found)
         ranked(groups.plan())  # so that the groups learn of aggregates that only an OVER uses
         return ranked(groups.plan())
 
@@ -379,6 +387,11 @@ class _Select:
                         node,
                     )
                 found.append((outputs[place - 1], each))
+                continue
+            named = self.items.place_of(node)
+            if named is not None:
+                uses(node, "this")
+                found.append((outputs[named], each))
                 continue
             value = self._ordering_value(node, groups)
             same = by_value.get(value)

@@ -78,6 +78,20 @@ class SelectList:
             )
         return self.items[place - 1]
 
+    def place_of(self, node: exp.Expr) -> int | None:
+        """The place of the one item that a name in ORDER BY is the name of, if there is one: it
+        goes before columns of the input, of which several may have that name."""
+        if not isinstance(node, exp.Column) or len(node.parts) > 1:
+            return None
+        if any(item.star for item in self.items):
+            return None
+        names = [
+            item.name.lower() if item.alias or isinstance(item.node, exp.Column) else ""
+            for item in self.items
+        ]
+        wanted = node.name.lower()
+        return names.index(wanted) if names.count(wanted) == 1 else None
+
     def written_out(self, node: exp.Expr, first: bool = False) -> exp.Expr:
         """An expression with what names of the list stand for; `first`: before columns."""
 

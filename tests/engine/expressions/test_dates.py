@@ -11,6 +11,7 @@ import pytest
 from driftline.engine.expressions import EvaluationError
 from tests.engine.of_rows import value, values
 
+SIX_TENTHS = datetime(2020, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
 MOMENT = "TIMESTAMP '2020-05-06 07:08:09.123456'"
 
 
@@ -75,6 +76,12 @@ def at(*fields: int) -> datetime:
         ("INTERVAL '-1 2:03:04' DAY TO SECOND", -timedelta(days=1, hours=2, minutes=3, seconds=4)),
         ("'2020-01-01' + INTERVAL 1 DAY", "2020-01-02 00:00:00"),
         ("try_divide(INTERVAL 1 DAY, 0)", None),
+        ("to_timestamp('2020-01-02 03:04:05.6', 'yyyy-MM-dd HH:mm:ss.SSSSSS')", SIX_TENTHS),
+        ("to_timestamp('2020-01-02 03:04:05.6', 'yyyy-MM-dd[ HH:mm[:ss[.SSS]]]')", SIX_TENTHS),
+        ("to_timestamp('2020-01-02', 'yyyy-MM-dd[ HH:mm[:ss[.SSS]]]')", at(2020, 1, 2)),
+        ("to_timestamp('20200102030405600', 'yyyyMMddHHmmssSSS')", SIX_TENTHS),
+        ("try_to_timestamp('2020010203040560', 'yyyyMMddHHmmssSSS')", None),
+        ("to_date('2020[01', 'yyyy''[''MM')", date(2020, 1, 1)),
     ],
 )
 def test_functions(text: str, result: Any) -> None:
@@ -91,6 +98,7 @@ def test_functions(text: str, result: Any) -> None:
         ("yyyy-MM-dd''T''HH:mm:ssXXX", "2020-05-06T07:08:09Z"),
         ("d/M/y k K", "6/5/2020 7 7"),
         ("yyyyMMddHHmmssSSSSSS", "20200506070809123456"),
+        ("yyyy[-MM[-dd]]", "2020-05-06"),
     ],
 )
 def test_date_format(pattern: str, result: str) -> None:
@@ -106,6 +114,7 @@ def test_date_format(pattern: str, result: str) -> None:
         "TIMESTAMP '9999-12-31 00:00:00' + INTERVAL '106751991' DAY * 2",
         "INTERVAL 5 MINUTES / 0",
         "date_format(DATE '2020-01-01', 'N')",
+        "to_date('2020-01', 'yyyy-MM]')",
         "next_day(DATE '2020-01-01', 'XX')",
     ],
 )

@@ -62,6 +62,7 @@ _LONG_UTC = {"xx": "+0000", "xxx": "+00:00", "ZZZZ": "GMT", "ZZZZZ": "Z", "OOOO"
 _LONG_UTC |= {"zzzz": "Coordinated Universal Time"}
 _KNOWN = frozenset("yMLdDEaHkKhmsSQqFG") | frozenset(_UTC)
 _TOKEN = re.compile(r"'((?:[^']|'')*)'|([a-zA-Z])\2*|([^a-zA-Z'])")
+_BRACKETS = "[]"
 _MOST_YEAR_DIGITS = 6
 _NOON = 12
 _FRACTION_DIGITS = 6
@@ -70,7 +71,8 @@ _CENTURY = 2000
 
 @dataclass(frozen=True)
 class Token:
-    """A run of one pattern letter, or (letter is empty) a text that stands for itself."""
+    """A run of one pattern letter, a bracket around what may be left out, or (letter is empty) a
+    text that stands for itself."""
 
     letter: str
     text: str
@@ -95,6 +97,8 @@ def tokens_of(pattern: str) -> tuple[Token, ...]:
             if letter not in _KNOWN:
                 raise _illegal(pattern, f"the letter {letter} is not supported")
             tokens.append(Token(letter, match[0]))
+        elif other and other in _BRACKETS:
+            tokens.append(Token(other, other))
         else:
             text = other if quoted is None else quoted.replace("''", "'") or "'"
             tokens.append(Token("", text))
@@ -150,13 +154,14 @@ def written_by(moments: Array, pattern: str) -> Array:
     if moments.null_count == len(moments):
         return pa.nulls(len(moments), STRING)
     times = naive(moments)
-    quick = _written_quickly(times, tokens_of(pattern))
+    tokens = tuple(each for each in tokens_of(pattern) if each.letter not in ("[", "]"))
+    quick = _written_quickly(times, tokens)
     if quick is not None:
         return quick
     times, years = in_arrows_range(times)
     parts = [
         pa.scalar(token.text) if not token.letter else _field_text(token, times, years, pattern)
-        for token in tokens_of(pattern)
+        for token in tokens
     ]
     if not parts:
         return pc.if_else(moments.is_valid(), "", pa.scalar(None, STRING))
@@ -298,16 +303,24 @@ class _Reader:
 @lru_cache(maxsize=256)
 def _reader(pattern: str) -> _Reader:
     tokens = tokens_of(pattern)
-    pieces, letters = [], []
+    pieces, letters, opened = [], [], 0
     for place, token in enumerate(tokens):
+        if token.letter in ("[", "]"):
+            opened += 1 if token.letter == "[" else -1
+            if opened < 0:
+                raise _illegal(pattern, "a ] has no [ before it")
+            pieces.append("(?:" if token.letter == "[" else ")?")
+            continue
         if not token.letter:
             pieces.append(re.escape(token.text))
             continue
         adjacent = place + 1 < len(tokens) and tokens[place + 1].letter in "yMLdDHkKhmsS"
         adjacent = adjacent and bool(tokens[place + 1].letter)
+        if token.letter == "S":  # the first digits of a fraction, if these can be told apart
+            adjacent = place > 0 and tokens[place - 1].letter in tuple("yMLdDHkKhms")
         pieces.append(f"({_piece(token, pattern, adjacent)})")
         letters.append("yy" if token.text == "yy" else _letter(token))
-    return _Reader(re.compile("".join(pieces), re.ASCII), tuple(letters))
+    return _Reader(re.compile("".join(pieces) + ")?" * opened, re.ASCII), tuple(letters))
 
 
 def _letter(token: Token) -> str:
@@ -328,7 +341,7 @@ def _piece(token: Token, pattern: str, adjacent: bool) -> str:
         more = rf"-\d{{{count},{_MOST_YEAR_DIGITS}}}|\+\d{{{count + 1},{_MOST_YEAR_DIGITS}}}"
         return rf"\d{{{count}}}|{more}"
     if letter == "S":
-        return rf"\d{{{count}}}"
+        return rf"\d{{{count}}}" if adjacent else rf"\d{{1,{count}}}"
     if letter == "a":
         return "AM|PM|am|pm"
     if letter == "E":
@@ -356,7 +369,8 @@ def parse_by_pattern(text: str, pattern: str) -> int | None:
     match = reader.regex.fullmatch(text)
     if match is None:
         return None
-    fields = dict(zip(reader.letters, match.groups(), strict=True))
+    groups = zip(reader.letters, match.groups(), strict=True)
+    fields = {letter: value for letter, value in groups if value is not None}
     days = _date_of(fields)
     clock = _clock_of(fields)
     if days is None or clock is None:

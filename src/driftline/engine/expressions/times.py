@@ -147,7 +147,7 @@ def _time_format(call: Call, args: Sequence[Value]) -> Array:
 
 def _check_clock(pattern: str | None) -> None:
     for token in tokens_of(pattern or ""):
-        if token.letter and token.letter not in _CLOCK_LETTERS:
+        if token.letter and token.letter not in (*_CLOCK_LETTERS, "[", "]"):
             raise EvaluationError(
                 "INVALID_PARAMETER_VALUE",
                 f"{pattern!r} is no pattern of a TIME, which has no {token.text}",
