@@ -77,8 +77,12 @@ class AsOf(KeepsRows, OfSnapshots, WithoutTimes, TwoInputs):
         return self.pairs.origin(place, side)
 
     def reads(self, wanted: Places) -> tuple[Places, ...]:
-        columns = self.match.columns()
-        places = {place for place, name in enumerate(self.schema.names) if name in columns}
+        columns, width = self.match.columns(), len(self.left.schema)
+        places = {
+            place
+            for place, name in enumerate(self.schema.names)
+            if name in columns or place >= width  # of equal times the whole row decides
+        }
         return self.pairs.reads(wanted | places)
 
     @property
