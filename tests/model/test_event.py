@@ -4,6 +4,7 @@ import pytest
 
 from driftline.model.event import Cti, Event, Insert, Retract, malformed
 from driftline.model.row import Row
+from driftline.model.time import BEGINNING
 from tests.build import cti, external_cti, insert, retract
 
 
@@ -27,6 +28,7 @@ def test_a_full_retraction_leaves_nothing() -> None:
         (retract(1, 5, 5, "a"), "vs <= vn < ve"),
         (external_cti(3, 3, 1), "from < to, but from = 3, to = 3"),
         (external_cti(0, 3, -1), "count >= 0"),
+        (insert(BEGINNING, 0, "a"), "a lifetime starts after -∞"),
     ],
 )
 def test_malformed_events_and_why(event: Event, reason: str) -> None:

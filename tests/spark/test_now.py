@@ -295,15 +295,16 @@ def test_a_crash_in_a_silence(
 def test_both_runners_write_the_same(tmp_path: Path) -> None:
     (tmp_path / "query.sql").write_text(QUERY)
     (tmp_path / "trades.csv").write_text(TRADES_CSV)
-    local, on_spark = (
-        driftline(
-            "run", tmp_path / "query.sql", "-i", f"trades={tmp_path / 'trades.csv'}",
-            "--now", "--runner", runner,
-        )
-        for runner in ("local", "spark")
-    )  # fmt: skip
-    assert local.out
-    assert on_spark.out == local.out
+    for more in ((), ("--table",)):
+        local, on_spark = (
+            driftline(
+                "run", tmp_path / "query.sql", "-i", f"trades={tmp_path / 'trades.csv'}",
+                "--now", "--runner", runner, *more,
+            )
+            for runner in ("local", "spark")
+        )  # fmt: skip
+        assert local.out
+        assert on_spark.out == local.out
 
 
 @pytest.mark.spark

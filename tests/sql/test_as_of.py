@@ -34,6 +34,12 @@ def test_ways_to_write_it(written: str) -> None:
     assert found[0].required_keys == AS_OF.required_keys
 
 
+def test_of_rows_at_one_time_the_whole_row_decides() -> None:
+    """So on Spark, too, where columns that are not read are left out of rows."""
+    joined = U.as_of(T, "u.k = t.k AND u.z >= t.x").plan
+    assert joined.reads(frozenset({0})) == (frozenset({0, 1}), frozenset({0, 1, 2}))
+
+
 @pytest.mark.parametrize(
     ("written", "problem"),
     [

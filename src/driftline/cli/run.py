@@ -135,6 +135,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     plans = {query.name: query.plan for query in queries}
     follow = arguments.options.follow
     stopped = None
+    as_changes = arguments.options.now and not arguments.table
     tally = Tally(plans, timestamps=all(plan.timestamps for plan in plans.values()))
     learning = Learning(sources) if _goes_on(arguments) else None
     with (
@@ -153,7 +154,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
                     letters.add(outputs)
                     local_sinks(outputs)
                     for name, answer in output.answers.items():
-                        if arguments.options.now and name in outputs.now_changes:
+                        if as_changes and name in outputs.now_changes:
                             output.changed(answer, outputs.now_changes[name])
                         elif name in outputs.batches:
                             output.add(name, outputs.batches[name], outputs.now)

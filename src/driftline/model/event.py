@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driftline.model.row import Row
-from driftline.model.time import INFINITY, show
+from driftline.model.time import BEGINNING, INFINITY, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,8 @@ def malformed(event: Event, timestamps: bool = False) -> str | None:
         return ", ".join(f"{name} = {show(time, timestamps)}" for name, time in named.items())
 
     match event:
+        case Insert(vs) | Retract(vs) if vs == BEGINNING:
+            return f"a lifetime starts after -∞, but {times(vs=vs)}"
         case Insert(vs, ve) if not vs < ve:
             return f"an insert needs vs < ve, but {times(vs=vs, ve=ve)}"
         case Retract(vs, ve) if not vs < ve:

@@ -161,7 +161,7 @@ def _check(
             promises[after], received[after] = i, already
             held += 1
         else:
-            if vs[i] >= ve[i] or (kind[i] == RETRACT and not vs[i] <= vn[i] < ve[i]):
+            if not BEGINNING < vs[i] < ve[i] or (kind[i] == RETRACT and not vs[i] <= vn[i] < ve[i]):
                 verdicts[i] = _MALFORMED
                 continue
             if sync[i] < latest_cti:

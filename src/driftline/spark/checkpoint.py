@@ -158,7 +158,7 @@ def _revised(plans: Mapping[str, Node]) -> list[str]:
     nodes = [node for plan in plans.values() for node in plan.walk()]
     sessions = [node.session for node in nodes if isinstance(node, Aggregate)]
     found = {
-        "as-of joins": any(isinstance(node, AsOf) for node in nodes),
+        "as-of joins by whole rows": any(isinstance(node, AsOf) for node in nodes),
         "aggregates by session": any(each is not None and not each.is_whole for each in sessions),
     }
     return [name for name, there in found.items() if there]

@@ -89,6 +89,14 @@ def test_a_cti_of_both_sides_leaves_the_last_quote() -> None:
     assert operator.state_size()[0] == 3  # the quotes of 3 and 8, the trade of 9
 
 
+def test_of_the_next_quote_only_trades_that_wait_for_one_are_left() -> None:
+    operator = made(forward=True)
+    arrivals = [(1, quote(at, -at)) for at in (1, 3, 8)]
+    arrivals += [(0, insert(at, None, {"k": "a", "x": -at})) for at in (2, 3, 4, 9)]
+    list(drive(operator, [*arrivals, (0, cti(7)), (1, cti(7))], [LEFT, RIGHT], 1, restore=False))
+    assert operator.state_size()[0] == 3  # the quote of 8, the trades of 4 and 9
+
+
 @settings(max_examples=80)
 @given(ARRIVALS, SIZES, st.booleans(), st.booleans())
 def test_it_is_its_reference(
@@ -120,20 +128,21 @@ def test_it_is_its_reference(
     SIZES,
     st.booleans(),
     st.booleans(),
+    st.booleans(),
 )
 def test_of_records_by_their_time_it_is_valid_by_itself(
-    arrivals: list[tuple[int, Event]], size: int, padded: bool, strict: bool
+    arrivals: list[tuple[int, Event]], size: int, padded: bool, strict: bool, forward: bool
 ) -> None:
     records = [
         (port, renamed(each) if port else each)
         for port, event in arrivals
         for each in [
-            Insert(event.vs, INFINITY, Row(event.row, x=event.vs))
+            Insert(event.vs, INFINITY, Row(event.row, x=-event.vs if forward else event.vs))
             if isinstance(event, Insert)
             else event
         ]
     ]
-    operator = made(padded=padded, strict=strict, by_time=True)
+    operator = made(padded=padded, strict=strict, by_time=not forward, forward=forward)
     for came, emitted in drive(operator, records, [LEFT, RIGHT], size):
         left, right = (
             canonical_history(event for which, event in came if which == port) for port in (0, 1)

@@ -178,6 +178,7 @@ def as_of(compiler: Compiler, node: nodes.AsOf) -> Step:
         padded=node.how == "left",
         strict=strict,
         by_time=node.is_by_time(compiler.facts) and compiler.level is not Level.PERFECT,
+        forward=node.is_by_time(compiler.facts, forward=True),
         high_of_inputs=compiler.level is Level.PERFECT,
     )
     joined = compiler.after(node, "as-of join", operator, *steps)

@@ -257,7 +257,7 @@ def _admit(
             held += 1
             moved = True
         else:
-            if vs[i] >= ve[i] or (kind[i] == RETRACT and not vs[i] <= vn[i] < ve[i]):
+            if not BEGINNING < vs[i] < ve[i] or (kind[i] == RETRACT and not vs[i] <= vn[i] < ve[i]):
                 code[i] = MALFORMED
                 continue
             sync = vs[i] if kind[i] == INSERT else vn[i]

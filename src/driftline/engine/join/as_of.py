@@ -11,7 +11,8 @@ is matched by what is held of the right; one of the right changes the matches of
 time on up to the next row of the right. A cti of both sides evicts rows that have ended. Where rows
 are only added, never end, and start at their time (`by_time`), what comes after the cti C matches
 no row before it: all rows of the left before C are evicted, or not held at all, and of the right
-all but the last of each key.
+all but the last of each key. Where times are negative, so that the match is the next row
+(`forward`), C evicts all rows of the right before it, and the rows of the left that these match.
 
 Where a row of the right goes, the one before it is the match for longer: what is emitted is right
 as a sum of lifetimes, and as snapshots up to the cti. `retell` then follows.
@@ -41,6 +42,7 @@ _LEFT, _RIGHT = range(2)
 class AsOf(Operator):
     """`keys`, `times`: of each side the columns of the key, and that of the time. `padded`: rows of
     the left without a match come out, too; `strict`: the time of a match is before that of the row.
+    `forward`: rows are only added, never end, and start at the negative of their time.
     `slots`: one for every key of either side; `sides`, or with `by_time` `sides_by_time`: the rows
     of each; `names`: the columns of each that are read downstream."""
 
@@ -58,11 +60,12 @@ class AsOf(Operator):
         padded: bool = False,
         strict: bool = False,
         by_time: bool = False,
+        forward: bool = False,
         high_of_inputs: bool = False,
     ) -> None:
         super().__init__(pa.schema([*left, *right]))
         self.schemas, self.keys, self.times = (left, right), keys, times
-        self.padded, self.strict, self.by_time = padded, strict, by_time
+        self.padded, self.strict, self.by_time, self.forward = padded, strict, by_time, forward
         self.high_of_inputs = high_of_inputs
         self.names = tuple(left.names), tuple(right.names)
         self.ctis = [BEGINNING, BEGINNING]
@@ -72,7 +75,7 @@ class AsOf(Operator):
     def _start_empty(self) -> None:
         self.slots = Slots()
         left, right = self.schemas
-        self.sides = Side(left), Side(right)
+        self.sides = Side(left), Side(right, by_start=self.forward)
         self.sides_by_time = SideByTime(left, is_right=False), SideByTime(right, is_right=True)
 
     def build_only(self, names: frozenset[str]) -> None:
@@ -117,6 +120,13 @@ class AsOf(Operator):
         """Drop what is gone of some slots, and what the cti evicts."""
         for side in self._held:
             side.runs.make_slots(self.slots.used)
+        if self.forward:
+            left, right = self.sides
+            kernel.settle_forward(
+                slots, self.promised, self.strict, left.members, left.runs.arrays, right.members,
+                right.runs.arrays,
+            )  # fmt: skip
+        for side in self._held:
             side.evict(slots, self.promised)
         nothing = sum(side.runs.sizes(slots) for side in self._held) == 0
         gone = slots[nothing]

@@ -16,7 +16,7 @@ from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.sorting import sort_by, sort_each_by
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.compiled import njit
-from driftline.model.time import INFINITY
+from driftline.model.time import BEGINNING, INFINITY
 
 TIME, TIE, MEMBER = range(3)
 COLUMNS = 3
@@ -337,14 +337,45 @@ def drop(slots: Int64s, cti: int, members: Members, runs: RunArrays) -> Int64s:
 
 
 @njit(cache=True, nogil=True)
-def due(slots: Int64s, members: Members, runs: RunArrays) -> Int64s:
-    """From which cti on something of each slot can be dropped."""
+def settle_forward(
+    slots: Int64s,
+    cti: int,
+    strict: bool,
+    lefts: Members,
+    left_runs: RunArrays,
+    rights: Members,
+    right_runs: RunArrays,
+) -> None:
+    """Where the match is the next row, and rows start when they are: mark the rows of the right
+    before a cti as gone, and the rows of the left that have one of them as their match."""
+    for number in range(len(slots)):
+        slot = slots[number]
+        first, last = right_runs.first[slot], BEGINNING
+        for entry in range(first, first + right_runs.size[slot]):
+            member = right_runs.ints[entry, MEMBER]
+            if rights.vs[member] < cti:
+                last = max(last, rights.vs[member])
+                rights.copies[member] = rights.before[member] = 0
+        first = left_runs.first[slot]
+        for entry in range(first, first + left_runs.size[slot]):
+            member = left_runs.ints[entry, MEMBER]
+            if lefts.vs[member] < last or (lefts.vs[member] == last and not strict):
+                lefts.copies[member] = lefts.before[member] = 0
+
+
+@njit(cache=True, nogil=True)
+def due(slots: Int64s, members: Members, by_start: bool, runs: RunArrays) -> Int64s:
+    """From which cti on something of each slot can be dropped: rows that have ended, or with
+    `by_start` that have begun."""
     times = np.full(len(slots), INFINITY, np.int64)
     for number in range(len(slots)):
         slot = slots[number]
         base, size = runs.first[slot], runs.size[slot]
         for place in range(size):
-            times[number] = min(times[number], members.ve[runs.ints[base + place, MEMBER]])
+            member = runs.ints[base + place, MEMBER]
+            times[number] = min(times[number], members.ve[member])
+            if by_start:
+                times[number] = min(times[number], members.vs[member] + 1)
     return times
 
 

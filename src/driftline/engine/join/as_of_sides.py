@@ -27,9 +27,11 @@ _NONE = np.empty(0, np.int64)
 
 class Side:
     """The rows of one side. `slots`: one for every row and lifetime; `runs`: by key, the rows in
-    order of their time; `rows`: their columns; `due`: when something of a key can be dropped."""
+    order of their time; `rows`: their columns; `due`: when something of a key can be dropped: a row
+    that has ended, or with `by_start` one that has begun."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, *, by_start: bool = False) -> None:
+        self.by_start = by_start
         self.slots, self.runs = Slots(), Runs(kernel.COLUMNS, 0)
         self.rows, self.due = RowStore(schema), Due()
         self.members = kernel.Members(_NONE, _NONE, _NONE, _NONE)
@@ -70,7 +72,10 @@ class Side:
         gone = kernel.drop(slots, cti, self.members, self.runs.arrays)
         self.slots.remove(gone)
         self.rows.forget(gone)
-        self.due.set(slots, kernel.due(slots, self.members, self.runs.arrays))
+        self._set_due(slots)
+
+    def _set_due(self, slots: Int64s) -> None:
+        self.due.set(slots, kernel.due(slots, self.members, self.by_start, self.runs.arrays))
 
     @property
     def live(self) -> int:
@@ -108,7 +113,7 @@ class Side:
         self.time[live] = own["time"]
         self.runs.make_slots(int(keys.max()) + 1 if len(keys) else 0)
         self.runs.restore(keys, own, "runs")
-        self.due.set(keys, kernel.due(keys, self.members, self.runs.arrays))
+        self._set_due(keys)
 
 
 class Added(NamedTuple):

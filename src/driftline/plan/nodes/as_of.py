@@ -79,8 +79,12 @@ class AsOf(KeepsRows, OfSnapshots, WithoutTimes, TwoInputs):
         return self.pairs.origin(place, side)
 
     def reads(self, wanted: Places) -> tuple[Places, ...]:
-        columns = self.match.columns()
-        places = {place for place, name in enumerate(self.schema.names) if name in columns}
+        columns, width = self.match.columns(), len(self.left.schema)
+        places = {
+            place
+            for place, name in enumerate(self.schema.names)
+            if name in columns or place >= width  # of equal times the whole row decides
+        }
         return self.pairs.reads(wanted | places)
 
     @property
@@ -93,11 +97,13 @@ class AsOf(KeepsRows, OfSnapshots, WithoutTimes, TwoInputs):
     def reaches(self, key: Expression) -> bool:
         return False
 
-    def is_by_time(self, facts: Facts) -> bool:
-        """Whether rows are only added, and never end, and their times are those of the streams."""
+    def is_by_time(self, facts: Facts, *, forward: bool = False) -> bool:
+        """Whether rows are only added, and never end, and their times are those of the streams, or
+        with `forward` these as negative numbers."""
         names, width = self.schema.names, len(self.left.schema)
         own = (names[:width], names[width:])
-        for given, time, columns in zip(self.inputs, self.times_of[:2], own, strict=True):
+        for given, value, columns in zip(self.inputs, self.times_of[:2], own, strict=True):
+            time = _positive(value) if forward else value
             if not isinstance(time, Column):
                 return False
             if facts.after_vs(given, columns.index(time.name)) != 0:
@@ -106,12 +112,16 @@ class AsOf(KeepsRows, OfSnapshots, WithoutTimes, TwoInputs):
 
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         pairs = [f"{one} = {other}" for one, other in self.pairs.parts[0]]
-        settled = "; of plain records, rows before it but the last of each key on the right"
+        settled = ""
+        if self.is_by_time(facts):
+            settled = "; of plain records, rows before it but the last of each key on the right"
+        elif self.is_by_time(facts, forward=True):
+            settled = "; of plain records, rows of the right before it, and those that they match"
         return Remarks(
             "the parts in which a row of the left has its match",
             ", ".join(pairs) or "none: one sequence",
             "the rows of both sides, by key in order of their time",
-            "rows that ended before it" + settled * self.is_by_time(facts),
+            f"rows that ended before it{settled}",
         )
 
 
@@ -163,3 +173,12 @@ def _negative(time: Expression) -> Expression:
     if is_timestamp(time.type):
         time = Call("unix_micros", (time,), BIGINT)
     return Call("negate", (time,), time.type) if is_integer(time.type) else time
+
+
+def _positive(time: Expression) -> Expression | None:
+    """The time that is negative here; None if it is not."""
+    if not isinstance(time, Call) or time.function != "negate":
+        return None
+    (value,) = time.args
+    is_micros = isinstance(value, Call) and value.function == "unix_micros"
+    return value.args[0] if isinstance(value, Call) and is_micros else value
