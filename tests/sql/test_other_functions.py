@@ -206,6 +206,11 @@ def alike(one: str, other: str) -> None:
         ("(regexp_match(k || '7', '(a|b)([0-9])'))[2]", "'7'"),
         ("(regexp_match(k, '[(]?a'))[1]", "if(k = 'a', k, NULL)"),
         ("MAP['x', x]", "map('x', x)"),
+        ("to_timestamp_ltz(x * 1000, 3)", "to_timestamp_ltz(x, 0)"),
+        ("array(truncate(-x - 0.129, 2), truncate(x + 0.129, 2))", "array(-x - 0.12, x + 0.12)"),
+        ("iif(x > 4, week(ts), array_upper(array(x), 1))", "if(x > 4, weekofyear(ts), 1)"),
+        ("jsonb_extract_path_text('{\"a\": [7]}', 'a', '0') || "
+         "jsonb_extract_path('{\"a\": [7]}', 'a')", "'7[7]'"),
         ("array(named_struct('a', x, 'b', k)).b", "array(k)"),
     ],
 )  # fmt: skip
@@ -254,7 +259,11 @@ def test_expressions(one: str, other: str) -> None:
          "GROUP BY window_start",
          "SELECT window_start, count(*) AS n FROM TUMBLE(TABLE t, DESCRIPTOR(ts), "
          "INTERVAL 5 MINUTE) GROUP BY window_start"),
-        ("CREATE MATERIALIZED VIEW v AS SELECT k, sum(x) AS n FROM t GROUP BY k; SELECT * FROM v",
+        ("SELECT n FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES MATCH_ROWTIME() AS n PATTERN (A B) "
+         "DEFINE B AS B.x > A.x)",
+         "SELECT n FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES B.ts AS n PATTERN (A B) "
+         "DEFINE B AS B.x > A.x)"),
+        ("CREATE MATERIALIZED VIEW v (k, n) AS SELECT k, sum(x) FROM t GROUP BY k; SELECT * FROM v",
          "SELECT k, sum(x) AS n FROM t GROUP BY k"),
         ("SELECT k, percentile_disc(0.5) WITHIN GROUP (ORDER BY x) AS p FROM t GROUP BY k",
          "SELECT k, approx_percentile(0.5, 0.1) WITHIN GROUP (ORDER BY x) AS p FROM t GROUP BY k"),

@@ -305,6 +305,19 @@ def along(node: exp.Expr) -> None:
     put(node, found)
 
 
+def along_names(node: exp.Anonymous) -> exp.Expr | None:
+    """jsonb_extract_path(x, 'a', 'b') and jsonb_extract_path_text(x, 'a', 'b')."""
+    whole, *names = node.expressions
+    if not names or not all(isinstance(each, exp.Literal) and each.is_string for each in names):
+        raise refuse("a path here is of constant texts: x -> 'a' -> 'b'", node)
+    found: exp.Expr = whole.copy()
+    for name in names:
+        found = _part(found, int(name.this) if name.this.isdigit() else name.this)
+    if str(node.this).lower().endswith("text"):
+        return exp.JSONExtractScalar(this=found.this, expression=found.expression)
+    return found
+
+
 def items(node: exp.Anonymous) -> exp.Expr | None:
     """The items of a list in JSON, as texts: jsonb_array_elements(x), and the same of _text."""
     if len(node.expressions) != 1:

@@ -184,6 +184,17 @@ def whole_part(node: exp.Anonymous) -> exp.Expr | None:
     return exp.paren(exp.IntDiv(this=one, expression=other))
 
 
+def cut_off(node: exp.Anonymous) -> exp.Expr | None:
+    """truncate(x, n): without the digits after the nth behind the point."""
+    if not 1 <= len(node.expressions) <= PAIR:
+        return None
+    value, *places = (each.copy() for each in node.expressions)
+    parts = (value, *(places or [number(0)]))
+    below = exp.LT(this=exp.paren(value.copy()), expression=number(0))
+    up, down = (called(name, *(each.copy() for each in parts)) for name in ("ceil", "floor"))
+    return called("if", below, up, down)
+
+
 def opposite(node: exp.Anonymous) -> exp.Expr | None:
     if len(node.expressions) != 1:
         return None
