@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from driftline.plan.dialect import DriftlineSpark
 from driftline.plan.errors import ExpressionError
 from driftline.plan.used import place_of
-from driftline.sql.json_grammar import JSON_FUNCTIONS
+from driftline.sql.json_grammar import JSON_FUNCTIONS, part
 from driftline.sql.name_grammar import with_names
 from driftline.sql.pipe_grammar import all_of, piped
 
@@ -116,6 +116,11 @@ class StrictParser(DriftlineSpark.Parser):
                 ),
             ],
         ),
+    }
+    COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
+        **DriftlineSpark.Parser.COLUMN_OPERATORS,
+        TokenType.ARROW: part(exp.JSONExtract),
+        TokenType.DARROW: part(exp.JSONExtractScalar),
     }
     SUPPORTS_TABLE_QUERY: ClassVar[bool] = True
 

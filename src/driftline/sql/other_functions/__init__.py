@@ -239,6 +239,7 @@ _RESPELLED: dict[type[exp.Expr], Callable[[Any], None]] = {
     exp.JSONBExtractScalar: json.along,
     exp.In: lists.in_unnest,
     exp.Is: json.is_json,
+    exp.JSONExtractScalar: json.text_at,
     exp.Lambda: _lambda,
     exp.Lateral: _lateral,
     exp.Select: _select,

@@ -284,6 +284,17 @@ def part_and_no_function(node: exp.Lambda) -> None:
         put(node, body.copy())
 
 
+def text_at(node: exp.JSONExtractScalar) -> None:
+    """x ->> 'a': the text of a part."""
+    if not isinstance(node.expression, exp.JSONPath):
+        return
+    uses(node, "this", "expression")
+    _, step = node.expression.expressions
+    is_key = isinstance(step, exp.JSONPathKey)
+    path = f"$['{step.this}']" if is_key else f"$[{step.this}]"
+    put(node, called("get_json_object", node.this.copy(), _text(path)))
+
+
 def _part(whole: exp.Expr, key: str | int) -> exp.JSONExtract:
     kind = exp.JSONPathKey if isinstance(key, str) else exp.JSONPathSubscript
     path = exp.JSONPath(expressions=[exp.JSONPathRoot(), kind(this=key)])
@@ -325,6 +336,7 @@ def items(node: exp.Anonymous) -> exp.Expr | None:
     variants = exp.TryCast(
         this=called("try_parse_json", node.expressions[0].copy()),
         to=exp.DataType.build("ARRAY<VARIANT>", dialect="spark"),
+        safe=True,
     )
     item: exp.Expr = called("to_json", name_of(ITEM))
     if str(node.this).lower().endswith("text"):

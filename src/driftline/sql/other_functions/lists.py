@@ -204,6 +204,13 @@ def opposite(node: exp.Anonymous) -> exp.Expr | None:
 def rows_of_series(node: exp.Expr) -> None:
     """FROM generate_series(a, b) AS n, also after LATERAL."""
     call = node.this
+    if isinstance(call, exp.Unnest) and isinstance(node, exp.Lateral):
+        uses(node, "this", "alias")
+        alias = node.args.get("alias") or call.args.get("alias")
+        made = call.copy()
+        made.set("alias", alias and alias.copy())
+        put(node, made)
+        return
     if not isinstance(call, exp.Anonymous) or node.args.get("view"):
         return
     name = str(call.this).lower()
