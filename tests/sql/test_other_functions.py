@@ -68,6 +68,8 @@ KNOWN = "FILTER (v IS NOT NULL)"
          "SELECT id, CASE WHEN k = 'p' AND v > 1 THEN v END FROM e"),
         ("SELECT e.id, column2, lim FROM l, e JOIN (VALUES (1, 7), (4, 8)) ON column1 = v",
          "SELECT e.id, w, lim FROM e, l, (VALUES (1, 7), (4, 8)) AS x (u, w) WHERE u = v"),
+        ("SELECT e.id, n FROM e JOIN (VALUES (1) UNION VALUES (2), (2)) AS x (n) ON n = v",
+         "SELECT id, v FROM e WHERE v IN (1, 2)"),
         ("SELECT id, x FROM e LEFT JOIN LATERAL unnest(ARRAY[v]) AS x ON x > 1",
          "SELECT id, CASE WHEN v > 1 THEN v END FROM e"),
         ("SELECT id, v IN UNNEST(ARRAY[1, NULL]) FROM e", "SELECT id, v IN (1, NULL) FROM e"),

@@ -28,6 +28,7 @@ _UNFINISHED = frozenset(
 """Tokens that cannot stand before a closing bracket."""
 
 
+_SET_OPERATIONS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _AFTER_COMMA = "after comma"
 """In the meta of a join: that it is written as a comma."""
 _TYPES = {"FLOAT64": TokenType.DOUBLE, "BYTES": TokenType.BINARY}
@@ -272,6 +273,17 @@ class StrictParser(DriftlineSpark.Parser):
         if made is not None and TokenType.ORDINALITY in words:
             made.set("ordinality", True)
         return made
+
+    def _parse_derived_table_values(self) -> exp.Values | None:
+        """(VALUES …) as a table; one that a UNION or the like follows is a query."""
+        depth = 0
+        for token in self._tokens[self._index :]:
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+            if depth == 0:
+                break
+            if depth == 1 and token.token_type in _SET_OPERATIONS:
+                return None
+        return super()._parse_derived_table_values()
 
     def _parse_pivot_aggregation(self) -> exp.Expr | None:
         """An aggregate of PIVOT, also in an expression: avg(x) + 1 AS y."""
