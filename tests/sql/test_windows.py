@@ -252,6 +252,7 @@ def test_windows_as_columns(table: str, query: object) -> None:
         ),
         ("SELECT k FROM TUMBLE(t, 0)", "at least one tick @ 0)"),
         ("SELECT k FROM TUMBLE(TABLE t, DESCRIPTOR(k), 10)", "which k is not @ k), 10)"),
+        ("SELECT k FROM TUMBLE(TABLE t, DESCRIPTOR(5), 10)", "a column is expected @ 5), 10)"),
         ("SELECT k FROM TUMBLE(TUMBLE(t, 5), 5)", "there is one already @ TUMBLE(TUMBLE"),
         (
             "SELECT * FROM t [UNTIL t AS y ON t.k = y.k] AS m",

@@ -23,6 +23,7 @@ from driftline.sql.order import whole
 from driftline.sql.other_functions import respell_functions
 from driftline.sql.other_functions.syntax import called
 from driftline.sql.query_parts import is_aggregate
+from driftline.sql.scope import EXTREME
 
 _NULLS, _LEAST, _GREATEST = "nulls", "min", "max"
 _BOTH = (_LEAST, _GREATEST)
@@ -42,6 +43,9 @@ _WHOLE = ("group", "having", "distinct", "limit", "offset", "qualify", "order", 
 
 def respelled(query: exp.Select) -> exp.Select:
     """The query, changed in place."""
+    for order in query.find_all(exp.Order):
+        if not order.this and order.arg_key in ("this", "expressions"):
+            raise refuse("ORDER BY in a call stands after a value: array_agg(x ORDER BY y)", order)
     for select in list(query.find_all(exp.Select)):
         _as_one_value(select)
     respell_functions(query)
@@ -72,7 +76,7 @@ def _compare(node: exp.Expr) -> None:
         of_rows = _totals(rows, decisive)
         decided = (exp.or_ if is_any else exp.and_)(
             *(
-                type(comparison)(this=value.copy(), expression=_field(of_rows, each))
+                type(comparison)(this=value.copy(), expression=_field(of_rows, each, EXTREME))
                 for each in decisive
             ),
             copy=False,
@@ -95,8 +99,11 @@ def _compare(node: exp.Expr) -> None:
         )
 
 
-def _field(struct: exp.Expr, name: str) -> exp.Expr:
-    return exp.Dot(this=struct.copy(), expression=exp.to_identifier(name))
+def _field(struct: exp.Expr, name: str, mark: str = "") -> exp.Expr:
+    found = exp.Dot(this=struct.copy(), expression=exp.to_identifier(name))
+    if mark:
+        found.meta[mark] = True
+    return found
 
 
 def _totals(rows: exp.Query, decisive: tuple[str, ...]) -> exp.Expr:

@@ -23,8 +23,8 @@ from driftline.sql.explode import (
     is_table_function,
     lateral,
     of_constants,
+    only_items,
     table_function,
-    with_chosen_items,
 )
 from driftline.sql.matches import match_rows
 from driftline.sql.pivots import pivoted
@@ -261,8 +261,8 @@ class _Tables:
     def lateral(self, left: Scope, node: exp.Join, how: nodes.JoinKind) -> Scope:
         """A join with what each row of the left side holds."""
         on = node.args.get("on")
-        if how not in ("inner", "left") or node.args.get("using"):
-            raise refuse("LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN", node)
+        if how not in ("inner", "left") or node.args.get("using") or node.args.get("method"):
+            raise refuse("LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN, and ON", node)
         if isinstance(node.this, exp.Lateral) and isinstance(node.this.this, exp.Query):
             from driftline.sql.laterals import lateral_query
 
@@ -273,12 +273,6 @@ class _Tables:
             plan = nodes.Join(left.plan, rows.plan, how, self.condition(left, rows, on))
             return left.beside(plan, rows)
         rows = lateral(left, node.this, outer=how == "left")
-        if how == "left" and on is not None:
-            value = condition_of(rows.resolve(on), on, "ON")
-            always = isinstance(value, Literal) and value.value is True
-            chosen = None if always else with_chosen_items(left, node.this, rows, on)
-            if chosen is not None:
-                return lateral(left, chosen, outer=True)
         return where_on(rows, how, on)
 
     def condition(self, left: Scope, right: Scope, on: exp.Expr | None) -> Expression | None:
@@ -441,11 +435,7 @@ def where_on(rows: Scope, how: nodes.JoinKind, on: exp.Expr | None) -> Scope:
     if isinstance(value, Literal) and value.value is True:
         return rows
     if how == "left":
-        raise refuse(
-            "LEFT JOIN LATERAL with what a row holds takes no condition but true: choose the items "
-            "before, as in explode(filter(items, item -> …))",
-            on,
-        )
+        return rows.over(only_items(rows.plan, value))
     return rows.over(nodes.Select(rows.plan, value))
 
 
