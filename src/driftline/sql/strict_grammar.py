@@ -274,7 +274,7 @@ class StrictParser(DriftlineSpark.Parser):
             made.set("ordinality", True)
         return made
 
-    def _parse_derived_table_values(self) -> exp.Values | None:
+    def _parse_derived_table_values(self, *args: Any, **options: Any) -> exp.Values | None:
         """(VALUES …) as a table; one that a UNION or the like follows is a query."""
         depth = 0
         for token in self._tokens[self._index :]:
@@ -283,7 +283,7 @@ class StrictParser(DriftlineSpark.Parser):
                 break
             if depth == 1 and token.token_type in _SET_OPERATIONS:
                 return None
-        return super()._parse_derived_table_values()
+        return super()._parse_derived_table_values(*args, **options)
 
     def _parse_pivot_aggregation(self) -> exp.Expr | None:
         """An aggregate of PIVOT, also in an expression: avg(x) + 1 AS y."""
