@@ -68,6 +68,10 @@ KNOWN = "FILTER (v IS NOT NULL)"
          "SELECT id, CASE WHEN k = 'p' AND v > 1 THEN v END FROM e"),
         ("SELECT e.id, column2, lim FROM l, e JOIN (VALUES (1, 7), (4, 8)) ON column1 = v",
          "SELECT e.id, w, lim FROM e, l, (VALUES (1, 7), (4, 8)) AS x (u, w) WHERE u = v"),
+        ("SELECT e.id, n FROM e JOIN (VALUES (1) UNION VALUES (2), (2)) AS x (n) ON n = v",
+         "SELECT id, v FROM e WHERE v IN (1, 2)"),
+        ("SELECT id, x FROM e LEFT JOIN LATERAL unnest(ARRAY[v]) AS x ON x > 1",
+         "SELECT id, CASE WHEN v > 1 THEN v END FROM e"),
         ("SELECT id, v IN UNNEST(ARRAY[1, NULL]) FROM e", "SELECT id, v IN (1, NULL) FROM e"),
         ("SELECT id, array_length(ARRAY[id, v]), ARRAY[id, v][SAFE_OFFSET(2)] FROM e",
          "SELECT id, 2, NULL FROM e"),
@@ -206,6 +210,11 @@ def alike(one: str, other: str) -> None:
         ("(regexp_match(k || '7', '(a|b)([0-9])'))[2]", "'7'"),
         ("(regexp_match(k, '[(]?a'))[1]", "if(k = 'a', k, NULL)"),
         ("MAP['x', x]", "map('x', x)"),
+        ("to_timestamp_ltz(x * 1000, 3)", "to_timestamp_ltz(x, 0)"),
+        ("array(truncate(-x - 0.129, 2), truncate(x + 0.129, 2))", "array(-x - 0.12, x + 0.12)"),
+        ("iif(x > 4, week(ts), array_upper(array(x), 1))", "if(x > 4, weekofyear(ts), 1)"),
+        ("jsonb_extract_path_text('{\"a\": [7]}', 'a', '0') || "
+         "jsonb_extract_path('{\"a\": [7]}', 'a')", "'7[7]'"),
         ("array(named_struct('a', x, 'b', k)).b", "array(k)"),
     ],
 )  # fmt: skip
@@ -254,7 +263,11 @@ def test_expressions(one: str, other: str) -> None:
          "GROUP BY window_start",
          "SELECT window_start, count(*) AS n FROM TUMBLE(TABLE t, DESCRIPTOR(ts), "
          "INTERVAL 5 MINUTE) GROUP BY window_start"),
-        ("CREATE MATERIALIZED VIEW v AS SELECT k, sum(x) AS n FROM t GROUP BY k; SELECT * FROM v",
+        ("SELECT n FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES MATCH_ROWTIME() AS n PATTERN (A B) "
+         "DEFINE B AS B.x > A.x)",
+         "SELECT n FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES B.ts AS n PATTERN (A B) "
+         "DEFINE B AS B.x > A.x)"),
+        ("CREATE MATERIALIZED VIEW v (k, n) AS SELECT k, sum(x) FROM t GROUP BY k; SELECT * FROM v",
          "SELECT k, sum(x) AS n FROM t GROUP BY k"),
         ("SELECT k, percentile_disc(0.5) WITHIN GROUP (ORDER BY x) AS p FROM t GROUP BY k",
          "SELECT k, approx_percentile(0.5, 0.1) WITHIN GROUP (ORDER BY x) AS p FROM t GROUP BY k"),

@@ -105,7 +105,7 @@ def test_streams_as_other_engines_declare_them(one: str, other: str) -> None:
 
 def test_what_is_emitted_as_other_engines_write_it() -> None:
     script = read_script(
-        "CREATE MATERIALIZED VIEW v AS SELECT k FROM t EMIT ON WINDOW CLOSE; "
+        "CREATE MATERIALIZED VIEW v (k) EMIT ON WINDOW CLOSE AS SELECT k FROM t; "
         "SELECT k FROM t WHERE x = 1 EMIT CHANGES; INSERT INTO o SELECT k FROM v EMIT FINAL; "
         "CREATE LOCAL VIEW w AS SELECT k FROM t; CREATE TABLE z AS SELECT k FROM w EMIT CHANGES",
         RELATIONS,

@@ -10,6 +10,7 @@ Spark. What is so by default may be written, too, as NULL ON ERROR.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
@@ -38,7 +39,8 @@ def json_object(parser: Any) -> exp.Expr:
         is_word = parser._next and parser._next.text.upper() not in ("VALUE", ":", ",", ")")
         if is_word and parser._match_text_seq("KEY"):
             pass
-        is_text = parser._at(TokenType.STRING)
+        ends = parser._next and parser._next.text.upper() in ("VALUE", ":", ",")
+        is_text = parser._at(TokenType.STRING) and ends
         key = parser._parse_string() if is_text else parser._parse_bitwise()
         if key is None:
             parser.refuse(f"{name} takes keys and values: {name}('a' VALUE x)")
@@ -61,7 +63,7 @@ def json_value(parser: Any) -> exp.Expr:
     kind = parser._parse_types() if parser._match_text_seq("RETURNING") else None
     found: exp.Expr = _called("json_value", *args)
     if kind is not None:
-        found = exp.TryCast(this=found, to=kind)
+        found = exp.TryCast(this=found, to=kind, safe=True)
     if parser._match_text_seq("DEFAULT"):
         instead = parser._parse_bitwise()
         if not parser._match_text_seq("ON", "EMPTY"):
@@ -90,6 +92,23 @@ def json_query(parser: Any) -> exp.Expr:
 def _null_by_default(parser: Any) -> None:
     parser._match_text_seq("NULL", "ON", "EMPTY")
     parser._match_text_seq("NULL", "ON", "ERROR")
+
+
+def part(kind: type[exp.Expr]) -> Callable[[Any, Any, exp.Expr], exp.Expr]:
+    """x -> 'a.b' and x ->> 2: a key as it is, or a place in a list, and no path."""
+
+    def parsed(parser: Any, whole: exp.Expr, key: exp.Expr) -> exp.Expr:
+        if not isinstance(key, exp.Literal) or (key.is_string and "'" in key.this):
+            parser.refuse(
+                "after -> and ->> there is a constant key or a place: 'a' or 0", parser._prev
+            )
+        step: exp.Expr = exp.JSONPathKey(this=key.this)
+        if not key.is_string:
+            step = exp.JSONPathSubscript(this=int(key.this))
+        path = exp.JSONPath(expressions=[exp.JSONPathRoot(), step])
+        return kind(this=whole, expression=path)
+
+    return parsed
 
 
 JSON_FUNCTIONS = {

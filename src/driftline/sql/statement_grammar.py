@@ -89,9 +89,9 @@ class StatementParser(WindowParser):
         if not temporary and self._match_text_seq("MATERIALIZED", "VIEW"):
             self._refuse_if_not_exists()
             name = self._name("view")
-            self._expect("AS")
+            query = self._materialized()
             return CreateStream(
-                this=name, columns=None, options=[], query=self._query(), replace=replace
+                this=name, columns=None, options=[], query=query, replace=replace
             ).update_positions(start)
         if not temporary and self._match_text_seq("SINK", advance=False):
             if replace:
@@ -102,6 +102,21 @@ class StatementParser(WindowParser):
         if kind in _OTHERS:
             self.refuse(f"there is no CREATE {kind}: {_OTHERS[kind]}")
         self.refuse(f"CREATE {kind} is not known: CREATE STREAM, VIEW or SINK is")
+
+    def _materialized(self) -> exp.Expr:
+        """`[(column, …)] [EMIT ON WINDOW CLOSE] AS query`."""
+        columns = self._parse_wrapped_id_vars() if self._at(TokenType.L_PAREN) else None
+        before = exp.Select()
+        self._emitted(before)
+        self._expect("AS")
+        query = self._query()
+        final = query.meta.get(FINAL) or before.meta.get(FINAL)
+        if columns:
+            alias = exp.TableAlias(this=exp.to_identifier("$rows", quoted=True), columns=columns)
+            query = exp.select("*").from_(exp.Subquery(this=query, alias=alias), copy=False)
+        if final:
+            query.meta[FINAL] = True
+        return query
 
     def _create_sink(self, start: Token) -> exp.Expr:
         name = self._name("sink")

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from driftline.plan.dialect import DriftlineSpark
 from driftline.plan.errors import ExpressionError
 from driftline.plan.used import place_of
-from driftline.sql.json_grammar import JSON_FUNCTIONS
+from driftline.sql.json_grammar import JSON_FUNCTIONS, part
 from driftline.sql.name_grammar import with_names
 from driftline.sql.pipe_grammar import all_of, piped
 
@@ -28,6 +28,7 @@ _UNFINISHED = frozenset(
 """Tokens that cannot stand before a closing bracket."""
 
 
+_SET_OPERATIONS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _AFTER_COMMA = "after comma"
 """In the meta of a join: that it is written as a comma."""
 _TYPES = {"FLOAT64": TokenType.DOUBLE, "BYTES": TokenType.BINARY}
@@ -116,6 +117,11 @@ class StrictParser(DriftlineSpark.Parser):
                 ),
             ],
         ),
+    }
+    COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
+        **DriftlineSpark.Parser.COLUMN_OPERATORS,
+        TokenType.ARROW: part(exp.JSONExtract),
+        TokenType.DARROW: part(exp.JSONExtractScalar),
     }
     SUPPORTS_TABLE_QUERY: ClassVar[bool] = True
 
@@ -267,6 +273,17 @@ class StrictParser(DriftlineSpark.Parser):
         if made is not None and TokenType.ORDINALITY in words:
             made.set("ordinality", True)
         return made
+
+    def _parse_derived_table_values(self, *args: Any, **options: Any) -> exp.Values | None:
+        """(VALUES …) as a table; one that a UNION or the like follows is a query."""
+        depth = 0
+        for token in self._tokens[self._index :]:
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+            if depth == 0:
+                break
+            if depth == 1 and token.token_type in _SET_OPERATIONS:
+                return None
+        return super()._parse_derived_table_values(*args, **options)
 
     def _parse_pivot_aggregation(self) -> exp.Expr | None:
         """An aggregate of PIVOT, also in an expression: avg(x) + 1 AS y."""

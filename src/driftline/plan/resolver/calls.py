@@ -59,14 +59,13 @@ GENERATORS = {
 """The functions that give several rows for one: whether a row without items is kept, and whether
 places are given."""
 _ELSEWHERE = {
-    **dict.fromkeys(("json_extract", "jsonb_extract_path_text"), "get_json_object"),
+    "json_extract": "get_json_object",
     **dict.fromkeys(("approx_top_count", "topk"), "approx_top_k"),
     **dict.fromkeys(("list", "grouparray"), "array_agg"),
     "approx_quantiles": "percentile_approx",
     "farm_fingerprint": "xxhash64",
     "latest_by_offset": "max_by(x, ts)",
     "map_agg": "map_from_entries(array_agg(struct(k, v)))",
-    "match_rowtime": "last(ts)",
     "regexp_match": "regexp_extract(text, pattern, n)",
     "time_slice": "time_bucket(INTERVAL …, ts)",
     "to_hex": "hex",

@@ -140,6 +140,16 @@ def first_by(node: exp.Anonymous) -> exp.Expr | None:
     return called(name, *(each.copy() for each in node.expressions))
 
 
+def time_of_match(node: exp.Anonymous) -> exp.Expr | None:
+    """MATCH_ROWTIME(), as Flink calls the time of the last row of a match."""
+    match = node.find_ancestor(MatchRecognize)
+    order = match.args.get("order") if match is not None else None
+    if order is None or len(node.expressions) > 1:
+        return None
+    times = node.expressions or [order.expressions[0].this]
+    return called("last", times[0].copy())
+
+
 def list_within_group(node: exp.WithinGroup) -> None:
     """array_agg(x) WITHIN GROUP (ORDER BY y), and approx_percentile(0.5) of an order, which is
     exact here."""

@@ -284,6 +284,17 @@ def part_and_no_function(node: exp.Lambda) -> None:
         put(node, body.copy())
 
 
+def text_at(node: exp.JSONExtractScalar) -> None:
+    """x ->> 'a': the text of a part."""
+    if not isinstance(node.expression, exp.JSONPath):
+        return
+    uses(node, "this", "expression")
+    _, step = node.expression.expressions
+    is_key = isinstance(step, exp.JSONPathKey)
+    path = f"$['{step.this}']" if is_key else f"$[{step.this}]"
+    put(node, called("get_json_object", node.this.copy(), _text(path)))
+
+
 def _part(whole: exp.Expr, key: str | int) -> exp.JSONExtract:
     kind = exp.JSONPathKey if isinstance(key, str) else exp.JSONPathSubscript
     path = exp.JSONPath(expressions=[exp.JSONPathRoot(), kind(this=key)])
@@ -305,6 +316,19 @@ def along(node: exp.Expr) -> None:
     put(node, found)
 
 
+def along_names(node: exp.Anonymous) -> exp.Expr | None:
+    """jsonb_extract_path(x, 'a', 'b') and jsonb_extract_path_text(x, 'a', 'b')."""
+    whole, *names = node.expressions
+    if not names or not all(isinstance(each, exp.Literal) and each.is_string for each in names):
+        raise refuse("a path here is of constant texts: x -> 'a' -> 'b'", node)
+    found: exp.Expr = whole.copy()
+    for name in names:
+        found = _part(found, int(name.this) if name.this.isdigit() else name.this)
+    if str(node.this).lower().endswith("text"):
+        return exp.JSONExtractScalar(this=found.this, expression=found.expression)
+    return found
+
+
 def items(node: exp.Anonymous) -> exp.Expr | None:
     """The items of a list in JSON, as texts: jsonb_array_elements(x), and the same of _text."""
     if len(node.expressions) != 1:
@@ -312,6 +336,7 @@ def items(node: exp.Anonymous) -> exp.Expr | None:
     variants = exp.TryCast(
         this=called("try_parse_json", node.expressions[0].copy()),
         to=exp.DataType.build("ARRAY<VARIANT>", dialect="spark"),
+        safe=True,
     )
     item: exp.Expr = called("to_json", name_of(ITEM))
     if str(node.this).lower().endswith("text"):

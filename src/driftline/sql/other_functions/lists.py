@@ -184,6 +184,17 @@ def whole_part(node: exp.Anonymous) -> exp.Expr | None:
     return exp.paren(exp.IntDiv(this=one, expression=other))
 
 
+def cut_off(node: exp.Anonymous) -> exp.Expr | None:
+    """truncate(x, n): without the digits after the nth behind the point."""
+    if not 1 <= len(node.expressions) <= PAIR:
+        return None
+    value, *places = (each.copy() for each in node.expressions)
+    parts = (value, *(places or [number(0)]))
+    below = exp.LT(this=exp.paren(value.copy()), expression=number(0))
+    up, down = (called(name, *(each.copy() for each in parts)) for name in ("ceil", "floor"))
+    return called("if", below, up, down)
+
+
 def opposite(node: exp.Anonymous) -> exp.Expr | None:
     if len(node.expressions) != 1:
         return None
@@ -193,6 +204,13 @@ def opposite(node: exp.Anonymous) -> exp.Expr | None:
 def rows_of_series(node: exp.Expr) -> None:
     """FROM generate_series(a, b) AS n, also after LATERAL."""
     call = node.this
+    if isinstance(call, exp.Unnest) and isinstance(node, exp.Lateral):
+        uses(node, "this", "alias")
+        alias = node.args.get("alias") or call.args.get("alias")
+        made = call.copy()
+        made.set("alias", alias and alias.copy())
+        put(node, made)
+        return
     if not isinstance(call, exp.Anonymous) or node.args.get("view"):
         return
     name = str(call.this).lower()

@@ -90,6 +90,15 @@ def bucket(node: exp.Anonymous) -> exp.Expr | None:
     return called("time_bucket", *parts)
 
 
+def from_epoch(node: exp.Anonymous) -> exp.Expr | None:
+    """to_timestamp_ltz(x, 3), as Flink reads milliseconds since 1970, and seconds with 0."""
+    digits = node.expressions[1] if len(node.expressions) == PAIR else None
+    if not isinstance(digits, exp.Literal) or digits.this not in ("0", "3") or digits.is_string:
+        return None
+    name = "timestamp_millis" if digits.this == "3" else "timestamp_seconds"
+    return called(name, node.expressions[0].copy())
+
+
 def refuse_zone(node: exp.AtTimeZone) -> None:
     raise refuse("AT TIME ZONE is written from_utc_timestamp(ts, 'zone') here", node)
 
