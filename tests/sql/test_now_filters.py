@@ -19,6 +19,7 @@ MINUTES = 300_000_000
         ("ts >= current_timestamp() - INTERVAL 5 MINUTES", MINUTES + 1),
         ("now() - INTERVAL 5 MINUTES < ts", MINUTES),
         ("current_timestamp < ts + INTERVAL 5 MINUTES", MINUTES),
+        ("NOT (ts <= now() - INTERVAL 5 MINUTES)", MINUTES),
     ],
 )
 def test_a_condition_on_now_is_a_window(written: str, size: int) -> None:

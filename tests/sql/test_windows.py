@@ -219,6 +219,7 @@ def test_a_window_after_a_subquery_a_view_and_a_join() -> None:
          TRADES.hop("5s", "10s", time="ts")),
         ("TUMBLE(DATA => TABLE trades, TIMECOL => DESCRIPTOR(ts), SIZE => INTERVAL '10' SECOND)",
          TRADES.tumble("10s", time="ts")),
+        ("HOP(DATA => TABLE t, SIZE => 10, SLIDE => 5)", T.hop(5, 10)),
         ("TUMBLE(t [RANGE 3], 10)", T.window(range=3).tumble(10)),
         ("TUMBLE((SELECT k FROM t), 10)", T.select("k").tumble(10)),
     ],
@@ -244,8 +245,14 @@ def test_windows_as_columns(table: str, query: object) -> None:
         ("SELECT qty FROM trades [RANGE INTERVAL 1 MONTH]", "say it in days @ INTERVAL"),
         ("SELECT k FROM TUMBLE(t)", "TUMBLE takes a table and a size @ TUMBLE"),
         ("SELECT k FROM HOP(t, 5)", "HOP takes a table and a slide and a size @ HOP"),
+        ("SELECT k FROM HOP(TABLE t, SIZE => 5)", "HOP takes a table and a slide and a size @ HOP"),
+        (
+            "SELECT k FROM HOP(TABLE t, SIZE => 5, OFFSET => 1)",
+            "HOP takes SLIDE, SIZE, OFFSET @ )",
+        ),
         ("SELECT k FROM TUMBLE(t, 0)", "at least one tick @ 0)"),
         ("SELECT k FROM TUMBLE(TABLE t, DESCRIPTOR(k), 10)", "which k is not @ k), 10)"),
+        ("SELECT k FROM TUMBLE(TABLE t, DESCRIPTOR(5), 10)", "a column is expected @ 5), 10)"),
         ("SELECT k FROM TUMBLE(TUMBLE(t, 5), 5)", "there is one already @ TUMBLE(TUMBLE"),
         (
             "SELECT * FROM t [UNTIL t AS y ON t.k = y.k] AS m",

@@ -34,6 +34,13 @@ NOW = "$now"
 _LATER = {"greater": (1, 0), "greater_equal": (1, 1), "less": (-1, 0), "less_equal": (-1, 1)}
 """Whether the left is the greater, and whether equal values count."""
 
+_NEGATED: dict[type[exp.Expr], type[exp.Binary]] = {
+    exp.LT: exp.GTE,
+    exp.GTE: exp.LT,
+    exp.GT: exp.LTE,
+    exp.LTE: exp.GT,
+}
+
 
 def asks_for_now(node: exp.Expr) -> bool:
     """Whether a condition is about now()."""
@@ -44,11 +51,25 @@ def _is_now(node: exp.Expr) -> bool:
     if isinstance(node, exp.CurrentTimestamp):
         return not node.this
     is_call = isinstance(node, exp.Anonymous) and not node.expressions
-    return is_call and node.name.lower() in ("now", "current_timestamp", "mz_now")
+    return is_call and node.name.lower() in (
+        "now",
+        "current_timestamp",
+        "mz_now",
+        "mz_logical_timestamp",
+    )
 
 
 def sides_of(node: exp.Expr) -> list[exp.Expr]:
-    """x BETWEEN a AND b as two comparisons; any other condition as it is."""
+    """x BETWEEN a AND b as two comparisons, and NOT x < y as x >= y; any other condition as it
+    is."""
+    if isinstance(node, exp.Not) and type(inner := node.this.unnest()) in _NEGATED:
+        around: exp.Expr = node
+        while around is not inner:  # in parentheses
+            uses(around, "this")
+            around = around.this
+        turned = _NEGATED[type(inner)](this=inner.this.copy(), expression=inner.expression.copy())
+        turned.meta.update(inner.meta)
+        return [turned]
     if not isinstance(node, exp.Between):
         return [node]
     uses(node, "this", "low", "high")

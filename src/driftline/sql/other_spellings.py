@@ -23,6 +23,7 @@ from driftline.sql.order import whole
 from driftline.sql.other_functions import respell_functions
 from driftline.sql.other_functions.syntax import called
 from driftline.sql.query_parts import is_aggregate
+from driftline.sql.scope import EXTREME
 
 _NULLS, _LEAST, _GREATEST = "nulls", "min", "max"
 _BOTH = (_LEAST, _GREATEST)
@@ -42,6 +43,9 @@ _WHOLE = ("group", "having", "distinct", "limit", "offset", "qualify", "order", 
 
 def respelled(query: exp.Select) -> exp.Select:
     """The query, changed in place."""
+    for order in query.find_all(exp.Order):
+        if not order.this and order.arg_key in ("this", "expressions"):
+            raise refuse("ORDER BY in a call stands after a value: array_agg(x ORDER BY y)", order)
     for select in list(query.find_all(exp.Select)):
         _as_one_value(select)
     respell_functions(query)
@@ -72,7 +76,7 @@ def _compare(node: exp.Expr) -> None:
         of_rows = _totals(rows, decisive)
         decided = (exp.or_ if is_any else exp.and_)(
             *(
-                type(comparison)(this=value.copy(), expression=_field(of_rows, each))
+                type(comparison)(this=value.copy(), expression=_field(of_rows, each, EXTREME))
                 for each in decisive
             ),
             copy=False,
@@ -95,8 +99,11 @@ def _compare(node: exp.Expr) -> None:
         )
 
 
-def _field(struct: exp.Expr, name: str) -> exp.Expr:
-    return exp.Dot(this=struct.copy(), expression=exp.to_identifier(name))
+def _field(struct: exp.Expr, name: str, mark: str = "") -> exp.Expr:
+    found = exp.Dot(this=struct.copy(), expression=exp.to_identifier(name))
+    if mark:
+        found.meta[mark] = True
+    return found
 
 
 def _totals(rows: exp.Query, decisive: tuple[str, ...]) -> exp.Expr:
@@ -169,6 +176,9 @@ def _keep_first(query: exp.Select) -> None:
     uses(distinct, "on")
     on = distinct.args["on"]
     keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
+    for key in keys:
+        if key.find(exp.Window) is not None:
+            raise refuse("a window function in DISTINCT ON: compute it in a subquery", key)
     uses(on, "expressions", "this")
     query.set("distinct", None)
     one = exp.EQ(this=_number(query, keys, keys), expression=exp.Literal.number(1))
@@ -209,7 +219,12 @@ def _number(query: exp.Select, keys: list[exp.Expr], by: Sequence[exp.Expr] = ()
 
 
 def _item(query: exp.Select, node: exp.Expr) -> exp.Expr:
-    """What a position in the select list stands for; any other expression as it is."""
+    """What a position in the select list, or a name that it gives, stands for, as in ORDER BY; any
+    other expression as it is."""
+    if isinstance(node, exp.Column) and not node.table:
+        called = (each for each in query.expressions if isinstance(each, exp.Alias))
+        values = (each.this for each in called if each.alias.lower() == node.name.lower())
+        return next(values, node).copy()
     if not isinstance(node, exp.Literal) or not node.this.isdigit():
         return node
     items = query.expressions

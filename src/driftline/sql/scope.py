@@ -10,16 +10,19 @@ from sqlglot import exp
 
 from driftline.plan import nodes
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import Column, Expression
+from driftline.plan.expressions import Cast, Column, Expression, FieldAccess
 from driftline.plan.functions.collections import field
 from driftline.plan.names import find_column
 from driftline.plan.resolver import resolve
-from driftline.plan.types import Field, Schema, is_struct, type_name
+from driftline.plan.types import STRING, Field, Schema, is_struct, type_name
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
 
 OWN_COLUMN = "$scalar"
 """The first character of columns that a SELECT adds to its rows: `*` leaves them out."""
+
+EXTREME = "extreme"
+"""Marks the least or the greatest value of the rows that ANY or ALL compares with."""
 
 
 class Relations:
@@ -174,7 +177,10 @@ class Scope:
         """The expression that a part of the query means; `more` are further columns."""
         with at(node):
             schema = self.schema if more is None else self.schema + more
-            return resolve(self.prepared(node), schema)
+            found = resolve(self.prepared(node), schema)
+            if any(EXTREME in each.meta for each in walked(node)):
+                _check_extremes(found)
+            return found
 
     def has(self, column: exp.Column) -> bool:
         """Whether a name means a column here; an ambiguous one does."""
@@ -317,13 +323,27 @@ def with_columns(scope: Scope, node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _check_extremes(value: Expression) -> None:
+    """The least text is not the least number: '10' is before '9'."""
+    for part in value.walk():
+        if isinstance(part, Cast) and isinstance(part.value, FieldAccess) and part.type != STRING:
+            names = [each.name for each in part.value.value.type]
+            if part.value.type == STRING and names[0] == "nulls":
+                raise ExpressionError(
+                    "ANY and ALL would compare texts as they are written, and not as "
+                    f"{type_name(part.type)}: CAST the column of the subquery"
+                )
+
+
 def _column(schema: Schema, each: Field) -> Column:
     return Column(schema.key(each), each.type, each.qualifier)
 
 
-def column_of(schema: Schema, node: exp.Column) -> Column:
+def column_of(schema: Schema, node: exp.Expr) -> Column:
     """The column that a name means, with no fields after it."""
     with at(node):
+        if not isinstance(node, exp.Column):
+            raise ExpressionError(f"a column is expected, and {node.sql('spark')} is none")
         uses(node, "this", "table", "db", "catalog")
         found, rest = find_column(schema, [part.name for part in node.parts])
         if rest:

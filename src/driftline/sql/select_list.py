@@ -117,6 +117,8 @@ def _name_of(node: exp.Expr) -> str:
     if isinstance(node, exp.Alias):
         return node.alias
     if isinstance(node, (exp.Column, exp.Dot)) and not node.name.startswith(OWN_COLUMN):
-        return node.name or node.expression.name
+        name = node.name or (node.expression.name if isinstance(node, exp.Dot) else "")
+        if name:
+            return name
     text: str = node.meta.get(TEXT) or node.sql("spark")
     return " ".join(text.split())

@@ -22,7 +22,7 @@ from driftline.model.level import Level
 from driftline.model.reference import aggregates
 from driftline.model.row import Row
 from driftline.model.stream import breaches
-from driftline.model.time import INFINITY
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan import nodes
 from driftline.testing import streams
 from driftline.testing.driving import batch_of, drive, events_of
@@ -205,6 +205,24 @@ def _hold_members(operator: SessionMembers, events: list[Event], size: int, apar
         assert History([*members, *ends]) == reference.session_members(
             so_far, operator.gap, k, at_most, further
         )
+
+
+@pytest.mark.parametrize("base", [-20, BEGINNING, INFINITY - 12])
+@pytest.mark.parametrize("at_most", [None, 4])
+def test_they_are_their_references_before_0_and_at_the_ends_of_time(
+    base: int, at_most: int | None
+) -> None:
+    events: list[Event] = [insert(base + after, None, A) for after in (0, 3, 4, 9, 11)]
+    came = canonical_history(events)
+    for operator, expected in (
+        (Session(KX, 3, ["k"], at_most), reference.session(came, 3, k, at_most)),
+        (SessionColumns(KX, 3, ["k"], at_most), reference.session_columns(came, 3, k, at_most)),
+    ):
+        assert canonical_history(said_by(operator, events, KX)).same_snapshots(expected)
+    for apart in (False, True):
+        further = ["x"] if apart else []
+        operator = SessionMembers(KX, 3, ["k"], at_most, further=further)
+        _hold_members(operator, events, 2, apart)
 
 
 def less(row: Row) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 import driftline as dl
 from driftline.engine.readers.inputs import events_from
+from driftline.model.time import BEGINNING, INFINITY
 
 S = dl.stream("s", {"k": "STRING", "t": "BIGINT"}, time="t", disorder=0)
 COUNTS = S.window(range=10).group_by("k").agg("count(*) AS n")
@@ -83,6 +84,11 @@ def test_mistakes_name_the_row() -> None:
     letters = [emitted.dead_letters.get("s") for emitted in COUNTS.changes(s=iter(rows), batch=4)]
     found = [bad for dead in letters if dead is not None for bad in dead.bad]
     assert [(bad.line, bad.column, bad.value) for bad in found] == [(10, "t", None)]
+    ends = [{"k": "a", "t": time} for time in (BEGINNING, BEGINNING + 1, 0, INFINITY - 1, INFINITY)]
+    result = COUNTS.run(s=ends)
+    (dead,) = (update.dead_letters["s"] for update in result.updates if update.dead_letters)
+    assert [(bad.line, bad.value) for bad in dead.bad] == [(1, str(BEGINNING)), (5, str(INFINITY))]
+    assert [row["vs"] for row in result.history().to_pylist()] == [BEGINNING + 1, 0, INFINITY - 1]
 
 
 def test_an_empty_input_is_a_stream_without_events() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from driftline.engine.stateless.window_columns import Cumulate, Hop, tumble
 from driftline.model.event import Event
+from driftline.model.history import canonical_history
 from driftline.model.reference import cumulate, hop
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.testing import streams
@@ -76,8 +77,21 @@ def test_what_cannot_be_a_time_is_refused() -> None:
         tumble(words, 5, "p").receive(0, batch_of([insert(1, 2, "a")], words))
     with pytest.raises(ValueError, match="at least 1"):
         Hop(P, 0, 5)
-    with pytest.raises(OverflowError, match="beyond the times"):
-        tumble(P, 10).receive(0, batch_of([insert(INFINITY - 1, None, 1)], P))
+
+
+@pytest.mark.parametrize("column", [None, "p"])
+@pytest.mark.parametrize(("slide", "size"), [(10, 10), (5, 10), (3, 10), (20, 10), (2**61, 2**62)])
+def test_windows_at_the_ends_of_time_reach_no_farther(
+    slide: int, size: int, column: str | None
+) -> None:
+    times = [BEGINNING + 1, BEGINNING + 9, 0, INFINITY - 9, INFINITY - 2]
+    events = [insert(time, None, time) for time in times]
+    history, batch = canonical_history(events), batch_of(events, P)
+    output = Hop(P, slide, size, column).receive(0, batch)
+    assert canonical_history(events_of(output)) == hop(history, slide, size)
+    if size % slide == 0:
+        output = Cumulate(P, slide, size, column).receive(0, batch)
+        assert canonical_history(events_of(output)) == cumulate(history, slide, size)
 
 
 @given(streams(), st.integers(1, 7), st.integers(1, 7))

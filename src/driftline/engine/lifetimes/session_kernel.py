@@ -45,6 +45,15 @@ class Pieces(NamedTuple):
     end: Int64s
 
 
+@njit(inline="always")
+def later(time: int, duration: int) -> int:
+    """`time + duration`, of a duration that is not negative; infinity absorbs, and nothing goes
+    past it. (`INFINITY - time` would wrap around for times before 0.)"""
+    if duration == INFINITY or time >= INFINITY - duration:
+        return INFINITY
+    return time + duration
+
+
 @njit(cache=True, nogil=True)
 def take_in(
     slots: Int64s, bounds: Int64s, order: Int64s, new: Int64s, vs: Int64s, runs: RunArrays
@@ -105,9 +114,9 @@ def find_sessions(
                     break  # here a session began before, too
                 _close(run, head, place, end)
                 head = place
-                longest = start + at_most if at_most < INFINITY - start else INFINITY
+                longest = later(start, at_most)
             if here:
-                end = min(start + gap if gap < INFINITY - start else INFINITY, longest)
+                end = min(later(start, gap), longest)
             if run[place, END] != UNKNOWN:
                 old_end = run[place, END]
             place += 1
@@ -230,10 +239,8 @@ def columns(
                             bigger[:made] = out
                             out = bigger
                         _put(out, made, member, since, until, sign * copies[member])
-                        ends = since + gap if gap < INFINITY - since else INFINITY
-                        if at_most < INFINITY - starts[0]:
-                            ends = min(ends, starts[0] + at_most)
-                        out[made, 4], out[made, 5] = starts[0], ends
+                        out[made, 4] = starts[0]
+                        out[made, 5] = min(later(since, gap), later(starts[0], at_most))
                         made += 1
                 head = stop
     return Pieces(

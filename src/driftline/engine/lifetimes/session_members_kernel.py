@@ -12,13 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.engine.lifetimes.session_kernel import MEMBER, START, UNKNOWN, Members, Pieces
+from driftline.engine.lifetimes.session_kernel import (
+    MEMBER,
+    START,
+    UNKNOWN,
+    Members,
+    Pieces,
+    later,
+)
 from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 FIRST, NEW_FIRST, LATEST, NEW_LATEST = range(2, 6)
+NO_SESSION = INFINITY
+"""The first start of none: no row starts then."""
 
 
 class Parts(NamedTuple):
@@ -49,7 +58,7 @@ def find_sessions(
         slot = slots[number]
         run = runs.ints[runs.first[slot] : runs.first[slot] + runs.size[slot]]
         begin = np.searchsorted(run[:, START], earliest[number])
-        first, end, until = UNKNOWN, UNKNOWN, BEGINNING
+        first, end, until = NO_SESSION, UNKNOWN, BEGINNING
         if begin > 0:
             first, until = run[begin - 1, FIRST], run[begin - 1, LATEST]
             end = session_end(run[begin - 1, START], first, gap, at_most)
@@ -58,8 +67,7 @@ def find_sessions(
         while place < len(run):
             start, member = run[place, START], run[place, MEMBER]
             if members.copies[member] > 0:
-                longest = first + at_most if at_most < INFINITY - first else INFINITY
-                if first == UNKNOWN or start > end or start >= longest:
+                if first == NO_SESSION or start > end or start >= later(first, at_most):
                     first, until = start, BEGINNING
                     if count > 0:
                         others, count = _no_parts(), 0
@@ -96,9 +104,7 @@ def find_sessions(
 @njit(inline="always")
 def session_end(last: int, first: int, gap: int, at_most: int) -> int:
     """The end of a session from its first start to its last."""
-    end = last + gap if gap < INFINITY - last else INFINITY
-    longest = first + at_most if at_most < INFINITY - first else INFINITY
-    return min(end, longest)
+    return min(later(last, gap), later(first, at_most))
 
 
 @njit(cache=True, nogil=True)
@@ -189,7 +195,7 @@ def _ends(
 ) -> tuple[Int64s, int]:
     """The ends of sessions from every start to the next of the session, or until no row of it is
     left: one for each part. What stands behind `stop` is as it was."""
-    found, session = _no_parts(), UNKNOWN
+    found, session = _no_parts(), NO_SESSION
     if parts.are_several and begin > 0:
         session = run[begin - 1, first]
         for place in range(np.searchsorted(run[:begin, first], session), begin):
@@ -431,9 +437,9 @@ def _to_the_front(run: Int64s, stop: int, parts: Parts) -> int:
             rest -= 1
             run[rest] = kept[place]
         else:
-            kept[place, NEW_FIRST] = UNKNOWN
+            kept[place, NEW_FIRST] = NO_SESSION
     for place in range(stop):
-        if kept[place, NEW_FIRST] == UNKNOWN:
+        if kept[place, NEW_FIRST] == NO_SESSION:
             run[write] = kept[place]
             write += 1
     return rest

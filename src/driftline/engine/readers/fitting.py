@@ -36,6 +36,7 @@ from driftline.engine.readers.epochs import (
 from driftline.engine.readers.shapes import shaped
 from driftline.event_log.bad import BadEvent, Misfit, Misfits
 from driftline.model.arrays import Int64s, Mask, to_arrow
+from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.coercion import can_cast
 from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import Cast, Column
@@ -53,6 +54,7 @@ from driftline.plan.types import (
     is_integer,
     is_map,
     is_struct,
+    is_timestamp,
     type_name,
 )
 
@@ -140,8 +142,22 @@ def fitted(source: Source, records: Records) -> Records:
             value = ticks[row].as_py()
             reason = f"{value} in the column {source.time} is no time{hint(value, unit_of(source))}"
             misfits.setdefault(row, Misfit(source.time, str(value), reason))
+    elif source.time is not None:
+        for row in _at_infinity(rows.column(source.time)):
+            value = str(rows.column(source.time).cast(pa.int64())[row])
+            reason = f"{value} in the column {source.time} is no time, but the end of all times"
+            misfits.setdefault(row, Misfit(source.time, value, reason))
     whole = Records(rows, records.file, records.lines, records.text, records.bad)
     return whole.without(misfits)
+
+
+def _at_infinity(column: pa.ChunkedArray) -> list[int]:
+    """The rows whose time is the one before all others, or the one that never comes."""
+    if not is_integer(column.type) and not is_timestamp(column.type):
+        return []
+    ticks = column.cast(pa.int64()).fill_null(0).to_numpy()
+    found: list[int] = np.flatnonzero((ticks == BEGINNING) | (ticks == INFINITY)).tolist()
+    return found
 
 
 def typed(source: Source, table: pa.Table) -> tuple[pa.Table, Misfits]:

@@ -95,7 +95,7 @@ def _without_row(event: Any) -> Any:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, Integral) and BEGINNING <= int(value) <= INFINITY
+    return isinstance(value, Integral) and BEGINNING < int(value) <= INFINITY
 
 
 def _table_of(source: Source, rows: list[dict[str, Any]]) -> tuple[pa.Table, Misfits]:

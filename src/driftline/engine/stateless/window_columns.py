@@ -10,10 +10,13 @@
                                  e - w a multiple of step, time(r) < e <= w + size }
 
 State: none. Lifetimes stay as they are, so a cti goes on as it came. `time` is vs, or a column; a
-row whose column is null is in no window. With slide > size there are times in no window.
+row whose column is null is in no window. With slide > size there are times in no window. A window
+that would reach beyond the times that 64 bits hold starts, or ends, at the last of these.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +32,8 @@ from driftline.model.time import BEGINNING, INFINITY
 
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 TIMESTAMP = pa.timestamp("us", "UTC")
+Ticks = NDArray[Any]
+"""Times as 64 bits, or as Python's integers."""
 
 
 class Hop(Operator):
@@ -69,8 +74,8 @@ class Hop(Operator):
         if len(batch) == 0:
             return empty(self.schema, batch.cti, self._everywhere(batch.high))
         moments, timed = self._moments(batch)
-        first, count = self._windows(moments)
-        count[~timed] = 0
+        first, count = self._windows(self._exact(moments))
+        count = np.where(timed, count, 0).astype(np.int64)
         made = expansion.total(count)
         expansion.check(
             f"windows of {self.size} every {self.slide} make {made:,} rows of {len(batch):,}",
@@ -79,7 +84,7 @@ class Hop(Operator):
         )
         rows = np.repeat(np.arange(len(batch)), count)
         place = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-        start, end = self._bounds(first[rows], place)
+        start, end = self._bounds(first[rows], place.astype(first.dtype))
         kept = batch.payload.select(self.kept).take(to_arrow(rows))
         output = Batch(
             batch.vs[rows],
@@ -114,27 +119,27 @@ class Hop(Operator):
         moments = stored(column.cast(pa.int64()))
         return np.where(timed, moments, 0), timed
 
-    def _bounds(self, first: Int64s, place: Int64s) -> tuple[Int64s, Int64s]:
+    def _bounds(self, first: Ticks, place: Ticks) -> tuple[Ticks, Ticks]:
         """The start and the end of windows: for each its place after the first of its row."""
         start = first + self.slide * place
         return start, start + self.size
 
-    def _windows(self, moments: Int64s) -> tuple[Int64s, Int64s]:
+    def _windows(self, moments: Ticks) -> tuple[Ticks, Ticks]:
         """The start of the first window of each row, and how many windows it is in."""
-        self._check(moments)
         first = (moments - self.size) // self.slide * self.slide + self.slide
         last = moments // self.slide * self.slide
         return first, (last - first) // self.slide + 1
 
-    def _check(self, moments: Int64s) -> None:
+    def _exact(self, moments: Int64s) -> Ticks:
+        """The times; as Python's integers if a window around them would reach beyond 64 bits."""
         lowest, highest = int(moments.min()), int(moments.max())
         if lowest - self.size - self.slide < BEGINNING or highest + self.size > INFINITY:
-            raise OverflowError(
-                f"a window of size {self.size} around the time {lowest} or {highest} would reach "
-                "beyond the times that 64 bits hold"
-            )
+            return moments.astype(object)
+        return moments
 
-    def _column(self, ticks: Int64s) -> pa.Array:
+    def _column(self, ticks: Ticks) -> pa.Array:
+        if ticks.dtype == object:
+            ticks = np.clip(ticks, BEGINNING, INFINITY).astype(np.int64)
         return to_arrow(ticks).cast(self.kind)
 
 
@@ -143,14 +148,13 @@ class Cumulate(Hop):
     of one size, side by side, each with those that end a number of steps (`slide`) after its start.
     """
 
-    def _windows(self, moments: Int64s) -> tuple[Int64s, Int64s]:
-        self._check(moments)
+    def _windows(self, moments: Ticks) -> tuple[Ticks, Ticks]:
         inside = moments % self.size
         return moments // self.slide * self.slide + self.slide, (
             (self.size - inside + self.slide - 1) // self.slide
         )
 
-    def _bounds(self, first: Int64s, place: Int64s) -> tuple[Int64s, Int64s]:
+    def _bounds(self, first: Ticks, place: Ticks) -> tuple[Ticks, Ticks]:
         end = first + self.slide * place
         return (first - 1) // self.size * self.size, end
 

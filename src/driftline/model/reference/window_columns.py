@@ -10,7 +10,8 @@
                                  e - w a multiple of step, time(r) < e <= w + size }
 
 Lifetimes stay as they are. `time` is vs, or any column of the row; where it is null there is no
-window and so no row, as in Spark.
+window and so no row, as in Spark. A window that would reach beyond the times that 64 bits hold
+starts, or ends, at the last of these.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from driftline.model.history import History, Lifetime
 from driftline.model.reference.project import flat_project
 from driftline.model.row import Row
+from driftline.model.time import BEGINNING, INFINITY
 
 
 def hop(
@@ -37,7 +39,7 @@ def hop(
             return
         first = (moment - size) // slide * slide + slide  # the first multiple after moment - size
         for start in range(first, moment + 1, slide):
-            yield Row(lifetime.row, window_start=start, window_end=start + size)
+            yield _in_window(lifetime.row, start, start + size)
 
     return flat_project(history, windows)
 
@@ -66,6 +68,10 @@ def cumulate(
         start = moment // size * size
         for end in range(start + step, start + size + 1, step):
             if moment < end:
-                yield Row(lifetime.row, window_start=start, window_end=end)
+                yield _in_window(lifetime.row, start, end)
 
     return flat_project(history, windows)
+
+
+def _in_window(row: Row, start: int, end: int) -> Row:
+    return Row(row, window_start=max(BEGINNING, start), window_end=min(INFINITY, end))

@@ -45,6 +45,9 @@ class Names(Resolving):
 
     def dot(self, node: exp.Dot) -> Expression:
         """`value.field`."""
+        if isinstance(node.expression, exp.Func):
+            call = node.expression.sql("spark")
+            raise ExpressionError(f"a function has no name before it: {call}")
         return field(self.resolve(node.this), node.expression.name)
 
     def bracket(self, node: exp.Bracket) -> Expression:
