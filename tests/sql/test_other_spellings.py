@@ -4,6 +4,7 @@ is DuckDB's."""
 from __future__ import annotations
 
 import random
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -50,13 +51,18 @@ def in_the_end(query: dl.Query) -> list[tuple[Any, ...]]:
     return sorted((tuple(row.values())[2:] for row in rows if row["ve"] is None), key=repr)
 
 
+@cache
+def database() -> Any:
+    return duckdb.connect()
+
+
 def by_duckdb(query: str) -> list[tuple[Any, ...]]:
     types = {"BIGINT": pa.int64(), "STRING": pa.string()}
     schema = pa.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
-    with duckdb.connect() as connection:
-        connection.register("e", pa.Table.from_pylist(LEFT, schema))
-        connection.register("l", pa.table({"lim": pa.array(LIMITS, pa.int64())}))
-        return sorted(connection.execute(query).fetchall(), key=repr)
+    connection = database()
+    connection.register("e", pa.Table.from_pylist(LEFT, schema))
+    connection.register("l", pa.table({"lim": pa.array(LIMITS, pa.int64())}))
+    return sorted(connection.execute(query).fetchall(), key=repr)
 
 
 ROWS = ("SELECT lim FROM l", "SELECT lim FROM l WHERE lim > 0", "SELECT lim FROM l WHERE lim > 9")

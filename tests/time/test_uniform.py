@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.testing.sources import Emission, simulate
+from driftline.time.arrivals import arrivals
 from driftline.time.heartbeats import HeartbeatGenerator
 from driftline.time.presets import uniform
 from driftline.time.uniform import UniformHeartbeats
@@ -271,3 +272,10 @@ def test_mistakes() -> None:
         UniformHeartbeats(skew=-1)
     with pytest.raises(ValueError, match="number them from 0"):
         UniformHeartbeats().arrive(0, [-1], [0])
+
+
+def test_arrays_that_can_only_be_read_are_copied_so_that_no_kernel_is_compiled_for_them() -> None:
+    times = np.arange(3)
+    times.flags.writeable = False
+    given = arrivals(np.arange(3), times, times, times, times, 0)
+    assert all(column.flags.writeable for column in given)

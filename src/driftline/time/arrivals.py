@@ -37,17 +37,21 @@ def arrivals(
     now: int,
 ) -> Arrivals:
     """The arrivals that a user gave, checked; the clock has come to `now` before."""
-    stamps = np.ascontiguousarray(times, np.int64)
-    numbers = np.ascontiguousarray(sources, np.int64)
-    many = np.ones(len(stamps), np.int64) if counts is None else np.asarray(counts, np.int64)
+    stamps, numbers = _for_kernels(times), _for_kernels(sources)
+    many = np.ones(len(stamps), np.int64) if counts is None else _for_kernels(counts)
     if not len(numbers) == len(stamps) == len(many):
         raise ValueError(f"{len(numbers)} sources came with {len(stamps)} times")
     least = 0 if reached is None else STRANGER
     if len(numbers) and numbers.min() < least:
         raise ValueError(f"a source has the number {numbers.min()}: number them from 0")
     clocks = steady(clock, len(stamps), now)
-    far = stamps if reached is None else np.ascontiguousarray(reached, np.int64)
+    far = stamps if reached is None else _for_kernels(reached)
     return Arrivals(clocks, numbers, stamps, many, far, np.empty(len(stamps), np.int64))
+
+
+def _for_kernels(given: object) -> Int64s:
+    """Contiguous and writable: for arrays that only can be read kernels would be compiled anew."""
+    return np.require(given, np.int64, ["C", "W"])
 
 
 def steady(clock: object, count: int, now: int) -> Int64s:

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows import block_totals, piece_kernels
+from driftline.engine.by_rows.operands import Layout, Operand, Sums
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.ordered import OrderedRows, Rows
 from driftline.engine.by_rows.over import Frame, Over, OverColumn
@@ -48,8 +50,8 @@ SCHEMA = pa.schema(
         ("p", pa.struct([("x", pa.float64()), ("y", pa.float64())])),
     ]
 )
-FLOATS = [None, 0.1, -0.1, 1e16, 1.0, -1e16, 2.5e-300, 1e-20]
-ODD_FLOATS = [*FLOATS, math.inf, -math.inf, math.nan, 1e300, -1e300, 1e60, 1e120, 1e180, 1e-80]
+FLOATS = (None, 0.1, -0.1, 1e16, 1.0, -1e16, 2.5e-300, 1e-20)
+ODD_FLOATS = (*FLOATS, math.inf, -math.inf, math.nan, 1e300, -1e300, 1e60, 1e120, 1e180, 1e-80)
 LEVELS = [Level.ORDERED, Level.EAGER]
 
 
@@ -158,32 +160,44 @@ ALL = (
 )
 
 
-@st.composite
-def long_partitions(draw: st.DrawFn, floats: list[float | None]) -> list[Event]:
-    """Rows nearly in order, most of which never end; some end, come late or are taken back."""
-    ties = draw(st.sampled_from([1, 3, 8]))
-    events: list[Event] = []
+NUMBER_BESIDE = st.sampled_from([0, 0, 0, -3, 5, None])
+CELLS = {
+    "k": st.sampled_from(["a", "a", "a", "b"]),
+    "s": st.sampled_from(["long text", "long text too", "a", None]),
+    "d": st.sampled_from([None, Decimal("-0.01"), Decimal(10) ** 27]),
+    "b": st.sampled_from([None, True, False]),
+    "e": st.sampled_from([None, Decimal("-0.01"), Decimal("99.90")]),
+}
+TIES, EARLIER = st.sampled_from([1, 3, 8]), st.sampled_from([0, 0, 0, 5])
+COUNT = st.integers(10, 20)
+"""Rows: sixteen fill a block of the fourth level."""
+FATES, ENDS = st.integers(0, 9), st.sampled_from([0, 3])
+
+
+@cache
+def cells(floats: tuple[float | None, ...]) -> dict[str, st.SearchStrategy[Any]]:
+    """What the columns hold but for their order; made once, which takes longer than to draw."""
     numbers = [0.0 if each is None else each for each in floats]
     pairs = [None, *(Row(x=a, y=b) for a, b in zip(numbers, numbers[1:] + numbers, strict=False))]
-    for place in range(draw(st.integers(10, 24))):
-        number = draw(st.sampled_from([place, place, place, place - 3, place + 5, None]))
-        row = {
-            "k": draw(st.sampled_from(["a", "a", "a", "b"])),
-            "n": None if number is None else number // ties,
-            "f": draw(st.sampled_from(floats)),
-            "s": draw(st.sampled_from(["long text", "long text too", "a", None])),
-            "d": draw(st.sampled_from([None, Decimal("-0.01"), Decimal(10) ** 27])),
-            "b": draw(st.sampled_from([None, True, False])),
-            "e": draw(st.sampled_from([None, Decimal("-0.01"), Decimal("99.90")])),
-            "p": draw(st.sampled_from(pairs)),
-        }
-        vs = draw(st.sampled_from([place, place, place, max(0, place - 5)]))
-        fate = draw(st.integers(0, 9))
+    return {**CELLS, "f": st.sampled_from(floats), "p": st.sampled_from(pairs)}
+
+
+@st.composite
+def long_partitions(draw: st.DrawFn, floats: tuple[float | None, ...]) -> list[Event]:
+    """Rows nearly in order, most of which never end; some end, come late or are taken back."""
+    ties, others = draw(TIES), cells(floats)
+    events: list[Event] = []
+    for place in range(draw(COUNT)):
+        beside = draw(NUMBER_BESIDE)
+        row = {name: draw(cell) for name, cell in others.items()}
+        row["n"] = None if beside is None else (place + beside) // ties
+        vs = max(0, place - draw(EARLIER))
+        fate = draw(FATES)
         events.append(insert(vs, vs + 6 if fate == 9 else None, row))
         if fate == 8:
             events.append(insert(vs, None, row))
         if fate < 2:
-            events.append(retract(vs, None, draw(st.sampled_from([vs, vs + 3])), row))
+            events.append(retract(vs, None, vs + draw(ENDS), row))
     return events
 
 
@@ -202,7 +216,7 @@ def held(
     expected: Callable[[History], History],
     level: Level,
     data: st.DataObject,
-    floats: list[float | None],
+    floats: tuple[float | None, ...],
 ) -> None:
     def in_small_blocks() -> OrderedRows:
         with pytest.MonkeyPatch.context() as patch:
@@ -265,7 +279,7 @@ def test_a_rank_is_its_reference_after_every_batch(level: Level, data: st.DataOb
         ),
         level,
         data,
-        [None],
+        (None,),
     )
 
 
@@ -365,3 +379,12 @@ def test_fractions_come_to_what_two_floats_decide(monkeypatch: pytest.MonkeyPatc
     decided = answers()
     monkeypatch.setattr(piece_kernels, "quotients_of_spreads", undecided)
     assert answers() == decided
+
+
+def test_kernels_get_totals_without_strides() -> None:
+    operands = [Operand(name, pa.float64(), {"stddev"}) for name in "fg"]
+    layout = Layout(operands)
+    for operand in operands:
+        sums = Sums(operand, np.zeros((3, layout.ints), int), np.zeros((3, layout.floats)))
+        for part in (sums.numbers, sums.partials, sums.products, sums.counts):
+            assert part.flags.c_contiguous

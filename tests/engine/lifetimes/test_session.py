@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -522,6 +523,40 @@ def test_a_session_that_is_gone_gives_its_place_back_once() -> None:
     ]  # fmt: skip
 
 
+T = dl.stream("t", {"k": "STRING", "ts": "BIGINT", "x": "BIGINT"}, time="ts", disorder=3)
+BY_DUCKDB = (
+    "WITH a AS (SELECT *, ts - lag(ts) OVER (PARTITION BY k ORDER BY ts) <= 4 AS same "
+    "FROM records), b AS (SELECT *, sum(if(same, 0, 1)) OVER (PARTITION BY k ORDER BY ts) AS s "
+    "FROM a), c AS (SELECT *, min(ts) OVER (PARTITION BY k, s) AS window_start, "
+    "max(ts) OVER (PARTITION BY k, s) + 4 AS window_end FROM b) "
+)
+FINISHED = (
+    ("k, window_start, window_end, x, count(*) AS n", "k, window_start, window_end, x"),
+    ("k, window_start, max(window_end) AS e, sum(x) AS s", "k, window_start"),
+    ("k, window_end - window_start AS d, x, first(ts{0}) AS f, last(ts{0}) AS l",
+     "k, window_start, window_end - window_start, x"),
+    ("k, window_start, window_end, array_agg(x{1}) AS l", "k, window_start, window_end"),
+)  # fmt: skip
+
+
+@cache
+def finished() -> list[tuple[dl.Query, str]]:
+    """Each query for us, planned once, and for DuckDB."""
+    texts = [f"SELECT {columns} FROM {{2}} GROUP BY {groups}" for columns, groups in FINISHED]
+    return [
+        (
+            dl.sql(text.format("", "", "SESSION(TABLE t PARTITION BY k, 4)"), t=T),
+            BY_DUCKDB + text.format(" ORDER BY ts", " ORDER BY ts, x", "c"),
+        )
+        for text in texts
+    ]
+
+
+@cache
+def database() -> Any:
+    return pytest.importorskip("duckdb").connect()
+
+
 @settings(max_examples=60)
 @given(
     st.lists(
@@ -534,35 +569,16 @@ def test_the_finished_table_is_that_of_duckdb(
     made: list[tuple[str, int, int, int]], size: int
 ) -> None:
     """Rows come up to three ticks late, and what is over is evicted meanwhile."""
-    duckdb = pytest.importorskip("duckdb")
     came = sorted(made, key=lambda row: row[1] + row[2])
     rows = [{"k": key, "ts": ts, "x": x} for key, ts, _, x in came]
     records = pa.Table.from_pylist(
         rows, schema=pa.schema([("k", pa.string()), ("ts", pa.int64()), ("x", pa.int64())])
     )
-    t = dl.stream("t", {"k": "STRING", "ts": "BIGINT", "x": "BIGINT"}, time="ts", disorder=3)
-    with_sessions = (
-        "WITH a AS (SELECT *, ts - lag(ts) OVER (PARTITION BY k ORDER BY ts) <= 4 AS same "
-        "FROM records), b AS (SELECT *, sum(if(same, 0, 1)) OVER (PARTITION BY k ORDER BY ts) AS s "
-        "FROM a), c AS (SELECT *, min(ts) OVER (PARTITION BY k, s) AS window_start, "
-        "max(ts) OVER (PARTITION BY k, s) + 4 AS window_end FROM b) "
-    )
-    for columns, groups in (
-        ("k, window_start, window_end, x, count(*) AS n", "k, window_start, window_end, x"),
-        ("k, window_start, max(window_end) AS e, sum(x) AS s", "k, window_start"),
-        ("k, window_end - window_start AS d, x, first(ts{0}) AS f, last(ts{0}) AS l",
-         "k, window_start, window_end - window_start, x"),
-        ("k, window_start, window_end, array_agg(x{1}) AS l", "k, window_start, window_end"),
-    ):  # fmt: skip
-        asked = f"SELECT {columns} FROM {{2}} GROUP BY {groups}"
-        query = dl.sql(asked.format("", "", "SESSION(TABLE t PARTITION BY k, 4)"), t=t)
+    database().register("records", records)
+    for query, theirs in finished():
         answer = [
             tuple(value for name, value in row.items() if name not in ("vs", "ve"))
             for row in query.run(t=rows, batch=size).history().to_pylist()
             if row["ve"] is None
         ]
-        theirs = asked.format(" ORDER BY ts", " ORDER BY ts, x", "c")
-        with duckdb.connect() as database:
-            database.register("records", records)
-            expected = database.sql(with_sessions + theirs).fetchall()
-        assert sorted(answer) == sorted(expected)
+        assert sorted(answer) == sorted(database().sql(theirs).fetchall())

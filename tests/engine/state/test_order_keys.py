@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -44,3 +45,7 @@ def test_keys_of_a_word_are_the_same_in_every_array_and_give_the_value_back(name
 def test_texts_in_dictionaries_are_texts() -> None:
     texts = pa.array(["b", "ä", None, "", "b", "a"])
     assert order_keys(texts.dictionary_encode()).tolist() == order_keys(texts).tolist()
+
+
+def test_keys_of_decimals_are_contiguous_so_that_no_kernel_is_compiled_for_strides() -> None:
+    assert order_keys(pa.array([Decimal("1.50"), Decimal("-2.00"), None])).flags.c_contiguous

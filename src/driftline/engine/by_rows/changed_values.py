@@ -187,7 +187,7 @@ class Values:
         found = change_kernels.keys_at_ranks(
             self.steps, self.wanted, different, np.searchsorted(different, keys), np.stack(ranks),
             self.before.slot_of, others.slots, others.sorted, others.bounds,
-            np.searchsorted(different, left_out), others.left_out[:, TIMES],
+            np.searchsorted(different, left_out), np.ascontiguousarray(others.left_out[:, TIMES]),
         )  # fmt: skip
         kind = self.column.type
         both = zip(found, ranks, strict=True)

@@ -139,7 +139,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Sums:
-    """The totals of an argument, in each of some slots."""
+    """The totals of an argument, in each of some slots. What kernels take is contiguous, wherever
+    it lies among the totals: for other strides Numba would compile them once more."""
 
     operand: Operand
     ints: Int64s
@@ -153,20 +154,20 @@ class Sums:
     def numbers(self) -> Int64s:
         """The limbs of a sum; of floats, how many are NaN, infinite, minus infinite."""
         first = self.operand.first + 1
-        return self.ints[:, first : first + self.operand.numbers]
+        return np.ascontiguousarray(self.ints[:, first : first + self.operand.numbers])
 
     @property
     def partials(self) -> Floats:
         place = self.operand.first_float
-        return self.floats[:, place : place + PARTIALS]
+        return np.ascontiguousarray(self.floats[:, place : place + PARTIALS])
 
     @property
     def products(self) -> Floats:
         """The partial sums of x, y and xy."""
         place = self.operand.first_product
-        return self.floats[:, place : place + PARTIALS * _SUMS_OF_PRODUCTS]
+        return np.ascontiguousarray(self.floats[:, place : place + PARTIALS * _SUMS_OF_PRODUCTS])
 
     @property
     def counts(self) -> Int64s:
         """How many values there are, and how many that are not finite."""
-        return self.ints[:, [self.operand.first, self.operand.odd]]
+        return np.ascontiguousarray(self.ints[:, [self.operand.first, self.operand.odd]])

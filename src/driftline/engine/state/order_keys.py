@@ -62,7 +62,8 @@ def order_keys(array: pa.Array) -> Int64s:
         whole = words(array).view(np.int64)
         return whole ^ _SIGN if kind == pa.uint64() else whole
     if pa.types.is_decimal(kind) and kind.precision <= DIGITS_OF_A_WORD:
-        return decimal_words(array)[:, 0].view(np.int64)
+        # Contiguous, as all others are: for strides kernels would be compiled once more.
+        return np.ascontiguousarray(decimal_words(array)[:, 0]).view(np.int64)
     if pa.types.is_struct(kind):
         return _of_structs(array)
     if pa.types.is_nested(kind):
