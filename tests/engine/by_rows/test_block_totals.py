@@ -169,7 +169,7 @@ CELLS = {
     "e": st.sampled_from([None, Decimal("-0.01"), Decimal("99.90")]),
 }
 TIES, EARLIER = st.sampled_from([1, 3, 8]), st.sampled_from([0, 0, 0, 5])
-COUNT = st.integers(10, 20)
+COUNT = st.integers(10, 24)
 """Rows: sixteen fill a block of the fourth level."""
 FATES, ENDS = st.integers(0, 9), st.sampled_from([0, 3])
 
