@@ -19,6 +19,7 @@ import pytest
 import driftline as dl
 from driftline.event_log.bad import BadEvent, BadInput
 from driftline.plan.errors import PlanError
+from driftline.sql.errors import SqlError
 
 TRADES = dl.stream(
     "trades", {"symbol": "STRING", "price": "DOUBLE", "qty": "INT", "ts": "TIMESTAMP"}, time="ts"
@@ -212,6 +213,27 @@ class Longest:
 
     def result(self, state: str) -> str:
         return state
+
+
+def test_a_key_lets_rows_replace_each_other() -> None:
+    columns = {"k": "STRING", "x": "INT", "at": "INT"}
+    rates = dl.stream("rates", columns, time="at", key="k", disorder=5)
+    rows = [("a", 1, 1), ("a", 7, 7), ("b", 3, 3), ("a", 4, 4)]
+    given = [dict(zip(columns, row, strict=True)) for row in rows]
+    found = rates.run(rates=given, batch=1).history().to_pylist()
+    assert [(row["vs"], row["ve"], row["x"]) for row in found] == [
+        (1, 4, 1), (3, None, 3), (4, 7, 4), (7, None, 7),
+    ]  # fmt: skip
+    paid = dl.stream("paid", columns, time="at")
+    asof = (
+        "SELECT p.x, r.x AS rate FROM paid p ASOF JOIN {} r MATCH_CONDITION (p.at >= r.at) "
+        "ON p.k = r.k"
+    )
+    late = [{"k": "a", "x": 0, "at": at} for at in (2, 5, 9)]
+    answer = dl.sql(asof.format("rates"), paid=paid, rates=rates).run(paid=late, rates=given)
+    assert answer.history().column("rate").to_pylist() == [1, 4, 7]
+    with pytest.raises(SqlError, match="only the latest rows of each key: join the stream"):
+        dl.sql(asof.format("(SELECT * FROM rates WHERE x > 1)"), paid=paid, rates=rates)
 
 
 def test_user_defined_aggregates() -> None:

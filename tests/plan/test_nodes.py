@@ -42,6 +42,7 @@ EXAMPLES: dict[type[Node], Node] = {
         S.session(5, per="k").plan,
         S.session(5, per="k", at_most=9, columns=True).plan,
         nodes.SessionMembers(S.plan, (Column("k", S.schema.fields[0].type),), 5),
+        dl.stream("s", {"k": "STRING", "x": "BIGINT", "at": "BIGINT"}, time="at", key="k").plan,
         nodes.Coalesce(S.distinct().plan),
         final(S.tumble(5).plan, PLAIN),
         S.distinct().plan,

@@ -35,7 +35,7 @@ def master(tmp_path: Path) -> Iterator[str]:
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    environment["SPARK_DAEMON_JAVA_OPTS"] = os.environ["SPARK_SUBMIT_OPTS"]
+    environment["JAVA_TOOL_OPTIONS"] = os.environ["SPARK_SUBMIT_OPTS"]  # executors', too
     where = ["--host", "127.0.0.1", "--webui-port", "0"]
     of_worker = ["--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / "work")]
     commands = [

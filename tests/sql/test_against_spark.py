@@ -168,6 +168,28 @@ MORE = [
     "map('a', 2, 'b', 1)) AS m FROM t) GROUP BY m",
     "SELECT count(*) AS n FROM (SELECT struct(array(if(x > 0, map(2, k, 1, k), map(1, k, 2, k)))) "
     "AS s FROM t) GROUP BY s",
+    "SELECT t.k, x, i FROM t LEFT JOIN LATERAL explode(array(x, y, 2)) AS e (i) ON i > t.x",
+    "SELECT x, p, i FROM t LEFT JOIN LATERAL posexplode(if(x > 0, array(x, y), NULL)) AS e (p, i) "
+    "ON p + i > 2",
+    "SELECT x, s FROM t LEFT JOIN LATERAL (SELECT x + y AS s) ON s > 1",
+    "SELECT t.k, s.* FROM t, LATERAL (SELECT t.*, u.z FROM u WHERE u.k = t.k) AS s",
+    "SELECT k, x, any(y > 1) OVER (PARTITION BY k ORDER BY x) AS a FROM t",
+    "SELECT k, x, grouping__id FROM t GROUP BY CUBE (k, x) HAVING grouping__id < 3",
+    "SELECT k, string(listagg(binary(string(x)), X'2C') WITHIN GROUP (ORDER BY x DESC)) AS l, "
+    "listagg(x, NULL) WITHIN GROUP (ORDER BY x) AS m FROM t GROUP BY k",
+    "SELECT k, explode(array(min(x), max(y))) AS m, count(*) FROM t GROUP BY k",
+    "SELECT k, x FROM t DISTRIBUTE BY k SORT BY x",
+    "SELECT k FROM t CLUSTER BY k",
+    "SELECT k, (SELECT max(z) FROM u WHERE u.k = t.k LIMIT 1) AS m FROM t",
+    "SELECT * FROM t LIMIT ALL OFFSET 0",
+    "FROM t |> SELECT sum(x) AS s |> SELECT ALL s + 1",
+    "SELECT k, aggregate(array(x, y), (0L AS s, 0 AS n), (a, v) -> (a.s + v, a.n + 1), a -> a.s) "
+    "AS a FROM t",
+    "SELECT k, string(from_utc_timestamp(timestamp_seconds(x), 'PST')) AS a, "
+    "median(make_dt_interval(x)) OVER (PARTITION BY k) AS b FROM t",
+    "SELECT k, median(make_dt_interval(x)) AS a, percentile_disc(0.3) WITHIN GROUP (ORDER BY "
+    "make_dt_interval(x) DESC) AS b, string(percentile_disc(0.3) WITHIN GROUP (ORDER BY "
+    "make_ym_interval(x) DESC)) AS c FROM t GROUP BY k",
 ]
 
 TIMED = [

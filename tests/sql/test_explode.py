@@ -72,11 +72,11 @@ def test_one_after_another_and_in_groups() -> None:
         ("SELECT explode(array(x)), explode(array(y)) FROM t", "one explode in a select list"),
         ("SELECT posexplode(array(x)) AS i FROM t", "posexplode gives 2 columns, and has 1 names"),
         ("SELECT k FROM t LATERAL VIEW inline(array(x)) AS i", "inline takes an ARRAY of STRUCTs"),
+        ("SELECT explode(array_agg(x)) FROM t ORDER BY 1 LIMIT 1", "explode of an aggregate"),
         (
-            "SELECT k FROM t LEFT JOIN UNNEST(array(x)) AS e (i) ON i > 1",
-            "LEFT JOIN LATERAL with what",
+            "SELECT * FROM t NATURAL JOIN LATERAL (SELECT x + 1 AS x)",
+            "LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN, and ON",
         ),
-        ("SELECT explode(array_agg(x)) FROM t", "explode of an aggregate"),
     ],
 )
 def test_mistakes(text: str, said: str) -> None:

@@ -94,6 +94,11 @@ FEW = "SELECT x.v FROM e AS x WHERE x.k = e.k AND x.v IS NOT NULL"
         "SELECT DISTINCT ON (k, v) k, v, id FROM e ORDER BY k, v, id",
         "SELECT DISTINCT ON (1) k, id FROM e ORDER BY 1, v DESC NULLS LAST, 2",
         "SELECT * REPLACE (v * 2 AS v, k AS k) FROM e",
+        # JOIN binds tighter than a comma
+        "SELECT lim, a.id, b.v FROM l, e AS a RIGHT JOIN e AS b ON a.id = b.id + 9",
+        "SELECT x.lim, a.id, b.id, v FROM l AS x, e AS a FULL JOIN (SELECT id, id % 7 AS v FROM e) "
+        "AS b USING (v), (SELECT lim AS one FROM l WHERE lim = 2) AS y",
+        "SELECT a.id, c.v FROM e AS a, e AS b NATURAL JOIN (SELECT lim AS v FROM l) AS c",
     ],
 )
 def test_the_answer_is_the_usual_one(query: str) -> None:

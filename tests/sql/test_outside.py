@@ -63,6 +63,7 @@ DEEP = [
     "WHERE v.k = t.k)",
     "SELECT * FROM t WHERE x > (WITH w AS (SELECT z FROM u) SELECT min(z) FROM w WHERE z > t.k)",
     "SELECT * FROM t WHERE x > (WITH w AS (SELECT z FROM u WHERE u.k = t.k) SELECT min(z) FROM w)",
+    "SELECT * FROM t WHERE x IN (WITH w AS (SELECT t.k) SELECT u.z FROM u JOIN w ON w.k = u.k)",
     "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u JOIN v ON v.k = u.k AND v.y = t.x)",
     "SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u LEFT JOIN v ON v.k = u.k AND v.y = t.x "
     "WHERE v.k IS NULL)",

@@ -53,6 +53,13 @@ def test_names_that_use_each_other_in_any_order() -> None:
     ]  # fmt: skip
 
 
+def test_as_materialize_writes_it() -> None:
+    """Every name of a WITH RECURSIVE may use every other; the types are those of the columns."""
+    typed = REACH.replace("(n)", "(n INT)", 1)
+    both = f"WITH MUTUALLY RECURSIVE {typed}, s (m BIGINT) AS (SELECT n FROM r) SELECT m FROM s"
+    assert answer(both) == REACHED
+
+
 def test_a_loop_in_a_view_read_by_another_loop_and_by_a_subquery() -> None:
     query = f"""
     CREATE VIEW reached AS WITH RECURSIVE {REACH} SELECT n FROM r;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
@@ -47,6 +47,7 @@ class Bounds(TypedDict, total=False):
     groups: str | None
     bounds: SourceBounds | None
     rate: float | str | Fraction | None
+    key: str | Sequence[str] | None
 
 
 @overload
@@ -78,6 +79,7 @@ def stream(
     groups: str | None = None,
     bounds: SourceBounds | None = None,
     rate: float | str | Fraction | None = None,
+    key: str | Sequence[str] | None = None,
 ) -> Query | FrameQuery:
     """A stream by its name and its columns: names to SQL or Arrow types, a text as CREATE TABLE has
     it (`"symbol STRING, price DOUBLE"`), or a schema of Spark or Arrow.
@@ -91,7 +93,8 @@ def stream(
     TIMESTAMP. `disorder` promises that plain records are at most so late, which lets answers become
     final while the stream goes on; what breaks the promise becomes a dead letter. `time_unit`: what
     numbers that are to be times count, which is seconds, milliseconds or microseconds since 1970;
-    an integer column `time` is then such a number.
+    an integer column `time` is then such a number. `key`: a row replaces those before it that are
+    equal in these columns, from its time on.
 
     The other bounds are for a stream of several sources, distinguished by the column `source`
     (there are `sources` of them, if that is known): `disorder` is then that of each, `skew` how far
@@ -149,7 +152,11 @@ def stream(
         bounds=bounds,
         rate=rate,
     )
-    made = nodes.Source(name, schema, time, bool(timestamps), known)
+    rows = nodes.Source(name, schema, time, bool(timestamps), known)
+    made: nodes.Node = rows
+    if key is not None:
+        names = [key] if isinstance(key, str) else list(key)
+        made = nodes.latest(rows, [text_of(each, "a column of the key") for each in names])
     return Query(made) if frame is None else FrameQuery(made, {name: frame})
 
 

@@ -15,9 +15,11 @@ from typing import Any
 Value = Any
 """None, bool, int, float, Decimal, str, bytes, a tuple of values (array) or a Row (struct)."""
 
-_PLAIN = frozenset((type(None), bool, int, float, Decimal, str, bytes))
 _ARRAY, _STRUCT = 6, 7
 """The places of arrays and structs in the order of values."""
+_PLACES = {bool: 1, int: 2, Decimal: 2, str: 4, bytes: 5}
+"""Those of values that are what they are; floats have NaN, and null is no value."""
+_PLAIN = frozenset((type(None), float, *_PLACES))
 
 
 class Row(Mapping[str, Value]):
@@ -82,6 +84,8 @@ def sort_key(value: Value) -> tuple[Any, ...]:
     >>> sorted([{"b": 2, "a": 1}, {"b": 1, "a": 2}], key=sort_key)
     [{'b': 1, 'a': 2}, {'b': 2, 'a': 1}]
     """
+    if type(value) in _PLAIN:
+        return _identity(value)
     if isinstance(value, Mapping):
         return (_STRUCT, tuple((name, sort_key(item)) for name, item in value.items()))
     if isinstance(value, (list, tuple)):
@@ -103,8 +107,9 @@ def _identity(value: Value) -> tuple[Any, ...]:
     """What makes two values one: comparable, hashable, and the same for NaN, 0.0 and -0.0."""
     if value is None:
         return (0,)
-    if isinstance(value, bool):
-        return (1, value)
+    place = _PLACES.get(type(value))
+    if place is not None:
+        return (place, value)
     if isinstance(value, str):
         return (4, value)
     if isinstance(value, bytes):

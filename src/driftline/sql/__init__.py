@@ -5,7 +5,7 @@
     grammar            the grammar of scripts;  statement_grammar: CREATE, INSERT and SET;
                        strict_grammar: queries;  window_grammar: tables and their windows;
                        match_grammar: MATCH_RECOGNIZE;  pipe_grammar: FROM t |> WHERE …;
-                       name_grammar: IDENTIFIER('t')
+                       name_grammar: IDENTIFIER('t');  json_grammar: the words in JSON functions
     syntax             the parts of the syntax tree that these add
     query              SELECT, set operations, ORDER BY … LIMIT and CTEs
     recursion          WITH RECURSIVE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, cast
 
 from sqlglot import exp
@@ -11,17 +12,23 @@ from driftline.plan.conditions import conjuncts, together
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Expression
 from driftline.plan.facts import Facts
-from driftline.plan.nodes.as_of import as_of
+from driftline.plan.nodes.as_of import as_of, versions
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import Scope
 
 
 def as_of_join(
-    left: Scope, right: Scope, how: str, node: exp.Join, version: exp.Expr | None
+    left: Scope,
+    right: Scope,
+    how: str,
+    node: exp.Join,
+    conditions: Sequence[exp.Expr],
+    version: exp.Expr | None,
 ) -> Scope:
     """For each row of the left the latest row of the right. `version`: the time of the left that
     FOR SYSTEM_TIME AS OF names."""
-    if how not in ("inner", "left") or node.args.get("using"):
+    right = right.over(versions(right.plan))
+    if how not in ("inner", "left"):
         raise refuse("an as-of join is ASOF JOIN or ASOF LEFT JOIN, with ON", node)
     both = left.beside(nodes.Join(left.plan, right.plan, "inner", None), right)
 
@@ -29,10 +36,9 @@ def as_of_join(
         return both.resolve(part)
 
     parts: list[Expression] = []
-    for part in (node.args.get("match_condition"), node.args.get("on")):
-        if part is not None:
-            with at(part):
-                parts += conjuncts(resolved(part))
+    for part in conditions:
+        with at(part):
+            parts += conjuncts(resolved(part))
     if version is not None:
         with at(version):
             parts.append(

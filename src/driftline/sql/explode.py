@@ -8,15 +8,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from sqlglot import exp
 
 from driftline.plan.errors import PlanError
-from driftline.plan.expressions import Column, Literal
+from driftline.plan.expressions import (
+    Call,
+    Column,
+    Expression,
+    FieldAccess,
+    Lambda,
+    Literal,
+    Variable,
+)
 from driftline.plan.folding import folded
-from driftline.plan.functions.base import cast_to
+from driftline.plan.functions.base import FUNCTIONS, cast_to
+from driftline.plan.functions.collections import struct
 from driftline.plan.nodes import Explode, Named, Node, Project
 from driftline.plan.resolver import GENERATORS, resolve
-from driftline.plan.types import BIGINT, Schema, is_array, is_struct
+from driftline.plan.types import BIGINT, INT, Schema, is_array, is_struct
 from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import at, refuse
 from driftline.sql.scope import Relations, Scope, walked
@@ -133,6 +143,37 @@ def exploded(
     return scope.over(plan)
 
 
+def only_items(plan: Node, condition: Expression) -> Node:
+    """Exploded rows whose items are those alone for which a condition is true; a row without one
+    is kept. The items become structs of their columns, of which the others are filtered out."""
+    assert isinstance(plan, Explode)
+    items = _as_structs(plan)
+    item = Variable("$row", items.type.value_type)
+    keys = plan.schema.names[len(plan.input.schema) :]
+    fields = {key: FieldAccess(item, place) for place, key in enumerate(keys)}
+    wanted = condition.transform(
+        lambda part: fields.get(part.name, part) if isinstance(part, Column) else part
+    )
+    kept = Call("filter", (items, Lambda((item,), wanted)), items.type)
+    names = tuple(each.name for each in plan.added)
+    return Explode(plan.input, kept, names, True, False, plan.qualifier, fields=True)
+
+
+def _as_structs(plan: Explode) -> Expression:
+    """What an explode is about, as a list of structs of the columns that it adds."""
+    if plan.fields:
+        return plan.value
+    items = plan.value
+    is_list = is_array(items.type)
+    if not is_list:
+        items = FUNCTIONS["map_entries"]((items,))
+    item, place = Variable("$item", items.type.value_type), Variable("$place", INT)
+    values: list[Expression] = [place] if plan.position else []
+    values += [item] if is_list else [FieldAccess(item, side) for side in range(2)]
+    row = struct([f"c{number}" for number in range(len(values))], tuple(values))
+    return Call("transform", (items, Lambda((item, place), row)), pa.list_(row.type))
+
+
 def added_by(scope: Scope, what: Generator) -> list[str]:
     """The names of the columns that a call adds, if none are given."""
     return [each.name for each in _explode(scope, what).added]
@@ -209,6 +250,21 @@ def lateral(scope: Scope, node: exp.Expr, *, outer: bool = False) -> Scope:
         raise refuse("LATERAL takes explode(…), and no subquery", node)
     keeps = what.outer or outer or bool(node.args.get("outer"))
     return exploded(scope, node, replace(what, outer=keeps), names, qualifier)
+
+
+def of_constants(node: exp.Unnest) -> bool:
+    """Whether a list in FROM is made of constants alone: ARRAY[1, 2] is, and the names of functions
+    of its items are no columns."""
+    names = {name.name for each in node.find_all(exp.Lambda) for name in each.expressions}
+    return all(
+        column.name in names
+        or (
+            isinstance(column.parent, exp.Bracket)
+            and column.arg_key == "this"
+            and column.name.lower() in ("array", "map")
+        )
+        for column in node.find_all(exp.Column)
+    )
 
 
 def _unnested(

@@ -38,7 +38,6 @@ _ELSEWHERE = {
     "EMIT": "there are EMIT CHANGES, EMIT FINAL and EMIT ON WINDOW CLOSE, at the end of a query",
     "HOPPING": _IN_FROM,
     "TUMBLING": _IN_FROM,
-    "MUTUALLY": "WITH RECURSIVE name (column, …) AS (base UNION step), … is mutual here, too",
     "LATEST": "the latest row of each key is QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts "
     "DESC) = 1",
     "OPTIONS": "there are no hints after a query: leave OPTIONS out",

@@ -24,6 +24,7 @@ from driftline.sql.values import one_row
 _ROWS = nodes.Named("$rows", aggregate("count", ()))
 """The column of groups of which no column is used."""
 GROUPING, GROUPING_ID = "grouping", "grouping_id"
+_GROUPING_COLUMN = "grouping__id"
 
 
 class Groups:
@@ -150,6 +151,8 @@ class Groups:
             return node
         if self.sets is None:
             place = next(filter(is_grouping, walked(node)))
+            if isinstance(place, exp.Column):
+                return node
             raise refuse(f"{place.name} needs GROUPING SETS, ROLLUP or CUBE", place)
 
         self.asked = True
@@ -165,6 +168,8 @@ class Groups:
 
     def _mark(self, call: exp.Expr, resolve: Callable[[exp.Expr], Expression]) -> str:
         uses(call, "this", "expressions")
+        if isinstance(call, exp.Column):
+            return self.marks.names[-1]
         keys, wanted = list(self.keys), [resolve(each) for each in call.expressions]
         if call.name.lower() == GROUPING_ID:
             if wanted and wanted != keys:
@@ -176,7 +181,9 @@ class Groups:
 
 
 def is_grouping(node: exp.Expr) -> bool:
-    """Whether it is grouping(key) or grouping_id(…)."""
+    """Whether it is grouping(key), grouping_id(…) or grouping__id, which is the same."""
+    if isinstance(node, exp.Column):
+        return len(node.parts) == 1 and node.name.lower() == _GROUPING_COLUMN
     return isinstance(node, exp.Anonymous) and node.name.lower() in (GROUPING, GROUPING_ID)
 
 

@@ -25,7 +25,7 @@ from driftline.sql.errors import refuse
 from driftline.sql.explode import Generator, exploded, generator, lateral
 from driftline.sql.query_parts import is_aggregate, unwrapped
 from driftline.sql.scalar import of_no_rows, over_groups, with_subqueries_apart
-from driftline.sql.scope import OWN_COLUMN, Relations, Scope
+from driftline.sql.scope import OWN_COLUMN, Relations, Scope, is_star
 from driftline.sql.tables import (
     BindQuery,
     condition_of,
@@ -36,6 +36,7 @@ from driftline.sql.tables import (
 )
 
 _THERE = "$there"
+_OF_TABLE = 2  # parts of table.*
 
 
 def lateral_query(
@@ -48,6 +49,7 @@ def lateral_query(
 ) -> Scope:
     """The rows of a scope, joined with those that a subquery has for each."""
     uses(node, "this", "alias")
+    _write_out_stars(left, unwrapped(node.this))
     values = _values(node.this)
     if values is not None:
         return where_on(_beside_values(left, node, values, how), how, on)
@@ -79,6 +81,28 @@ def lateral_query(
     if on is not None:
         parts.append(condition_of(joined.resolve(on), on, "ON"))
     return joined.over(nodes.Join(left.plan, right, how, together(parts)))
+
+
+def _write_out_stars(left: Scope, query: exp.Expr) -> None:
+    """`t.*` of a table before LATERAL, as its columns."""
+    if not isinstance(query, exp.Select):
+        return
+    own = {table.alias_or_name.lower() for table in query.find_all(exp.Table, exp.Subquery)}
+    known = {(each.qualifier or "").lower() for each in left.schema} - own
+    items: list[exp.Expr] = []
+    for item in query.expressions:
+        is_outer = isinstance(item, exp.Column) and is_star(item) and item.table.lower() in known
+        if not is_outer or any(item.this.args.values()) or len(item.parts) > _OF_TABLE:
+            items.append(item)
+            continue
+        uses(item, "this", "table")
+        uses(item.this)
+        for each in left.star(item.args["table"]):
+            column = exp.column(exp.to_identifier(each.name, quoted=True), item.table, quoted=True)
+            column.meta.update(item.meta)
+            column.this.meta.update(item.args["table"].meta)
+            items.append(column)
+    query.set("expressions", items)
 
 
 def _called(names: Mapping[str, str], value: Expression) -> Expression:

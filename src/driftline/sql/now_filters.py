@@ -51,7 +51,12 @@ def _is_now(node: exp.Expr) -> bool:
     if isinstance(node, exp.CurrentTimestamp):
         return not node.this
     is_call = isinstance(node, exp.Anonymous) and not node.expressions
-    return is_call and node.name.lower() in ("now", "current_timestamp", "mz_now")
+    return is_call and node.name.lower() in (
+        "now",
+        "current_timestamp",
+        "mz_now",
+        "mz_logical_timestamp",
+    )
 
 
 def sides_of(node: exp.Expr) -> list[exp.Expr]:

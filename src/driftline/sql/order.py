@@ -18,15 +18,31 @@ from driftline.sql.errors import at, refuse
 PLACE = "$place"
 
 OTHER_ORDERS = {
-    "sort": "SORT BY is not supported: use ORDER BY … LIMIT",
-    "distribute": "DISTRIBUTE BY is not supported",
-    "cluster": "CLUSTER BY is not supported",
+    "sort": "SORT BY says nothing of all rows: use ORDER BY … LIMIT",
+    "distribute": "DISTRIBUTE BY says nothing of all rows: use ORDER BY … LIMIT",
+    "cluster": "CLUSTER BY says nothing of all rows: use ORDER BY … LIMIT",
     "locks": "FOR UPDATE is not supported",
 }
+_WITHIN_TASKS = ("sort", "cluster", "distribute")
 
 
 def unsupported_order(node: Any) -> None:
-    """Refuses what has no meaning for a stream after the rows of a query."""
+    """Refuses what has no meaning for a stream after the rows of a query. SORT BY and its like are
+    about the order within tasks: without LIMIT they are an ORDER BY, which has no effect either."""
+    if not any(node.args.get(key) for key in ("order", "limit", "offset")):
+        items: list[exp.Expr] = []
+        for key in _WITHIN_TASKS:
+            part = node.args.get(key)
+            if part is not None:
+                uses(part, "expressions")
+                items += [
+                    each if isinstance(each, exp.Ordered) else exp.Ordered(this=each)
+                    for each in part.expressions
+                ]
+                node.set(key, None)
+        if items:
+            node.set("order", exp.Order(expressions=items))
+            node.args["order"].meta.update(node.meta)
     for key, reason in OTHER_ORDERS.items():
         part = node.args.get(key)
         if part:
@@ -81,7 +97,7 @@ def whole(word: str, count: exp.Expr, order: exp.Expr | None) -> int:
     number = value.value if isinstance(value, Literal) and is_integer(value.type) else None
     if number is None or number < 0:
         raise refuse(f"{word} takes a whole number", count)
-    if order is None:
+    if order is None and not (number == 0 and word == "OFFSET"):
         raise refuse(
             f"{word} without ORDER BY would be any rows: say with ORDER BY which come first", count
         )

@@ -176,6 +176,9 @@ def _keep_first(query: exp.Select) -> None:
     uses(distinct, "on")
     on = distinct.args["on"]
     keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
+    for key in keys:
+        if key.find(exp.Window) is not None:
+            raise refuse("a window function in DISTINCT ON: compute it in a subquery", key)
     uses(on, "expressions", "this")
     query.set("distinct", None)
     one = exp.EQ(this=_number(query, keys, keys), expression=exp.Literal.number(1))
@@ -216,7 +219,12 @@ def _number(query: exp.Select, keys: list[exp.Expr], by: Sequence[exp.Expr] = ()
 
 
 def _item(query: exp.Select, node: exp.Expr) -> exp.Expr:
-    """What a position in the select list stands for; any other expression as it is."""
+    """What a position in the select list, or a name that it gives, stands for, as in ORDER BY; any
+    other expression as it is."""
+    if isinstance(node, exp.Column) and not node.table:
+        called = (each for each in query.expressions if isinstance(each, exp.Alias))
+        values = (each.this for each in called if each.alias.lower() == node.name.lower())
+        return next(values, node).copy()
     if not isinstance(node, exp.Literal) or not node.this.isdigit():
         return node
     items = query.expressions

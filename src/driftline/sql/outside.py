@@ -162,5 +162,7 @@ def _without(node: Node, found: Found, scopes: tuple[Scope, ...]) -> Node:
     for old, new in pairs:
         if id(old) in places:
             kind = scopes[places[id(old)]].resolve(new).type
-            new.replace(parse_sql(Literal(None, kind).sql()))
+            null = parse_sql(Literal(None, kind).sql())
+            is_item = isinstance(new.parent, exp.Select) and new.arg_key == "expressions"
+            new.replace(exp.alias_(null, new.name, quoted=True) if is_item else null)
     return copy

@@ -50,6 +50,8 @@ def _operator(parser: Any, query: exp.Expr) -> exp.Expr:
         return _CLAUSES[word](parser, query)
     if word in ("ORDER", "ORDER BY", "LIMIT", "OFFSET"):
         return _in_order(parser, query)
+    if word == "TABLESAMPLE":
+        parser.refuse("a sample would be other rows each time: leave TABLESAMPLE out")
     if word in ("PIVOT", "UNPIVOT"):
         table = _table(query)
         table.set("pivots", parser._parse_pivots())
@@ -78,6 +80,8 @@ def _select(parser: Any, query: exp.Expr) -> exp.Expr:
     rows.set("hint", parser._parse_hint())
     if parser._match(TokenType.DISTINCT):
         rows.set("distinct", exp.Distinct())
+    else:
+        parser._match(TokenType.ALL)
     rows.set("expressions", _listed(parser, "SELECT"))
     if parser._match(TokenType.WINDOW, advance=False):
         key, windows = parser.QUERY_MODIFIER_PARSERS[TokenType.WINDOW](parser)
@@ -124,6 +128,8 @@ def _aggregate(parser: Any, query: exp.Expr) -> exp.Expr:
     at_keys = parser._match(TokenType.GROUP_BY, advance=False)
     values = [] if at_keys else _listed(parser, "AGGREGATE")
     keys = _listed(parser, "GROUP BY") if parser._match(TokenType.GROUP_BY) else []
+    if not keys and not all(map(_aggregates, values)):
+        parser.refuse("AGGREGATE without GROUP BY takes aggregates", parser._prev)
     if keys:
         group = exp.Group(expressions=[each.unalias().copy() for each in keys])
         rows.set("group", group)
@@ -161,7 +167,7 @@ def _listed(parser: Any, word: str) -> list[exp.Expr]:
         parser.refuse(f"an expression is expected after {word}")
     if word == "GROUP BY" and any(isinstance(each, exp.Literal) for each in found):
         parser.refuse("after AGGREGATE keys are expressions, and no places", start)
-    if word in ("SELECT", "EXTEND") and any(map(_aggregates, found)):
+    if word == "EXTEND" and any(map(_aggregates, found)):
         parser.refuse(f"{word} takes no aggregate: write |> AGGREGATE", start)
     return found
 

@@ -3,6 +3,8 @@
 (SELECT 2)               2: it has no FROM
 x IN (VALUES 1, 2)       x IN (1, 2); so is x IN (SELECT 1)
 EXISTS (q LIMIT 1)       EXISTS (q)
+SELECT max(x) … LIMIT 1  SELECT max(x) …: it has one row
+SELECT explode(max(xs))  SELECT explode(a) FROM (SELECT max(xs) AS a …)
 a JOIN b ON c AND s      a JOIN b ON c WHERE s, where s has a subquery and no row is kept that
                          finds no partner
 """
@@ -14,6 +16,7 @@ from sqlglot import exp
 from driftline.plan.resolver import GENERATORS
 from driftline.plan.used import uses
 from driftline.sql.query_parts import conjuncts_of, has_subquery, is_aggregate, unwrapped
+from driftline.sql.strict_grammar import TEXT
 
 _WHERE_ROWS_ARE = (exp.From, exp.Join, exp.Lateral, exp.SetOperation, exp.Subquery, exp.CTE)
 
@@ -29,13 +32,57 @@ def plainer(query: exp.Select) -> exp.Select:
                 node.replace(exp.Paren(this=value))
     for each in query.find_all(exp.Exists):
         _leave_out_limit(each)
+    for select in query.find_all(exp.Select):
+        if select.args.get("group") is None and any(map(is_aggregate, select.expressions)):
+            _drop_limit(select)
     _move_subqueries(query)
-    return query
+    return _explode_apart(query)
+
+
+def _explode_apart(query: exp.Select) -> exp.Select:
+    """A select list that explodes an aggregate, over the aggregates."""
+    if any(query.args.get(each) for each in ("order", "limit", "offset", "distinct", "qualify")):
+        return query
+    calls = [_called(item) for item in query.expressions]
+    if not any(call is not None and is_aggregate(call) for call in calls):
+        return query
+    if any(isinstance(item, exp.Star) or item.is_star for item in query.expressions):
+        return query
+    inside, outside = [], []
+    for place, (item, call) in enumerate(zip(query.expressions, calls, strict=True)):
+        value = item.unalias() if call is None else call.expressions[0]
+        name = exp.to_identifier(f"$part{place}", quoted=True)
+        column: exp.Expr = exp.column(name.copy())
+        if call is not None:
+            call.set("expressions", [column])
+            outside.append(item)
+        else:
+            if isinstance(item, exp.Alias):
+                uses(item, "this", "alias")
+            written = item.alias_or_name or " ".join(str(item.meta.get(TEXT, item.sql())).split())
+            outside.append(exp.alias_(column, written, quoted=True))
+        inside.append(exp.Alias(this=value, alias=name))
+    query.set("expressions", inside)
+    whole = exp.Select(expressions=outside, from_=exp.From(this=exp.Subquery(this=query)))
+    whole.meta.update(query.meta)
+    return whole
+
+
+def _called(item: exp.Expr) -> exp.Anonymous | None:
+    """The call of explode and its like, of one argument, that an item of a select list is."""
+    call = item.this if isinstance(item, (exp.Alias, exp.Aliases)) else item
+    if not isinstance(call, exp.Anonymous) or len(call.expressions) != 1:
+        return None
+    return call if str(call.this).lower() in GENERATORS else None
 
 
 def _leave_out_limit(node: exp.Exists) -> None:
     """EXISTS is the same of any first rows, if there is one to be among these."""
-    inside = unwrapped(node.this)
+    _drop_limit(unwrapped(node.this))
+
+
+def _drop_limit(inside: exp.Expr) -> None:
+    """Leave a LIMIT of one row or more out, where the first of them are enough."""
     limit = inside.args.get("limit")
     if not isinstance(limit, exp.Limit) or inside.args.get("offset") is not None:
         return

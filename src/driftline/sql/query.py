@@ -9,10 +9,10 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.combining import with_common_types
 from driftline.plan.errors import PlanError
-from driftline.plan.expressions import Column
-from driftline.plan.types import Schema
+from driftline.plan.expressions import Column, Expression
+from driftline.plan.types import Schema, is_integer, type_name
 from driftline.plan.used import uses
-from driftline.sql.errors import refuse
+from driftline.sql.errors import at, refuse
 from driftline.sql.order import (
     OTHER_ORDERS,
     has_ties,
@@ -69,8 +69,9 @@ def _with_ctes(ctes: exp.With, names: Relations) -> Relations:
     groups = in_order(ctes.expressions) if ctes.recursive else ([cte] for cte in ctes.expressions)
     for group in groups:
         if ctes.recursive and is_recursive(group):
-            for name, plan in bind_loop(group, inner, bind_query).items():
-                inner.define(name, plan)
+            plans = bind_loop(group, inner, bind_query)
+            for cte in group:
+                inner.define(cte.alias, _typed(plans[cte.alias], cte))
             continue
         for cte in group:
             if cte.args["alias"].args.get("limit"):
@@ -79,8 +80,33 @@ def _with_ctes(ctes: exp.With, names: Relations) -> Relations:
             columns = cte.args["alias"].args.get("columns")
             if columns:
                 plan = renamed(plan, columns, cte)
-            inner.define(cte.alias, plan)
+            inner.define(cte.alias, _typed(plan, cte))
     return inner
+
+
+def _typed(plan: nodes.Node, cte: exp.CTE) -> nodes.Node:
+    """The rows of a CTE with the types that `name (column TYPE, …)` gives its columns, which are
+    those that they have, or whole numbers of another size."""
+    columns = cte.args["alias"].args.get("columns") or ()
+    if not any(isinstance(each, exp.ColumnDef) for each in columns):
+        return plan
+    scope, typed = Scope(plan), []
+    for column, key, field in zip(columns, plan.schema.names, plan.schema, strict=True):
+        value: Expression = Column(key, field.type)
+        if isinstance(column, exp.ColumnDef) and column.kind is not None:
+            uses(column, "this", "kind")
+            name = exp.column(exp.to_identifier(field.name, quoted=True))
+            with at(column):
+                value = scope.resolve(exp.Cast(this=name, to=column.kind.copy()))
+            whole = is_integer(field.type) and is_integer(value.type)
+            if value.type != field.type and not whole:
+                raise refuse(
+                    f"{column.name} is a {type_name(field.type)} by its query: CAST it there, or "
+                    "declare it so",
+                    column,
+                )
+        typed.append(nodes.Named(field.name, value))
+    return nodes.Project(plan, tuple(typed))
 
 
 def _set_operation(node: exp.SetOperation, names: Relations) -> nodes.Node:

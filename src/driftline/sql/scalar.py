@@ -118,7 +118,7 @@ def value_of(scope: Scope, query: exp.Subquery, names: Relations, bind: BindQuer
             if not found.grouped and not _divides_by_zero(nothing := of_no_rows(plan, value)):
                 default = nothing
             return Value(found, plan, value, tuple(ties), default)
-    elif apart is not None or _has_no_table(query) or _is_first(found.plan):
+    elif apart is not None or _has_no_table(query) or _is_first(found):
         value, *ties = (*found.own, *found.tied)
         return Value(found, found.plan, value, tuple(ties), Literal(None, value.type))
     only = _only_row(query, correlated=bool(found.ties or found.conditions))
@@ -286,16 +286,21 @@ def over_groups(
     return below
 
 
-def _is_first(plan: nodes.Node) -> bool:
-    """Whether it is the first row in an order, or the first after others."""
-    left_out = 0
+def _is_first(query: Untied) -> bool:
+    """Whether it is the first row in an order, or the first after others: one for all, or one for
+    each value of the row outside."""
+    plan, left_out = query.plan, 0
+    tied: list[Expression | None] = [*query.tied]
     while isinstance(plan, (nodes.Project, nodes.Select, nodes.Alias)):
         if isinstance(plan, nodes.Select) and isinstance(plan.input, nodes.Rank):
             left_out = _left_out(plan.predicate, plan.input.name)
+        names = plan.schema.names
+        tied = [plan.origin(names.index(each.name)) for each in tied if isinstance(each, Column)]
         plan = plan.input
     if not isinstance(plan, nodes.Rank) or plan.method != "row_number" or plan.limit is None:
         return False
-    return plan.limit - left_out <= 1
+    each_tie = {each.sql() for each in tied if each is not None}
+    return plan.limit - left_out <= 1 and {each.sql() for each in plan.partition} <= each_tie
 
 
 def _left_out(predicate: Expression, place: str | None) -> int:

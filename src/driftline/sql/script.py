@@ -119,6 +119,7 @@ class _Reader:
             self.names.define(name, plan)
         self.streams: dict[str, nodes.Source] = {}
         self.inputs: dict[str, Connector] = {}
+        self.keyed: set[str] = set()  # the streams with a primary key
         self.bounds: list[str] = []
         self.sinks: dict[str, CreateSink] = {}
         self.settings: dict[str, str] = {}
@@ -188,7 +189,7 @@ class _Reader:
     # Streams
 
     def _create_stream(self, node: CreateStream) -> None:
-        uses(node, "this", "columns", "options", "query", "replace")
+        uses(node, "this", "columns", "options", "keys", "query", "replace")
         query = node.args.get("query")
         if query is not None:
             if node.args.get("options"):
@@ -221,7 +222,13 @@ class _Reader:
         if "bounds" in options:
             self.bounds.append(options["bounds"].name)
         source = nodes.Source(name, schema, time, stamps, known)
-        self._define(node, source)
+        rows: nodes.Node = source
+        self.keyed.discard(name)
+        if keys := node.args.get("keys"):
+            with at(keys[0]):
+                rows = nodes.latest(source, [each.name for each in keys])
+            self.keyed.add(name)
+        self._define(node, rows)
         self.streams[name] = source
         self.inputs.pop(name, None)
         if source_of_rows is not None:
@@ -291,6 +298,12 @@ class _Reader:
         )
         if declared is not None:
             name = declared.name
+            if name in self.keyed:
+                raise refuse(
+                    f"what INSERT INTO fills has no PRIMARY KEY: leave that of {name} out, and "
+                    "give a sink keys = '…'",
+                    node.this,
+                )
             plan = _as_declared(plan, declared.columns, bool(columns), node)
         before = self._outputs.get(name)
         if before is not None:

@@ -2,7 +2,8 @@
 
 CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = value, …)]; as other engines have it
     CREATE TABLE or CREATE SOURCE, with WATERMARK FOR ts AS ts - INTERVAL … among the columns or
-    LATENESS INTERVAL … after one: the time and the disorder of the stream
+    LATENESS INTERVAL … after one: the time and the disorder of the stream; and with PRIMARY KEY
+    (column, …) among the columns, or PRIMARY KEY after one
 CREATE [OR REPLACE] STREAM name AS query
 CREATE [OR REPLACE] MATERIALIZED VIEW name AS query: the same
 CREATE [OR REPLACE] VIEW name [(column, …)] AS query
@@ -52,10 +53,15 @@ _AFTER_COLUMNS = {
     "USING": "USING is written WITH (path = '…', format = '…') here",
 }
 """What other engines have after the name or the columns of a stream."""
-_PRIMARY_KEY = (
-    "rows do not replace others by a PRIMARY KEY: leave it out, and take the latest row of each "
-    "key with QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts DESC) = 1"
+_STAMPS = (
+    exp.DType.TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ,
+    exp.DType.TIMESTAMPNTZ,
+    exp.DType.TIMESTAMPTZ,
 )
+_DIGITS = frozenset("0123456")
+"""What other engines write after the type of a time: how many digits of a second it has. All of
+these have six here."""
 
 
 class StatementParser(WindowParser):
@@ -114,12 +120,18 @@ class StatementParser(WindowParser):
     def _create_stream(self, start: Token, replace: bool) -> exp.Expr:
         name = self._name("stream")
         columns: list[exp.Expr] | None = None
+        parts: list[exp.Expr] = []
         options: list[exp.Expr] = []
         if self._at(TokenType.L_PAREN):
             parts = self._parse_wrapped_csv(self._column_definition)
             columns = [each for each in parts if isinstance(each, exp.ColumnDef)]
             options = [item for each in parts for item in each.args.pop("constraints", ())]
             options += [item for each in parts if isinstance(each, exp.Tuple) for item in each]
+        keys = [each for each in parts if isinstance(each, exp.PrimaryKey)]
+        keys += [each for each in options if isinstance(each, exp.PrimaryKey)]
+        if len(keys) > 1:
+            self.refuse(f"the stream {name.name} has two primary keys: write one, (a, b)", start)
+        options = [each for each in options if not isinstance(each, exp.PrimaryKey)]
         if self._match(TokenType.WITH):
             options += self._parse_wrapped_csv(self._option)
         following = self._curr.text.upper().split()[:1] if self._curr else []
@@ -131,14 +143,26 @@ class StatementParser(WindowParser):
         if query is None and columns is None:
             self.refuse(f"the stream {name.name} needs columns: (name TYPE, …), or AS SELECT …")
         return CreateStream(
-            this=name, columns=columns, options=options, query=query, replace=replace
+            this=name,
+            columns=columns,
+            options=options,
+            keys=keys[0].expressions if keys else None,
+            query=query,
+            replace=replace,
         ).update_positions(start)
+
+    def _primary_key(self, *columns: exp.Expr) -> exp.Expr:
+        """PRIMARY KEY (column, …), or that of one column, with NOT ENFORCED, as it is."""
+        self._advance()
+        key = exp.PrimaryKey(expressions=list(columns) or self._parse_wrapped_id_vars())
+        self._match_text_seq("NOT", "ENFORCED")
+        return key
 
     def _column_definition(self) -> exp.Expr:
         if self._match_text_seq("WATERMARK", "FOR"):
             return self._watermark()
         if self._at(TokenType.PRIMARY_KEY):
-            self.refuse(_PRIMARY_KEY)
+            return self._primary_key()
         name = self._name("column")
         at_type = self._curr
         if self._at(TokenType.ALIAS):
@@ -146,20 +170,22 @@ class StatementParser(WindowParser):
         kind = self._parse_types(check_func=False, schema=True)
         if not isinstance(kind, (exp.DataType, exp.Interval)):
             self.refuse(f"the column {name.name} needs a type, such as STRING or INT", at_type)
+        if kind.this in _STAMPS and {each.sql() for each in kind.expressions} <= _DIGITS:
+            kind.set("expressions", None)
         if self._match_text_seq("COMMENT"):
             self._advance()
+        more: list[exp.Expr] = []
         if self._at(TokenType.PRIMARY_KEY):
-            self.refuse(_PRIMARY_KEY)
+            more.append(self._primary_key(name.copy()))
         if self._curr and self._curr.text.upper() in _AFTER_TYPE:
             self.refuse(_AFTER_TYPE[self._curr.text.upper()].format(name.name))
-        lateness: list[exp.Expr] = []
         if self._match_text_seq("LATENESS"):
-            lateness = self._bounded(name)
+            more += self._bounded(name)
         if not (self._at(TokenType.COMMA) or self._at(TokenType.R_PAREN)):
             self.refuse(f"a , or ) is expected after the column {name.name}")
         if at_type:
             kind.update_positions(at_type)
-        return exp.ColumnDef(this=name, kind=kind, constraints=lateness)
+        return exp.ColumnDef(this=name, kind=kind, constraints=more)
 
     def _watermark(self) -> exp.Expr:
         """FOR column AS column - INTERVAL …, or AS column."""

@@ -6,7 +6,7 @@ parser refuses it, with its place. It also keeps places and texts that sqlglot d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, ClassVar, NoReturn
 
@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from driftline.plan.dialect import DriftlineSpark
 from driftline.plan.errors import ExpressionError
 from driftline.plan.used import place_of
+from driftline.sql.json_grammar import JSON_FUNCTIONS
 from driftline.sql.name_grammar import with_names
 from driftline.sql.pipe_grammar import all_of, piped
 
@@ -27,6 +28,8 @@ _UNFINISHED = frozenset(
 """Tokens that cannot stand before a closing bracket."""
 
 
+_AFTER_COMMA = "after comma"
+"""In the meta of a join: that it is written as a comma."""
 _TYPES = {"FLOAT64": TokenType.DOUBLE, "BYTES": TokenType.BINARY}
 """Types as BigQuery names them."""
 
@@ -58,6 +61,30 @@ def _join_applied(join: exp.Join) -> None:
         join.set("side", "LEFT")
 
 
+def _bound_together(joins: list[exp.Join]) -> list[exp.Join]:
+    """JOIN binds tighter than a comma: `a, b RIGHT JOIN c` is a beside (b RIGHT JOIN c). Brackets
+    say so where the rows or their columns would be others without them."""
+    groups: list[list[exp.Join]] = [[]]
+    for join in joins:
+        if join.meta.get(_AFTER_COMMA):
+            groups.append([])
+        groups[-1].append(join)
+    made, *others = groups
+    for group in others:
+        comma, *inner = group
+        if any(each.side in ("RIGHT", "FULL") or _goes_by_names(each) for each in inner):
+            table = comma.this
+            table.set("joins", [*(table.args.get("joins") or ()), *inner])
+            comma.set("this", exp.Subquery(this=table))
+            del group[1:]
+        made += group
+    return made
+
+
+def _goes_by_names(join: exp.Join) -> bool:
+    return join.method == "NATURAL" or bool(join.args.get("using"))
+
+
 class StrictParser(DriftlineSpark.Parser):
     """Reads queries; what it refuses has a place."""
 
@@ -68,6 +95,7 @@ class StrictParser(DriftlineSpark.Parser):
 
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
         **DriftlineSpark.Parser.FUNCTION_PARSERS,
+        **JSON_FUNCTIONS,
         "SAFE_CAST": DriftlineSpark.Parser.FUNCTION_PARSERS["TRY_CAST"],
         "FLOOR": lambda self: self._parse_floor(),
         "CEIL": lambda self: self._parse_floor(),
@@ -96,6 +124,10 @@ class StrictParser(DriftlineSpark.Parser):
 
     def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
         raw_tokens = with_names(raw_tokens)
+        for place, (token, after) in enumerate(pairwise(raw_tokens)):
+            if token.text.upper() == "MUTUALLY" and after.token_type == TokenType.RECURSIVE:
+                del raw_tokens[place]  # every WITH RECURSIVE is mutual
+                break
         for before, token in pairwise(raw_tokens):
             if before.token_type == TokenType.GROUP_BY and token.token_type == TokenType.WINDOW:
                 token.token_type = TokenType.VAR  # GROUP BY window(…), and no clause WINDOW
@@ -158,13 +190,20 @@ class StrictParser(DriftlineSpark.Parser):
         join = super()._parse_join(*args, **options)
         if comma and join is None:
             self.refuse("a table is expected after the ,", comma)
+        if comma and join is not None:
+            join.meta[_AFTER_COMMA] = True
         if join is not None and isinstance(join.this, exp.Lateral):
             _join_applied(join)
         if join is not None and self._match_text_seq("MATCH_CONDITION"):
             join.set("match_condition", self._parse_wrapped(self._parse_comparison))
             if self._match(TokenType.ON):
                 join.set("on", self._parse_disjunction())
+            elif self._match(TokenType.USING):
+                join.set("using", self._parse_using_identifiers())
         return join
+
+    def _parse_joins(self, *args: Any, **options: Any) -> Iterator[exp.Join]:
+        return iter(_bound_together(list(super()._parse_joins(*args, **options))))
 
     def _parse_ordered(self, *args: Any, **options: Any) -> exp.Ordered | None:
         start = self._index

@@ -11,12 +11,14 @@ FINAL = "final"
 
 
 class CreateStream(exp.Expression):
-    """`CREATE STREAM name (column type, …) WITH (key = value, …)`, or `… AS query`."""
+    """`CREATE STREAM name (column type, …) WITH (key = value, …)`, or `… AS query`; `keys`: the
+    names of a PRIMARY KEY."""
 
     arg_types: ClassVar[dict[str, Any]] = {
         "this": True,
         "columns": False,
         "options": False,
+        "keys": False,
         "query": False,
         "replace": False,
     }

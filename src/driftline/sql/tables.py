@@ -18,7 +18,14 @@ from driftline.plan.types import BOOLEAN, VOID
 from driftline.plan.until import until
 from driftline.plan.used import uses
 from driftline.sql.errors import at, refuse
-from driftline.sql.explode import is_range, is_table_function, lateral, table_function
+from driftline.sql.explode import (
+    is_range,
+    is_table_function,
+    lateral,
+    of_constants,
+    only_items,
+    table_function,
+)
 from driftline.sql.matches import match_rows
 from driftline.sql.pivots import pivoted
 from driftline.sql.query_parts import has_subquery
@@ -146,7 +153,7 @@ class _Tables:
         if isinstance(node, exp.Values):
             uses(node, "expressions", "alias", "joins", "pivots")
             return Scope(values(node, self.names))
-        if isinstance(node, exp.Unnest) and node.find(exp.Column) is None:
+        if isinstance(node, exp.Unnest) and of_constants(node):
             rows = Scope(one_row(self.names))
             width = len(rows.schema)
             rows = lateral(rows, node)
@@ -231,15 +238,31 @@ class _Tables:
             table = table.copy()
             table.set("version", None)
         right = self.table(table)
+        conditions = [node.args.get("match_condition"), node.args.get("on")]
+        using, merged = node.args.get("using") or [], []
+        if using:
+            left, right = _with_name(left, "left"), _with_name(right, "right")
+        for place, name in enumerate(using, 1):
+            one = self.side_of_using(left, "left", name)
+            other = self.side_of_using(right, "right", name)
+            is_time = place == len(using) and conditions[0] is None
+            kind = exp.GTE if is_time else exp.EQ  # as DuckDB has it: the last one is the time
+            conditions.append(kind(this=one.copy(), expression=other.copy()))
+            merged.append((Merged(name.name, one), (one, other)))
         refuse_same_names(left, right, node.this)
         same_time(left.plan, right.plan, node.this)
-        return as_of_join(left, right, how, node, version and version.args.get("expression"))
+        of = version and version.args.get("expression")
+        rows = as_of_join(left, right, how, node, list(filter(None, conditions)), of)
+        hidden, schema = set(rows.hidden), rows.plan.schema
+        for side in (side for _, sides in merged for side in sides):
+            hidden |= resolve(side.copy(), schema).columns()
+        return Scope(rows.plan, (*(each for each, _ in merged), *rows.merged), frozenset(hidden))
 
     def lateral(self, left: Scope, node: exp.Join, how: nodes.JoinKind) -> Scope:
         """A join with what each row of the left side holds."""
         on = node.args.get("on")
-        if how not in ("inner", "left") or node.args.get("using"):
-            raise refuse("LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN", node)
+        if how not in ("inner", "left") or node.args.get("using") or node.args.get("method"):
+            raise refuse("LATERAL goes with CROSS JOIN, JOIN or LEFT JOIN, and ON", node)
         if isinstance(node.this, exp.Lateral) and isinstance(node.this.this, exp.Query):
             from driftline.sql.laterals import lateral_query
 
@@ -249,7 +272,8 @@ class _Tables:
             refuse_same_names(left, rows, node.this)
             plan = nodes.Join(left.plan, rows.plan, how, self.condition(left, rows, on))
             return left.beside(plan, rows)
-        return where_on(lateral(left, node.this, outer=how == "left"), how, on)
+        rows = lateral(left, node.this, outer=how == "left")
+        return where_on(rows, how, on)
 
     def condition(self, left: Scope, right: Scope, on: exp.Expr | None) -> Expression | None:
         if on is None:
@@ -411,11 +435,7 @@ def where_on(rows: Scope, how: nodes.JoinKind, on: exp.Expr | None) -> Scope:
     if isinstance(value, Literal) and value.value is True:
         return rows
     if how == "left":
-        raise refuse(
-            "LEFT JOIN LATERAL with what a row holds takes no condition but true: choose the items "
-            "before, as in explode(filter(items, item -> …))",
-            on,
-        )
+        return rows.over(only_items(rows.plan, value))
     return rows.over(nodes.Select(rows.plan, value))
 
 

@@ -65,6 +65,9 @@ def called(window: exp.Window) -> Call:
             uses(node, "this")
         ignore = ignore or isinstance(node, exp.IgnoreNulls)
         node = node.this
+    if isinstance(node, exp.Any):  # any(x), which is a word of the grammar
+        uses(node, "this")
+        return Call("any", [node.this.unnest()], False, where, ignore, order)
     if not isinstance(node, exp.Anonymous):
         return Call("", [])
     uses(node, "this", "expressions")

@@ -21,7 +21,15 @@ from driftline.sql.match_grammar import match_recognize
 from driftline.sql.strict_grammar import StrictParser
 from driftline.sql.syntax import Bracket, Duration, WindowTable
 
-WINDOW_TABLES = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+_LENGTHS = {
+    "TUMBLE": ("SIZE", "OFFSET"),
+    "HOP": ("SLIDE", "SIZE", "OFFSET"),
+    "CUMULATE": ("STEP", "SIZE", "OFFSET"),
+    "SESSION": ("GAP",),
+}
+"""The names that durations may have (HOP(…, SIZE => d, SLIDE => d)), in the order of those without
+names."""
+WINDOW_TABLES = tuple(_LENGTHS)
 _ENDLESS = ("INF", "INFINITE", "UNBOUNDED")
 
 
@@ -115,11 +123,19 @@ class WindowParser(StrictParser):
         time = None
         keys = self._partition() if name == "SESSION" else []
         durations: list[exp.Expr] = []
+        named: list[str] = []
         while self._match(TokenType.COMMA):
-            self._keyword("TIMECOL", "SIZE", "SLIDE", "STEP", "GAP")
+            word = self._keyword("TIMECOL", "KEY", "SIZE", *_LENGTHS[name])
+            named += [word] if word not in ("", "TIMECOL", "KEY") else []
             if self._match_text_seq("DESCRIPTOR", "("):
-                time = self._parse_column()
+                columns = self._parse_csv(self._parse_column)
                 self._match_r_paren()
+                if name == "SESSION" and (word == "KEY" or (time is not None and not keys)):
+                    keys = columns  # as Calcite writes PARTITION BY
+                elif len(columns) == 1:
+                    (time,) = columns
+                else:
+                    self.refuse(f"{name} goes by one column: DESCRIPTOR(ts)", self._prev)
             elif time is None and not durations and self._at_name_before_comma():
                 time = self._parse_column()  # as RisingWave writes it
             elif time is None and not durations and self._at_quoted_name():
@@ -128,9 +144,19 @@ class WindowParser(StrictParser):
             else:
                 durations.append(self._duration(TokenType.COMMA, TokenType.R_PAREN))
         self._match_r_paren()
+        if named:
+            durations = self._in_order(name, named, durations)
         return WindowTable(
             this=table, name=name, time=time, keys=keys, expressions=durations
         ).update_positions(start)
+
+    def _in_order(self, name: str, named: list[str], durations: list[exp.Expr]) -> list[exp.Expr]:
+        """Durations that are written with their names, as they are without them."""
+        wanted = ("SIZE",) if named == ["SIZE"] else _LENGTHS[name]
+        if len(named) != len(durations) or {*named} != {*wanted[: len(named)]}:
+            self.refuse(f"{name} takes {', '.join(wanted)}, all with their names", self._prev)
+        by_name = dict(zip(named, durations, strict=True))
+        return [by_name[each] for each in wanted if each in by_name]
 
     def _at_name_before_comma(self) -> bool:
         names = (TokenType.VAR, TokenType.IDENTIFIER)
@@ -175,12 +201,15 @@ class WindowParser(StrictParser):
             and (after is None or after.token_type in (TokenType.COMMA, TokenType.DOT))
         )
 
-    def _keyword(self, *names: str) -> None:
-        """Passes over `NAME =>`."""
-        if self._next and self._next.token_type == TokenType.FARROW:
-            if self._curr.text.upper() not in names:
-                self.refuse(f"there is no argument {self._curr.text}")
-            self._advance(2)
+    def _keyword(self, *names: str) -> str:
+        """The name of an argument that is written with it, `NAME => value`."""
+        if not self._next or self._next.token_type != TokenType.FARROW:
+            return ""
+        word: str = self._curr.text.upper()
+        if word not in names:
+            self.refuse(f"there is no argument {self._curr.text}")
+        self._advance(2)
+        return word
 
     # Windows in brackets
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,10 +14,13 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.rank import Method, Rank
+from driftline.engine.by_rows.snapshot_kernel import PLACE
 from driftline.model import reference
+from driftline.model.event import Event, Insert
 from driftline.model.history import History, canonical_history
 from driftline.model.reference import Level, Order
 from driftline.model.row import Value
+from driftline.model.time import INFINITY
 from driftline.testing import streams
 from tests.build import cti, history, insert, retract
 from tests.engine.held_snapshots import BATCH_SIZES, hold, said_by
@@ -49,6 +53,18 @@ def orders() -> st.SearchStrategy[list[OrderBy]]:
         st.sampled_from([None, True, False]),
     )
     return st.lists(item, max_size=3)
+
+
+def records() -> st.SearchStrategy[list[Event]]:
+    """Streams of rows that are only added, and never end."""
+
+    def without_end(events: list[Event]) -> list[Event]:
+        return [
+            Insert(each.vs, INFINITY, each.row) if isinstance(each, Insert) else each
+            for each in events
+        ]
+
+    return streams(COLUMNS, max_size=9, retractions=False).map(without_end)
 
 
 def expected(
@@ -114,6 +130,24 @@ def test_a_row_that_loses_its_place_is_retracted() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("method", "limit", "xs"),
+    [("row_number", 2, [1, 1]), ("rank", 3, [1, 1, 2]), ("dense_rank", 2, [1, 1, 2])],
+)
+@pytest.mark.parametrize("level", Level)
+def test_a_cti_evicts_records_that_are_outranked(
+    level: Level, method: Method, limit: int, xs: list[int]
+) -> None:
+    operator = Rank(KX, ["k"], [OrderBy("x")], method, "place", level, limit, grows=True)
+    rows = [{"k": "a", "x": x} for x in (9, 3, 2, 1, 1)]
+    events: list[Event] = [insert(number, None, row) for number, row in enumerate(rows)]
+    said_by(operator, [*events, cti(2)], KX)
+    assert operator.members.entries() == len(rows)
+    said_by(operator, [cti(9)], KX)  # nothing comes for the partition any more
+    held = operator.members.snapshot(operator.slots.live_slots(), "m")["m.ints"].astype(np.int64)
+    assert operator.member_rows.take(held[:, PLACE]).column("x").to_pylist() == xs
+
+
 def test_copies_of_a_row_are_each_ranked() -> None:
     row = {"k": "a", "x": 1}
     for method, places in [("row_number", [1, 2]), ("rank", [1, 1]), ("dense_rank", [1, 1])]:
@@ -137,12 +171,14 @@ def test_rank_is_its_reference_after_every_batch(
     partition = data.draw(st.sampled_from([[], ["k"], ["k", "f"]]))
     order = data.draw(orders())
     limit = data.draw(st.sampled_from([None, 1, 2, 0]))
-    keep_rank = data.draw(st.booleans())
+    keep_rank, grows = data.draw(st.booleans()), data.draw(st.booleans())
     hold(
-        lambda: Rank(SCHEMA, partition, order, method, "place", level, limit, keep_rank),
+        lambda: Rank(
+            SCHEMA, partition, order, method, "place", level, limit, keep_rank, grows=grows
+        ),
         SCHEMA,
         expected(partition, order, method, limit, keep_rank),
-        data.draw(streams(COLUMNS)),
+        data.draw(records() if grows else streams(COLUMNS)),
         level,
         data.draw(st.sampled_from(BATCH_SIZES)),
         data.draw(st.one_of(st.none(), st.integers(0, 5))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import driftline as dl
 from driftline.api import Query
@@ -39,10 +40,12 @@ class Program:
     bodies: Mapping[str, Callable[[Reached, History, History], History]]
     acyclic: bool = False
 
-    def loop(self, limit: int = LIMIT) -> nodes.Loop:
-        answers = fixed_point(self.rules, limit).values()
-        found = [node for plan in answers for node in plan.walk() if isinstance(node, nodes.Loop)]
-        return found[0]
+    @cached_property
+    def loop(self) -> nodes.Loop:
+        answers = fixed_point(self.rules, LIMIT).values()
+        return next(
+            node for plan in answers for node in plan.walk() if isinstance(node, nodes.Loop)
+        )
 
 
 def back(name: str, columns: Schema) -> Query:

@@ -6,6 +6,7 @@ The edges have the columns a, b and w; the roots those of the program, as its ba
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import driftline as dl
@@ -328,6 +329,7 @@ SELECTIONS = {
 }
 
 
+@cache
 def labels(kind: str, function: str) -> Program:
     """The least or greatest label of the roots that lead to a node."""
     columns = Schema.of({"n": "BIGINT", "c": kind})

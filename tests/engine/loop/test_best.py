@@ -88,13 +88,13 @@ def test_a_circle_whose_only_root_goes_dissolves(name: str) -> None:
     [("of both", True), ("near", True), ("widest", True), ("of the step", False), ("twice", False)],
 )
 def test_worse_rows_stay_where_only_the_best_goes_out(name: str, stays: bool) -> None:
-    assert rows_may_go(SELECTIONS[name].loop()) == (not stays)
+    assert rows_may_go(SELECTIONS[name].loop) == (not stays)
 
 
 def test_a_better_value_takes_nothing_back_inside_the_loop() -> None:
     """A way of two edges is better than the one edge that is found first; its row goes out once,
     and what it leads to is not retracted on its way."""
-    loop = OF_BOTH.loop()
+    loop = OF_BOTH.loop
     operator = operator_of(loop)
     assert isinstance(operator, Loop)
     ports = ports_of(loop)
@@ -137,7 +137,7 @@ def test_thousands_of_nodes_against_dijkstra(name: str) -> None:
     distances are right at all times that are looked at."""
     random, nodes, length = Random(7), 3_000, 40
     program = SELECTIONS[name]
-    loop = program.loop()
+    loop = program.loop
     ports = [("roots", "edges").index(each) for each in ports_of(loop)]
     operator = operator_of(loop)
     schemas = [each.schema.arrow for each in loop.given]
@@ -190,7 +190,7 @@ def best_at(emitted: list[Batch], t: int) -> dict[int, int]:
 
 def test_a_group_of_texts_that_change_for_ever_is_held_in_bounds() -> None:
     """Values that do not fit a word are dropped when no group has them any more."""
-    loop = labels("STRING", "min").loop()
+    loop = labels("STRING", "min").loop
     operator = operator_of(loop)
     sizes = []
     for time in range(0, 6_000, 100):
@@ -205,7 +205,7 @@ def test_a_group_of_texts_that_change_for_ever_is_held_in_bounds() -> None:
 
 
 def test_what_came_over_a_wire_is_read_only() -> None:
-    loop = labels("BIGINT", "min").loop()
+    loop = labels("BIGINT", "min").loop
     operator, port = operator_of(loop), ports_of(loop).index("roots")
     rows: list[Event] = [Insert(t, t + 5, Row(n=0, c=t)) for t in range(30)]
     batch = batch_of(rows, loop.given[port].schema.arrow)

@@ -33,7 +33,7 @@ METHODS = st.sampled_from(CHOICES["loop"])
 
 def free_loop(program: Program, method: Loops) -> FreeLoop:
     compiler = Compiler(BUILDERS, Level.EAGER, "round-robin", (), {}, method)
-    operator = compiler.step(program.loop()).operator
+    operator = compiler.step(program.loop).operator
     assert isinstance(operator, FreeLoop)
     return operator
 
@@ -50,7 +50,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.loop = free_loop(self.program, self.method)
-        plan = self.program.loop()
+        plan = self.program.loop
         self.streams = [("roots", "edges").index(name) for name in ports_of(plan)]
         self.schemas = [each.schema.arrow for each in plan.given]
 

@@ -33,7 +33,7 @@ def ports_of(loop: nodes.Loop) -> list[str]:
 
 def answers(program: Program, said: list[Event]) -> dict[str, History]:
     """What a loop has emitted, by rule."""
-    loop = program.loop()
+    loop = program.loop
     names = [rule.name for rule in loop.rules]
     if len(names) == 1:
         return {names[0]: canonical_history(said)}
@@ -49,7 +49,7 @@ def answers(program: Program, said: list[Event]) -> dict[str, History]:
 
 def check(program: Program, arrivals: list[tuple[int, Event]], size: int) -> None:
     """Hold the loop to the reference after every batch; stream 0 has the roots, 1 the edges."""
-    loop = program.loop()
+    loop = program.loop
     streams_of = [("roots", "edges").index(name) for name in ports_of(loop)]
     schemas = [each.schema.arrow for each in loop.given]
     fed = [

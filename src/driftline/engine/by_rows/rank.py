@@ -11,7 +11,8 @@ Nulls come first in ascending order and last in descending order, unless ordered
 whole row is compared column by column, in the order of their names.
 
 State and cost: see `ordered`. A change concerns the rows after it; with a limit only if fewer than
-so many, which are there from then on, come before it.
+so many, which are there from then on, come before it. Of rows that are only added and never end
+(`grows`), those that come after the first k at a cti do so for good: it evicts them.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ METHODS: dict[Method, int] = {"row_number": ROW_NUMBER, "rank": RANK, "dense_ran
 
 
 class Rank(OrderedRows):
-    """The column `name` holds the place; without `keep_rank` it is left out."""
+    """The column `name` holds the place; without `keep_rank` it is left out. `grows`: rows are only
+    added, and never end."""
 
     def __init__(
         self,
@@ -52,11 +54,13 @@ class Rank(OrderedRows):
         level: Level,
         limit: int | None = None,
         keep_rank: bool = True,
+        *,
+        grows: bool = False,
     ) -> None:
         if keep_rank and name in schema.names:
             raise ValueError(f"the input has a column {name!r} already: give the rank another name")
         self.method, self.limit = METHODS[method], FAR if limit is None else limit
-        self.keep_rank = keep_rank
+        self.keep_rank, self.drops_outranked = keep_rank, grows and limit is not None and limit > 0
         fields = [*schema, pa.field(name, pa.int32())] if keep_rank else [*schema]
         super().__init__(schema, partition, order, schema.names, pa.schema(fields), level)
         by_row, by_key = self.method == ROW_NUMBER, self.method == DENSE_RANK
@@ -113,6 +117,21 @@ class Rank(OrderedRows):
         return self._ranked(
             looked_at, found.entry[kept], place[kept], found.start[kept], found.end[kept]
         )
+
+    def _evict(self, slots: Int64s) -> None:
+        super()._evict(slots)
+        if not self.drops_outranked or len(slots) == 0:
+            return
+        freed = np.empty(int(self.members.sizes(slots).sum()), np.int64)
+        due = np.empty(len(slots), np.int64)
+        gone = rank_kernels.drop_outranked(
+            slots, self.members.arrays,
+            self.words.width if self.method == ROW_NUMBER else self.words.of_order,
+            self.limit, self.method == DENSE_RANK, self._settled(), freed, due,
+        )  # fmt: skip
+        self.member_places.give_back(freed[:gone])
+        self.member_rows.forget(freed[:gone])
+        self.stale.set(slots, due)
 
     def _ranked(
         self, looked_at: Rows, entry: Int64s, place: Int64s, start: Int64s, end: Int64s

@@ -7,6 +7,8 @@ import numpy as np
 
 from driftline.engine.by_rows.change_kernels import Steps
 from driftline.engine.by_rows.over_kernels import Evaluations, come_in, first_from, go_out, in_time
+from driftline.engine.by_rows.snapshot_kernel import COPIES, MEMBER_COLUMNS, PLACE, START
+from driftline.engine.state.runs import RunArrays
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
@@ -113,3 +115,57 @@ def steps(
         np.ones(len(begin), np.int64),
     )  # fmt: skip
     return changes, starts[:made], stops[:made]
+
+
+@njit(cache=True, nogil=True)
+def drop_outranked(
+    slots: Int64s,
+    members: RunArrays,
+    words: int,
+    limit: int,
+    of_keys: bool,
+    final: int,
+    freed: Int64s,
+    due: Int64s,
+) -> int:
+    """Of members that never end, drop those that come after `limit` others for good: that have
+    started at or before a final time, as so many others (`of_keys`: as others with so many
+    different keys) that are less by their first words. The places of these go to `freed`, and how
+    many they are is returned; `due`: when there may be more."""
+    gone = 0
+    for number in range(len(slots)):
+        base, kept = members.first[slots[number]], 0
+        started, there = 0, 0  # so many have started, and so many there are
+        started_before, before = 0, 0  # of these, those that are less than the next
+        counts = False  # one with the key of the next has started
+        latest, first_after = final, INFINITY
+        for place in range(base, base + members.size[slots[number]]):
+            is_new_key = place == base
+            for word in range(MEMBER_COLUMNS, MEMBER_COLUMNS + words):
+                if place > base and members.ints[place, word] != members.ints[place - 1, word]:
+                    is_new_key = True
+            if is_new_key:
+                started_before, before, counts = started, there, False
+            start = members.ints[place, START]
+            if start <= final and started_before >= limit:
+                freed[gone] = members.ints[place, PLACE]
+                gone += 1
+                continue
+            if before >= limit:
+                first_after = min(first_after, start)
+            else:
+                latest = max(latest, start)
+            copies = members.ints[place, COPIES]
+            if of_keys:
+                there += 1 if is_new_key else 0
+                started += 1 if start <= final and not counts else 0
+                counts |= start <= final
+            else:
+                there += copies
+                started += copies if start <= final else 0
+            if base + kept < place:
+                members.ints[base + kept] = members.ints[place]
+            kept += 1
+        members.size[slots[number]] = kept
+        due[number] = max(latest, first_after)
+    return gone

@@ -50,6 +50,7 @@ BUILDERS: dict[type[nodes.Node], Builder] = {
     nodes.Stitch: stateful.stitch,
     nodes.Aggregate: stateful.aggregate,
     nodes.Rank: stateful.rank,
+    nodes.Latest: stateful.rank,
     nodes.Over: stateful.over,
     nodes.AutomatonRuns: stateful.automaton_runs,
     nodes.Match: stateful.match,

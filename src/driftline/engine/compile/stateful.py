@@ -374,6 +374,7 @@ def rank(compiler: Compiler, node: nodes.Rank) -> Step:
         compiler.level,
         limit=node.limit,
         keep_rank=node.name is not None,
+        grows=node.drops_outranked(compiler.facts),
     )
     compiler.closed(operator, node)
     ranked = compiler.after(node, "rank", operator, source)

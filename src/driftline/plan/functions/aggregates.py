@@ -165,6 +165,11 @@ def _all(name: str, args: Arguments) -> tuple[Arguments, DataType]:
 
 
 def _joined(name: str, args: Arguments) -> tuple[Arguments, DataType]:
+    if args[0].type == BINARY:
+        for place, arg in enumerate(args[1:], start=2):
+            if arg.type not in (BINARY, VOID):
+                raise wrong_argument(name, place, "BINARY", arg)
+        return tuple(cast_to(arg, BINARY) for arg in args), BINARY
     typed = tuple(argument(arg, STRING, name, place) for place, arg in enumerate(args, start=1))
     return typed, STRING
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from driftline.plan.errors import ExpressionError
-from driftline.plan.expressions import Call, Expression, FieldAccess, Lambda, Variable
+from driftline.plan.expressions import Call, Cast, Expression, FieldAccess, Lambda, Variable
 from driftline.plan.functions.base import FUNCTIONS, wrong_argument
 from driftline.plan.functions.operators import condition
-from driftline.plan.types import INT, DataType, is_array, is_map, type_name
+from driftline.plan.types import INT, DataType, is_array, is_map, is_struct, type_name
 
 
 @dataclass(frozen=True)
@@ -137,10 +137,19 @@ def _zip_with(name: str, args: tuple[Argument, ...]) -> Expression:
     return Call("zip_with", (*sides, function), pa.list_(function.type))
 
 
+def _differ_in_names(one: DataType, other: DataType) -> bool:
+    """Whether two structs differ in nothing but the names of their fields."""
+    if not is_struct(one) or not is_struct(other) or one == other:
+        return False
+    return [each.type for each in one] == [each.type for each in other]
+
+
 @_register("aggregate reduce", 3, 4, 2, 3)
 def _aggregate(name: str, args: tuple[Argument, ...]) -> Expression:
     items, start = _array(name, args), _value(args, 1)
     merge = _function(args, 2).of(name, start.type, items.type.value_type)
+    if _differ_in_names(merge.type, start.type):
+        merge = Lambda(merge.parameters, Cast(merge.body, start.type))
     if merge.type != start.type:
         raise ExpressionError(
             f"the function of {name} must be a {type_name(start.type)}, as its start is, and no "

@@ -5,7 +5,8 @@ approx_count_distinct   count(DISTINCT x): it is exact
 corr(x, y)              covar_pop(x, y) / (stddev_pop(x) * stddev_pop(y)), of the rows that have
                         both; null if one of them does not vary
 string_agg(x, s)        array_join(array_agg(x), s), null if there is no x; WITHIN GROUP (ORDER BY
-                        y): of array_agg(struct(y, x)) the values x in the order of y
+                        y): of array_agg(struct(y, x)) the values x in the order of y; of BINARY
+                        unhex(string_agg(hex(x), hex(s)))
 percentile(x, array)    array(percentile(x, p), …), null if there is no x
 regr_slope(y, x)        covar_pop(x, y) / var_pop(x), of the rows that have both; and its like
 sum(interval)           of the microseconds, which become an interval again; so is avg
@@ -15,6 +16,7 @@ try_sum(x)              TRY_CAST(sum of decimals AS BIGINT) of integers; sum whe
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -37,6 +39,7 @@ from driftline.plan.functions.months import micros, months, of_micros, of_months
 from driftline.plan.functions.operators import arithmetic, compare, condition, is_not_null, logical
 from driftline.plan.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DOUBLE,
     INT,
@@ -55,6 +58,7 @@ from driftline.plan.types import (
 )
 
 IN_ORDER = "values_in_order"
+_AS_NUMBERS = {INTERVAL: (micros, of_micros, BIGINT), INTERVAL_MONTHS: (months, of_months, INT)}
 _DIRECTIONS = {(False, True): "a", (False, False): "A", (True, False): "d", (True, True): "D"}
 """How a direction is passed to the engine: ascending or descending, in capitals with nulls where
 they are not by default."""
@@ -86,7 +90,7 @@ def aggregate_value(
         _refuse_distinct(call)
         return _correlation(call)
     if call.function == "string_agg":
-        return _joined(call)
+        return _of_texts(call, _joined)
     if call.function.startswith("regr_"):
         _refuse_distinct(call)
         return _regression(call)
@@ -98,7 +102,7 @@ def aggregate_value(
         return _percentiles(call)
     if call.args and call.args[0].type == INTERVAL_MONTHS and call.function in _BY_MONTHS:
         return of_months(_of_number(call, months(call.args[0]), INT))
-    if call.function.startswith("percentile") and call.args[0].type == INTERVAL:
+    if call.function in _BETWEEN and call.args[0].type == INTERVAL:
         return of_micros(_of_number(call, micros(call.args[0]), BIGINT))
     return call
 
@@ -114,7 +118,8 @@ def ordered_aggregate(
     and whether its nulls come first."""
     function = AGGREGATES[name].name if name in AGGREGATES else name
     if function == "string_agg":
-        return _joined_in_order(aggregate(name, args, distinct, filtered), order)
+        call = aggregate(name, args, distinct, filtered)
+        return _of_texts(call, lambda texts: _joined_in_order(texts, order))
     if function not in ("percentile", "percentile_disc", "mode") or len(order) != 1 or distinct:
         raise ExpressionError(f"{name} does not take {'DISTINCT ' if distinct else ''}WITHIN GROUP")
     value, descending, _ = order[0]
@@ -123,6 +128,10 @@ def ordered_aggregate(
             raise ExpressionError("mode() WITHIN GROUP (ORDER BY x) takes no argument but x")
         call = aggregate(name, (value,), False, filtered)
         return replace(call, args=(*call.args, Literal(True, BOOLEAN))) if descending else call
+    if descending and function == "percentile_disc" and value.type in _AS_NUMBERS:
+        number, back, kind = _AS_NUMBERS[value.type]
+        of_numbers = ordered_aggregate(name, args, [(number(value), True, False)], False, filtered)
+        return back(cast_to(of_numbers, kind))
     if descending and function == "percentile_disc":
         call = aggregate(name, (value, *args), False, filtered)
         if is_array(call.type):
@@ -145,8 +154,7 @@ def _joined_in_order(call: AggregateCall, order: list[tuple[Expression, bool, bo
     listed = aggregate("array_agg", (whole,), call.distinct, there)
     directions = "".join(_DIRECTIONS[descending, first] for _, descending, first in order)
     values = values_in_order(listed, directions)
-    separator = separators[0] if separators else Literal("", STRING)
-    return _unless_empty(call, FUNCTIONS["array_join"]((values, separator)))
+    return _unless_empty(call, FUNCTIONS["array_join"]((values, _separator(separators))))
 
 
 def values_in_order(listed: Expression, directions: str) -> Expression:
@@ -267,6 +275,7 @@ _EPOCH = Call("timestamp_micros", (Literal(0, BIGINT),), TIMESTAMP)
 
 _OF_ORDER = ("min", "max", "median", "any_value", "first", "last", "mode")
 _PERCENTILES = ("percentile", "percentile_cont", "percentile_disc", "percentile_approx")
+_BETWEEN = frozenset(["median", *_PERCENTILES])
 _BY_MONTHS = frozenset(["sum", "avg", *_OF_ORDER, *_PERCENTILES])
 
 
@@ -308,9 +317,22 @@ def _lenient(call: AggregateCall) -> Expression:
 
 def _joined(call: AggregateCall) -> Expression:
     value, *separators = call.args
-    separator = separators[0] if separators else Literal("", STRING)
     listed = aggregate("array_agg", (value,), call.distinct, call.filter)
-    return _unless_empty(call, FUNCTIONS["array_join"]((listed, separator)))
+    return _unless_empty(call, FUNCTIONS["array_join"]((listed, _separator(separators))))
+
+
+def _of_texts(call: AggregateCall, join: Callable[[AggregateCall], Expression]) -> Expression:
+    """What string_agg joins; bytes as their digits, which have the same order."""
+    if call.type != BINARY:
+        return join(call)
+    texts = tuple(FUNCTIONS["hex"]((each,)) for each in call.args)
+    return FUNCTIONS["unhex"]((join(replace(call, args=texts, kind=STRING)),))
+
+
+def _separator(given: Sequence[Expression]) -> Expression:
+    """What stands between the values of string_agg: nothing, if it is null."""
+    empty = Literal("", STRING)
+    return FUNCTIONS["coalesce"]((given[0], empty)) if given else empty
 
 
 def _percentiles(call: AggregateCall) -> Expression:

@@ -31,7 +31,7 @@ A family answers what its members have in common, and leaves the rest to them:
     rowwise.py     Rowwise, each row by itself with its lifetime: Alias, Select, Project,
     explode.py     WindowColumns, Explode
     windows.py     Window, Clip, Coalesce, Final: the rows of the input with other lifetimes
-    keyed.py       Keyed, a snapshot operator over groups: Distinct, Stitch, Aggregate, Rank
+    keyed.py       Keyed, a snapshot operator over groups: Distinct, Stitch, Aggregate, Rank, Latest
     over.py        Over
     sessions.py    Session, SessionColumns, SessionMembers: session windows
     match.py       Match: MATCH_RECOGNIZE
@@ -68,10 +68,12 @@ from driftline.plan.nodes.keyed import (
     Aggregate,
     Distinct,
     Keyed,
+    Latest,
     Partitioned,
     Rank,
     RankMethod,
     Stitch,
+    latest,
 )
 from driftline.plan.nodes.loop import RULE, Back, Loop, Rule, leaf_name
 from driftline.plan.nodes.match import Match, RowsPerMatch
@@ -106,6 +108,7 @@ __all__ = [
     "JoinKind",
     "Keyed",
     "Keys",
+    "Latest",
     "Leaf",
     "Loop",
     "Match",
@@ -140,6 +143,7 @@ __all__ = [
     "WindowColumns",
     "WindowForm",
     "constant",
+    "latest",
     "leaf_name",
     "parse_expression",
 ]

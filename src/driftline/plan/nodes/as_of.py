@@ -12,6 +12,8 @@ from driftline.plan.expressions import Call, Column, Expression
 from driftline.plan.nodes.answers import KeepsRows, OfSnapshots, WithoutTimes
 from driftline.plan.nodes.base import Keys, Places, Remarks
 from driftline.plan.nodes.join import Join
+from driftline.plan.nodes.keyed import Latest
+from driftline.plan.nodes.rowwise import Alias, Project, Rowwise
 from driftline.plan.nodes.two_inputs import TwoInputs
 from driftline.plan.types import BIGINT, is_integer, is_timestamp
 
@@ -126,7 +128,17 @@ class AsOf(KeepsRows, OfSnapshots, WithoutTimes, TwoInputs):
 def as_of(
     left: Node, right: Node, how: Literal["inner", "left"], condition: Expression | None
 ) -> AsOf:
-    """An as-of join by a condition that holds the inequality, too."""
+    """An as-of join by a condition that holds the inequality, too. A row of the left may have been
+    there before the latest row of the right: of a stream with a key all rows take part."""
+    right = versions(right)
+    below = right
+    while isinstance(below, Rowwise):
+        below = below.input
+    if isinstance(below, Latest):
+        raise PlanError(
+            "an as-of join finds the row of its time, and these are only the latest rows of each "
+            "key: join the stream itself, with the condition in WHERE"
+        )
     parts = conjuncts(condition)
     found = [each for each in parts if isinstance(each, Call) and each.function in _AFTER]
     if len(found) != 1:
@@ -135,6 +147,15 @@ def as_of(
         )
     keys = together([each for each in parts if each is not found[0]])
     return AsOf(left, right, how, keys, _backwards(left, right, found[0]))
+
+
+def versions(plan: Node) -> Node:
+    """All rows of a stream with a primary key, and not only the latest; other rows as they are."""
+    if isinstance(plan, Latest):
+        return plan.input
+    if isinstance(plan, (Alias, Project)):
+        return plan.with_inputs([versions(plan.input)])
+    return plan
 
 
 def _backwards(left: Node, right: Node, match: Call) -> Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from driftline.plan.by_session import OfSession
     from driftline.plan.facts import Delays, Facts, Times
     from driftline.plan.native import Native
+    from driftline.plan.nodes.sources import Source
 
 RankMethod = Literal["row_number", "rank", "dense_rank"]
 
@@ -274,8 +276,46 @@ class Rank(Partitioned):
     def goes_by(self) -> Part | None:
         return None
 
+    def drops_outranked(self, facts: Facts) -> bool:
+        """Whether rows that come after the first ones do so for good."""
+        grows = facts.only_grows(self.input) and facts.never_ends(self.input)
+        return grows and self.limit is not None
+
+    def _evicted(self, emit: str, facts: Facts) -> str:
+        first = "the first" if self.limit == 1 else f"the first {self.limit}"
+        outranked = f"; of plain records, rows that come after {first} for good"
+        return super()._evicted(emit, facts) + outranked * self.drops_outranked(facts)
+
     def remarks(self, emit: str, facts: Facts) -> Remarks:
         return self._remarks("while a row has its place", emit, facts)
+
+
+@dataclass(frozen=True)
+class Latest(Rank):
+    """A stream with a primary key: at every time the latest row of each key, which replaces the one
+    before. Its input has all of them."""
+
+    def label(self) -> str:
+        return f"latest per {', '.join(map(str, self.partition))} by {self.order[0].value}"
+
+
+def latest(source: Source, keys: Sequence[str]) -> Latest:
+    """A stream whose rows replace those before them that are equal in some columns."""
+    if source.time is None:
+        raise PlanError(
+            f"a primary key needs the time of {source.name}, by which a row replaces those before "
+            "it: time = …"
+        )
+    columns: list[Column] = []
+    for name in (*keys, source.time):
+        found = source.schema.find(name)
+        if not found:
+            raise PlanError(f"{source.name} has no column {name}, which is to be in its key")
+        columns.append(Column(source.schema.key(found[0]), found[0].type, source.name))
+    *key, time = columns
+    if len(set(key)) < len(key) or not key:
+        raise PlanError(f"a primary key has some columns of {source.name}, each once")
+    return Latest(source, tuple(key), (OrderItem(time, descending=True),), name=None, limit=1)
 
 
 def _listed(keys: tuple[object, ...]) -> str:

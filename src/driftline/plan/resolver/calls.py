@@ -59,17 +59,13 @@ GENERATORS = {
 """The functions that give several rows for one: whether a row without items is kept, and whether
 places are given."""
 _ELSEWHERE = {
-    **dict.fromkeys(
-        ("json_query", "json_extract", "jsonb_extract_path_text"),
-        "get_json_object",
-    ),
-    **dict.fromkeys(("json_object", "jsonb_build_object"), "to_json(named_struct(…))"),
-    **dict.fromkeys(("jsonb_object_agg", "map_agg"), "map_from_entries(array_agg(struct(k, v)))"),
+    **dict.fromkeys(("json_extract", "jsonb_extract_path_text"), "get_json_object"),
     **dict.fromkeys(("approx_top_count", "topk"), "approx_top_k"),
-    **dict.fromkeys(("list", "grouparray", "collect"), "array_agg"),
+    **dict.fromkeys(("list", "grouparray"), "array_agg"),
     "approx_quantiles": "percentile_approx",
     "farm_fingerprint": "xxhash64",
     "latest_by_offset": "max_by(x, ts)",
+    "map_agg": "map_from_entries(array_agg(struct(k, v)))",
     "match_rowtime": "last(ts)",
     "regexp_match": "regexp_extract(text, pattern, n)",
     "time_slice": "time_bucket(INTERVAL …, ts)",
@@ -197,7 +193,8 @@ class Calls(Names, Aggregates):
         )
 
     def variant_path(self, node: exp.JSONExtract) -> Expression:
-        """`v:a.b[0]`: what a path leads to in a VARIANT."""
+        """`v:a.b[0]` and `v -> 'a'`: what a path leads to in a VARIANT; after an arrow also in a
+        text of JSON, as a text of JSON."""
         root, *steps = node.expression.expressions
         uses(node.expression, "expressions")
         uses(root)
@@ -211,7 +208,13 @@ class Calls(Names, Aggregates):
                 path += f"[{name}]"
             else:
                 raise ExpressionError("a path in a VARIANT has names and numbers: v:a.b[0]")
-        return FUNCTIONS["variant_get"]((self.resolve(node.this), Literal(path, STRING)))
+        value = self.resolve(node.this)
+        if value.type != STRING or node.args.get("variant_extract"):
+            return FUNCTIONS["variant_get"]((value, Literal(path, STRING)))
+        part = FUNCTIONS["variant_get"](
+            (FUNCTIONS["try_parse_json"]((value,)), Literal(path, STRING))
+        )
+        return FUNCTIONS["to_json"]((part,))
 
     def collate(self, node: exp.Collate) -> Expression:
         """`text COLLATE name`."""

@@ -141,9 +141,14 @@ def first_by(node: exp.Anonymous) -> exp.Expr | None:
 
 
 def list_within_group(node: exp.WithinGroup) -> None:
-    """array_agg(x) WITHIN GROUP (ORDER BY y)."""
+    """array_agg(x) WITHIN GROUP (ORDER BY y), and approx_percentile(0.5) of an order, which is
+    exact here."""
     call, order = node.this, node.expression
-    if not isinstance(call, exp.Anonymous) or str(call.this).lower() != "array_agg":
+    name = str(call.this).lower() if isinstance(call, exp.Anonymous) else ""
+    if name == "approx_percentile" and 1 <= len(call.expressions) <= PAIR:
+        uses(call, "this", "expressions")
+        put(call, called("percentile_disc", call.expressions[0].copy()))
+    if name != "array_agg":
         return
     if len(call.expressions) == 1 and isinstance(order, exp.Order):
         uses(node, "this", "expression")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from sqlglot import exp
 
 from driftline.plan.functions import AGGREGATES
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
-from driftline.sql.other_functions.syntax import called, function, put
+from driftline.sql.other_functions.syntax import ITEM, called, function, name_of, put
+from driftline.sql.query_parts import is_aggregate
+
+_OWN_ORDER = ("order", "limit", "offset", "with_")
+_OWN_ROWS = ("group", "having", "distinct", "offset", "qualify", "limit_by", "windows")
+"""What a SELECT has of which the values are not those of its rows, one by one."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +99,53 @@ def array_of_query(node: exp.Anonymous) -> exp.Expr | None:
     found = _items_of(node.expressions[0]) if len(node.expressions) == 1 else None
     if found is not None and not found.aggregates():
         return called("coalesce", found.each(), called("array"))
-    if any(isinstance(each, (exp.Select, exp.SetOperation)) for each in node.expressions):
-        raise refuse("ARRAY(SELECT x …) is written (SELECT array_agg(x) …) here", node)
-    return None
+    if len(node.expressions) != 1 or not isinstance(node.expressions[0], exp.Query):
+        return None
+    return called("coalesce", exp.Subquery(this=_listed(node.expressions[0])), called("array"))
+
+
+def _listed(query: exp.Query) -> exp.Select:
+    """A query of one list, with the values of another in its order, nulls included."""
+    while isinstance(query, exp.Subquery) and not any(query.args.get(each) for each in _OWN_ORDER):
+        query = query.this
+    query = query.copy()
+    if len(query.selects) != 1 or query.selects[0].is_star:
+        raise refuse("ARRAY(SELECT x …) has one column, which is named: SELECT struct(*) …", query)
+    order, limit = query.args.get("order"), query.args.get("limit")
+    value = query.selects[0].unalias()
+    items = [each.copy() for each in order.expressions] if order is not None else []
+    is_plain = isinstance(query, exp.Select) and not any(query.args.get(each) for each in _OWN_ROWS)
+    if is_plain and not is_aggregate(value) and value.find(exp.Window) is None:
+        query.set("order", None)
+        query.set("limit", None)
+    else:
+        if limit is None:
+            query.set("order", None)
+        names = {query.selects[0].alias_or_name.lower()}
+        value = exp.column("$value", quoted=True)
+        for each in items:
+            key = each.this
+            if (
+                key.sql() != "1"
+                and key != query.selects[0].unalias()
+                and key.name.lower() not in names
+            ):
+                raise refuse("ARRAY(SELECT … ORDER BY y) here goes by the column of its rows", key)
+            each.set("this", value.copy())
+        alias = exp.TableAlias(
+            this=exp.to_identifier("$rows", quoted=True), columns=[value.this.copy()]
+        )
+        query, limit = exp.select("*").from_(exp.Subquery(this=query, alias=alias)), None
+    listed: exp.Expr = called("named_struct", exp.Literal.string("value"), value.copy())
+    if items:
+        listed = exp.Order(this=listed, expressions=items)
+    if limit is not None:
+        listed = exp.Limit(this=listed, expression=limit.expression.copy())
+    field = exp.Dot(this=name_of(ITEM), expression=exp.to_identifier("value"))
+    query.set(
+        "expressions", [called("transform", called("array_agg", listed), function(field, ITEM))]
+    )
+    return cast("exp.Select", query)
 
 
 def path_in_from(select: exp.Select) -> None:
@@ -111,6 +161,30 @@ def path_in_from(select: exp.Select) -> None:
             alias = table.args.get("alias") or exp.TableAlias(this=table.this.copy())
             put(table, exp.Unnest(expressions=[items], alias=alias.copy(), offset=False))
         seen.add(join.this.alias_or_name.lower())
+
+
+def numbered_columns(select: exp.Select) -> None:
+    """(VALUES (1, 2)) with the columns column1, column2, as Postgres calls them, where they are
+    used; Spark calls them col1, col2."""
+    used = {each.name.lower() for each in select.find_all(exp.Column)}
+    tables = [select.args.get("from_"), *(select.args.get("joins") or ())]
+    for table in (each.this for each in tables if each is not None):
+        inside = table.this if isinstance(table, exp.Subquery) else table
+        alias = table.args.get("alias")
+        named = alias is not None and alias.args.get("columns")
+        if (
+            not isinstance(inside, exp.Values)
+            or inside.args.get("alias", alias) is not alias
+            or named
+        ):
+            continue
+        row = inside.expressions[0]
+        width = len(row.expressions) if isinstance(row, exp.Tuple) else 1
+        names = [f"column{place + 1}" for place in range(width)]
+        if used & {*names}:
+            alias = alias or exp.TableAlias()
+            alias.set("columns", [exp.to_identifier(each) for each in names])
+            table.set("alias", alias)
 
 
 def table_function(node: exp.Lateral) -> None:

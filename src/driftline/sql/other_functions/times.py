@@ -59,7 +59,7 @@ def difference(node: exp.Anonymous) -> exp.Expr | None:
     raise refuse("a difference of dates in other units than DAY is timestampdiff(UNIT, a, b)", node)
 
 
-def _interval(node: exp.Expr) -> exp.Expr:
+def interval_of(node: exp.Expr) -> exp.Expr:
     """A text such as '5 minutes' as an INTERVAL."""
     if not isinstance(node, exp.Literal) or not node.is_string:
         return node
@@ -72,7 +72,7 @@ def cast(node: exp.Cast) -> None:
     is_text = isinstance(node.this, exp.Literal) and node.this.is_string
     if is_text and node.to.this == exp.DataType.Type.INTERVAL and not node.to.expressions:
         uses(node, "this", "to")
-        put(node, _interval(node.this))
+        put(node, interval_of(node.this))
 
 
 def bucket(node: exp.Anonymous) -> exp.Expr | None:
@@ -82,7 +82,7 @@ def bucket(node: exp.Anonymous) -> exp.Expr | None:
         return None
     if str(node.this).lower() == "timestamp_bucket":
         parts[:2] = parts[1::-1]
-    parts[0] = _interval(parts[0])
+    parts[0] = interval_of(parts[0])
     if len(parts) > PAIR and isinstance(parts[2], exp.Literal):
         parts[2] = exp.cast(parts[2], "TIMESTAMP")
     if str(node.this).lower() == "time_bucket" and parts == node.expressions:
@@ -123,4 +123,4 @@ def frame(node: exp.WindowSpec) -> None:
     """RANGE '1 minute' PRECEDING."""
     for side in ("start", "end"):
         if node.args.get("kind") == "RANGE" and isinstance(node.args.get(side), exp.Literal):
-            node.set(side, _interval(node.args[side]))
+            node.set(side, interval_of(node.args[side]))

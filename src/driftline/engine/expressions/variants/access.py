@@ -102,7 +102,7 @@ def variants_of(pairs: Iterable[Pair | None]) -> Array:
     listed = list(pairs)
     values = pa.array([b"" if each is None else each[0] for each in listed], BINARY)
     names = pa.array([b"" if each is None else each[1] for each in listed], BINARY)
-    mask = pa.array([each is None for each in listed])
+    mask = pa.array([each is None for each in listed], pa.bool_())
     return pa.StructArray.from_arrays([values, names], fields=list(VARIANT), mask=mask)
 
 
