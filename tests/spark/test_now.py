@@ -304,7 +304,9 @@ def test_both_runners_write_the_same(tmp_path: Path) -> None:
             for runner in ("local", "spark")
         )  # fmt: skip
         assert local.out
-        assert on_spark.out == local.out
+        wanted, found = local.out.splitlines(), on_spark.out.splitlines()
+        # The rows of a table have no order; changes do.
+        assert (sorted(found) == sorted(wanted)) if more else (found == wanted)
 
 
 @pytest.mark.spark
