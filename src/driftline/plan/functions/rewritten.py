@@ -98,6 +98,8 @@ def aggregate_value(
         return _lenient(call)
     if call.function in ("sum", "avg") and call.type == INTERVAL:
         return _of_intervals(call)
+    if call.function == "percentile" and call.args[2:]:
+        raise ExpressionError("percentile does not take frequencies: repeat the rows instead")
     if call.function.startswith("percentile") and is_array(call.args[1].type):
         return _percentiles(call)
     if call.args and call.args[0].type == INTERVAL_MONTHS and call.function in _BY_MONTHS:
