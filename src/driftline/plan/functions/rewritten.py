@@ -334,7 +334,12 @@ def _of_texts(call: AggregateCall, join: Callable[[AggregateCall], Expression]) 
 def _separator(given: Sequence[Expression]) -> Expression:
     """What stands between the values of string_agg: nothing, if it is null."""
     empty = Literal("", STRING)
-    return FUNCTIONS["coalesce"]((given[0], empty)) if given else empty
+    if not given:
+        return empty
+    said = _uncast(given[0])
+    if isinstance(said, Literal):
+        return empty if said.value is None else given[0]
+    return FUNCTIONS["coalesce"]((given[0], empty))
 
 
 def _percentiles(call: AggregateCall) -> Expression:
