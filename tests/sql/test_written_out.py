@@ -101,6 +101,11 @@ def test_in_an_order_over_a_partition_as_in_a_group(function: str) -> None:
     ("text", "said"),
     [
         (
+            "SELECT avg(ts) OVER () FROM trades",
+            "argument 1 of avg must be a number: ts has the type TIMESTAMP",
+        ),
+        ("SELECT percentile(x, 0.5, y) FROM t", "percentile does not take frequencies"),
+        (
             "SELECT listagg(k) WITHIN GROUP (ORDER BY x) OVER (ORDER BY y) FROM t",
             "listagg WITHIN GROUP (…) takes no ORDER BY in OVER (…)",
         ),

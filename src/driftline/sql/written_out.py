@@ -15,11 +15,13 @@ With n the rows of the partition, r the place of the row, and p the rows before 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from sqlglot import exp
 
 from driftline.plan.dialect import InOrder, parse_sql
+from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
 from driftline.plan.folding import folded
 from driftline.plan.functions import AGGREGATES, aggregate_value, ordered_aggregate
@@ -75,7 +77,7 @@ def _composed(window: exp.Window, call: Call, typed: Resolve) -> exp.Expr | None
     ]
     where = None if call.filter is None else args.pop()
     by = [args.pop() for _ in ordered][::-1]
-    with at(window):
+    with at(window), _as_written(parts):
         if call.order is None:
             value = aggregate_value(call.name, tuple(args), call.distinct, where, call.ignore_nulls)
         else:
@@ -101,6 +103,18 @@ def _composed(window: exp.Window, call: Call, typed: Resolve) -> exp.Expr | None
         over.set("this", copy)
         inner.replace(over)
     return _with_parts(whole, parts)
+
+
+@contextmanager
+def _as_written(parts: Mapping[str, exp.Expr]) -> Iterator[None]:
+    """Errors about the arguments of a call show them as they were written."""
+    try:
+        yield
+    except ExpressionError as error:
+        text = str(error)
+        for name, each in parts.items():
+            text = text.replace(f"`{name}`", each.sql("spark"))
+        raise ExpressionError(text) from None
 
 
 def _is_constant(value: Expression) -> bool:

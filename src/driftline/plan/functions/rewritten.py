@@ -98,6 +98,8 @@ def aggregate_value(
         return _lenient(call)
     if call.function in ("sum", "avg") and call.type == INTERVAL:
         return _of_intervals(call)
+    if call.function == "percentile" and call.args[2:]:
+        raise ExpressionError("percentile does not take frequencies: repeat the rows instead")
     if call.function.startswith("percentile") and is_array(call.args[1].type):
         return _percentiles(call)
     if call.args and call.args[0].type == INTERVAL_MONTHS and call.function in _BY_MONTHS:
@@ -332,7 +334,12 @@ def _of_texts(call: AggregateCall, join: Callable[[AggregateCall], Expression]) 
 def _separator(given: Sequence[Expression]) -> Expression:
     """What stands between the values of string_agg: nothing, if it is null."""
     empty = Literal("", STRING)
-    return FUNCTIONS["coalesce"]((given[0], empty)) if given else empty
+    if not given:
+        return empty
+    said = _uncast(given[0])
+    if isinstance(said, Literal):
+        return empty if said.value is None else given[0]
+    return FUNCTIONS["coalesce"]((given[0], empty))
 
 
 def _percentiles(call: AggregateCall) -> Expression:
