@@ -85,7 +85,8 @@ def sql(script: str, /, **streams: Any) -> Any:
     last = read.outputs[-1]
     if last.settings:
         name = next(iter(last.settings))
-        raise PlanError(f"SET {name} is for driftline run; here it is run(…, {name}=…)")
+        emitted = " (or EMIT)" if name == "final" else ""
+        raise PlanError(f"SET {name}{emitted} is for driftline run; here it is run(…, {name}=…)")
     first: Relation = next(iter(given.values()), Query(last.plan))
     return first._of(last.plan, *given.values())
 
