@@ -25,6 +25,22 @@ def test_all_rows_are_no_limit() -> None:
     assert plan("SELECT * FROM t ORDER BY x LIMIT ALL") == plan("SELECT * FROM t")
 
 
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("SELECT x, k FROM t LIMIT 2", "SELECT x, k FROM t ORDER BY x, k LIMIT 2"),
+        ("SELECT k FROM t OFFSET 1", "SELECT k FROM t ORDER BY k OFFSET 1"),
+        ("(SELECT k FROM t) LIMIT 1", "(SELECT k FROM t) ORDER BY k LIMIT 1"),
+        (
+            "SELECT k, (SELECT z FROM u WHERE u.k = t.k LIMIT 1) AS z FROM t",
+            "SELECT k, (SELECT z FROM u WHERE u.k = t.k ORDER BY z LIMIT 1) AS z FROM t",
+        ),
+    ],
+)
+def test_without_an_order_it_is_that_of_the_columns(text: str, same: str) -> None:
+    assert plan(text) == plan(same)
+
+
 def test_an_offset_is_a_top_without_its_beginning() -> None:
     tree = plan("SELECT k FROM t ORDER BY x LIMIT 3 OFFSET 2").tree()
     assert "top 5 by" in tree
@@ -38,9 +54,12 @@ def test_an_offset_is_a_top_without_its_beginning() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("SELECT * FROM t OFFSET 2", "OFFSET without ORDER BY"),
         ("SELECT * FROM t ORDER BY x LIMIT 2 OFFSET 'a'", "OFFSET takes a whole number"),
-        ("SELECT * FROM t LIMIT 2", "LIMIT without ORDER BY"),
+        ("SELECT x FROM t FETCH FIRST 2 ROWS WITH TIES", "WITH TIES needs ORDER BY"),
+        (
+            "SELECT q.* FROM t, LATERAL (SELECT * FROM u WHERE u.k = t.k LIMIT 1) q",
+            "ORDER BY which",
+        ),
         ("SELECT * FROM t ORDER BY parse_json(k)", "one cannot order by a VARIANT"),
         ("SELECT parse_json(k) FROM t ORDER BY 1 DESC", "one cannot order by a VARIANT"),
     ],

@@ -23,7 +23,7 @@ from driftline.plan import nodes
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.used import uses, uses_all
 from driftline.sql.errors import refuse
-from driftline.sql.order import has_ties, limit_of, offset_of
+from driftline.sql.order import has_ties, limit_of, no_order, offset_of
 from driftline.sql.outside import Outside
 from driftline.sql.query_parts import conjuncts_of, inlined, is_aggregate, unwrapped
 from driftline.sql.scope import Relations, Scope, columns_in, replaced, walked
@@ -372,19 +372,26 @@ class _Untying:
         order, limit = query.args.get("order"), query.args.get("limit")
         if order is not None:
             uses(order, "expressions")
-        count, offset = limit_of(limit, order), offset_of(query, order)
+        count, offset = limit_of(limit), offset_of(query)
         method = "rank" if has_ties(query) else "row_number"
         query.set("limit", None)
         query.set("offset", None)
-        if order is None or (count is None and not offset):
+        if count is None and not offset:
             return query
+        listed = [each.unalias() for each in self.query.expressions]
+        if order is not None:
+            items = [self._by(each) for each in order.expressions]
+        elif any(each.find(exp.Star, exp.Window, exp.Query) is not None for each in listed):
+            raise no_order("LIMIT", query)
+        else:
+            items = [exp.Ordered(this=each.copy(), nulls_first=True) for each in listed]
         query.set("order", None)
         place = exp.Window(
             this=exp.Anonymous(this=method, expressions=[]),
             partition_by=[key.copy() for key in keys],
-            order=exp.Order(expressions=[self._by(each) for each in order.expressions]),
+            order=exp.Order(expressions=items),
         )
-        place.this.meta.update(order.meta)
+        place.this.meta.update(query.meta if order is None else order.meta)
         bounds: list[exp.Expr] = []
         if count is not None:
             bounds.append(exp.LTE(this=place, expression=exp.Literal.number(offset + count)))

@@ -49,7 +49,7 @@ def unsupported_order(node: Any) -> None:
             raise refuse(reason, part[0] if isinstance(part, list) else part)
 
 
-def limit_of(limit: exp.Expr | None, order: exp.Expr | None) -> int | None:
+def limit_of(limit: exp.Expr | None) -> int | None:
     """How many rows LIMIT or FETCH FIRST asks for; None if all."""
     if limit is None:
         return None
@@ -62,7 +62,7 @@ def limit_of(limit: exp.Expr | None, order: exp.Expr | None) -> int | None:
     if isinstance(count, (exp.Var, exp.Column)) and count.name.upper() == "ALL":
         uses(count, "this")
         return None
-    return whole("LIMIT", count, order)
+    return whole("LIMIT", count)
 
 
 def has_ties(node: Any) -> bool:
@@ -74,22 +74,24 @@ def has_ties(node: Any) -> bool:
     if options.args.get("percent"):
         raise refuse("a share of the rows (PERCENT) is not supported: say how many", limit)
     uses(options, "rows", "with_ties")
+    if options.args.get("with_ties") and node.args.get("order") is None:
+        raise refuse("WITH TIES needs ORDER BY, which says which rows are equal", limit)
     if options.args.get("with_ties") and node.args.get("offset") is not None:
         raise refuse("WITH TIES with OFFSET is not supported: use RANK() OVER (…)", limit)
     return bool(options.args.get("with_ties"))
 
 
-def offset_of(node: Any, order: exp.Expr | None) -> int:
+def offset_of(node: Any) -> int:
     """How many rows OFFSET leaves out."""
     offset = node.args.get("offset")
     if offset is None:
         return 0
     uses(offset, "expression")
-    return whole("OFFSET", offset.expression, order)
+    return whole("OFFSET", offset.expression)
 
 
-def whole(word: str, count: exp.Expr, order: exp.Expr | None) -> int:
-    """The number of rows that LIMIT or OFFSET says, of rows in an order."""
+def whole(word: str, count: exp.Expr) -> int:
+    """The number of rows that LIMIT or OFFSET says."""
     if count.find(exp.Column, exp.Query) is not None:
         raise refuse(f"{word} takes a whole number", count)
     with at(count):
@@ -97,11 +99,14 @@ def whole(word: str, count: exp.Expr, order: exp.Expr | None) -> int:
     number = value.value if isinstance(value, Literal) and is_integer(value.type) else None
     if number is None or number < 0:
         raise refuse(f"{word} takes a whole number", count)
-    if order is None and not (number == 0 and word == "OFFSET"):
-        raise refuse(
-            f"{word} without ORDER BY would be any rows: say with ORDER BY which come first", count
-        )
     return int(number)
+
+
+def no_order(word: str, node: exp.Expr) -> Exception:
+    """The error of a LIMIT for whose rows no order can be made up."""
+    return refuse(
+        f"{word} without ORDER BY would be any rows: say with ORDER BY which come first", node
+    )
 
 
 def top(
@@ -111,7 +116,13 @@ def top(
     offset: int,
     ties: bool = False,
 ) -> nodes.Node:
-    """The first rows in an order (None: all of them), without those before the offset."""
+    """The first rows in an order (None: all of them), without those before the offset. Without an
+    order it would be any rows: it is always the same ones, the first by their columns."""
+    order = order or tuple(
+        nodes.OrderItem(each.value)
+        for each in plain_columns(plan.schema)
+        if is_orderable(each.value.type)
+    )
     if offset == 0:
         return nodes.Rank(plan, (), order, "rank" if ties else "row_number", name=None, limit=count)
     last = None if count is None else offset + count

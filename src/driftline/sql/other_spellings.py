@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from driftline.plan.used import uses
 from driftline.sql.errors import refuse
-from driftline.sql.order import whole
+from driftline.sql.order import no_order, whole
 from driftline.sql.other_functions import respell_functions
 from driftline.sql.other_functions.syntax import called
 from driftline.sql.query_parts import is_aggregate
@@ -193,11 +193,13 @@ def _keep_first_of_each(query: exp.Select) -> None:
     uses(limit, "expression", "offset", "expressions")
     if query.args.get("distinct") is not None:
         raise refuse("LIMIT n BY with DISTINCT: put SELECT DISTINCT … into a subquery", limit)
-    order, offset = query.args.get("order"), limit.args.get("offset")
-    last = whole("LIMIT", limit.expression, order)
+    offset = limit.args.get("offset")
+    if query.args.get("order") is None:
+        raise no_order("LIMIT", limit.expression)
+    last = whole("LIMIT", limit.expression)
     number = _number(query, limit.expressions)
     if offset is not None:
-        first = whole("OFFSET", offset, order)
+        first = whole("OFFSET", offset)
         last += first
         _also_qualify(query, exp.GT(this=number.copy(), expression=exp.Literal.number(first)))
     _also_qualify(query, exp.LTE(this=number, expression=exp.Literal.number(last)))

@@ -193,9 +193,9 @@ def _ordered(plan: nodes.Node, node: Any) -> nodes.Node:
     """ORDER BY and LIMIT after a set operation or a query in brackets."""
     unsupported_order(node)
     order, limit = node.args.get("order"), node.args.get("limit")
-    count, offset = limit_of(limit, order), offset_of(node, order)
+    count, offset = limit_of(limit), offset_of(node)
     if order is None:
-        return plan
+        return top(plan, (), count, offset, has_ties(node)) if count is not None or offset else plan
     uses(order, "expressions")
     output = Scope(nodes.Project(plan, plain_columns(plan.schema)))
     items = []

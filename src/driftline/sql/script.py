@@ -359,6 +359,12 @@ class _Reader:
 
     def _remark_on_order(self, node: exp.Expr) -> None:
         cuts = node.args.get("limit") or node.args.get("offset")
+        if cuts is not None and node.args.get("order") is None:
+            line, column = place_of(cuts)
+            self.notes.append(
+                f"line {line}, column {column}: LIMIT without ORDER BY takes the first rows by all "
+                "their columns"
+            )
         if node.args.get("order") is not None and cuts is None:
             line, column = place_of(node.args["order"])
             self.notes.append(

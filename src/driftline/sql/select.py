@@ -88,14 +88,15 @@ class _Select:
 
     def plan(self) -> nodes.Node:
         order, limit = self.node.args.get("order"), self.node.args.get("limit")
-        count, offset = limit_of(limit, order), offset_of(self.node, order)
+        count, offset = limit_of(limit), offset_of(self.node)
         ranks = count is not None or offset > 0
         distinct = self.node.args.get("distinct")
         if distinct is not None:
             uses(distinct)
         groups = self._groups()
         qualify = self._qualify(groups)
-        if groups is None and self.items.is_star and order is None and qualify is None:
+        is_star = groups is None and self.items.is_star and qualify is None
+        if is_star and order is None and not ranks:
             rows = self.scope.plan
             return by_session.distinct(rows) if distinct is not None else rows
         outputs = [output for item in self.items for output in self._outputs(item, groups)]
@@ -103,14 +104,13 @@ class _Select:
         outputs = [nodes.Named(name, each.value) for name, each in zip(names, outputs, strict=True)]
         wanted = self._order(order, outputs, groups, ranks) if order is not None else []
         plan = self._qualified(self._before_projection(groups), qualify)
-        by_columns = groups is None and self.items.is_star and qualify is None
         shown = set(outputs)
         hidden = [named for named, _ in wanted if named not in shown]
         if hidden and distinct is not None and order is not None:
             raise refuse(
                 "with DISTINCT, ORDER BY takes columns of the select list", order.expressions[0]
             )
-        if not by_columns or hidden:
+        if not is_star or hidden:
             columns = tuple(outputs) + (tuple(dict.fromkeys(hidden)) if ranks else ())
             plan = nodes.Project(plan, columns)
         if distinct is not None:
@@ -118,7 +118,7 @@ class _Select:
         items = tuple(
             order_item(
                 each,
-                Column(named.name, named.value.type) if not by_columns or hidden else named.value,
+                Column(named.name, named.value.type) if not is_star or hidden else named.value,
             )
             for named, each in wanted
         )
