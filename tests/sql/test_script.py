@@ -211,3 +211,11 @@ def test_a_negative_duration() -> None:
 def test_a_query_cannot_fill_what_it_reads() -> None:
     text = "CREATE STREAM s (x INT);\nINSERT INTO s SELECT * FROM s"
     assert refused(text).message == "the query reads s, which is what it fills: name another"
+
+
+def test_what_exists_already_stays() -> None:
+    script = read_script(
+        "CREATE TABLE IF NOT EXISTS t (k STRING); CREATE TABLE IF NOT EXISTS t (other INT); "
+        "CREATE VIEW IF NOT EXISTS t AS SELECT nothing FROM nowhere; SELECT k FROM t;"
+    )
+    assert script.outputs[0].plan.schema.names == ("k",)

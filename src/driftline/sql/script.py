@@ -32,7 +32,7 @@ from driftline.plan.naming import check_names
 from driftline.plan.sizes import size_of, steps_of
 from driftline.plan.timing import timing
 from driftline.plan.types import Schema, is_integer, is_timestamp, type_name, type_of
-from driftline.plan.used import mark, place_of, refuse_unused, uses
+from driftline.plan.used import mark, place_of, refuse_unused, uses, uses_all
 from driftline.sql.connectors import OF_INPUTS, Connector, input_of, need_keys, options_in, sink_of
 from driftline.sql.errors import at, in_text, refuse
 from driftline.sql.grammar import parse_script
@@ -135,10 +135,12 @@ class _Reader:
         return list(self._outputs.values())
 
     def read(self, node: exp.Expr) -> None:
-        if isinstance(node, CreateStream):
+        if node.args.get("unless") and self.names.known(node.this.name):
+            uses_all(node)
+        elif isinstance(node, CreateStream):
             self._create_stream(node)
         elif isinstance(node, CreateView):
-            uses(node, "this", "columns", "query", "replace")
+            uses(node, "this", "columns", "query", "replace", "unless")
             if node.args["query"].meta.get(FINAL):
                 raise refuse("EMIT is for what is put out, and not for a view: leave it out", node)
             plan = bind_query(node.args["query"], self.names)
@@ -189,7 +191,7 @@ class _Reader:
     # Streams
 
     def _create_stream(self, node: CreateStream) -> None:
-        uses(node, "this", "columns", "options", "keys", "query", "replace")
+        uses(node, "this", "columns", "options", "keys", "query", "replace", "unless")
         query = node.args.get("query")
         if query is not None:
             if node.args.get("options"):

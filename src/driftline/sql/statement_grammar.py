@@ -7,6 +7,7 @@ CREATE [OR REPLACE] STREAM name (column type, …) [WITH (key = value, …)]; as
 CREATE [OR REPLACE] STREAM name AS query
 CREATE [OR REPLACE] MATERIALIZED VIEW name AS query: the same
 CREATE [OR REPLACE] VIEW name [(column, …)] AS query
+    and IF NOT EXISTS before a name, in the place of OR REPLACE
 CREATE SINK name WITH (key = value, …) [AS query]
 INSERT INTO name [(column, …)] query
 SET name = value
@@ -76,28 +77,28 @@ class StatementParser(WindowParser):
             self._advance()
             if temporary:
                 self.refuse(f"CREATE {kind} takes no TEMPORARY", start)
-            self._refuse_if_not_exists()
-            return self._create_stream(start, replace)
+            return self._create_stream(start, replace, self._if_not_exists(replace))
         if self._match_text_seq("VIEW") or self._match_text_seq("LOCAL", "VIEW"):
-            self._refuse_if_not_exists()
+            unless = self._if_not_exists(replace)
             name = self._name("view")
             columns = self._parse_wrapped_id_vars() if self._at(TokenType.L_PAREN) else None
             self._expect("AS")
             return CreateView(
-                this=name, columns=columns, query=self._query(), replace=replace
+                this=name, columns=columns, query=self._query(), replace=replace, unless=unless
             ).update_positions(start)
         if not temporary and self._match_text_seq("MATERIALIZED", "VIEW"):
-            self._refuse_if_not_exists()
+            unless = self._if_not_exists(replace)
             name = self._name("view")
             query = self._materialized()
             return CreateStream(
-                this=name, columns=None, options=[], query=query, replace=replace
+                this=name, columns=None, options=[], query=query, replace=replace, unless=unless
             ).update_positions(start)
         if not temporary and self._match_text_seq("SINK", advance=False):
             if replace:
                 self.refuse("OR REPLACE is for streams and views: a sink is named once")
             self._match_text_seq("SINK")
-            self._refuse_if_not_exists()
+            if self._if_not_exists(replace):
+                self.refuse("IF NOT EXISTS is for streams and views: a sink is named once", start)
             return self._create_sink(start)
         if kind in _OTHERS:
             self.refuse(f"there is no CREATE {kind}: {_OTHERS[kind]}")
@@ -128,11 +129,14 @@ class StatementParser(WindowParser):
         query = self._query() if self._match(TokenType.ALIAS) else None
         return CreateSink(this=name, options=options, query=query).update_positions(start)
 
-    def _refuse_if_not_exists(self) -> None:
-        if self._match_text_seq("IF", "NOT", "EXISTS", advance=False):
-            self.refuse("IF NOT EXISTS is not supported: write OR REPLACE, or leave it out")
+    def _if_not_exists(self, replace: bool) -> bool:
+        """IF NOT EXISTS: what has the name already stays."""
+        unless = bool(self._match_text_seq("IF", "NOT", "EXISTS"))
+        if unless and replace:
+            self.refuse("OR REPLACE and IF NOT EXISTS are two ways: write one of them")
+        return unless
 
-    def _create_stream(self, start: Token, replace: bool) -> exp.Expr:
+    def _create_stream(self, start: Token, replace: bool, unless: bool) -> exp.Expr:
         name = self._name("stream")
         columns: list[exp.Expr] | None = None
         parts: list[exp.Expr] = []
@@ -164,6 +168,7 @@ class StatementParser(WindowParser):
             keys=keys[0].expressions if keys else None,
             query=query,
             replace=replace,
+            unless=unless,
         ).update_positions(start)
 
     def _primary_key(self, *columns: exp.Expr) -> exp.Expr:

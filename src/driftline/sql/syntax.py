@@ -12,7 +12,7 @@ FINAL = "final"
 
 class CreateStream(exp.Expression):
     """`CREATE STREAM name (column type, …) WITH (key = value, …)`, or `… AS query`; `keys`: the
-    names of a PRIMARY KEY."""
+    names of a PRIMARY KEY; `unless`: IF NOT EXISTS."""
 
     arg_types: ClassVar[dict[str, Any]] = {
         "this": True,
@@ -21,6 +21,7 @@ class CreateStream(exp.Expression):
         "keys": False,
         "query": False,
         "replace": False,
+        "unless": False,
     }
 
 
@@ -38,6 +39,7 @@ class CreateView(exp.Expression):
         "columns": False,
         "query": True,
         "replace": False,
+        "unless": False,
     }
 
 
