@@ -105,6 +105,7 @@ OF_RECORDS = (
     "PATTERN (a b+) WITHIN INTERVAL 5 SECONDS DEFINE b AS n > PREV(n));",
     "SELECT a.k, b.s FROM r [RANGE 5 SECONDS] a JOIN r [RANGE 5 SECONDS] b ON a.k = b.k;",
     "SELECT a.k, b.s FROM r a ASOF JOIN r b MATCH_CONDITION (a.at >= b.at) ON a.k = b.k;",
+    "SELECT a.k, b.s FROM r a ASOF JOIN r b MATCH_CONDITION (a.at <= b.at) ON a.k = b.k;",
     "SELECT k, x FROM r QUALIFY row_number() OVER (PARTITION BY k ORDER BY at DESC) = 1;",
     "SELECT k, max(x) OVER (PARTITION BY k ORDER BY at ROWS UNBOUNDED PRECEDING) AS m FROM r;",
     "SELECT k, median(n) OVER w AS m, stddev(x) OVER w AS d, covar_pop(x, n) OVER w AS c, "
