@@ -37,8 +37,8 @@ def json_object(parser: Any) -> exp.Expr:
     parts: list[exp.Expr] = []
     while not parser._at(TokenType.R_PAREN):
         is_word = parser._next and parser._next.text.upper() not in ("VALUE", ":", ",", ")")
-        if is_word and parser._match_text_seq("KEY"):
-            pass
+        if is_word:
+            parser._match_text_seq("KEY")
         ends = parser._next and parser._next.text.upper() in ("VALUE", ":", ",")
         is_text = parser._at(TokenType.STRING) and ends
         key = parser._parse_string() if is_text else parser._parse_bitwise()

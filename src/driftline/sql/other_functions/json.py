@@ -10,6 +10,8 @@ FROM t, jsonb_array_elements(x)   an explode of the items, as texts
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from driftline.plan.used import uses
@@ -211,8 +213,10 @@ def object_of_rows(node: exp.Anonymous) -> exp.Expr | None:
     return _over_rows(node, called("array_agg", item), listed)
 
 
-def _over_rows(node: exp.Anonymous, rows: exp.Expr, listed: object) -> exp.Expr | None:
-    assert callable(listed)
+def _over_rows(
+    node: exp.Anonymous, rows: exp.Expr, listed: Callable[[exp.Expr], exp.Expr]
+) -> exp.Expr | None:
+    """What `listed` makes of the rows of an aggregate, which FILTER may follow."""
     if isinstance(node.parent, exp.Window):
         raise refuse(
             f"{str(node.this).lower()} has no OVER (…): write to_json(array_agg(x) OVER …)", node
