@@ -58,6 +58,7 @@ def test_as_materialize_writes_it() -> None:
     typed = REACH.replace("(n)", "(n INT)", 1)
     both = f"WITH MUTUALLY RECURSIVE {typed}, s (m BIGINT) AS (SELECT n FROM r) SELECT m FROM s"
     assert answer(both) == REACHED
+    assert answer(f"CREATE VIEW v AS {both}; {both}") == REACHED
 
 
 def test_a_loop_in_a_view_read_by_another_loop_and_by_a_subquery() -> None:

@@ -130,10 +130,12 @@ class StrictParser(DriftlineSpark.Parser):
 
     def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
         raw_tokens = with_names(raw_tokens)
-        for place, (token, after) in enumerate(pairwise(raw_tokens)):
-            if token.text.upper() == "MUTUALLY" and after.token_type == TokenType.RECURSIVE:
-                del raw_tokens[place]  # every WITH RECURSIVE is mutual
-                break
+        mutual = {
+            id(token)  # every WITH RECURSIVE is mutual
+            for token, after in pairwise(raw_tokens)
+            if token.text.upper() == "MUTUALLY" and after.token_type == TokenType.RECURSIVE
+        }
+        raw_tokens = [token for token in raw_tokens if id(token) not in mutual]
         for before, token in pairwise(raw_tokens):
             if before.token_type == TokenType.GROUP_BY and token.token_type == TokenType.WINDOW:
                 token.token_type = TokenType.VAR  # GROUP BY window(…), and no clause WINDOW
