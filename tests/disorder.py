@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import strategies as st
 
 from driftline.model.event import Cti, Event, ExternalCti, Insert, Retract
@@ -29,3 +31,17 @@ INTEGERS = st.one_of(
 )
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 TEXTS = st.one_of(st.text(max_size=6), st.sampled_from(["2024-05-01", "\\", '"', "\x00\x1f", "😀"]))
+
+
+@st.composite
+def counted(draw: st.DrawFn, events: list[Event]) -> list[Event]:
+    """The changes of a valid stream in any order, among external ctis that count all of them, up to
+    the end of time, and keep their promises."""
+    changes = [event for event in events if isinstance(event, Insert | Retract)]
+    cuts = sorted(draw(st.sets(st.integers(1, 20), max_size=4)))
+    syncs = [change.sync for change in changes]
+    promises = [
+        ExternalCti(start, end, sum(start <= sync < end for sync in syncs))
+        for start, end in pairwise([min([0, *syncs]), *cuts, INFINITY])
+    ]
+    return draw(st.permutations([*changes, *promises]))

@@ -29,7 +29,7 @@ from driftline.plan.timing import NOTHING_KNOWN
 from driftline.spark.pipeline import OWN_STEPS
 from driftline.spark.places import Place
 
-FORMAT = 5
+FORMAT = 6
 """Of what is stored: a change of state that an older version could not read raises it."""
 FILE = "driftline.json"
 REPORT = "state.json"

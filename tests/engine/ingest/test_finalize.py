@@ -12,7 +12,7 @@ from driftline.engine.ingest.arrivals import Arrivals
 from driftline.engine.ingest.dead_letters import NOT_DECLARED, TOO_LATE, DeadLetters
 from driftline.engine.ingest.finalize import Finalize
 from driftline.model.columns import StreamColumns
-from driftline.model.event import CLOSE, Cti, Event, Insert
+from driftline.model.event import CLOSE, Cti, Event, Insert, Retract
 from driftline.model.history import canonical_history
 from driftline.model.reference import finalize
 from driftline.model.reference.finalize import DeadLetter
@@ -21,7 +21,7 @@ from driftline.model.time import BEGINNING, INFINITY
 from driftline.testing import streams
 from driftline.testing.driving import events_of
 from tests.build import cti, external_cti, insert, retract
-from tests.disorder import any_events
+from tests.disorder import any_events, counted
 from tests.engine.held_to_reference import BATCH_SIZES, KX
 
 P = pa.schema([("p", pa.string())])
@@ -229,3 +229,43 @@ def test_broken_chains(events: list[Event], remember: int, random: object) -> No
 @given(any_events, REMEMBER, st.integers(0, 12))
 def test_any_events_at_all(events: list[Event], remember: int, renew_after: int) -> None:
     hold(events, AB, remember, renew_after)
+
+
+@given(streams(closed=False).flatmap(counted), st.integers(0, 12))
+def test_promises_that_are_kept_lose_nothing(events: list[Event], renew_after: int) -> None:
+    hold(events, KX, INFINITY, renew_after)
+    emitted = [event for output in finalize(events, INFINITY) for event in output.events]
+    changes = [event for event in events if isinstance(event, Insert | Retract)]
+    inserts_first = sorted(changes, key=lambda event: (isinstance(event, Retract), -event.ve))
+    assert canonical_history(emitted) == canonical_history(inserts_first)
+    assert closed_up_to(emitted) == INFINITY
+
+
+def test_an_external_cti_waits_for_the_predecessor_of_a_retract() -> None:
+    # a  |----------------)   the end is 13, then 9; the counts of [0, 11) are there before the 13
+    #    8    9       13
+    batches = [
+        [external_cti(13, 14, 1), insert(8, None, "a")],
+        [retract(8, 13, 9, "a")],
+        [external_cti(0, 11, 2)],
+        [external_cti(11, 13, 0)],
+        [retract(8, None, 13, "a")],
+    ]
+    emitted, dead = run(batches)
+    assert emitted == [
+        [insert(8, None, "a")],
+        [],
+        [cti(9)],
+        [],
+        [retract(8, None, 9, "a"), cti(14)],
+    ]
+    assert dead == []
+
+
+def test_a_retract_dies_when_its_predecessors_time_has_passed() -> None:
+    lost = retract(1, 9, 5, "a")
+    batches = [[lost, external_cti(0, 6, 1)], [external_cti(6, 10, 0)], [insert(11, 12, "b")]]
+    assert run(batches) == (
+        [[cti(5)], [cti(10)], [insert(11, 12, "b")]],
+        [DeadLetter(lost, "no insert came for it before its time passed")],
+    )

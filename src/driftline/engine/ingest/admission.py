@@ -5,9 +5,11 @@ times.
                 when nothing before it can come any more: at least its end; always at least the
                 clock less `remember`, and what the bounds of the source promise (`source_time`).
                 The clock is the greatest vs and t so far.
+    closed      the same without external ctis, which promise the times of events alone: chains of
+                retracts may still be in parts (`chains`)
     an event    is in time if its sync time is not before the latest cti when it comes
 
-State: the clock, the latest cti, the external ctis, and the sync time of the changes that came,
+State: the clock, these two times, the external ctis, and the sync time of the changes that came,
 which an external cti that comes after them counts. A cti lets external ctis go that are before it
 (only the time they cover is remembered, so that none is promised twice). Of the sync times before
 the latest cti the last COUNTS_KEPT to arrive are kept: an external cti that reaches farther back
@@ -50,22 +52,28 @@ _FIELDS = 4
 @dataclass(frozen=True, slots=True)
 class Verdicts:
     """For each event of a batch its code (FINE or why it is dead), the numbers a sentence about it
-    needs, and the latest cti after it."""
+    needs, and the latest cti and `closed` after it."""
 
     code: NDArray[np.int8]
     detail: Int64s
     latest_cti: Int64s
+    closed: Int64s
 
     def of(self, events: Int64s) -> Verdicts:
         """Those on some of the events, in order."""
         of_dead = np.isin(np.flatnonzero(self.code), events, assume_unique=True)
-        return Verdicts(self.code[events], self.detail[:, of_dead], self.latest_cti[events])
+        return Verdicts(
+            self.code[events],
+            self.detail[:, of_dead],
+            self.latest_cti[events],
+            self.closed[events],
+        )
 
 
 class Admission:
     """Takes the times of events in order of arrival, and says which are in time.
 
-    `clock`, `latest_cti`: as above; `promises`: the external ctis (start, end, count, how many
+    `clock`, `latest_cti`, `closed`: as above; `promises`: the external ctis (start, end, count, how many
     have come), in order of start; `received`: sync times in order of arrival, of which the first
     `kept` are in use; `horizon`: some sync times before it are forgotten.
     """
@@ -75,6 +83,7 @@ class Admission:
         self.inserts_only = inserts_only
         self.clock = BEGINNING
         self.latest_cti = BEGINNING
+        self.closed = BEGINNING
         self.horizon = BEGINNING
         self.promises = np.empty((_FIELDS, 0), np.int64)
         self.received = np.empty(0, np.int64)
@@ -104,7 +113,8 @@ class Admission:
         code = np.zeros(len(kind), np.int8)
         detail = np.zeros(len(kind), np.int64)
         latest_cti = np.empty(len(kind), np.int64)
-        self.clock, self.latest_cti, self.kept, held = _admit(
+        closed = np.empty(len(kind), np.int64)
+        self.clock, self.latest_cti, self.closed, self.kept, held = _admit(
             kind,
             vs,
             ve,
@@ -113,6 +123,7 @@ class Admission:
             self.inserts_only,
             self.clock,
             self.latest_cti,
+            self.closed,
             self.horizon,
             promises,
             held,
@@ -122,17 +133,19 @@ class Admission:
             code,
             detail,
             latest_cti,
+            closed,
         )
         self.promises = promises[:, :held]
         if clock is not None:
             self.clock = max(self.clock, clock)
-            self.latest_cti = max(self.latest_cti, _closed(self.clock, self.remember))
+            self.promise(_closed(self.clock, self.remember))
         details = self._details(code, detail)
         self._let_go()
-        return Verdicts(code, details, latest_cti)
+        return Verdicts(code, details, latest_cti, closed)
 
     def promise(self, cti: int) -> None:
         """Nothing before a cti comes any more."""
+        self.closed = max(self.closed, cti)
         self.latest_cti = max(self.latest_cti, cti)
 
     def _details(self, code: NDArray[np.int8], detail: Int64s) -> Int64s:
@@ -170,13 +183,13 @@ class Admission:
 
     def snapshot(self) -> Arrays:
         return {
-            "times": np.array([self.clock, self.latest_cti, self.horizon]),
+            "times": np.array([self.clock, self.latest_cti, self.closed, self.horizon]),
             "promises": self.promises,
             "received": self.received[: self.kept].copy(),
         }
 
     def restore(self, arrays: Arrays) -> None:
-        self.clock, self.latest_cti, self.horizon = arrays["times"].tolist()
+        self.clock, self.latest_cti, self.closed, self.horizon = arrays["times"].tolist()
         self.promises = np.ascontiguousarray(arrays["promises"].astype(np.int64))
         self.received = arrays["received"].astype(np.int64)
         self.kept = len(self.received)
@@ -206,6 +219,7 @@ def _admit(
     inserts_only: bool,
     clock: int,
     latest: int,
+    closed: int,
     horizon: int,
     promises: NDArray[np.int64],
     held: int,
@@ -215,19 +229,21 @@ def _admit(
     code: NDArray[np.int8],
     detail: Int64s,
     latest_cti: Int64s,
-) -> tuple[int, int, int, int]:
+    closed_up_to: Int64s,
+) -> tuple[int, int, int, int, int]:
     """One event after the other. What is dead moves nothing: neither the clock nor a cti."""
     moved = True  # something has changed that may complete external ctis
     for i in range(len(kind)):
-        if len(promised) and promised[i] > latest:
-            latest = promised[i]
-            moved = True
-        latest_cti[i] = latest
+        if len(promised) and promised[i] > closed:
+            closed = promised[i]
         if kind[i] == CTI:
-            clock = max(clock, vs[i])
-            if vs[i] > latest:
-                latest = vs[i]
-                moved = True
+            clock, closed = max(clock, vs[i]), max(closed, vs[i])
+        if closed > latest:
+            latest = closed
+            moved = True
+        latest_cti[i], closed_up_to[i] = latest, closed
+        if kind[i] == CTI:
+            pass
         elif inserts_only and kind[i] != INSERT:
             code[i] = NOT_DECLARED
             continue
@@ -281,12 +297,12 @@ def _admit(
         if moved:
             latest = _counted(promises, held, latest)
             moved = False
-        forgotten = _closed(clock, remember)
-        if forgotten > latest:
-            latest = forgotten
+        closed = max(closed, _closed(clock, remember))
+        if closed > latest:
+            latest = closed
             moved = held > 0  # seen by the next event, as event by event
-        latest_cti[i] = latest
-    return clock, latest, kept, held
+        latest_cti[i], closed_up_to[i] = latest, closed
+    return clock, latest, closed, kept, held
 
 
 @njit(cache=True, nogil=True)

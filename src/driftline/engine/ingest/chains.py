@@ -8,7 +8,8 @@ part of Finalize that knows rows.
 
 State: the fingerprint and ve of every lifetime that can still be retracted, 24 bytes each, and the
 retracts that wait, with their rows. A cti evicts the lifetimes that end at or before it (a
-retract of them would come too late) and the retracts before it, which are then dead.
+retract of them would come too late) and the retracts before it, which are then dead; one that only
+follows from counts (`Admission.closed` is behind it) those that nothing to come can help.
 
 Lifetimes are first only written down one after the other. They are put into an index when a
 retract comes: a stream that takes nothing back never pays for that, and no lifetime is put there
@@ -44,12 +45,14 @@ _LIFETIME_FIELDS, _RETRACT_FIELDS = 5, 7
 
 @dataclass(frozen=True, slots=True)
 class Retracts:
-    """Retracts as columns; `number` says which events of the stream they were."""
+    """Retracts as columns; `number` says which events of the stream they were, `awaited` until
+    when events could come that make their lifetimes."""
 
     number: Int64s
     vs: Int64s
     ve: Int64s
     vn: Int64s
+    awaited: Int64s
     rows: pa.RecordBatch
 
 
@@ -113,11 +116,12 @@ class Chains:
         rows: pa.RecordBatch,
         numbers: Int64s,
         before: Int64s,
+        latest_cti: int,
     ) -> tuple[Mask, Int64s]:
-        """Inserts and retracts came in this order, each when the latest cti was `before`. Says
-        which of them are put out now, and to which end each then leads."""
-        self._index(int(before[0]))
-        self._clear(int(before[0]), len(vs))
+        """Inserts and retracts came in this order after a cti, each when the past was closed up to
+        `before`. Says which of them are put out now, and to which end each then leads."""
+        self._index(latest_cti)
+        self._clear(latest_cti, len(vs))
         retracts = kind == RETRACT
         shortened = np.flatnonzero(retracts & (vs < vn))
         prints = fingerprints(rows.columns, len(vs))
@@ -154,28 +158,41 @@ class Chains:
         self._drop_unused(np.concatenate([slots, given[given != _NOTHING]]))
         return put_out, end
 
-    def expired(self, latest_cti: int) -> Retracts:
-        """The retracts whose time has passed, in the order in which they came; they are gone."""
-        places = np.empty(0, np.int64)
+    def held_back(self, latest_cti: int) -> int:
+        """How far the output is closed, if a cti says so of events: a retract that waits, and finds
+        its lifetime, still changes what comes after its vn."""
+        if self.waiting == 0 or self.least_vn >= latest_cti:
+            return latest_cti
+        return int(self.broken[_VN, self._held()].min(initial=latest_cti))
+
+    def expired(self, latest_cti: int, closed: int) -> Retracts:
+        """The retracts that have waited in vain, in the order in which they came; they are gone."""
+        places = awaited = np.empty(0, np.int64)
         if latest_cti > self.least_vn:
-            held = np.setdiff1d(np.arange(self.used), self.free)
+            held = self._held()
+            held = held[np.argsort(self.broken[_NUMBER, held])]
             vn = self.broken[_VN, held]
-            places = held[vn < latest_cti]
-            places = places[np.argsort(self.broken[_NUMBER, places])]
-            self.least_vn = int(vn[vn >= latest_cti].min(initial=INFINITY))
+            until = np.maximum(vn, _awaited(held, self.lifetimes.shape[1], self.broken))
+            lost = (vn < closed) | (until < latest_cti)
+            places, awaited = held[lost], until[lost]
+            self.least_vn = int(vn[~lost].min(initial=INFINITY))
             _unlink(places, self.lifetimes, self.broken)
         vs, ve, vn, taken, given, number, _ = self.broken[:, places]
-        expired = Retracts(number, vs, ve, vn, self.rows.take(places))
+        expired = Retracts(number, vs, ve, vn, awaited, self.rows.take(places))
         self._give_up(places)
         self._drop_unused(np.concatenate([taken, given[given != _NOTHING]]))
         return expired
+
+    def _held(self) -> Int64s:
+        """The places of the retracts that wait."""
+        return np.setdiff1d(np.arange(self.used), self.free)
 
     def snapshot(self) -> Arrays:
         live = self.slots.live_slots()
         places = self.slots.place_of[live]
         copies, end = self.lifetimes[_COPIES, live], self.lifetimes[_END, live]
         indexed = [self.slots.low[places], self.slots.high[places], end.view(np.uint64)]
-        held = np.setdiff1d(np.arange(self.used), self.free)
+        held = self._held()
         held = held[np.argsort(self.broken[_NUMBER, held])]
         return {
             "written": self.written[:, : self.count].copy(),
@@ -193,7 +210,8 @@ class Chains:
             vs, ve, vn, _, _, number, _ = broken
             kind = np.full(len(vs), RETRACT, np.int8)
             before = np.full(len(vs), BEGINNING)
-            self.repaired(kind, vs, ve, vn, rows_from_bytes(arrays["rows"]), number, before)
+            rows = rows_from_bytes(arrays["rows"])
+            self.repaired(kind, vs, ve, vn, rows, number, before, BEGINNING)
         written = arrays["written"].astype(np.uint64)
         self.written = np.concatenate([self.written[:, : self.count], written], axis=1)
         self.count = self.written.shape[1]
@@ -343,3 +361,17 @@ def _unlink(places: Int64s, lifetimes: NDArray[np.int64], broken: NDArray[np.int
         while place != gone:
             previous, place = place, broken[_NEXT, place]
         _take_out(previous, place, slot, lifetimes, broken)
+
+
+@njit(cache=True, nogil=True)
+def _awaited(held: Int64s, slots: int, broken: NDArray[np.int64]) -> Int64s:
+    """For each retract that waits, the latest sync time of an event that makes its lifetime: the
+    time at which it ends, if a retract does, or what the one that makes it is waiting for."""
+    latest = np.full(slots, BEGINNING, np.int64)
+    awaited = np.empty(len(held), np.int64)
+    for i in np.argsort(broken[_VE, held])[::-1]:  # what makes a lifetime takes a longer one
+        vs, ve, _, takes, gives, _, _ = broken[:, held[i]]
+        awaited[i] = max(vs if ve == INFINITY else ve, latest[takes])
+        if gives != _NOTHING:
+            latest[gives] = max(latest[gives], awaited[i])
+    return awaited

@@ -7,12 +7,12 @@ It takes raw events in order of arrival, and never holds back what is well forme
     - A retract that comes before its insert or before its predecessor in the chain is kept until
       these come; then the chain is put out in one piece.
     - An external cti that all its events have come for becomes a cti, when nothing before its
-      interval can come any more either.
+      interval can come any more either, and no retract from before waits for one that can.
     - When the clock (the greatest vs of the inserts and t of the ctis so far) has come to t +
       `remember`, the past before t is closed: a cti t is forced. A promise that follows from the
       bounds of the source (see `source_time`) is a cti, too.
     - What comes too late for the latest cti is a dead letter; so is what breaks a rule of valid
-      streams, and a retract whose time has passed and that never found its lifetime.
+      streams, and a retract that never found its lifetime, when nothing can come for it.
 
 Every event is judged by the cti in force when it came, also inside a batch; the batch put out has
 all changes first and then the latest cti.
@@ -71,17 +71,17 @@ class Finalize(Component):
     ) -> tuple[Batch, DeadLetters]:
         """Take raw events in; return what the output changes by, and what is dead. Where only some
         of the events are its own, the output has their changes, and the cti and `high` of all."""
-        closed = self.admission.latest_cti
+        latest, closed = self.admission.latest_cti, self.admission.closed
         verdicts = self._admitted(events, promises)
         high = self._high(events, verdicts)
-        before = np.concatenate([[closed], verdicts.latest_cti])[:-1]
+        before = np.concatenate([[closed], verdicts.closed])[:-1]
         if events.own is None:
             numbers = self.arrived + np.arange(len(events))
         else:
             numbers, before = self.arrived + events.own, before[events.own]
             verdicts = verdicts.of(events.own)
         mine = events.mine()
-        output, dead = self._judged(mine, verdicts, before, numbers, closed)
+        output, dead = self._judged(mine, verdicts, before, numbers, latest)
         self.arrived += len(events)
         ctis = np.count_nonzero(events.kind == CTI)
         ctis += events.moment is not None and events.moment.cti > BEGINNING
@@ -114,34 +114,43 @@ class Finalize(Component):
         return int(events.vs.max(initial=BEGINNING, where=fine))
 
     def _judged(
-        self, raw: Arrivals, verdicts: Verdicts, before: Int64s, numbers: Int64s, closed: int
+        self, raw: Arrivals, verdicts: Verdicts, before: Int64s, numbers: Int64s, latest: int
     ) -> tuple[Batch, DeadLetters]:
-        """What comes of events with their numbers, and the cti before each and before all."""
-        final = self.admission.latest_cti
-        cti = final if final > closed else BEGINNING
+        """What comes of events with their numbers, how far the past was closed before each, and the
+        latest cti before all."""
+        emitted = self.chains.held_back(latest)
         accepted = np.flatnonzero((verdicts.code == FINE) & (raw.kind <= RETRACT))
         changes = raw.take(accepted)
         if len(accepted) and (self.chains.waiting or (changes.kind == RETRACT).any()):
-            output = self._repaired(changes, numbers[accepted], before[accepted], cti)
+            output = self._repaired(changes, numbers[accepted], before[accepted], latest)
         else:
             if not self.inserts_only and len(accepted):
+                final = self.admission.latest_cti
                 self.chains.inserted(changes.vs, changes.ve, changes.payload, final)
             weight = np.ones(len(accepted), np.int64)
-            output = Batch(changes.vs, changes.ve, weight, changes.payload, cti)
+            output = Batch(changes.vs, changes.ve, weight, changes.payload)
         dead = self._dead(raw, verdicts, numbers)
         self.dead += np.bincount(dead.code, minlength=len(REASONS))
-        return output, dead
+        cti = self.chains.held_back(self.admission.latest_cti)
+        return replace(output, cti=cti if cti > emitted else BEGINNING), dead
 
-    def _repaired(self, changes: Arrivals, numbers: Int64s, before: Int64s, cti: int) -> Batch:
+    def _repaired(self, changes: Arrivals, numbers: Int64s, before: Int64s, latest: int) -> Batch:
         """What comes of these changes when each finds its place in its chain."""
         put_out, end = self.chains.repaired(
-            changes.kind, changes.vs, changes.ve, changes.vn, changes.payload, numbers, before
+            changes.kind,
+            changes.vs,
+            changes.ve,
+            changes.vn,
+            changes.payload,
+            numbers,
+            before,
+            latest,
         )
         there = np.flatnonzero(put_out)
         made = changes.take(there)
         end = end[there]
         ve = np.where(made.kind == INSERT, end, made.ve)
-        return from_changes(made.kind, made.vs, ve, end, made.payload, cti)
+        return from_changes(made.kind, made.vs, ve, end, made.payload)
 
     def _dead(self, raw: Arrivals, verdicts: Verdicts, numbers: Int64s) -> DeadLetters:
         """What died with these events, in the order in which it did."""
@@ -159,11 +168,14 @@ class Finalize(Component):
         )
         if not self.chains.waiting:
             return letters
-        lost = self.chains.expired(self.admission.latest_cti)
+        lost = self.chains.expired(self.admission.latest_cti, self.admission.closed)
         count = len(lost.vs)
         if count == 0:
             return letters
-        when = np.searchsorted(verdicts.latest_cti, lost.vn, side="right")
+        when = np.minimum(
+            np.searchsorted(verdicts.closed, lost.vn, side="right"),
+            np.searchsorted(verdicts.latest_cti, lost.awaited, side="right"),
+        )
         number = np.concatenate([letters.number, lost.number])
         order = np.lexsort((number, np.concatenate([here, when])))
         detail = np.concatenate([letters.detail, np.zeros((3, count), np.int64)], axis=1)

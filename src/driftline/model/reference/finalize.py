@@ -7,11 +7,15 @@ It does four things, and never holds back what is well formed:
     - A retract that comes before its insert or before its predecessor in the chain is kept until
       these come; then the chain is emitted in one piece.
     - An external cti that all its events have come for becomes a cti, at the earliest correct
-      place: when nothing before its interval can come any more either.
+      place: when nothing before its interval can come any more either. It promises the sync times
+      of events, and not that chains are whole: while a retract waits whose predecessor may still
+      come (a retract with the sync time at which its lifetime ends), the cti stays at the time of
+      the one that waits.
     - When the clock (the greatest vs of the inserts and t of the ctis so far) has come to t +
       `remember`, the past before t is closed: a cti t is forced.
-    - What comes too late for the latest cti is a dead letter; so is what breaks a rule of valid
-      streams, and a retract whose time has passed and that never found its lifetime.
+    - What comes too late is a dead letter; so is what breaks a rule of valid streams, and a retract
+      that never found its lifetime, when its time has passed and nothing that it waits for can
+      come any more.
 
 remember = ∞ forces nothing, remember = 0 closes the past at every insert. Application time starts
 at 0 for external ctis: one whose `from` is 0 or less needs no other before it.
@@ -55,7 +59,9 @@ class _Finalize:
     def __init__(self, remember: int) -> None:
         self.remember = remember
         self.clock = BEGINNING
-        self.latest_cti = BEGINNING
+        self.closed = BEGINNING  # by ctis and `remember`: the relation before it does not change
+        self.counted = BEGINNING  # by external ctis: no event before it is still to come
+        self.latest_cti = BEGINNING  # as emitted
         self.alive: Counter[Lifetime] = Counter()
         self.broken: list[Retract] = []  # retracts that have not found their lifetime yet
         self.promised: list[ExternalCti] = []
@@ -74,19 +80,27 @@ class _Finalize:
                     self.clock = max(self.clock, event.vs)
             case Cti(t):
                 self.clock = max(self.clock, t)
-                self._close(t, output)
+                self.closed = max(self.closed, t)
+                self._close(output)
             case ExternalCti():
                 self.promised.append(event)
-        self._close(self._counted(), output)
-        self._close(self._forgotten(), output)
+        self.counted = self._counted()
+        self._close(output)
+        self.closed = max(self.closed, self._forgotten())
+        self._close(output)
         return output
+
+    @property
+    def in_time(self) -> int:
+        """The least sync time of events that may still come."""
+        return max(self.closed, self.counted)
 
     def _unacceptable(self, event: Event) -> str | None:
         match event:
-            case Insert() | Retract() if event.sync < self.latest_cti:
+            case Insert() | Retract() if event.sync < self.in_time:
                 return (
                     f"too late: its sync time {show(event.sync)} is before "
-                    f"the cti {show(self.latest_cti)}"
+                    f"the cti {show(self.in_time)}"
                 )
             case Insert() | Retract():
                 for promise in self.promised:
@@ -122,7 +136,7 @@ class _Finalize:
 
     def _counted(self) -> int:
         """How far complete external ctis, one after the other, close the past."""
-        reached = self.latest_cti
+        reached = self.in_time
         for promise in sorted(self.promised, key=lambda promise: promise.start):
             complete = self._received_in(promise) == promise.count
             if promise.start <= max(reached, ORIGIN) and complete:
@@ -134,14 +148,29 @@ class _Finalize:
             return BEGINNING
         return self.clock if self.clock == INFINITY else plus(self.clock, -self.remember)
 
-    def _close(self, t: int, output: Output) -> None:
-        if t <= self.latest_cti:
-            return
-        self.latest_cti = t
-        for retract in [held for held in self.broken if held.sync < t]:
+    def _close(self, output: Output) -> None:
+        for retract in [held for held in self.broken if self._is_lost(held)]:
             self.broken.remove(retract)
             output.dead.append(DeadLetter(retract, "no insert came for it before its time passed"))
-        output.events.append(Cti(t))
+        reached = min([self.in_time, *(held.sync for held in self.broken)])
+        if reached > self.latest_cti:
+            self.latest_cti = reached
+            output.events.append(Cti(reached))
+
+    def _is_lost(self, held: Retract) -> bool:
+        """Whether the time of a retract that waits has passed, and that of its predecessors."""
+        return held.sync < self.closed or max(held.sync, self._awaited(held)) < self.counted
+
+    def _awaited(self, held: Retract) -> int:
+        """The latest sync time of an event that makes the lifetime that a retract waits for: the
+        time at which it ends, if a retract does; what another one that waits is waiting for."""
+        own = held.vs if held.ve == INFINITY else held.ve
+        before = (
+            other
+            for other in self.broken
+            if (other.vs, other.vn, other.row) == (held.vs, held.ve, held.row)
+        )
+        return max([own, *map(self._awaited, before)])
 
     def _received_in(self, promise: ExternalCti) -> int:
         return sum(promise.start <= sync < promise.end for sync in self.received)
