@@ -71,7 +71,7 @@ def test_bounds_between_sources_are_shown_closed(folder: Path) -> None:
     )
     assert "promised: 4 bounds\n" in told
     assert "  a → b: after 2 s later\n" in told
-    assert "  a → b: after 3 tuples at most 3 behind, which follows\n" in told
+    assert "  a → b: after 3 tuples at most 2 behind, which follows\n" in told
     assert "the last tuples of a wait for ever, because a is not bound to catch up" in told
     assert row(told, "a")[:2] == ["a", "3"]
     assert row(told, "c")[:2] == ["c", "0"]

@@ -12,15 +12,16 @@ from driftline.time.closure import closure, is_idempotent, needs_timeout, produc
 from tests.time.strategies import bounds
 
 
-def by_paths(b: Bounds) -> Bounds:
-    """All paths of as many steps as there are sources, or fewer; tuples are counted at the end."""
+def by_paths(b: Bounds, *, inclusive: bool) -> Bounds:
+    """All paths of as many steps as there are sources, or fewer; tuples are counted at the end. Of
+    inclusive bounds how far each source may be behind adds up, and is strict in the end again."""
     entries: dict[tuple[int, int], list[SkewBound]] = {}
     for length in range(2, b.sources + 2):
         for path in itertools.product(range(b.sources), repeat=length):
             found = [SkewBound(0, 0)]
             for i, j in itertools.pairwise(path):
                 found = [
-                    SkewBound(x.wait + y.wait, x.lag + y.lag, y.tuples)
+                    SkewBound(x.wait + y.wait, _sum(x.lag, y.lag, inclusive), y.tuples)
                     for x in found
                     for y in b[i, j]
                     if x.tuples == 0
@@ -29,10 +30,17 @@ def by_paths(b: Bounds) -> Bounds:
     return Bounds.of(entries, b.latency)
 
 
+def _sum(lag: int, further: int, inclusive: bool) -> int:
+    if not inclusive or 0 in (lag, further):
+        return lag + further
+    behind = (lag - 1) + (further - 1)
+    return behind + 1
+
+
 @settings(max_examples=40)
-@given(bounds(counted=True))
-def test_the_closure_is_that_of_all_paths(b: Bounds) -> None:
-    assert closure(b) == by_paths(b)
+@given(bounds(counted=True), st.booleans())
+def test_the_closure_is_that_of_all_paths(b: Bounds, inclusive: bool) -> None:
+    assert closure(b, inclusive=inclusive) == by_paths(b, inclusive=inclusive)
 
 
 @given(bounds(counted=True))
@@ -55,6 +63,7 @@ def test_virtual_tuples_section_3_2() -> None:
     b = Bounds.of({(0, 1): [timed(1, 1)], (0, 2): [timed(1, 3)], (1, 2): [timed(1, 1)]}, [0, 0, 0])
     assert not is_idempotent(b)
     assert closure(b)[0, 2] == (timed(1, 3), timed(2, 2))
+    assert closure(b, inclusive=True)[0, 2] == (timed(1, 3), timed(2, 1))
 
 
 def test_what_is_counted_comes_last() -> None:

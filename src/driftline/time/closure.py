@@ -11,6 +11,10 @@ above σ from then on and binds others as if it had emitted σ. Read to the lett
 emitted tuples alone: a source k that emits nothing then bounds nothing about j, and only B itself
 is right.
 
+Bounds that people declare are inclusive, "at most d behind", which is the strict δ = d + 1 in whole
+ticks. Through a third source d + d' follows from them, and not the d + d' + 1 that the sum of both δ
+stands for: `inclusive` takes off the tick that is counted twice.
+
 A pair that counts tuples may only come last in a composition: "after n tuples of k" is a time that
 no pair of B[i, j] can name, because it is not j that is counted. So these are left out.
 """
@@ -26,7 +30,7 @@ from driftline.model.compiled import njit
 from driftline.time.bounds import LONGEST, Bounds, needed
 
 
-def product(first: Bounds, second: Bounds) -> Bounds:
+def product(first: Bounds, second: Bounds, *, inclusive: bool = False) -> Bounds:
     """B * C as above, computed row by row: it takes the memory of one row's compositions."""
     ends = np.arange(first.sources + 1)
     rows, second_rows = np.searchsorted(first.origin, ends), np.searchsorted(second.origin, ends)
@@ -36,7 +40,7 @@ def product(first: Bounds, second: Bounds) -> Bounds:
         mine: list[Int64s] = [np.ascontiguousarray(column[row]) for column in first.pairs[1:]]
         entries = np.searchsorted(mine[0], ends)
         found = _compositions(
-            mine[0], mine[1], mine[2], mine[3], entries, second_rows, *second.pairs[1:]
+            mine[0], mine[1], mine[2], mine[3], entries, second_rows, *second.pairs[1:], inclusive
         )
         if len(found[0]):
             parts.append(needed(np.full(len(found[0]), i, np.int64), *found))
@@ -58,6 +62,7 @@ def _compositions(
     further_wait: Int64s,
     further_tuples: Int64s,
     further_lag: Int64s,
+    inclusive: bool,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """Targets, waits, tuples and lags of a row's compositions that its own pairs do not cover."""
     found = np.empty((4, 64), np.int64)
@@ -69,6 +74,8 @@ def _compositions(
             j, many = target[right], further_tuples[right]
             late = wait[left] + further_wait[right]
             behind = lag[left] + further_lag[right]
+            if inclusive and lag[left] > 0 and further_lag[right] > 0:
+                behind -= 1
             covered = late > LONGEST or behind > LONGEST  # by nothing at all
             for own in range(entries[j], entries[j + 1]):
                 if wait[own] > late:
@@ -93,7 +100,7 @@ def is_idempotent(bounds: Bounds) -> bool:
     return product(bounds, bounds) == bounds
 
 
-def closure(bounds: Bounds) -> Bounds:
+def closure(bounds: Bounds, *, inclusive: bool = False) -> Bounds:
     """B*, by squaring until nothing changes: at most log₂ of the number of sources times, and one.
 
     >>> from driftline.time.bounds import timed
@@ -102,7 +109,7 @@ def closure(bounds: Bounds) -> Bounds:
     ['(1, 3)', '(2, 2)']
     """
     while True:
-        squared = product(bounds, bounds)
+        squared = product(bounds, bounds, inclusive=inclusive)
         if squared == bounds:
             return bounds
         bounds = squared

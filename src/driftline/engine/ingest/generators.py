@@ -53,7 +53,7 @@ def closed_bounds(timing: Timing) -> Bounds:
     assert timing.bounds is not None
     columns = np.array(timing.bounds.pairs, np.int64).reshape(-1, 5).T
     latency = [timing.latency if each is None else each for each in timing.bounds.latencies]
-    return closing.closure(Bounds.from_pairs(*columns, latency=latency))
+    return closing.closure(Bounds.from_pairs(*columns, latency=latency), inclusive=True)
 
 
 def needs_timeout(timing: Timing) -> bool:
