@@ -19,7 +19,7 @@ from driftline.engine.core.batch import Batch
 from driftline.engine.core.plain import batch_of, events_of
 from driftline.model import reference as ref
 from driftline.model.event import CLOSE, Cti, Event
-from driftline.model.history import History, canonical_history
+from driftline.model.history import History, Lifetime, canonical_history
 from driftline.model.reference import Level, Order, aggregates
 from driftline.model.row import Row
 from driftline.model.stream import breaches
@@ -27,6 +27,7 @@ from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan import nodes
 from driftline.plan.expressions import Column
 from driftline.plan.lifetimes import is_loose
+from driftline.plan.nodes.sources import FIRST_TICK
 from driftline.plan.types import BIGINT
 from driftline.testing import interleaved, streams
 from driftline.testing.driving import as_batched
@@ -389,6 +390,16 @@ def plans_of(
 
 
 PLANS = plans_of(LEAVES, ONE)
+
+# Rows of a query itself, more than a batch may have: they are there before the first event.
+VALUES = [Row(k="a", x=1), Row(k="b", x=2), Row(k=None, x=0), Row(k="a", x=1), Row(k="c", x=None)]
+CONSTANT = Both(
+    dl.sql(
+        "SELECT * FROM VALUES ('a', 1L), ('b', 2L), (NULL, 0L), ('a', 1L), ('c', NULL) v (k, x)"
+    ),
+    lambda s, t: History(Lifetime(FIRST_TICK, INFINITY, row) for row in VALUES),
+)
+PLANS_WITH_CONSTANTS = plans_of(LEAVES | st.just(CONSTANT), ONE)
 
 
 def run(

@@ -47,3 +47,22 @@ def test_rows_of_a_query_itself(text: str, rows: list[tuple[Any, ...]]) -> None:
 )
 def test_what_is_refused(text: str, said: str) -> None:
     assert said in pointed_at(text)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"batch": 1},
+        {"scheduler": "round-robin", "heeding": "multiset"},
+        {"scheduler": "round-robin", "tokens": 1},
+        {"scheduler": "threads", "heeding": "multiset"},
+    ],
+)
+def test_rows_of_a_query_are_there_before_the_first_event(how: dict[str, Any]) -> None:
+    query = dl.sql(
+        "CREATE STREAM s (k STRING);"
+        "SELECT s.k FROM s LEFT ANTI JOIN (VALUES ('x'), ('y'), ('z')) AS v (b) ON s.k = v.b"
+    )
+    events = [dl.Insert(number, dl.INFINITY, dl.Row(k=k)) for number, k in enumerate("za")]
+    updates = list(query.changes({"s": events}, outputs="held", **how))
+    assert [row for update in updates for row in update.batch.payload.to_pylist()] == [{"k": "a"}]

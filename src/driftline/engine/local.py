@@ -95,9 +95,9 @@ def started(
 
 class Run:
     """A run: what reads the sources, what makes streams of them, the graph, and what it emits.
-    `order`: that in which sources are worked on; `now`: the time that has come, if the answer now
-    is asked for (see `outputs.clock`); `replayed`: the time up to which inputs were replayed at
-    their pace (see `replay_until`)."""
+    `constants`: what comes before all else; `order`: that in which streams are worked on; `now`:
+    the time that has come, if the answer now is asked for (see `outputs.clock`); `replayed`: the
+    time up to which inputs were replayed at their pace (see `replay_until`)."""
 
     def __init__(
         self,
@@ -108,7 +108,9 @@ class Run:
         wall: Callable[[], int],
     ) -> None:
         self.sources, self.options, self.wall = sources, options, wall
-        self.order = in_order_of_work(plans.values())
+        order = in_order_of_work(plans.values())
+        self.constants = [name for name in order if isinstance(sources[name], Constant)]
+        self.order = [name for name in order if name not in self.constants]
         self.readers = {
             name: SourceReader.of(source, inputs[name], options.batch)
             for name, source in sources.items()
@@ -153,7 +155,7 @@ class Run:
         self.is_closing = False
         self.now, self.replayed, self.late = BEGINNING, BEGINNING, 0
         self.read = {  # how many events of each input
-            name: 0 for name, source in sources.items() if not isinstance(source, Constant)
+            name: 0 for name in sources if name not in self.constants
         }
         self.read_at = {0: dict(self.read)}  # by the number of what sources let in (see `_labels`)
         self.oldest = 0  # of these
@@ -250,7 +252,8 @@ class Run:
     def _read(
         self, taken: Callable[[SourceReader], RawEvents | None]
     ) -> dict[str, Arrivals | None]:
-        events = {name: taken(reader) for name, reader in self.readers.items()}
+        events = {name: taken(self.readers[name]) for name in self.order}
+        events |= {name: self.readers[name].next(INFINITY) for name in self.constants}
         for name in self.read:
             each = events[name]
             self.read[name] += 0 if each is None else len(each)
@@ -293,14 +296,10 @@ class Run:
 
     def _worked(self, received: _Received, *, is_last: bool = False) -> Iterator[Outputs]:
         """What the graph emits for what the sources have let in."""
+        for name in self.constants:
+            self._admit(name, received.streams[name], drain=True)
         for name in self.order:
-            admitted = received.streams[name]
-            if not admitted.is_empty:
-                self.graph.admit(name, admitted)
-                if self.is_drained:
-                    self.graph.drain()
-            elif self.heeding is not None and admitted.label is not None:
-                self.heeding.leave_out(admitted.label)
+            self._admit(name, received.streams[name], drain=self.is_drained)
         self._work(received.read, is_last=is_last)
         dead = received.dead
         if self.options.strict:
@@ -316,6 +315,14 @@ class Run:
             }
             yield Outputs(whole, dead, counters, piece.prefixes, received.now, received.late)
             dead = {}
+
+    def _admit(self, name: str, admitted: Batch, *, drain: bool) -> None:
+        if not admitted.is_empty:
+            self.graph.admit(name, admitted)
+            if drain:
+                self.graph.drain()
+        elif self.heeding is not None and admitted.label is not None:
+            self.heeding.leave_out(admitted.label)
 
     def _look_at_clock(self, came: Mapping[str, Arrivals | None]) -> None:
         """The time that has come with what the inputs let in now, and what was late for it."""
@@ -347,6 +354,9 @@ class Run:
     def _consistent(self, step: Step, vector: Vector) -> None:
         """What an output has emitted is the answer for what the sources have let in so far."""
         assert self.heeding is not None
+        numbers = dict(zip(self.heeding.sources, vector, strict=True))
+        if not all(numbers[name] for name in self.constants):
+            return  # not yet the answer for anything
         read_at, closed = self.read_at, False
         if self.is_closing:
             ended = [each == last for each, last in zip(vector, self.heeding.admitted, strict=True)]
@@ -354,9 +364,7 @@ class Run:
             if any(ended) and not closed:
                 return  # the end of some inputs was worked on: numbers of events do not say that
         events = {
-            name: read_at[number][name]
-            for name, number in zip(self.heeding.sources, vector, strict=True)
-            if name in self.read
+            name: read_at[number][name] for name, number in numbers.items() if name in self.read
         }
         least = min(vector)
         while self.oldest < least:  # prefixes only grow

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+import numpy as np
+
+from driftline.engine.readers.inputs import RawEvents, events_from
 from driftline.model.event import Cti, Insert
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
@@ -39,13 +43,13 @@ def in_order_of_work(plans: Iterable[Node]) -> list[str]:
     return list(found)
 
 
-def constants(sources: Mapping[str, Source]) -> dict[str, list[Insert | Cti]]:
-    """The events of sources that are no streams but rows of the query itself."""
-    return {
-        name: [
-            *(Insert(each.start, INFINITY, Row({ROW: number})) for number in range(each.count)),
-            Cti(INFINITY),
-        ]
-        for name, each in sources.items()
-        if isinstance(each, Constant)
-    }
+def constants(sources: Mapping[str, Source]) -> dict[str, RawEvents]:
+    """The events of sources that are no streams but rows of the query itself: they are there before
+    all others, and come in one piece."""
+    found = {}
+    for name, each in sources.items():
+        if isinstance(each, Constant):
+            rows = [Insert(each.start, INFINITY, Row({ROW: row})) for row in range(each.count)]
+            events = events_from(each, [*rows, Cti(INFINITY)])
+            found[name] = replace(events, position=np.zeros(len(events), np.int64))
+    return found

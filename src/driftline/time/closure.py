@@ -12,8 +12,8 @@ emitted tuples alone: a source k that emits nothing then bounds nothing about j,
 is right.
 
 Bounds that people declare are inclusive, "at most d behind", which is the strict δ = d + 1 in whole
-ticks. Through a third source d + d' follows from them, and not the d + d' + 1 that the sum of both δ
-stands for: `inclusive` takes off the tick that is counted twice.
+ticks. Through a third source d + d' follows from them, and not the d + d' + 1 that the sum of both
+δ stands for: `inclusive` takes off the tick that is counted twice.
 
 A pair that counts tuples may only come last in a composition: "after n tuples of k" is a time that
 no pair of B[i, j] can name, because it is not j that is counted. So these are left out.

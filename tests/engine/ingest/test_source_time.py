@@ -91,7 +91,7 @@ BETWEEN = [("a", "a", 0, 4), ("a", "b", 0, 7)]
         ({"bounds": [("a", "a", 0, 4), ("a", "b", 2, 0)], "arrival": "at"}, [100]),
         # the disorder of those that the bounds give none for
         ({"bounds": [("b", "a", 0, 0)], "disorder": 9}, [89, 99]),
-        # what follows from two bounds together: c is 1 behind b, which is 2 behind a: it is 3 behind
+        # what follows from two bounds together: c is 1 behind b, which is 2 behind a
         ({"bounds": [("a", "a", 0, 0), ("a", "b", 0, 2), ("b", "c", 0, 1)]}, SILENT_C),
         # c, which is never heard, is not waited for after the timeout
         ({"bounds": [("a", "b", 2, 0), ("c", "c", 0, 0)], "disorder": 0, "timeout": 3,

@@ -21,7 +21,7 @@ from driftline.model.event import Event, Insert
 from driftline.model.prefix import Prefix
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
-from tests.engine.test_plans import ARRIVALS, ONE, PLANS, TWO, Both, S, T
+from tests.engine.test_plans import ARRIVALS, ONE, PLANS_WITH_CONSTANTS, TWO, Both, S, T
 
 SCHEDULERS = ("drain", "round-robin", "threads")
 WAYS: list[dict[str, Any]] = [
@@ -78,7 +78,7 @@ def test_the_end_of_one_input_is_no_mark_while_that_of_another_is_on_its_way(
 
 @settings(max_examples=40)
 @given(
-    PLANS,
+    PLANS_WITH_CONSTANTS,
     ARRIVALS,
     st.sampled_from(WAYS),
     st.sampled_from([("perfect", 1), ("ordered", 1), ("eager", 1), ("eager", 3)]),

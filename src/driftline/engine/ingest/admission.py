@@ -73,9 +73,9 @@ class Verdicts:
 class Admission:
     """Takes the times of events in order of arrival, and says which are in time.
 
-    `clock`, `latest_cti`, `closed`: as above; `promises`: the external ctis (start, end, count, how many
-    have come), in order of start; `received`: sync times in order of arrival, of which the first
-    `kept` are in use; `horizon`: some sync times before it are forgotten.
+    `clock`, `latest_cti`, `closed`: as above; `promises`: the external ctis (start, end, count, how
+    many have come), in order of start; `received`: sync times in order of arrival, of which the
+    first `kept` are in use; `horizon`: some sync times before it are forgotten.
     """
 
     def __init__(self, remember: int, inserts_only: bool) -> None:
