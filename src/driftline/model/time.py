@@ -44,9 +44,32 @@ def plus(time: int, duration: int) -> int:
     >>> plus(3, 4), plus(INFINITY, -5) == INFINITY, plus(5, INFINITY) == INFINITY
     (7, True, True)
     """
-    if time == INFINITY or duration == INFINITY:
+    if INFINITY in (time, duration):
         return INFINITY
+    if BEGINNING in (time, duration):
+        return BEGINNING
     return max(BEGINNING, min(INFINITY, time + duration))
+
+
+def opposite(time: int) -> int:
+    """`-time`, where the opposite of infinity is the beginning; `a - b` is `plus(a, opposite(b))`,
+    so that infinity less infinity is infinity.
+
+    >>> opposite(3), opposite(INFINITY) == BEGINNING, opposite(BEGINNING) == INFINITY
+    (-3, True, True)
+    """
+    if time == INFINITY:
+        return BEGINNING
+    return INFINITY if time == BEGINNING else -time
+
+
+def times(time: int, factor: int) -> int:
+    """`time · factor`, where 0 times infinity is 0, and nothing goes past infinity.
+
+    >>> times(3, 4), times(INFINITY, 2) == INFINITY, times(INFINITY, -1) == BEGINNING
+    (12, True, True)
+    """
+    return max(BEGINNING, min(INFINITY, time * factor))
 
 
 def parse_timestamp(text: str) -> int:

@@ -70,6 +70,8 @@ def _linear(
     if value.function in ("add", "subtract"):
         sign = 1 if value.function == "add" else -1
         (a, b, c), (x, y, z) = known
+        if b * sign * y < 0:
+            return None  # ∞ - ∞ is ∞, and not nothing
         return a + sign * x, b + sign * y, c + sign * z
     if value.function == "multiply":
         for (a, b, c), (x, y, z) in (known, known[::-1]):

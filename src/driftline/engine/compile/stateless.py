@@ -15,13 +15,14 @@ from driftline.engine.expressions import evaluate, evaluate_predicate
 from driftline.engine.lifetimes.restate import Retell
 from driftline.engine.stateless.alter_lifetime import AlterLifetime
 from driftline.engine.stateless.clip import Clip
+from driftline.engine.stateless.endless_times import with_infinity
 from driftline.engine.stateless.explode import Explode
 from driftline.engine.stateless.linear_times import Linear
 from driftline.engine.stateless.select import Select
 from driftline.engine.stateless.union import Union
 from driftline.engine.stateless.window_columns import Cumulate, Hop
 from driftline.model.arrays import Int64s
-from driftline.model.time import INFINITY
+from driftline.model.time import BEGINNING
 from driftline.plan import nodes
 from driftline.plan.conditions import linear_form
 from driftline.plan.errors import PlanError
@@ -156,16 +157,15 @@ def _retold(compiler: Compiler, node: nodes.Window | nodes.WindowColumns, step: 
 
 
 def _times(value: Expression) -> Linear | Callable[[Int64s, Int64s], Int64s]:
-    """A time or a duration as a function of vs and ve; ∞ where it depends on an end that is ∞."""
+    """A time or a duration as a function of vs and ve; null is before all times."""
     form = linear_form(value)
     if form is not None:
         return Linear(*form)
+    whole = with_infinity(value)
 
     def compute(vs: Int64s, ve: Int64s) -> Int64s:
-        endless = ve == INFINITY
-        columns = {"vs": vs, "ve": np.where(endless, 0, ve)}
-        result: Any = evaluate(value, pa.RecordBatch.from_pydict(columns))
-        times = result.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        return np.where(endless, INFINITY, times) if "ve" in value.columns() else times
+        result: Any = evaluate(whole, pa.RecordBatch.from_pydict({"vs": vs, "ve": ve}))
+        times: Int64s = result.cast(pa.int64()).fill_null(BEGINNING).to_numpy()
+        return times
 
     return compute

@@ -107,7 +107,7 @@ class AlterLifetime(Operator):
 
     def process(self, port: int, batch: Batch) -> Batch:
         start, end = self._altered(batch.vs, batch.ve)
-        there = np.flatnonzero(start < end)
+        there = np.flatnonzero((BEGINNING < start) & (start < end))
         output = batch
         if len(there) < len(batch):
             output, start, end = batch.take(there), start[there], end[there]
@@ -134,7 +134,7 @@ class AlterLifetime(Operator):
         reached: int = latest_start(altered.vs, altered.weight)
         if self.by_vs_alone and high != BEGINNING:
             start, end = self._altered(np.array([high]), np.array([INFINITY]))
-            if start[0] < end[0]:
+            if BEGINNING < start[0] < end[0]:
                 reached = max(reached, int(start[0]))
         return reached
 
@@ -175,7 +175,7 @@ def plus(times: Int64s, durations: Int64s) -> Int64s:
         endless = time == INFINITY or duration == INFINITY
         if endless or (duration > 0 and time > INFINITY - duration):
             result[row] = INFINITY
-        elif duration < 0 and time < BEGINNING - duration:
+        elif time == BEGINNING or duration == BEGINNING or time < BEGINNING - min(duration, 0):
             result[row] = BEGINNING
         else:
             result[row] = time + duration

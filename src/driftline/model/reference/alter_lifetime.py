@@ -10,8 +10,10 @@
     [UNBOUNDED]        unbounded   [vs, ∞)
     [FROM e FOR d]     the general form
 
-A lifetime that would be empty vanishes. Nothing goes past infinity: ∞ plus or minus anything is ∞,
-so a lifetime that starts at the end of an endless one vanishes too.
+A lifetime that would be empty vanishes, and so does one that would start before all times. Nothing
+goes past infinity: ∞ plus or minus anything is ∞, so a lifetime that starts at the end of an endless
+one vanishes too; anything else minus ∞ is before all times (`plus`, `opposite`, `times` of
+`model.time`).
 
 Hopping: the window [T - r, T) is answered during [T, T + s), for every multiple T of s. The row
 at vs is in that window iff vs < T <= vs + r, which gives the two multiples above.
@@ -22,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from driftline.model.history import History, Lifetime
-from driftline.model.time import INFINITY, plus
+from driftline.model.time import BEGINNING, INFINITY, plus
 
 TimeFunction = Callable[[int, int], int]
 """A time or a duration from a lifetime's vs and ve."""
@@ -33,7 +35,7 @@ def alter_lifetime(history: History, start: TimeFunction, duration: TimeFunction
     for vs, ve, row in history:
         new_start = start(vs, ve)
         new_end = plus(new_start, duration(vs, ve))
-        if new_start < new_end:
+        if BEGINNING < new_start < new_end:
             altered.append(Lifetime(new_start, new_end, row))
     return History(altered)
 
