@@ -29,7 +29,7 @@ CASES = {
     },
     f"SELECT window_end + 1 AS e FROM {WINDOWS}": {"e": -1},
     f"SELECT e, window_end FROM TUMBLE(TABLE (SELECT window_end AS e FROM {WINDOWS}), "
-    "DESCRIPTOR(e), 10)": {"e": 0, "window_end": 0},
+    "DESCRIPTOR(e), 10)": {"e": 0, "window_end": -1},  # ends are before it
     "SELECT window_end FROM TUMBLE(TABLE (SELECT at - 7 AS at FROM trades), DESCRIPTOR(at), 5)": {
         "window_end": 7
     },
@@ -37,7 +37,13 @@ CASES = {
     "SELECT window_end FROM TUMBLE(TABLE trades, DESCRIPTOR(x), 5)": {},
     "SELECT window_end FROM TUMBLE(trades [RANGE 5], 5)": {},
     f"SELECT k, max(window_end) AS e FROM {WINDOWS} GROUP BY k": {},
-    "SELECT k, at FROM trades": {},
+    "SELECT k, x FROM trades": {},
+    # when a row starts, also of the first rows by that, but not of the last
+    "SELECT k, at FROM trades": {"at": 1},
+    "SELECT DISTINCT k, at FROM trades": {"at": 1},
+    "SELECT at FROM trades QUALIFY row_number() OVER (PARTITION BY k ORDER BY at) = 1": {"at": 1},
+    "SELECT x, at FROM trades QUALIFY row_number() OVER (PARTITION BY k ORDER BY at DESC) = 1": {},
+    "SELECT x, at FROM trades QUALIFY row_number() OVER (PARTITION BY k ORDER BY x) = 1": {},
 }
 
 

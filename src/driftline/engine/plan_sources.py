@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from driftline.engine.readers.inputs import RawEvents, events_from
+from driftline.model.columns import CTI
 from driftline.model.event import Cti, Insert
 from driftline.model.row import Row
 from driftline.model.time import INFINITY
@@ -51,5 +52,5 @@ def constants(sources: Mapping[str, Source]) -> dict[str, RawEvents]:
         if isinstance(each, Constant):
             rows = [Insert(each.start, INFINITY, Row({ROW: row})) for row in range(each.count)]
             events = events_from(each, [*rows, Cti(INFINITY)])
-            found[name] = replace(events, position=np.zeros(len(events), np.int64))
+            found[name] = replace(events, position=(events.kind == CTI).astype(np.int64))
     return found

@@ -46,8 +46,6 @@ def plus(time: int, duration: int) -> int:
     """
     if INFINITY in (time, duration):
         return INFINITY
-    if BEGINNING in (time, duration):
-        return BEGINNING
     return max(BEGINNING, min(INFINITY, time + duration))
 
 

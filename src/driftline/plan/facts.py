@@ -95,9 +95,18 @@ class Facts:
         return node.closes(self)
 
     @_once
+    def starts(self, node: Node) -> Delays:
+        """The columns that say when its rows start, of rows that are only added and never end:
+        after a cti none changes that starts before it."""
+        if not (self.only_grows(node) and self.never_ends(node)):
+            return {}
+        found = {place: self.after_vs(node, place) for place in range(len(node.schema))}
+        return {place: Closes(1 - a, a) for place, a in found.items() if a is not None}
+
+    @_once
     def after_vs(self, node: Node, place: int) -> int | None:
-        """How much later than its vs the time in a column of a row is; None if that is not
-        known."""
+        """How much later than its vs the time in a column of a row is (than the start of a stretch,
+        where the node is loose); None if that is not known."""
         return node.after_vs(place, self)
 
     @_once
@@ -142,7 +151,7 @@ class Facts:
         inside = self._inside(given, value)
         if inside is not None:
             return self.value_closes(*inside)
-        closing = self.closes(given)
+        closing = {**self.starts(given), **self.closes(given)}
         found = self.moved(given, value) if closing else None
         if found is None or found[0] not in closing:
             return None

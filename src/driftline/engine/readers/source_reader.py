@@ -84,7 +84,7 @@ class SourceReader:
 
     def inserts_only(self) -> bool:
         """Whether all that comes are plain records, of which none is ever taken back."""
-        return not self.is_exhausted() and not self.read[0].is_log
+        return self.is_exhausted() or not self.read[0].is_log
 
     @property
     def next_clock(self) -> int:

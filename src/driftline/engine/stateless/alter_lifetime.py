@@ -107,7 +107,7 @@ class AlterLifetime(Operator):
 
     def process(self, port: int, batch: Batch) -> Batch:
         start, end = self._altered(batch.vs, batch.ve)
-        there = np.flatnonzero((BEGINNING < start) & (start < end))
+        there = np.flatnonzero((start > BEGINNING) & (start < end))
         output = batch
         if len(there) < len(batch):
             output, start, end = batch.take(there), start[there], end[there]
@@ -175,7 +175,7 @@ def plus(times: Int64s, durations: Int64s) -> Int64s:
         endless = time == INFINITY or duration == INFINITY
         if endless or (duration > 0 and time > INFINITY - duration):
             result[row] = INFINITY
-        elif time == BEGINNING or duration == BEGINNING or time < BEGINNING - min(duration, 0):
+        elif duration < 0 and time < BEGINNING - duration:
             result[row] = BEGINNING
         else:
             result[row] = time + duration

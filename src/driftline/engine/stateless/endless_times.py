@@ -82,8 +82,7 @@ def _sum(left: Int64s, right: Int64s) -> Int64s:
     total = left + right
     passed = ((left ^ total) & (right ^ total)) < 0
     total = np.where(passed, np.where(left < 0, BEGINNING, INFINITY), total)
-    first, last = ((left == end) | (right == end) for end in (BEGINNING, INFINITY))
-    return np.where(last, INFINITY, np.where(first, BEGINNING, total))
+    return np.where((left == INFINITY) | (right == INFINITY), INFINITY, total)
 
 
 def _difference(left: Int64s, right: Int64s) -> Int64s:

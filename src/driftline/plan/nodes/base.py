@@ -180,8 +180,8 @@ class Node(ABC):
 
     @abstractmethod
     def after_vs(self, place: int, facts: Facts) -> int | None:
-        """How much later than its vs the time in a column of a row is; None if that is not
-        known."""
+        """How much later than its vs the time in a column of a row is (than the start of a stretch,
+        where the node is loose); None if that is not known."""
 
     @abstractmethod
     def times(self, place: int, facts: Facts) -> Times | None:

@@ -118,6 +118,9 @@ class Distinct(Keyed):
     def origin(self, place: int, side: int = 0) -> Expression | None:
         return same_place(self, place)
 
+    def after_vs(self, place: int, facts: Facts) -> int | None:
+        return facts.after_vs(self.input, place)  # copies of a row start together
+
     def partitioned_by(self, keys: Keys) -> tuple[Keys, ...] | None:
         return (keys,)  # over the same columns
 
@@ -280,6 +283,35 @@ class Rank(Partitioned):
         """Whether rows that come after the first ones do so for good."""
         grows = facts.only_grows(self.input) and facts.never_ends(self.input)
         return grows and self.limit is not None
+
+    def closes(self, facts: Facts) -> Delays:
+        """Of the first rows by the time of plain records all columns close that do before: rows to
+        come are later, and outrank none of them."""
+        if self._by_time(facts) != "first":
+            return super().closes(facts)
+        return {**super().closes(facts), **facts.starts(self.input), **facts.closes(self.input)}
+
+    def after_vs(self, place: int, facts: Facts) -> int | None:
+        return facts.after_vs(self.input, place) if self._keeps(place, facts) else None
+
+    def times(self, place: int, facts: Facts) -> Times | None:
+        if self._keeps(place, facts) and self._by_time(facts) is not None:
+            return facts.times(self.input, place)
+        return super().times(place, facts)
+
+    def _keeps(self, place: int, facts: Facts) -> bool:
+        """Whether rows have a column as before, and are among the first when they start, if ever:
+        those that start later only outrank them."""
+        same_place_for_good = self.limit == 1 or self._by_time(facts) == "first"
+        as_before = self.name is None or same_place_for_good
+        return place < len(self.input.schema) and as_before and self.drops_outranked(facts)
+
+    def _by_time(self, facts: Facts) -> Literal["first", "last"] | None:
+        """Whether it has the first or the last of plain records by their time."""
+        by = self.order[0]
+        if not self.drops_outranked(facts) or facts.value_after_vs(self.input, by.value) is None:
+            return None
+        return "last" if by.descending else "first"
 
     def _evicted(self, emit: str, facts: Facts) -> str:
         first = "the first" if self.limit == 1 else f"the first {self.limit}"

@@ -105,8 +105,6 @@ class Rowwise(KeepsNothing, OneInput):
 
 def closing_origins(node: OneInput, facts: Facts) -> dict[int, Closes]:
     """The columns of a node that are columns of its input that close, moved or not."""
-    if not facts.closes(node.input):
-        return {}
     found = {
         place: facts.value_closes(node.input, node.origin(place))
         for place in range(len(node.schema))
@@ -267,6 +265,7 @@ class WindowColumns(Rowwise):
         found = facts.value_closes(given, self.time)
         if found is not None:
             delay, reach = found
+            delay -= 1  # values in a window are before its end
             ends = Closes(delay, reach + self.size)
             return {**before, start: Closes(delay + self.size, reach), start + 1: ends}
         return before
