@@ -8,7 +8,7 @@ import driftline as dl
 from driftline.engine.compile import compile_plan
 from driftline.model.level import Level
 from driftline.plan.errors import PlanError
-from driftline.plan.finals import final, only_final
+from driftline.plan.finals import final, only_final, refuse_perfect
 from driftline.plan.fragments import cut
 
 S = dl.stream("s", {"at": "BIGINT", "seen": "BIGINT"}, time="at")
@@ -107,3 +107,9 @@ def test_matches_in_the_order_of_time_are_final_when_they_are_settled() -> None:
     assert windows(matches.distinct()) == {}
     by_window = S.tumble(5).match("A+", None, "count(*) AS n", per="window_end", by="at")
     assert windows(by_window) == {"window_end": 0}
+
+
+def test_windows_at_perfect_are_refused_before_anything_runs() -> None:
+    plan = only_final(S.tumble(5).plan, ["s"])
+    with pytest.raises(PlanError, match="need emit=ordered or emit=eager"):
+        refuse_perfect(plan, Level.PERFECT)

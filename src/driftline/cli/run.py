@@ -215,12 +215,15 @@ def _final(query: Query, inputs: Inputs) -> Query:
     """The query, with a plan that emits final rows only where these are asked for."""
     if query.consistency.final != "true":
         return query
-    from driftline.plan.finals import only_final
+    from driftline.model.level import Level
+    from driftline.plan.finals import only_final, refuse_perfect
 
     names = query.plan.sources()
     plain = [name for name in names if name in inputs.streams and inputs.is_plain(name)]
     consistency = replace(query.consistency, final="false")
-    return replace(query, plan=only_final(query.plan, plain), consistency=consistency)
+    plan = only_final(query.plan, plain)
+    refuse_perfect(plan, Level(consistency.emit))
+    return replace(query, plan=plan, consistency=consistency)
 
 
 def _check_written(queries: Sequence[Query], arguments: RunArguments) -> None:

@@ -22,7 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from driftline.model.level import Level
 from driftline.plan import nodes
+from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Column, FieldAccess
 from driftline.plan.facts import END, START, Facts
 from driftline.plan.nodes.base import SETTLED
@@ -63,6 +65,14 @@ def final(
             return nodes.Final(plan, tuple(windows))
     settled = plan.with_settled(facts)
     return nodes.Final(plan) if settled is None else nodes.Final(settled, ((SETTLED, 1),))
+
+
+def refuse_perfect(plan: nodes.Node, level: Level) -> None:
+    """Final answers about windows are what stands at their last tick, also of what goes on."""
+    if level is Level.PERFECT and any(
+        isinstance(node, nodes.Final) and node.windows for node in plan.walk()
+    ):
+        raise PlanError("final answers about windows need emit=ordered or emit=eager")
 
 
 def _ends(plan: nodes.Node, facts: Facts) -> list[tuple[nodes.Named, int]]:

@@ -25,7 +25,7 @@ from driftline.event_log.bad import BadInput
 from driftline.model.old_names import renamed
 from driftline.plan.choices import CHOICES, Heartbeat, need_choice, need_clock
 from driftline.plan.errors import PlanError
-from driftline.plan.finals import only_final
+from driftline.plan.finals import only_final, refuse_perfect
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Constant, Node
 from driftline.spark.checkpoint import Checkpoint
@@ -261,6 +261,8 @@ class SparkQuery:
                     tables.append(name)
         made = copy(self)
         made.plans = {name: only_final(plan, plain, tables) for name, plan in self.plans.items()}
+        for plan in made.plans.values():
+            refuse_perfect(plan, self.options.level)
         made.is_final = True
         return made
 

@@ -29,8 +29,8 @@ from driftline.plan import nodes
 from driftline.plan.bands import spans_of
 from driftline.plan.by_session import by_session
 from driftline.plan.conditions import together
-from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Column, Expression, Literal
+from driftline.plan.finals import refuse_perfect
 from driftline.plan.functions.operators import arithmetic
 from driftline.plan.lifetimes import is_stretches
 from driftline.plan.nodes.base import SETTLED
@@ -104,8 +104,7 @@ def _partitioned(
 def final(compiler: Compiler, node: nodes.Final) -> Step:
     from driftline.engine.lifetimes.finals import Finals
 
-    if node.windows and compiler.level is Level.PERFECT:
-        raise PlanError("final answers about windows need emit=ordered or emit=eager")
+    refuse_perfect(node, compiler.level)
     may_grow = is_stretches(node.input)
     operator = Finals(node.schema.arrow, node.windows, input_may_grow=may_grow)
     return compiler.after(node, node.label(), operator, compiler.step(node.input))

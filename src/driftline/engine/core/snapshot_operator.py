@@ -48,6 +48,7 @@ class SnapshotOperator(Operator):
 
     keeps_watermark = True
     keeps_labels = True
+    is_whole = True  # whether it has all slots, and not those of one shard
 
     def __init__(self, schema: pa.Schema, keys: pa.Schema, level: Level) -> None:
         super().__init__(schema)
@@ -136,11 +137,15 @@ class SnapshotOperator(Operator):
         return slots
 
     def _reached(self, touched: Int64s, time: int) -> int:
-        """τ: it grows to the greatest endpoint at or before a cti, or a now-mark."""
+        """τ: it grows to the greatest endpoint at or before a cti, or a now-mark. A shard does not
+        know the endpoints of others: at `perfect` it would wait for one of its own, for which the
+        output of all would wait, so that its τ grows to the cti, before which nothing changes."""
         if time in (BEGINNING, INFINITY):
             return max(self.watermark, time)
         if self.level == EAGER or time <= self.watermark:
             return self.watermark
+        if self.level == PERFECT and not self.is_whole:
+            return time
         slots = np.concatenate([touched, self.due.up_to(time)])
         return self._greatest_endpoint(slots, time)
 

@@ -24,6 +24,7 @@ from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch, empty, joined
 from driftline.engine.core.graph import Graph
 from driftline.engine.core.operator import Arrays, Operator, OperatorKey
+from driftline.engine.core.snapshot_operator import SnapshotOperator
 from driftline.engine.ingest.arrivals import Arrivals, Moment, Summary
 from driftline.engine.ingest.holding import Holding
 from driftline.engine.ingest.source import PARTS as SOURCE_PARTS
@@ -148,6 +149,9 @@ class Shard:
                 stage.options.expiry_in_use,
             )
             self.graphs[fragment.name].limits = stage.options.limits
+            for step in self.graphs[fragment.name].steps:
+                if isinstance(step.operator, SnapshotOperator):
+                    step.operator.is_whole = stage.shards == 1
         self.holding = {
             name: Holding(graph, stage.options.heartbeat) for name, graph in self.graphs.items()
         }
