@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from driftline.engine.by_rows import over
 from tests.cli.run import Ran, driftline
 
 QUERY = """
@@ -74,6 +75,30 @@ def test_a_wrong_answer_is_found_and_shown(folder: Path) -> None:
     assert "is not the answer for" in ran.err
     assert "missing: " in ran.err
     assert "too much: " in ran.err
+
+
+FIRST = """
+CREATE STREAM orders (k STRING, qty INT);
+SELECT k, qty, first_value(k) OVER (
+  ORDER BY qty ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING
+) AS f FROM orders;
+"""
+
+
+def test_when_nothing_is_to_come_batches_do_not_excuse_an_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an operator that is right only if all rows come in one batch."""
+    (folder / "q.sql").write_text(FIRST)
+    orders = [event("orders", 1, k="abcde"[n], qty=n) for n in range(5)]
+    (folder / "in.jsonl").write_text("".join(orders))
+    marked(folder, "--batch", "1")
+    assert audited(folder).code == 0
+    monkeypatch.setattr(over, "_reach_of_nth", lambda reach, *_: reach._replace(head=1))
+    marked(folder, "--batch", "1")
+    ran = audited(folder)
+    assert ran.code == 1
+    assert "is not the answer for 5 of orders" in ran.err
 
 
 def test_an_answer_for_another_prefix_is_wrong(folder: Path) -> None:

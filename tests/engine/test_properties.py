@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
@@ -23,7 +23,7 @@ from driftline.engine.core.operator import Operator
 from driftline.engine.core.plain import batch_of, events_of
 from driftline.model.event import CLOSE, Cti, Event, Insert, Retract
 from driftline.model.history import History, canonical_history
-from driftline.model.reference import Level, group_by
+from driftline.model.reference import Level, at_level, group_by, output_watermark
 from driftline.model.reference import distinct as reference_distinct
 from driftline.model.reference.aggregates import count_all, max_
 from driftline.model.row import Row
@@ -31,6 +31,7 @@ from driftline.model.stream import closed_up_to, is_closed, is_ordered, is_perfe
 from driftline.model.time import INFINITY
 from driftline.testing import histories, streams, streams_of
 from driftline.testing.driving import drive
+from tests.engine.held_snapshots import BATCH_SIZES
 
 KX = pa.schema([("k", pa.string()), ("x", pa.int64())])
 VALUES = [
@@ -67,6 +68,28 @@ def test_progressive(name: str, level: Level, events: list[Event]) -> None:
     assert canonical_history(said).clip(end=final).same_snapshots(truth)
     if level is not Level.PERFECT:  # there what is alive is said when it has ended
         assert final == closed_up_to(events)
+
+
+@EVERY
+@settings(max_examples=20)
+@given(streams(closed=False), st.integers(0, 3), st.booleans(), st.sampled_from(BATCH_SIZES))
+def test_what_is_emitted_up_to_a_row_that_was_never_there_stays(
+    name: str, events: list[Event], later: int, promised: bool, size: int
+) -> None:
+    """It has moved the watermark, which then lies inside of a snapshot."""
+    make, logical = OPERATORS[name]
+    vs = max([0, output_watermark(events), closed_up_to(events)]) + later
+    row = Row(k="a", x=1)
+    ctis: list[Event] = [Cti(vs)] if promised else []
+    gone = [Insert(vs, INFINITY, row), *ctis, Retract(vs, INFINITY, vs, row)]
+    for level in Level:
+        arrivals = [(0, event) for event in [*events, *gone]]
+        for came, said in drive(make(level), arrivals, [KX], size):
+            so_far = [event for _, event in came]
+            answer = logical(canonical_history(so_far))
+            wanted = at_level(level, answer, output_watermark(so_far))
+            assert canonical_history(said).same_snapshots(wanted)
+            assert is_valid(said)
 
 
 @EVERY

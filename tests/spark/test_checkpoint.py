@@ -108,8 +108,9 @@ def test_what_other_versions_wrote_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_computed_in_another_way_by_now_is_refused(tmp_path: Path) -> None:
-    """Of as-of joins the right side comes first, and parts of sessions are kept by their start;
-    checkpoints of all other queries are as they were."""
+    """Of as-of joins the right side comes first, parts of sessions are kept by their start, and it
+    is kept when matches within some time are settled; checkpoints of all other queries are as they
+    were."""
     r = dl.stream("r", {"k": "STRING", "x": "BIGINT"})
     by_session = S.session(3, per="k", columns=True)
     keys = ["k", "window_start", "window_end"]
@@ -118,6 +119,7 @@ def test_what_is_computed_in_another_way_by_now_is_refused(tmp_path: Path) -> No
         "parts": by_session.group_by(*keys, "x").agg("count(*) AS n"),
         "in order": by_session.group_by(*keys).agg("last(x) AS x"),
         "of ends": by_session.group_by(*keys).agg("max(window_end) AS e"),
+        "within": S.match("A B", measures="count(*) AS n", by="x", within=3),
     }
     for name, query in revised.items():
         checkpoint = Checkpoint(str(tmp_path / name))
@@ -129,5 +131,6 @@ def test_what_is_computed_in_another_way_by_now_is_refused(tmp_path: Path) -> No
         with pytest.raises(PlanError, match="written by another version of Driftline; give"):
             checkpoint.claim({"result": query.plan}, OPTIONS, 2)
     whole = by_session.group_by(*keys).agg("sum(x) AS x")
-    for same in (whole, S.join(r, "s.k = r.k")):
+    match = S.match("A B", measures="count(*) AS n", by="x")
+    for same in (whole, S.join(r, "s.k = r.k"), match):
         assert "revised" not in describe({"result": same.plan}, OPTIONS, 2)

@@ -141,7 +141,8 @@ RECORDS = st.lists(
 def over_records(
     text: str, records: list[tuple[str, int, Value]], disorder: int | None, size: int
 ) -> None:
-    """The answer after every batch is the reference's for the records that are no dead letters."""
+    """After every batch what was emitted is valid, and is the reference's answer for the records
+    that are no dead letters."""
     stream = dl.stream("s", COLUMNS, time="t", disorder=disorder)
     query = dl.sql(f"SELECT * FROM s MATCH_RECOGNIZE ({text})", s=stream)
     wanted = meaning(match_of(query))
@@ -155,6 +156,7 @@ def over_records(
             for number in letters.number.tolist():
                 alive[number] = None
         came = History(Lifetime(row["t"], INFINITY, row) for row in alive if row is not None)
+        assert not breaches(answer)
         assert canonical_history(answer).same_snapshots(wanted(came))
 
 
@@ -169,6 +171,65 @@ def test_random_queries_over_records_are_their_references_with_and_without_ctis(
     text: str, records: list[tuple[str, int, Value]], disorder: int | None, size: int
 ) -> None:
     over_records(text, records, disorder, size)
+
+
+@st.composite
+def within(draw: st.DrawFn) -> str:
+    """Clauses with WITHIN, and with patterns and conditions that often match."""
+    pattern = draw(st.sampled_from(["A B", "A B", "A B?", "A (B | C B)", "A+ B"]))
+    conditions = st.sampled_from(["x >= 0", "x > 0", "x >= PREV(x)", "x >= A.x", "NEXT(x) > 0"])
+    chosen = draw(st.sampled_from(["", "B", "", "A", "AB"]))
+    define = ", ".join(f"{name} AS {draw(conditions)}" for name in chosen)
+    measures = ["FIRST(t) AS f, LAST(t) AS l", "PREV(FIRST(t)) AS p", "MATCH_NUMBER() AS n"]
+    rows = ["ONE ROW", "ALL ROWS", "ALL ROWS"]
+    unmatched = ["", "", "WITH UNMATCHED ROWS"]
+    shown = draw(st.integers(0, 2))
+    return " ".join(
+        [
+            draw(st.sampled_from(["PARTITION BY k", "PARTITION BY k", ""])),
+            f"ORDER BY t MEASURES {draw(st.sampled_from(measures))}",
+            f"{rows[shown]} PER MATCH {unmatched[shown]}",
+            draw(st.sampled_from(["", "AFTER MATCH SKIP TO NEXT ROW"])),
+            f"PATTERN ({pattern}) WITHIN {draw(st.sampled_from([3, 4, 8]))}",
+            f"DEFINE {define}" if define else "",
+        ]
+    )
+
+
+@st.composite
+def promised(draw: st.DrawFn) -> tuple[list[tuple[str, int, Value]], int]:
+    """Records that come as late as a bound on their disorder allows, with gaps, and that bound."""
+    disorder = draw(st.sampled_from([0, 2]))
+    steps = st.tuples(
+        st.sampled_from([1, 1, 6]),
+        st.integers(0, disorder),
+        st.sampled_from("abc"),  # of each some rows, so that there are many ends
+        st.sampled_from([0, 1, 2, None]),
+    )
+    records: list[tuple[str, int, Value]] = []
+    latest = 5
+    for step, late, k, x in draw(st.lists(steps, min_size=8, max_size=16)):
+        latest += step
+        records.append((k, latest - late, x))
+    return records, disorder
+
+
+@settings(max_examples=40)
+@given(within(), promised())
+def test_matches_within_a_time_are_their_references_as_ctis_pass_them(
+    text: str, given: tuple[list[tuple[str, int, Value]], int]
+) -> None:
+    for size in (1, 2, 3, 100):
+        over_records(text, *given, size)
+
+
+def test_a_match_after_an_attempt_whose_time_is_over_is_kept() -> None:
+    text = "PARTITION BY k ORDER BY t MEASURES FIRST(t) AS f, LAST(t) AS l {} PATTERN (A B) WITHIN"
+    records: list[tuple[str, int, Value]] = [("z", 20, 3), ("z", 30, 1), ("z", 31, 0)]
+    over_records(f"{text.format('')} 8 DEFINE B AS x >= 0", [*records, ("y", 34, None)], 0, 100)
+    unmatched = text.format("ALL ROWS PER MATCH WITH UNMATCHED ROWS")
+    records = [("z", 1, 0), ("z", 10, 2), ("y", 13, 1)]
+    over_records(f"{unmatched} 4 DEFINE A AS x = 0", records, 0, 1)
 
 
 def test_rows_that_come_with_a_cti_are_near_enough_for_the_attempts_before_it() -> None:

@@ -230,8 +230,8 @@ def _afresh(
 ) -> tuple[Lifetimes, list[str]]:
     """The answer for the prefix of the last of some marks. Plain records of a directory come at one
     moment from mark to mark, where it matters what came before what. How far `perfect` and
-    `ordered` have come may depend on the batches: if the answer differs, it is computed once more
-    from mark to mark, and then event by event."""
+    `ordered` have come may depend on the batches, as long as more is to come: if the answer differs
+    then, it is computed once more from mark to mark, and then event by event."""
     mark = cuts[-1]
     needed = {name: _prefix(mark, name, events[name]) for name in plan.sources() if name in events}
     at_once = [
@@ -241,7 +241,8 @@ def _afresh(
     ]
     chosen = replace(options, keep_open=not mark.prefix.closed)
     ways = [] if at_once else [(needed, chosen)]
-    if at_once or options.level.value != "eager":
+    may_differ = options.level.value != "eager" and not mark.prefix.closed
+    if at_once or may_differ:
         cut = {name: _cut(cuts, name, each, name in at_once) for name, each in needed.items()}
         ways.append((cut, replace(chosen, batch=1)))
         if not at_once:

@@ -24,7 +24,7 @@ from driftline.engine.options import Options
 from driftline.engine.plan_sources import sources_of
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.nodes import Aggregate, AsOf, Node
+from driftline.plan.nodes import Aggregate, AsOf, Match, Node
 from driftline.plan.timing import NOTHING_KNOWN
 from driftline.spark.pipeline import OWN_STEPS
 from driftline.spark.places import Place
@@ -160,6 +160,9 @@ def _revised(plans: Mapping[str, Node]) -> list[str]:
     found = {
         "as-of joins by whole rows": any(isinstance(node, AsOf) for node in nodes),
         "aggregates by session": any(each is not None and not each.is_whole for each in sessions),
+        "when matches are settled": any(
+            isinstance(node, Match) and node.within is not None for node in nodes
+        ),
     }
     return [name for name, there in found.items() if there]
 

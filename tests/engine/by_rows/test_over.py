@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import calendar
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,7 @@ from driftline.engine.by_rows.over import Frame, Over, OverColumn
 from driftline.engine.by_rows.snapshot_kernel import PLACE
 from driftline.engine.state.stored_rows import rows_from_bytes
 from driftline.model import reference
+from driftline.model.event import Event
 from driftline.model.history import History
 from driftline.model.reference import Level, Order
 from driftline.model.reference import aggregates as values
@@ -61,21 +64,15 @@ def functions(frame: Frame) -> dict[str, tuple[OverColumn, Function]]:
         each.name: (OverColumn(each.name, each.type, frame, each), reference.of_frame(meaning))
         for each, meaning in made
     }
-    found["second"] = (
-        OverColumn("second", pa.int32(), frame, argument="x", nth=2),
-        reference.nth(column("x"), 2),
-    )
-    found["last"] = (
-        OverColumn("last", pa.float64(), frame, argument="f", nth=-1),
-        reference.nth(column("f"), -1),
-    )
+    for place, ignores in product((1, 2, -1, -2), (False, True)):
+        name = f"{place}{' there' * ignores}"
+        found[name] = (
+            OverColumn(name, pa.float64(), frame, argument="f", nth=place, ignore_nulls=ignores),
+            reference.nth(column("f"), place, ignore_nulls=ignores),
+        )
     found["lag"] = (
         OverColumn("lag", pa.int32(), lag, argument="x", nth=1, default="x"),
         reference.nth(column("x"), 1, column("x")),
-    )
-    found["second last there"] = (
-        OverColumn("second last there", pa.int32(), frame, argument="x", nth=-2, ignore_nulls=True),
-        reference.nth(column("x"), -2, ignore_nulls=True),
     )
     found["first there"] = (
         OverColumn(
@@ -189,6 +186,62 @@ def test_over_is_its_reference_after_every_batch(level: Level, data: st.DataObje
         data.draw(st.sampled_from(BATCH_SIZES)),
         data.draw(st.one_of(st.none(), st.integers(0, 5))),
     )
+
+
+EVERY_FRAME = list(product((None, -3, -1, 0, 2), (None, -3, -1, 0, 2)))
+FUNCTIONS = st.sampled_from(sorted(functions(Frame())))
+
+
+@settings(max_examples=14)
+@given(
+    st.sampled_from(["rows", "range"]),
+    FUNCTIONS,
+    st.booleans(),
+    st.lists(
+        st.tuples(st.integers(1, 9), st.sampled_from([1.5, 2.5, None])), min_size=6, max_size=9
+    ),
+    st.lists(st.integers(0, 4), max_size=2, unique=True),
+    st.sampled_from(BATCH_SIZES),
+)
+def test_a_row_sees_a_change_as_far_as_its_frame_reaches(
+    unit: Any,
+    name: str,
+    descending: bool,
+    cells: list[tuple[int, float | None]],
+    gone: list[int],
+    size: int,
+) -> None:
+    """One function alone, in every frame, over more rows than a frame reaches."""
+    rows = [{"k": "a", "t": t, "f": f, "x": t % 3} for t, f in cells]
+    events = [insert(0, None, row) for row in rows]
+    events += [retract(0, None, 0, rows[place]) for place in gone]
+    for start, end in EVERY_FRAME:
+        made, meaning = functions(Frame(unit, start, end))[name]
+        held_alone(made, meaning, OrderBy("t", descending), events, size)
+
+
+def held_alone(
+    made: OverColumn, meaning: Function, order: OrderBy, events: Sequence[Event], size: int
+) -> None:
+    own = reference.Frame(made.frame.unit, made.frame.start, made.frame.end)
+    hold(
+        lambda: Over(SCHEMA, [], [order], [made], Level.EAGER),
+        SCHEMA,
+        lambda so_far: reference.over(
+            so_far, {made.name: (own, meaning)}, [Order(column(order.column), order.descending)]
+        ),
+        events,
+        Level.EAGER,
+        size,
+    )
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_row_sees_the_first_rows_when_its_frame_comes_to_them(size: int) -> None:
+    events = [insert(t, None, {"k": "a", "t": t, "f": t / 2, "x": 1}) for t in range(1, 6)]
+    before = Frame("rows", None, -2)
+    for frame, name in ((before, "1"), (before, "1 there"), (before.mirrored(), "-1")):
+        held_alone(*functions(frame)[name], OrderBy("t"), events, size)
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,8 @@ def test_final_matches_come_once_and_are_those_of_the_end(
             if row["$settled"] is not None and row["$settled"] < cti
         )
         assert emitted <= at_the_end
-        assert emitted == settled if within is None else emitted <= settled
+        looks_ahead = within is not None and "$" in pattern  # then settled by a later row
+        assert emitted <= settled if looks_ahead else emitted == settled
     closed = finals(query, [*batches, [CLOSE]], level)
     assert Counter(Row(row) for answer in closed for row in rows(answer)) == at_the_end
 

@@ -18,6 +18,7 @@ from driftline.model.reference import (
     output_watermark,
 )
 from driftline.model.reference.aggregates import count_all
+from driftline.model.stream import closed_up_to
 from driftline.model.time import BEGINNING
 from driftline.testing import streams
 from tests.build import cti, history, insert, retract
@@ -77,6 +78,26 @@ def test_a_full_retraction_leaves_what_is_still_true() -> None:
     events = [insert(3, 8, "a"), insert(5, 10, "b"), retract(5, 10, 5, "b")]
     assert emitted(Level.PERFECT, events) == history(n(3, 5, 1))
     assert emitted(Level.ORDERED, events).same_snapshots(history(n(3, None, 1)))
+
+
+def test_what_a_cti_has_passed_stays_when_the_row_that_moved_the_watermark_was_never_there() -> (
+    None
+):
+    events = [insert(3, 8, "a"), insert(5, 10, "b"), cti(5), retract(5, 10, 5, "b")]
+    assert emitted(Level.PERFECT, events[:3]) == history(n(3, 5, 1))
+    assert emitted(Level.PERFECT, events) == history(n(3, 5, 1))
+    assert emitted(Level.PERFECT, [*events, cti(8)]).same_snapshots(history(n(3, 8, 1)))
+
+
+@given(streams())
+def test_what_is_before_the_watermark_and_a_cti_is_never_taken_back(events: list[Event]) -> None:
+    for level in Level:
+        final, before = BEGINNING, history()
+        for length in range(1, len(events) + 1):
+            now = emitted(level, events[:length])
+            assert now.clip(end=final).same_snapshots(before)
+            final = min(closed_up_to(events[:length]), output_watermark(events[:length]))
+            before = now.clip(end=final)
 
 
 @given(streams())

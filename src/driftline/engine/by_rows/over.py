@@ -389,13 +389,14 @@ def _reach_of_nth(reach: Reach, column: OverColumn, schema: pa.Schema) -> Reach 
     offset = int(frame.end or 0) if frame.unit == "rows" else 0
     if frame.start is None and frame.end is not None:
         reach = reach._replace(
-            back=max(reach.back, offset), sees_forward=max(reach.sees_forward, offset)
+            back=max(reach.back, offset),
+            forward=max(reach.forward, -offset),
+            sees_back=max(reach.sees_back, -offset),
+            sees_forward=max(reach.sees_forward, offset),
         )
         if nth > 0:
             return reach._replace(head=max(reach.head, nth))
         return reach._replace(
-            forward=max(reach.forward, -offset),
-            sees_back=max(reach.sees_back, -offset),
             count_forward=max(reach.count_forward, -nth),
             count_sees_back=max(reach.count_sees_back, -nth),
         )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from driftline.engine.by_rows.emit_kernel import SETTLED
-from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
+from driftline.engine.by_rows.snapshot_kernel import END, PLACE, START
 from driftline.engine.match.sequence import back_to, first_from
 from driftline.engine.match.sweep_state import OPEN
 from driftline.engine.state.runs import RunArrays
@@ -16,18 +14,20 @@ from driftline.model.time import INFINITY
 
 @njit(cache=True, nogil=True)
 def settle_rows(
-    slots: Int64s, final: int, back: int, keeps_last: bool, restarts: bool, members: RunArrays,
+    slots: Int64s, final: int, back: int, keeps_last: bool, over_after: int, members: RunArrays,
     known: Int64s, has_copies: bool, freed: Int64s,
 ) -> int:  # fmt: skip
     """Drop the members before the first attempt that was open when the last row that is final was
     the last, but so many (`back`) that are looked at before it; their places go to `freed`.
-    `keeps_last`: the last row that is final stays. `restarts`: see `overdue`; `has_copies`: see
+    `keeps_last`: the last row that is final stays. `over_after`: see `from_open`; `has_copies`: see
     `back_to`."""
     gone = 0
     for slot in slots:
         base, size = members.first[slot], members.size[slot]
         count = first_from(members, base, size, final)
-        needed = _first_needed(members, base, count, back, keeps_last, restarts, known, has_copies)
+        needed = _first_needed(
+            members, base, count, final, back, keeps_last, over_after, known, has_copies
+        )
         for place in range(base, base + needed):
             freed[gone] = members.ints[place, PLACE]
             gone += 1
@@ -39,25 +39,32 @@ def settle_rows(
 
 @njit(cache=True, nogil=True)
 def next_rows(
-    slots: Int64s, final: int, back: int, keeps_last: bool, restarts: bool, members: RunArrays,
+    slots: Int64s, final: int, back: int, keeps_last: bool, over_after: int, members: RunArrays,
     known: Int64s, has_copies: bool, stale: Int64s,
 ) -> None:  # fmt: skip
     """Lower `stale` to when the next rows can be dropped: by bisection, as what is needed never
     begins earlier than before."""
     for number in range(len(slots)):
         base, size = members.first[slots[number]], members.size[slots[number]]
-        low, high = first_from(members, base, size, final) + 1, size + 1
+        count = first_from(members, base, size, final)
+        low, high = count + 1, size + 1
         while low < high:
             middle = (low + high) // 2
-            if (
-                _first_needed(members, base, middle, back, keeps_last, restarts, known, has_copies)
-                == 0
-            ):
+            needed = _first_needed(
+                members, base, middle, final, back, keeps_last, over_after, known, has_copies
+            )
+            if needed == 0:
                 low = middle + 1
             else:
                 high = middle
         if low <= size:
             stale[number] = min(stale[number], members.ints[base + low - 1, START] + 1)
+        if over_after:
+            last = max(count - 1, 0)
+            if last < size and members.ints[base + last, START] + over_after <= final:
+                last += 1
+            if last < size:
+                stale[number] = min(stale[number], members.ints[base + last, START] + over_after)
 
 
 @njit(cache=True, nogil=True)
@@ -65,26 +72,21 @@ def _first_needed(
     members: RunArrays,
     base: int,
     count: int,
+    final: int,
     back: int,
     keeps_last: bool,
-    restarts: bool,
+    over_after: int,
     known: Int64s,
     has_copies: bool,
 ) -> int:
-    """The first member that is still needed when so many of a run are final. Open attempts whose
-    time will be over are made again from the last time that is final on: for that it is needed what
-    is known of the row before, and the attempts that were open then."""
+    """The first member that is still needed when so many of a run are final."""
     if count == 0:
         return 0
     opened = known[members.ints[base + count - 1, PLACE], OPEN]
-    first = back_to(members, base, base + count, max(opened + back, int(keeps_last)), has_copies)[0]
-    if restarts and opened > 0:
-        time = members.ints[base + count - 1, START]
-        before = base + first_from(members, base, count, time)
-        if before > base:
-            opened = known[members.ints[before - 1, PLACE], OPEN]
-            first = min(first, back_to(members, base, before, max(opened + back, 1), has_copies)[0])
-    return first - base
+    if over_after and members.ints[base + count - 1, START] + over_after <= final:
+        opened = 0
+    needed = max(opened + back, int(keeps_last))
+    return back_to(members, base, base + count, needed, has_copies)[0] - base
 
 
 @njit(cache=True, nogil=True)
@@ -113,35 +115,3 @@ def next_matches(slots: Int64s, segments: RunArrays, stale: Int64s) -> None:
         for place in range(base, base + segments.size[slots[number]]):
             end, settled = segments.ints[place, END], segments.ints[place, SETTLED]
             stale[number] = min(stale[number], end, settled if settled == INFINITY else settled + 1)
-
-
-@njit(cache=True, nogil=True)
-def overdue(
-    slots: Int64s, final: int, within: int, members: RunArrays, known: Int64s
-) -> tuple[Int64s, Int64s]:
-    """Of slots whose first open attempt can take no row that is still to come, because it would be
-    too far from its first: the start of the last row that is final, otherwise INFINITY; and when
-    the open attempts of the others come to that, or those that begin at their first row that is not
-    final."""
-    since = np.full(len(slots), INFINITY, np.int64)
-    due = np.full(len(slots), INFINITY, np.int64)
-    for number in range(len(slots)):
-        slot = slots[number]
-        base = members.first[slot]
-        count = first_from(members, base, members.size[slot], final)
-        if count < members.size[slot]:
-            due[number] = members.ints[base + count, START] + within
-        if count == 0:
-            continue
-        left = known[members.ints[base + count - 1, PLACE], OPEN]
-        place = count
-        while left > 0 and place > 0:
-            place -= 1
-            left -= members.ints[base + place, COPIES]
-        if place == count:
-            continue
-        if members.ints[base + place, START] + within <= final:
-            since[number] = members.ints[base + count - 1, START]
-        else:
-            due[number] = min(due[number], members.ints[base + place, START] + within)
-    return since, due

@@ -1,7 +1,9 @@
 """The attempts of a partition whose rows are only added, in order of time.
 
-Attempts that have not looked at the end are settled: what comes later cannot change them. The
-others, from the first on, are open. Of each entry it is kept where the open ones began when it was
+Each attempt is settled at some time: rows that start later cannot change it. That is the start of
+the last row that it, or one before it, has looked at, or, if it has looked at the end, never, but
+with WITHIN no later than its own time is over. Attempts that are settled later than the last row
+starts, from the first on, are open. Of each entry it is kept where the open ones began when it was
 the last. A late row makes it necessary to start there again, and when the open attempts begin where
 they did before, all that follows stays. While no open attempt has a match, and conditions look only
 at a row and those before it, the open attempts are simulated together instead (`thread_kernel`);
@@ -49,44 +51,20 @@ from driftline.engine.match.thread_kernel import (
 from driftline.engine.match.version_kernel import SETTLED, UNTIL, Written
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, INFINITY
 
 LONG_OPEN = 64
 """So many entries of an open attempt are rather read again than threads kept."""
 
 
 @in_place
-def _settle(
-    time: int, to_come: int, first: int, head: int, count: int, settled_to: int, since: int,
-    total: int, begin: Int64s, rules: Rules, room: Room, output: Written,
-) -> tuple[int, int]:  # fmt: skip
-    """Note since when attempts are settled, from the first on that was not (`head`), and rows from
-    a position on (`settled_to`). `since`: where the next attempt would begin. Returns the first
-    open attempt, and the position where it begins."""
-    now = room.now
-    looked = first_from(now.reach, head, count, total)
-    opened = looked
-    if rules.bound > 0 and time < to_come:
-        # Attempts that what is to come is too far away from are settled as well.
-        while opened < count and begin[now.entry[opened]] + rules.bound <= to_come:
-            opened += 1
-    for each in range(head, opened):
-        since_when = time if each < looked else begin[now.entry[each]] + rules.bound - 1
-        set_time(output, now.version[each], SETTLED, since_when)
-    if opened < count:
-        since = now.entry[opened] - first
-    if rules.shows_unmatched:
-        each = head
-        for position in range(settled_to, since):
-            entry = first + position
-            if room.unmatched[entry] < 0:
-                continue
-            while each < opened and now.entry[each] < entry:
-                each += 1
-            late = looked <= each < opened
-            since_when = begin[entry] + rules.bound - 1 if late else time
-            set_time(output, room.unmatched[entry], SETTLED, since_when)
-    return opened, since
+def _set_times(first: int, stop: int, column: int, time: int, room: Room, output: Written) -> None:
+    """Set a time of what some attempts have found: of a match, or of a row that is in none; if it
+    is SETTLED, to when each is."""
+    for each in range(first, stop):
+        to = room.now.reach[each] if column == SETTLED else time
+        set_time(output, room.now.version[each], column, to)
+        set_time(output, room.unmatched[room.now.entry[each]], column, to)
 
 
 @in_place
@@ -188,18 +166,17 @@ def _is_as_before(known: Int64s, before: Int64s, entry: int) -> bool:
 
 @in_place
 def sweep_in_order(
-    number: int, sequence: Sequence, earliest: int, open_end: int, rules: Rules, final: int,
-    search: Search, stack: Int64s, room: Room, output: Written, learned: Learned,
+    number: int, sequence: Sequence, earliest: int, open_end: int, rules: Rules, search: Search,
+    stack: Int64s, room: Room, output: Written, learned: Learned,
 ) -> int:  # fmt: skip
     """Go through one slot whose rows are only added, from time to time; which problem there is."""
     begin, alive, now = sequence.begin, room.alive, room.now
-    total, first, stop = len(begin), sequence.bounds[number], sequence.bounds[number + 1]
+    first, stop = sequence.bounds[number], sequence.bounds[number + 1]
     size, count, head, matches = 0, 0, 0, sequence.number[number]
     while first + size < stop and begin[first + size] < earliest:
         alive[size] = first + size
         size += 1
     since = sequence.start[number]
-    settled_to = since
     quiet = _resume(number, sequence, size, room.threads)  # whether attempts are simulated
     if quiet:
         since = first_start(room.threads, size)
@@ -213,6 +190,7 @@ def sweep_in_order(
         resume_threads(sequence.cursors[number], room.threads, size)
         since = size - sequence.carried[number]
         count, now.number[0], now.version[0] = 1, matches, -1
+        now.entry[0], now.reach[0] = first, INFINITY
     time = earliest
     while first + size < stop:
         appended, low = size, first + size
@@ -249,7 +227,7 @@ def sweep_in_order(
             if quiet and since < rules.back and sequence.threads[number, 0]:
                 learned.unfinished[number] = MORE_BACK
                 return FINE
-            redone = first_from(now.reach, head, count, low)
+            redone = first_from(now.reach, head, count, time)
             at, covered = since, first + sequence.start[number] + sequence.covered[number] - 1
             if redone > 0:
                 covered = now.last[redone - 1]
@@ -257,7 +235,7 @@ def sweep_in_order(
                     at = first_from(alive, 0, size, now.after[redone - 1] + 1)
             problem, count, matches = redo(
                 number, time, open_end, redone, count, at, low, first + size - 1, size, matches,
-                covered, total, rules, search, stack, room, output,
+                covered, begin, rules, search, stack, room, output,
             )  # fmt: skip
             if problem == FINE and rules.shows_unmatched:
                 problem = show_unmatched(
@@ -265,13 +243,9 @@ def sweep_in_order(
                 )
             if problem != FINE:
                 return problem
-            # What is settled by now, and where the open attempts begin.
-            to_come = final if first + size >= stop else min(final, begin[first + size])
-            head, since = _settle(
-                time, to_come, first, head, count, settled_to,
-                max(size, sequence.start[number]), total, begin, rules, room, output,
-            )  # fmt: skip
-            settled_to = max(settled_to, since)
+            _set_times(redone, count, SETTLED, time, room, output)
+            head = first_from(now.reach, head, count, time + 1)
+            since = now.entry[head] - first if head < count else max(size, sequence.start[number])
             if rules.shows_unmatched:
                 inside = sequence.start[number] + sequence.covered[number]
                 if head > 0:
@@ -294,11 +268,10 @@ def sweep_in_order(
             and (needed >= size or begin[first + needed] > sequence.changed[number])
             and _is_as_before(learned.known, sequence.known, first + size - 1)
         ):
-            learned.same_from[number] = begin[first + size]
-            for each in range(head, count):
-                set_time(output, now.version[each], UNTIL, learned.same_from[number])
-            for entry in range(first + since, first + size):
-                set_time(output, room.unmatched[entry], UNTIL, learned.same_from[number])
+            same_from = begin[first + size]
+            learned.same_from[number] = same_from
+            opened = first_from(now.reach, head, count, same_from)
+            _set_times(opened, count, UNTIL, same_from, room, output)
             return FINE
     if growing:
         save_growth(room.growth, room.threads, learned.cursors[number], first, size, time)

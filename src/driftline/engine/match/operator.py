@@ -6,8 +6,9 @@
 
 State: see `by_rows.operator`; whole rows are kept, and what was emitted of matches. Where rows go
 by time and are only added, it is kept of each row where the attempts began that were open when it
-was the last. A cti then evicts all rows before the first attempt that was open at it (but those
-that conditions look back at), and every match that was settled before it: it holds for ever.
+was the last. A cti then evicts all rows before the first attempt that was open at the last row
+before it (but those that conditions look back at; with WITHIN all of them, when that row's time is
+over), and every match that was settled before it: it holds for ever.
 Otherwise a cti evicts the rows and matches that end by then.
 
 A batch costs, in order of time, the rows from the first open attempt before its first change on, up
@@ -62,7 +63,7 @@ from driftline.engine.match.version_kernel import CARRIED_ROW
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
 from driftline.engine.state.runs import Runs
-from driftline.model.arrays import Int64s, Mask, to_arrow
+from driftline.model.arrays import Int64s, Mask
 from driftline.model.level import Level
 from driftline.model.patterns import Pattern, Skip, SkipError
 from driftline.model.time import BEGINNING, INFINITY
@@ -109,6 +110,9 @@ class Match(RowsOperator):
             pattern, self.program, self.defines, [value for _, value in conditions],
             [value for _, value in measures], rows, skip, within, self.in_order,
         )  # fmt: skip
+        # So long after a row begins nothing of the attempts up to it is open; 0: that is not known.
+        # (Where matches are numbered, it would have to be known how many these have found.)
+        self.over_after = 0 if self.rules.numbered else self.rules.bound
         self.measures = Measures(measures, variables, rows, self.rules.before)
         if self.in_order:
             self.segments = type(self.segments)(SEGMENT_COLUMNS + 1, 0)
@@ -117,7 +121,6 @@ class Match(RowsOperator):
         self.known = np.empty((0, THREAD + threads if threads else THREADED), np.int64)
         self.has_copies = False  # whether a member has stood for several rows
         self.changed = np.zeros(0, np.int64)  # by slot, the latest change of this batch
-        self.evicted = BEGINNING  # matches that were settled before are not there any more
         # By slot, in memory alone: where a match goes on growing, the row that it begins with, and
         # its rows. Without them attempts are made again.
         self.cursors = np.empty((0, CURSOR + 2 * self.rules.growing), np.int64)
@@ -129,14 +132,6 @@ class Match(RowsOperator):
             self.changed = grown(self.changed, self.slots.used)
             self.changed[slots] = BEGINNING
             np.maximum.at(self.changed, slots, batch.vs)
-
-    def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
-        if self.in_order and self.rules.bound and self.cti > BEGINNING:
-            since, _ = eviction.overdue(
-                slots, self.cti, self.rules.bound, self.members.arrays, self.known
-            )
-            earliest = np.minimum(earliest, since)
-        return super()._update(slots, earliest, before)
 
     def _answers(self, slots: Int64s, earliest: Int64s, limit: int) -> Answers:
         if not self.in_order:
@@ -152,7 +147,7 @@ class Match(RowsOperator):
                 nothing,
             )  # fmt: skip
             versions, learned = self._swept(found, entries, earliest, open_end)
-            return self._answered(versions, entries, slots, learned.same_from)
+            return self._answered(versions, entries, slots, earliest, learned.same_from)
         return self._answers_in_order(slots, np.where(earliest > limit, INFINITY, earliest))
 
     def _answers_in_order(self, slots: Int64s, earliest: Int64s) -> Answers:
@@ -172,7 +167,7 @@ class Match(RowsOperator):
             self.paths.make_slots(self.slots.used)
         while True:
             number, member, start, numbers, covered, threads, whole, resumed = sequence.from_open(
-                slots, earliest, changed, ahead, from_threads, self.rules.back,
+                slots, earliest, changed, ahead, from_threads, self.rules.back, self.over_after,
                 self.members.arrays, self.known, self.cursors, self.has_copies,
             )  # fmt: skip
             begin = self.members.arrays.ints[member, START]
@@ -201,7 +196,7 @@ class Match(RowsOperator):
         if self.rules.growing:
             carried[resumed] = self.cursors[slots[resumed], HAS_SIZE]
             self._carry(slots, entries, places, resumed, learned)
-        return self._answered(versions, entries, slots, learned.same_from, carried)
+        return self._answered(versions, entries, slots, earliest, learned.same_from, carried)
 
     def _carry(
         self, slots: Int64s, entries: Entries, places: Int64s, resumed: Mask, learned: Learned
@@ -264,7 +259,7 @@ class Match(RowsOperator):
             lookups, room = memory.lookups(), machine()
             versions, pool, learned, problem = sweep(
                 found, earliest, open_end, self.program, conditions, lookups, room, self.rules,
-                limits().max_steps, self.cti, self.paths.arrays,
+                limits().max_steps, self.paths.arrays,
             )  # fmt: skip
             if not memory.learn(self.defines, lookups, rows):
                 break
@@ -289,14 +284,16 @@ class Match(RowsOperator):
         versions: Versions,
         entries: Entries,
         slots: Int64s,
+        earliest: Int64s,
         same_from: Int64s,
         carried: Int64s = _NOTHING,
     ) -> Answers:
         """The rows that versions put out; `carried`: see `Measures.output`."""
         output = self.measures.output(versions, carried)
         if self.in_order:
-            # Of attempts that are made once more because a cti has passed.
-            output = output.take(np.flatnonzero(versions.settled[output.last] >= self.evicted))
+            # What was settled before the first change is as it was, or has been evicted.
+            settled = versions.settled[output.last]
+            output = output.take(np.flatnonzero(settled >= earliest[versions.slot[output.last]]))
 
         def rows_of(which: Int64s, names: Sequence[str]) -> pa.RecordBatch:
             return self._rows_of(entries, which, names)
@@ -312,18 +309,7 @@ class Match(RowsOperator):
         since, until = versions.since[output.version], versions.until[output.last]
         settled = versions.settled[output.last]
         if self.settled_column is not None:
-            # A row does not say that it was settled before the time when it was.
-            later = (settled > since) & (settled < until)
-            parts = np.repeat(np.arange(len(since)), 1 + later)
-            again = np.zeros(len(parts), np.bool_)
-            again[1:] = parts[1:] == parts[:-1]
-            output = output.take(parts)
-            since, until = since[parts], until[parts]
-            settled, later = settled[parts], later[parts]
-            since = np.where(again, settled, since)
-            until = np.where(later & ~again, settled, until)
-            columns = {name: column.take(to_arrow(parts)) for name, column in columns.items()}
-            columns[self.settled_column] = pa.array(settled, mask=settled > since)
+            columns[self.settled_column] = pa.array(settled, mask=settled == INFINITY)
         rows = pa.RecordBatch.from_arrays(
             [columns[name] for name in self.answer_schema.names], schema=self.answer_schema
         )
@@ -373,17 +359,13 @@ class Match(RowsOperator):
     def _settled(self) -> int:
         return self.cti if self.in_order else super()._settled()
 
-    def _evict(self, slots: Int64s) -> None:
-        super()._evict(slots)
-        self.evicted = self.cti
-
     def _drop_final(self, slots: Int64s) -> None:
         if not self.in_order or self.cti == INFINITY:
             super()._drop_final(slots)
             return
         freed = np.empty(int(self.members.sizes(slots).sum()), np.int64)
         gone = eviction.settle_rows(
-            slots, self.cti, self.rules.back, self.rules.numbered, self.rules.bound > 0,
+            slots, self.cti, self.rules.back, self.rules.numbered, self.over_after,
             self.members.arrays, self.known, self.has_copies, freed,
         )  # fmt: skip
         self.member_places.give_back(freed[:gone])
@@ -399,15 +381,10 @@ class Match(RowsOperator):
             return
         stale = np.full(len(slots), INFINITY)
         eviction.next_rows(
-            slots, self.cti, self.rules.back, self.rules.numbered, self.rules.bound > 0,
+            slots, self.cti, self.rules.back, self.rules.numbered, self.over_after,
             self.members.arrays, self.known, self.has_copies, stale,
         )  # fmt: skip
         eviction.next_matches(slots, self.segments.arrays, stale)
-        if self.rules.bound:
-            since, due = eviction.overdue(
-                slots, self.cti, self.rules.bound, self.members.arrays, self.known
-            )
-            stale = np.minimum(np.minimum(stale, due), np.where(since < INFINITY, self.cti, due))
         self.stale.set(slots, stale)
 
     def state_size(self) -> tuple[int, int]:
@@ -435,7 +412,6 @@ class Match(RowsOperator):
     def restore(self, arrays: Arrays) -> None:
         super().restore(arrays)
         self._forget(np.arange(len(self.cursors)))
-        self.evicted = self.cti
         if self.in_order:
             members = self.members.snapshot(self.slots.live_slots(), "members")["members.ints"]
             self.known = grown(self.known, self.member_places.used)

@@ -32,20 +32,21 @@ from driftline.engine.match.version_kernel import (
 )
 from driftline.model.arrays import Int64s
 from driftline.model.compiled import in_place
+from driftline.model.time import BEGINNING, INFINITY
 
 
 @in_place
 def redo(
     slot: int, time: int, until: int, redone: int, count: int, at: int, low: int, high: int,
-    size: int, matches: int, covered: int, total: int, rules: Rules, search: Search, stack: Int64s,
-    room: Room, output: Written,
+    size: int, matches: int, covered: int, begin: Int64s, rules: Rules, search: Search,
+    stack: Int64s, room: Room, output: Written,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Make the attempts from one (`redone`) on again, which begins at a position; `low`, `high`:
     the entries that changed. Returns which problem there is, how many attempts there are then, and
     how many matches (-1: as many as before)."""
     alive, now, old, failed = room.alive, room.now, room.old, search.failed
     found = now.number[redone] if redone < count else matches
-    reached = now.reach[redone - 1] if redone > 0 else -1
+    reached = now.reach[redone - 1] if redone > 0 else BEGINNING
     olds = count - redone
     for each in range(olds):
         copy_attempt(old, each, now, redone + each)
@@ -90,7 +91,12 @@ def redo(
             if version == room.held[entry]:
                 room.held[entry] = -1
             covered = max(covered, alive[max(outcome, at + 1) - 1])
-        reached = max(reached, alive[reach] if reach < size else total)
+        looked_at = alive[reach] if reach < size else len(begin)
+        if rules.in_order:
+            looked_at = begin[looked_at] if reach < size else INFINITY
+            if rules.bound > 0:
+                looked_at = min(looked_at, begin[entry] + rules.bound - 1)
+        reached = max(reached, looked_at)
         now.entry[count], now.after[count] = entry, alive[going_on - 1]
         now.reach[count], now.last[count] = reached, covered
         now.version[count], now.number[count] = version, found

@@ -101,6 +101,7 @@ def from_open(
     ahead: Int64s,
     from_threads: Mask,
     back: int,
+    over_after: int,
     members: RunArrays,
     known: Int64s,
     cursors: Int64s,
@@ -111,7 +112,8 @@ def from_open(
     goes on, as a number of entries from its first on, how many matches are before that, how many
     entries from there on are in these; the threads of open attempts, if they are known and these
     may be left out (`from_threads`); whether that is all of its members; and whether its match goes
-    on growing from its cursor (see `growth_kernel`), and the rows of before are left out."""
+    on growing from its cursor (see `growth_kernel`), and the rows of before are left out.
+    `over_after`: so long after a row no attempt up to it is open (0: that is not known)."""
     begins, stops = np.zeros(len(slots), np.int64), np.zeros(len(slots), np.int64)
     start, number_of = np.zeros(len(slots), np.int64), np.zeros(len(slots), np.int64)
     covered, whole = np.zeros(len(slots), np.int64), np.ones(len(slots), np.bool_)
@@ -128,6 +130,8 @@ def from_open(
             place = members.ints[since - 1, PLACE]
             number_of[number], covered[number] = known[place, NUMBERED], known[place, COVERED]
             opened = known[place, OPEN]
+            if over_after and members.ints[since - 1, START] + over_after <= earliest[number]:
+                covered[number] = opened = 0
             if from_threads[number] and threads.shape[1] > 0 and known[place, THREADED]:
                 threads[number], opened = known[place, THREADED:], 0
             if (

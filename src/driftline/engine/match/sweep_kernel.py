@@ -98,7 +98,7 @@ def _slot(
             at = first_from(alive, 0, size, now.after[redone - 1] + 1)
             covered = now.last[redone - 1]
         problem, count, found = redo(
-            number, time, open_end, redone, count, at, low, high, size, matches, covered, total,
+            number, time, open_end, redone, count, at, low, high, size, matches, covered, begin,
             rules, search, stack, room, output,
         )  # fmt: skip
         if found >= 0:
@@ -123,12 +123,11 @@ def sweep(
     machine: Machine,
     rules: Rules,
     limit: int,
-    final: int,
     paths: RunArrays,
 ) -> tuple[Int64s, Int64s, Learned, int]:
     """The versions from the earliest times on, their rows, in order of time what is known then,
-    and which problem there is. `limit`: of steps of one attempt; `final`: rows to come start then
-    or later; `paths`: the rows of matches that go on growing."""
+    and which problem there is. `limit`: of steps of one attempt; `paths`: the rows of matches that
+    go on growing."""
     bounds, begin, end = sequence.bounds, sequence.begin, sequence.end
     total, slots = len(begin), len(bounds) - 1
     longest = 1
@@ -159,7 +158,7 @@ def sweep(
         while problem == FULL:
             if rules.in_order:
                 problem = sweep_in_order(
-                    number, sequence, earliest[number], open_end, rules, final, search, stack, room,
+                    number, sequence, earliest[number], open_end, rules, search, stack, room,
                     output, learned,
                 )  # fmt: skip
             else:

@@ -77,7 +77,8 @@ class Sequence(NamedTuple):
 
 class Attempts(NamedTuple):
     """`entry`: where each begins; `after`: the entry after which the next one does; `reach`: the
-    last entry that it, or one before it, has looked at (the number of all: the end); `last`: the
+    last entry that it, or one before it, has looked at (the number of all: the end), but in order
+    of time when it is settled: rows that start later change nothing of it; `last`: the
     last entry of its match, or of one before it; `version`: of its match, or -1; `number`: how many
     matches are before it."""
 

@@ -12,8 +12,13 @@ An operator with several inputs has one τ: inserts of any input move it, and it
 are the least of its inputs'.
 
 Perfect input gives perfect output at `perfect`; ordered input gives ordered output at `ordered`.
-When full retractions have taken away the lifetimes that moved τ, it may lie inside a snapshot.
-That snapshot is then cut at τ: what was emitted and is still right is not retracted.
+
+τ is an endpoint of H, so that `perfect` emits the snapshots that end at or before τ: unless the
+lifetimes that moved τ have been retracted altogether. Then τ may lie inside a snapshot, and that
+snapshot is emitted as far as τ, cut there. For a cti may have passed that part meanwhile, and what
+is before a cti can not be taken back: a [3, 8), b [5, 10), cti 5, and b was never there; [3, 5)
+was emitted, is right, and is final. Without a cti, and where b has come and gone in one batch, it
+is the same: what `perfect` emits depends on o(H) and τ alone.
 """
 
 from __future__ import annotations
