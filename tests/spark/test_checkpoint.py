@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import driftline as dl
+from driftline.engine.limits import Limits
 from driftline.engine.options import Options
 from driftline.plan.errors import PlanError
 from driftline.spark.checkpoint import FILE, FORMAT, Checkpoint, describe
@@ -18,6 +19,10 @@ from driftline.spark.pipeline import OWN_STEPS
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
 PLANS = {"result": S.where("x > 0").plan}
 OPTIONS = Options(block=5)
+RECURSIVE = (
+    "WITH RECURSIVE r (n) MAX RECURSION LEVEL {} AS (SELECT x FROM s UNION SELECT n + 1 FROM r "
+    "WHERE n < 3) SELECT * FROM r"
+)
 
 
 @pytest.mark.parametrize(
@@ -107,27 +112,27 @@ def test_what_other_versions_wrote_is_refused(tmp_path: Path) -> None:
         Checkpoint(str(tmp_path)).claim(PLANS, OPTIONS, 2, {"s": "records"})
 
 
-def test_what_is_computed_in_another_way_by_now_is_refused(tmp_path: Path) -> None:
-    """Of as-of joins the right side comes first, and parts of sessions are kept by their start;
-    checkpoints of all other queries are as they were."""
-    r = dl.stream("r", {"k": "STRING", "x": "BIGINT"})
-    by_session = S.session(3, per="k", columns=True)
-    keys = ["k", "window_start", "window_end"]
-    revised = {
-        "joined": S.as_of(r, "s.k = r.k AND s.x >= r.x"),
-        "parts": by_session.group_by(*keys, "x").agg("count(*) AS n"),
-        "in order": by_session.group_by(*keys).agg("last(x) AS x"),
-        "of ends": by_session.group_by(*keys).agg("max(window_end) AS e"),
-    }
-    for name, query in revised.items():
-        checkpoint = Checkpoint(str(tmp_path / name))
-        checkpoint.claim({"result": query.plan}, OPTIONS, 2)
-        file = tmp_path / name / FILE
-        before = json.loads(file.read_text())
-        del before["revised"]
-        file.write_text(json.dumps(before))
-        with pytest.raises(PlanError, match="written by another version of Driftline; give"):
-            checkpoint.claim({"result": query.plan}, OPTIONS, 2)
-    whole = by_session.group_by(*keys).agg("sum(x) AS x")
-    for same in (whole, S.join(r, "s.k = r.k")):
-        assert "revised" not in describe({"result": same.plan}, OPTIONS, 2)
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("SELECT lag(x) OVER (ORDER BY x) AS w FROM s", "SELECT lag(x, 1, 0) OVER (ORDER BY x) AS w FROM s"),
+        ("SELECT k FROM s ORDER BY x LIMIT 1", "SELECT k FROM s ORDER BY x FETCH FIRST 1 ROWS WITH TIES"),
+        (RECURSIVE.format(10), RECURSIVE.format(11)),
+    ],
+)  # fmt: skip
+def test_a_detail_that_the_tree_does_not_show_is_another_query(
+    tmp_path: Path, before: str, now: str
+) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    plans = [{"result": dl.sql(text, s=S).plan} for text in (before, now)]
+    checkpoint.claim(plans[0], OPTIONS, 2)
+    with pytest.raises(PlanError, match="the plan of result .*; give --checkpoint another"):
+        checkpoint.claim(plans[1], OPTIONS, 2)
+
+
+def test_limits_and_batches_make_no_other_query(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.claim(PLANS, OPTIONS, 2)
+    checkpoint.claim(PLANS, replace(OPTIONS, batch=7, limits=Limits(1, 1), strict=True), 2)
+    with pytest.raises(PlanError, match="one of its options has changed"):
+        checkpoint.claim(PLANS, replace(OPTIONS, clock="latest"), 2)

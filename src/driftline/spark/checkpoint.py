@@ -8,8 +8,9 @@
     DIR/spark            Spark's own checkpoint: offsets, commits and the state
 
 A query goes on from its own checkpoint only. State is written by the operators of a plan, so that
-another plan, another consistency or other shards cannot take it over; the error names what has
-changed.
+another plan, another consistency or other shards cannot take it over. What is compared is a
+fingerprint of all that the plans mean; the error names what has changed. The views of a result are
+started by Spark, without a directory of ours: there the fingerprint is in the state alone.
 """
 
 from __future__ import annotations
@@ -17,19 +18,21 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from driftline.engine.options import Options
+from driftline.engine.limits import DEFAULT_LIMITS
+from driftline.engine.options import DEFAULT_BATCH, Options
 from driftline.engine.plan_sources import sources_of
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
-from driftline.plan.nodes import Aggregate, AsOf, Node
+from driftline.plan.fingerprint import fingerprint
+from driftline.plan.nodes import Node
 from driftline.plan.timing import NOTHING_KNOWN
 from driftline.spark.pipeline import OWN_STEPS
 from driftline.spark.places import Place
 
-FORMAT = 5
+FORMAT = 6
 """Of what is stored: a change of state that an older version could not read raises it."""
 FILE = "driftline.json"
 REPORT = "state.json"
@@ -147,21 +150,30 @@ def describe(plans: Mapping[str, Node], options: Options, shards: int) -> dict[s
         **({} if options.outputs == "free" else {"outputs": "marked"}),
         **({} if options.heartbeat == "source" else {"heartbeat": options.heartbeat}),
         **({"bounds": bounds} if (bounds := _bounds(plans)) else {}),
-        **({"revised": revised} if (revised := _revised(plans)) else {}),
         "plans": {name: plan.tree().split("\n") for name, plan in plans.items()},
+        "meaning": {name: fingerprint(plan) for name, plan in plans.items()},
+        "options": fingerprint(_of_state(options)),
     }
 
 
-def _revised(plans: Mapping[str, Node]) -> list[str]:
-    """What is computed from the same messages by other operators, or in another order, than it was
-    when the format was new: a checkpoint from before that is one of another query."""
-    nodes = [node for plan in plans.values() for node in plan.walk()]
-    sessions = [node.session for node in nodes if isinstance(node, Aggregate)]
-    found = {
-        "as-of joins by whole rows": any(isinstance(node, AsOf) for node in nodes),
-        "aggregates by session": any(each is not None and not each.is_whole for each in sessions),
-    }
-    return [name for name, there in found.items() if there]
+def fingerprint_of(plans: Mapping[str, Node], options: Options, *view: object) -> str:
+    """What a query is known by in the state of its shards. `view`: which view of it is asked for,
+    and how, where Spark starts it."""
+    return fingerprint([FORMAT, sorted(plans.items()), _of_state(options), view])
+
+
+def _of_state(options: Options) -> Options:
+    """The options without those that change nothing of what is stored."""
+    return replace(
+        options,
+        batch=DEFAULT_BATCH,
+        keep_open=False,
+        report_estimates=False,
+        strict=False,
+        limits=DEFAULT_LIMITS,
+        outputs="free",  # which `describe` has, as far as it matters
+        reads_ahead=False,
+    )
 
 
 def _bounds(plans: Mapping[str, Node]) -> dict[str, dict[str, Any]]:
@@ -229,6 +241,10 @@ def difference(known: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
     for name in now:
         if before[name] != now[name]:
             return f"the plan of {name} {_changed(before[name], now[name])} now"
+        if known["meaning"][name] != mine["meaning"][name]:
+            return f"a detail of the plan of {name} that explain does not show has changed"
+    if known["options"] != mine["options"]:
+        return "one of its options has changed"
     before, now = known.get("read", {}), mine.get("read", {})
     for name in now:
         if before.get(name, now[name]) != now[name]:

@@ -28,7 +28,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.finals import only_final
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Constant, Node
-from driftline.spark.checkpoint import Checkpoint
+from driftline.spark.checkpoint import Checkpoint, fingerprint_of
 from driftline.spark.clock import began_at, run_id
 from driftline.spark.marks import Count, Marks, inputs_of
 from driftline.spark.now import NowAnswers, for_now
@@ -172,15 +172,17 @@ class SparkQuery:
         long as that lasts. A query that goes on has the shards of its checkpoint, also on another
         number of cores; `shards=` with another number ends it. All of this holds for the other
         views, too; of tables alone they are no streams, and what all of the rows lead to."""
-        found = self._view_of(output)
-        return found.view("changes") if flag(compact, "compact") else found.changes()
+        if flag(compact, "compact"):
+            return self._view_of(output, "compact changes").view("changes")
+        return self._view_of(output, "changes").changes()
 
     def current(self, output: str = RESULT, *, keys: Sequence[str] = ()) -> DataFrame:
         """What changes in the snapshot at the end of time, which has the rows without an end: op (+
         or -) and the row. A micro-batch has at most one change for a row; with `keys`, the columns
         of which no two rows have the same values, at most one for a key: + the row that it has now,
         or - the one that it has no longer."""
-        return self._view_of(output).view("current", key_names(keys))
+        keys = key_names(keys)
+        return self._view_of(output, "current", *keys).view("current", keys)
 
     def now(
         self, output: str = RESULT, *, keys: Sequence[str] = (), clock: Clock | None = None
@@ -190,36 +192,38 @@ class SparkQuery:
         for a key, as in `current`: at is then since when the key has had that row, or none."""
         clock = clock or self.clock
         need_clock(clock, timestamps=all(plan.timestamps for plan in self.plans.values()))
-        found = self._view_of(output, for_now(self.options, clock))
-        return found.now(clock, key_names(keys))
+        keys = key_names(keys)
+        found = self._view_of(output, "now", clock, *keys, options=for_now(self.options, clock))
+        return found.now(clock, keys)
 
     def finals(self, output: str = RESULT) -> DataFrame:
         """The rows that cannot change any more, each once, when that is so: vs, ve and the row."""
-        return self.only_final()._view_of(output).view("finals")
+        return self.only_final()._view_of(output, "finals").view("finals")
 
     def history(self, output: str = RESULT) -> DataFrame:
         """Rows for a table that is only appended to and forgets nothing: system_time, batch, weight
         (+1 or -1), vs, ve and the row (see `driftline.spark.history`). Of tables alone, the history
         of the answer itself: vs, ve (null: without end) and the row."""
-        return self._view_of(output).view("history")
+        return self._view_of(output, "history").view("history")
 
     def dead_letters(self) -> DataFrame:
         """What came too late or could not be read, of all streams: stream, reason, and letter, a
         line of JSON with the event or the record (see `sinks.DeadLetterFiles`). As every view it is
         a query of its own; what it leaves out is what the other views leave out."""
-        return dead_letters(self._made(self.options, is_strict=False), self._sources())
+        made = self._made(self.options, "dead letters", is_strict=False)
+        return dead_letters(made, self._sources())
 
-    def _view_of(self, output: str, options: Options | None = None) -> ViewOf:
+    def _view_of(self, output: str, *view: str, options: Options | None = None) -> ViewOf:
         if output not in self.plans:
             raise PlanError(f"there is no result {output}; there are {', '.join(self.plans)}")
-        made = self._made(options or self.options, is_strict=self.strict)
+        made = self._made(options or self.options, output, *view, is_strict=self.strict)
         fixed = self.chosen is not None or not self.is_streaming
         return ViewOf(made, output, self.plans[output], self.shards, fixed)
 
     def _sources(self) -> Mapping[str, Node]:
         return sources_of(self.plans.values())
 
-    def _made(self, options: Options, *, is_strict: bool) -> Pipeline:
+    def _made(self, options: Options, *view: str, is_strict: bool) -> Pipeline:
         """The pipeline of a view."""
         fixed = self.chosen is not None
         still = [name for name, frame in self.frames.items() if not frame.isStreaming]
@@ -237,6 +241,7 @@ class SparkQuery:
             options,
             self.shards,
             folder_for_now(),  # for tables: workers read it later
+            fingerprint_of(self.plans, options, *view),
             fixed=fixed or not self.is_streaming,
             own_steps=options.clock is None,
         )
@@ -316,6 +321,7 @@ class SparkQuery:
             options,
             shards,
             str(kept.place),
+            fingerprint_of(self.plans, options),
             heard,
             # The clock goes by all rows, also those that Spark's own steps would leave out.
             own_steps=kept.has_own_steps() and options.clock is None,
