@@ -46,14 +46,19 @@ def test_every_field_of_every_part_of_every_plan_counts() -> None:
             assert fingerprint(changed) != fingerprint(part), f"{kind.__name__}.{each.name}"
 
 
+@dataclass(frozen=True)
+class SelectWithMore(nodes.Select):
+    more: int = 0
+
+
+SelectWithMore.__qualname__ = "Select"
+
+
 def test_a_new_field_counts_where_it_is_not_its_default() -> None:
-    made = {
-        value: dataclass(frozen=True)(
-            type("Select", (nodes.Select,), {"__annotations__": {"new": "int"}, "new": 0})
-        )(*(getattr(EXAMPLES[nodes.Select], each.name) for each in fields(nodes.Select)), value)
-        for value in (0, 1)
-    }
-    assert fingerprint(made[0]) == fingerprint(EXAMPLES[nodes.Select]) != fingerprint(made[1])
+    select = EXAMPLES[nodes.Select]
+    assert isinstance(select, nodes.Select)
+    made = [SelectWithMore(select.input, select.predicate, more) for more in (0, 1)]
+    assert fingerprint(made[0]) == fingerprint(select) != fingerprint(made[1])
 
 
 def test_it_is_the_same_in_every_process() -> None:
@@ -87,14 +92,14 @@ def test_long_chains_and_many_uses_have_one() -> None:
 
 
 class Weighed:
-    def __init__(self, weight: Any) -> None:
+    def __init__(self, weight: object) -> None:
         self.weight = weight
 
     def initial(self) -> int:
         return 0
 
     def add(self, state: int, value: int) -> int:
-        return state + self.weight * value
+        return state + value
 
     def result(self, state: int) -> int:
         return state
@@ -112,7 +117,7 @@ def test_an_aggregate_of_a_user_counts_with_what_it_has() -> None:
 
 COLUMNS = {"k": "STRING", "o": "BIGINT", "v": "BIGINT"}
 NEXT_TO = st.builds(
-    "SELECT * FROM (SELECT k, {}(v{}) {}OVER (PARTITION BY k ORDER BY o) AS w FROM s) AS i {}".format,
+    "SELECT * FROM (SELECT {}(v{}) {}OVER (PARTITION BY k ORDER BY o) AS w FROM s) AS i {}".format,
     st.sampled_from(["lag", "lead"]),
     st.sampled_from(["", ", 1", ", 2", ", 1, 0", ", 1, 7"]),
     st.sampled_from(["", "IGNORE NULLS "]),

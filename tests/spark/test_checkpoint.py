@@ -19,6 +19,8 @@ from driftline.spark.pipeline import OWN_STEPS
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
 PLANS = {"result": S.where("x > 0").plan}
 OPTIONS = Options(block=5)
+LAG = "SELECT lag(x{}) OVER (ORDER BY x) AS w FROM s"
+FIRST = "SELECT k FROM s ORDER BY x {}"
 RECURSIVE = (
     "WITH RECURSIVE r (n) MAX RECURSION LEVEL {} AS (SELECT x FROM s UNION SELECT n + 1 FROM r "
     "WHERE n < 3) SELECT * FROM r"
@@ -115,11 +117,11 @@ def test_what_other_versions_wrote_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "now"),
     [
-        ("SELECT lag(x) OVER (ORDER BY x) AS w FROM s", "SELECT lag(x, 1, 0) OVER (ORDER BY x) AS w FROM s"),
-        ("SELECT k FROM s ORDER BY x LIMIT 1", "SELECT k FROM s ORDER BY x FETCH FIRST 1 ROWS WITH TIES"),
+        (LAG.format(""), LAG.format(", 1, 0")),
+        (FIRST.format("LIMIT 1"), FIRST.format("FETCH FIRST 1 ROWS WITH TIES")),
         (RECURSIVE.format(10), RECURSIVE.format(11)),
     ],
-)  # fmt: skip
+)
 def test_a_detail_that_the_tree_does_not_show_is_another_query(
     tmp_path: Path, before: str, now: str
 ) -> None:

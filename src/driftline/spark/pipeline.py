@@ -94,9 +94,10 @@ def pipeline(
 ) -> Pipeline:
     """Compile plans, which share one cut, over the DataFrames of their sources: the messages that
     leave the last stage. `place`: a directory for the tables among these, which workers reach;
-    `query`: what the query is known by (see `checkpoint.fingerprint_of`); `heard`: when rows came last, for streams that tick (see `ticks`); `own_steps`: whether Spark
-    may run the stateless beginning itself; `fixed`: whether there are exactly so many shards, or as
-    many as the state has partitions when the query runs."""
+    `query`: what the query is known by (see `checkpoint.fingerprint_of`); `heard`: when rows came
+    last, for streams that tick (see `ticks`); `own_steps`: whether Spark may run the stateless
+    beginning itself; `fixed`: whether there are exactly so many shards, or as many as the state has
+    partitions when the query runs."""
     sources = check_streams(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
     plain = [source for name, source in sources.items() if readings[name].plain]

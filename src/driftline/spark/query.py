@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.finals import only_final
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Constant, Node
+from driftline.running.locks import locked
 from driftline.spark.checkpoint import Checkpoint, fingerprint_of
 from driftline.spark.clock import began_at, run_id
 from driftline.spark.marks import Count, Marks, inputs_of
@@ -286,7 +288,7 @@ class SparkQuery:
         machine was slow to start is started again.
 
         `trigger`: as `DataStreamWriter.trigger` takes it, such as {"availableNow": True}."""
-        from driftline.spark.retried import RetriedQuery
+        from driftline.spark.sinks import held_for
 
         if not callable(sink):
             raise PlanError(
@@ -306,9 +308,30 @@ class SparkQuery:
         shared = dict.fromkeys(getattr(sink, "shared_places", ()))
         places = [Used("the sink", place) for place in (*getattr(sink, "places", ()), *shared)]
         need_apart([Used("the checkpoint", str(checkpoint)), *places])
+        held = ExitStack()
+        try:
+            held.enter_context(locked([Used("the checkpoint", str(checkpoint))]))
+            held.enter_context(held_for(sink))
+            return self.launch(sink, str(checkpoint), trigger, name, held.close)
+        except BaseException:
+            held.close()
+            raise
+
+    def launch(
+        self,
+        sink: Sink,
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        ended: Callable[[], object] | None = None,
+    ) -> StreamingQuery:
+        """Start it, where the locks of what it writes are held already; `ended` is called in the
+        end."""
+        from driftline.spark.retried import RetriedQuery
+
         if not {"availableNow", "once"} & set(trigger or ()):
             self._warn()
-        kept = Checkpoint(str(checkpoint))
+        kept = Checkpoint(checkpoint)
         options, now = self.options, None
         if shown := shown_now(sink, list(self.plans)):
             options = for_now(options, self.clock)
@@ -377,7 +400,7 @@ class SparkQuery:
                 await_sources(query)
                 return query
 
-        started.append(RetriedQuery(run))
+        started.append(RetriedQuery(run, ended))
         return started[0]
 
     @property

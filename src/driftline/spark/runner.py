@@ -198,7 +198,7 @@ def _started(
     """The updates of a query from its start to its end, or until the consumer stops."""
     handover = Handover(known)
     sink = Several(*sinks, handover)
-    started = query.start(sink, checkpoint=folder, trigger=trigger)
+    started = query.launch(sink, str(folder), trigger)
     watcher = threading.Thread(target=handover.watch, args=(started,), daemon=True)
     watcher.start()
     try:

@@ -210,8 +210,8 @@ class StateLog:
         """Refuse the state of another query, whichever process still has its shard."""
         if self.head.query != self.stage.query:
             raise PlanError(
-                "the checkpoint has the state of another query: the plan, an option or the view has "
-                "changed; run the query it was made by, or give this one another checkpoint"
+                "the checkpoint has the state of another query: the plan, an option or the view "
+                "has changed; run the query it was made by, or give this one another checkpoint"
             )
 
     def _refuse_place(self, place: str) -> None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from driftline.event_log.text import moments_text, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
+from driftline.spark.places import file_name
 from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another
 from driftline.spark.views import Upserts, ViewName, key_places, same_key
 
@@ -46,6 +47,11 @@ class Database(TableSink, ABC):
     def shared_places(self) -> list[str]:
         """What it writes, as may other sinks."""
         return [str(self.path)]
+
+    @property
+    def own_tables(self) -> list[str]:
+        """What it alone writes of that."""
+        return [f"{self.path}.{file_name(self.table.lower())}"]
 
     def __call__(self, update: SparkUpdate) -> None:
         found, schema, keys = self.rows_of(update)
