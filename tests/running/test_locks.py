@@ -44,7 +44,7 @@ def test_the_second_is_refused_with_the_process_of_the_first_until_that_is_kille
     path.touch()
     (tmp_path / "link").symlink_to(path)
     monkeypatch.chdir(tmp_path)
-    names = {"path": path, "link": tmp_path / "link", "uri": f"file:{path}"}
+    names: dict[str, str | Path] = {"path": path, "link": tmp_path / "link", "uri": f"file:{path}"}
     again = Used("--output", names.get(how, "answers.jsonl"))
     first = holding(path)
     said = rf"--output .* is being written by another run \(process {first.pid}\): wait for it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import driftline as dl
 from driftline.engine.limits import Limits
 from driftline.engine.options import Options
 from driftline.plan.errors import PlanError
-from driftline.spark.checkpoint import FILE, FORMAT, Checkpoint, describe
+from driftline.running.notes import note
+from driftline.spark.checkpoint import FILE, FORMAT, Checkpoint, Progress, describe
 from driftline.spark.pipeline import OWN_STEPS
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
@@ -109,7 +110,8 @@ def test_another_reading_is_another_query(tmp_path: Path, before: str, now: str,
 
 
 def test_what_other_versions_wrote_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "driftline.json").write_text(json.dumps(describe(PLANS, OPTIONS, 2)))
+    known = {**describe(PLANS, OPTIONS, 2), "progress": asdict(Progress())}
+    (tmp_path / "driftline.json").write_bytes(note(known))
     with pytest.raises(PlanError, match="it was written by another version of Driftline"):
         Checkpoint(str(tmp_path)).claim(PLANS, OPTIONS, 2, {"s": "records"})
 

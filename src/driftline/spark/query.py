@@ -324,14 +324,16 @@ class SparkQuery:
         trigger: Mapping[str, Any] | None = None,
         name: str | None = None,
         ended: Callable[[], object] | None = None,
+        inputs: Mapping[str, str] | None = None,
     ) -> StreamingQuery:
         """Start it, where the locks of what it writes are held already; `ended` is called in the
-        end."""
+        end; `inputs`: where streams come from, if that is known."""
         from driftline.spark.retried import RetriedQuery
 
         if not {"availableNow", "once"} & set(trigger or ()):
             self._warn()
         kept = Checkpoint(checkpoint)
+        kept.verify()
         options, now = self.options, None
         if shown := shown_now(sink, list(self.plans)):
             options = for_now(options, self.clock)
@@ -349,7 +351,7 @@ class SparkQuery:
             # The clock goes by all rows, also those that Spark's own steps would leave out.
             own_steps=kept.has_own_steps() and options.clock is None,
         )
-        kept.claim(self.plans, options, shards, made.read)
+        kept.claim(self.plans, options, shards, made.read, inputs)
         sources = sources_of(self.plans.values())
         marks = Marks(kept.place, self._start_of_count()) if self.is_marked else None
 
@@ -371,11 +373,13 @@ class SparkQuery:
             )
             for source, letters in update.dead_letters.items() if self.strict else ():
                 raise BadInput(letters.first(source, source in update.timestamps))
+            kept.check(batch_id, update.shard_states)
             prefix = None if marks is None else marks.mark(batch_id, update.reads)
             update = replace(update, time=about.time, run=about.run, prefix=prefix)
             sink(update if now is None else replace(update, now=now.of(update)))
             for each_run in started:
                 each_run.completed()
+            kept.commit(batch_id, update.shard_states)
             kept.report(update.shard_states)
             heard.take(update.shard_states)
             if batch_id % LET_GO == 0:

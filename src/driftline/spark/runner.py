@@ -21,6 +21,7 @@ from driftline.engine.outputs.clock import wall_time
 from driftline.engine.plan_sources import constants, sources_of
 from driftline.engine.step_outputs import Outputs
 from driftline.model.prefix import Prefix
+from driftline.running.notes import WHAT_TO_DO
 from driftline.running.options import (
     Consistency,
     Query,
@@ -30,7 +31,7 @@ from driftline.running.options import (
 )
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed, inside
-from driftline.spark.checkpoint import Checkpoint
+from driftline.spark.checkpoint import Checkpoint, completed_in
 from driftline.spark.emitted import Emitted
 from driftline.spark.failures import cause, could_not_start
 from driftline.spark.inputs import close, is_closing, streamed_events
@@ -128,6 +129,7 @@ def _run(
     if chosen.clock is not None:
         chosen = for_now(chosen, chosen.clock)
     sources = sources_of(plans.values())
+    Checkpoint(str(folder)).verify()
     streamed = {name: data for name, data in inputs.items() if isinstance(data, Streamed)}
     whole = {name: source for name, source in sources.items() if name not in streamed}
     folders = spool(whole, inputs, folder / "input", chosen.batch, keep_open=options.keep_open)
@@ -143,23 +145,34 @@ def _run(
     }
     query = SparkQuery(plans, frames, chosen, clock=cast("Clock", consistency.clock))
     kept = None
+    places = {name: _place(data) for name, data in streamed.items()}
     if options.is_kept:
         kept = Emitted(folder / "emitted", plans, sources, marked=query.is_marked)
+        done = completed_in(folder).get(0, kept.last)
+        if kept.last not in (done, done + 1):
+            raise Problem(f"{folder}/emitted lacks answers of micro-batches: {WHAT_TO_DO}")
         for update in kept:
             last = update.batch_id
             yield update
     handed = [name for name in plans if options.written is None or name in options.written]
     known = Handed(last, kept, handed, is_now=options.now and bool(handed) and kept is None)
     if options.follow:
-        yield from _started(query, known, sinks, folder, {})
+        yield from _started(query, known, sinks, folder, places, {})
         return
-    yield from _started(query, known, sinks, folder, ALL_THERE_IS)
+    yield from _started(query, known, sinks, folder, places, ALL_THERE_IS)
     if options.close or (options.checkpoint is None and not options.keep_open):
         still_open = [control for control in controls.values() if not is_closing(control)]
         for control in still_open:
             close(control)
         if still_open:
-            yield from _started(query, known, sinks, folder, ALL_THERE_IS)
+            yield from _started(query, known, sinks, folder, places, ALL_THERE_IS)
+
+
+def _place(data: Streamed) -> str:
+    """Where an input comes from: a directory, or a topic, whichever servers it is asked of."""
+    if data.kind == "files":
+        return address_of(data.place)
+    return f"{data.kind} {data.place.rpartition('/')[2]}".strip()
 
 
 def _prefixes(
@@ -193,12 +206,13 @@ def _started(
     known: Handed,
     sinks: Sequence[Sink],
     folder: Path,
+    places: Mapping[str, str],
     trigger: Mapping[str, Any],
 ) -> Generator[SparkUpdate]:
     """The updates of a query from its start to its end, or until the consumer stops."""
     handover = Handover(known)
     sink = Several(*sinks, handover)
-    started = query.launch(sink, str(folder), trigger)
+    started = query.launch(sink, str(folder), trigger, inputs=places)
     watcher = threading.Thread(target=handover.watch, args=(started,), daemon=True)
     watcher.start()
     try:

@@ -135,8 +135,7 @@ def test_the_table_of_a_run_is_refused_to_another(conninfo: str) -> None:
         return Postgres(conninfo, table, ["k"])
 
     said = rf"the table totals is being written by another run \(process {os.getpid()}\)"
-    with sink().hold(), sink("others").hold():
-        with pytest.raises(InUse, match=said), sink().hold():
-            pass
+    with sink().hold(), sink("others").hold(), pytest.raises(InUse, match=said), sink().hold():
+        pass
     with sink().hold():
         pass

@@ -68,8 +68,8 @@ class Head:
     """`lineage`: of all versions of this shard; `version`: how many micro-batches it has seen;
     `snapshot`: the version written whole, in so many `chunks` and `size` bytes; `tokens`: of the
     versions from the snapshot on; `logged`: how many bytes the log has; `query`: the fingerprint of
-    the query whose state it is; `place`: the level and the number of the shard; the rest is for
-    people."""
+    the query whose state it is; `place`: the level and the number of the shard; `before`: the token
+    of the version before; the rest is for people."""
 
     lineage: str = field(default_factory=lambda: uuid.uuid4().hex)
     version: int = 0
@@ -80,6 +80,7 @@ class Head:
     logged: int = 0
     query: str = ""
     place: str = ""
+    before: str = ""
     counters: dict[OperatorKey, dict[str, int]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
@@ -136,6 +137,7 @@ class StateLog:
         if head.version == 0:
             self.store.put(SHARDS, str(self.stage.shards).encode())
         head.version += 1
+        head.before = head.tokens[-1]
         head.tokens.append(uuid.uuid4().hex)
         if taken.state is not None:
             self._write(taken.state)

@@ -18,10 +18,11 @@ from typing import IO, TYPE_CHECKING, Literal, get_args
 
 from driftline.engine.core.output_events import said_events
 from driftline.engine.tables import now_json
+from driftline.event_log.atomic import atomic_file
 from driftline.event_log.writer import event_lines, mark_line, text_bytes
 from driftline.model.time import BEGINNING
 from driftline.plan.errors import PlanError
-from driftline.spark.sinks.files import OwnFolder, numbered, whole_file
+from driftline.spark.sinks.files import OwnFolder, numbered
 from driftline.spark.views import kept_now
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class EventLog:
 
     def _write_note(self) -> None:
         note = {"run": self.run, "batch": self.batch, "length": self.length, "final": self.final}
-        with whole_file(self.note) as file:
+        with atomic_file(self.note) as file:
             file.write(json.dumps(note).encode())
 
     def claim(self, run: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
 from pyarrow import fs
 
+from driftline.event_log.atomic import atomic_file, sync_folder
 from driftline.plan.errors import PlanError
 from driftline.spark.places import place_of
 
@@ -18,31 +17,6 @@ OWNER = "_driftline.json"
 """The file that names the owner of the folder; readers pass over names with _ or a dot in front."""
 
 FORMAT = 1
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, which is on the disk when all went well, and not there at all otherwise."""
-    half = path.with_name(f".{path.name}.half")
-    try:
-        with half.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    except BaseException:
-        half.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class OwnFolder:
@@ -80,7 +54,7 @@ class OwnFolder:
         folder, _, last = place.rpartition("/")
         self.files.create_dir(folder, recursive=True)
         if isinstance(self.files, fs.LocalFileSystem):
-            with whole_file(Path(place)) as file:
+            with atomic_file(Path(place)) as file:
                 write(file)
         else:
             half = f"{folder}/.{last}.half"

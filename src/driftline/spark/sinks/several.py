@@ -51,8 +51,8 @@ class Several:
 
 @contextmanager
 def held_for(sink: object, what: str = "the sink") -> Iterator[None]:
-    """The locks of what a sink, or each of several, writes: its `places`, its `own_tables` in files of
-    databases, and what it holds itself (`hold`), as in the database of a server."""
+    """The locks of what a sink, or each of several, writes: its `places`, its `own_tables` in
+    files of databases, and what it holds itself (`hold`), as in the database of a server."""
     with ExitStack() as held:
         for each in getattr(sink, "sinks", ()):
             held.enter_context(held_for(each, what))
