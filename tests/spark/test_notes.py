@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def run(home: Path, source: str = "in") -> Ran:
 
 
 @pytest.fixture(scope="module")
-def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("notes")
     home, kept, older = folder / "home", folder / "kept", folder / "older"
     (home / "in").mkdir(parents=True)
@@ -69,7 +69,7 @@ def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]
             shutil.copytree(home / "checkpoint", older)
     shutil.copytree(home, kept)
     assert run(home).code == 0
-    yield Made(home, older, kept, (home / "out.jsonl").read_bytes())
+    return Made(home, older, kept, (home / "out.jsonl").read_bytes())
 
 
 def flipped(path: Path) -> None:
@@ -194,3 +194,62 @@ def test_another_input_is_refused(made: Made) -> None:
     ran = run(made.home, source="other")
     assert ran.code == 2
     assert f"s was read from {made.home}/in and is read from {made.home}/other now" in ran.err
+
+
+# A kill, or a power cut, between any two writes.
+
+
+def prefixes(made: Made, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[Path]:
+    """What is on the disk before each step in which something is made durable: Spark waits while
+    the driver writes, so that a copy is what a kill would leave."""
+    found: list[Path] = []
+    sync = os.fsync
+
+    def copied(handle: int) -> None:
+        found.append(folder / f"{len(found)}")
+        # The temporary file of the write itself may get its name meanwhile.
+        shutil.copytree(made.home, found[-1], ignore=shutil.ignore_patterns(".*.lock"))
+        sync(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", copied)
+        assert run(made.home).code == 0
+    return found
+
+
+def replayed(made: Made, found: list[Path]) -> None:
+    for each in found:
+        shutil.rmtree(made.home)
+        shutil.copytree(each, made.home)
+        ran = run(made.home)
+        assert ran.code == 0, (each.name, ran.err)
+        assert made.output.read_bytes() == made.expected, each.name
+
+
+@pytest.mark.spark
+def test_a_run_goes_on_from_what_any_of_its_writes_has_left(
+    made: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made.restored()
+    found = prefixes(made, monkeypatch, tmp_path)
+    assert len(found) > 10
+    replayed(made, random.Random(5).sample(found, 4))
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_a_run_goes_on_from_what_each_of_its_writes_has_left(
+    made: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made.restored()
+    replayed(made, prefixes(made, monkeypatch, tmp_path))
+    # From the beginning, too.
+    made.restored()
+    shutil.rmtree(made.checkpoint)
+    made.output.unlink()
+    assert run(made.home).code == 0
+    whole = made.output.read_bytes()
+    shutil.rmtree(made.checkpoint)
+    made.output.unlink()
+    found = prefixes(made, monkeypatch, tmp_path / "whole")
+    replayed(replace(made, expected=whole), found)

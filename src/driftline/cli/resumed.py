@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
-from driftline.event_log.atomic import atomic_file, sync_folder
+from driftline.event_log.atomic import atomic_file, sync
 from driftline.running.notes import WHAT_TO_DO, note, noted
 from driftline.running.problems import Problem
 
@@ -117,7 +117,7 @@ class GrowingFile:
         if self.stream is None:
             if self.length is None or not self.path.is_file():
                 self.stream = self.path.open("wb")
-                sync_folder(self.path.parent)
+                sync(self.path.parent)
             else:
                 self.stream = self.path.open("r+b")
                 self.stream.truncate(self.length)

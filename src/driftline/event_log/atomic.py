@@ -33,15 +33,15 @@ def atomic_file(path: str | Path) -> Iterator[IO[bytes]]:
         os.umask(mask)
         Path(temporary).chmod(_READABLE_BY_ALL & ~mask)
         Path(temporary).replace(path)
-        sync_folder(path.parent)
+        sync(path.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
-def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Make sure that a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -29,6 +29,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from typing import Any
 from driftline.engine.limits import DEFAULT_LIMITS
 from driftline.engine.options import DEFAULT_BATCH, Options
 from driftline.engine.plan_sources import sources_of
+from driftline.event_log.atomic import sync
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.fingerprint import fingerprint
@@ -179,11 +181,10 @@ class Checkpoint:
         shards that the one before has left."""
         for (level, shard), head in heads.items():
             known = self.progress.shards.get(f"{level}/{shard}")
-            if known is None:
-                fits = head["version"] == 1
-            else:
-                fits = head["before"] == known["before" if known["batch"] == batch else "token"]
-            if not fits:
+            expected = ""
+            if known is not None:  # a micro-batch that comes again starts from where it did
+                expected = known["before" if known["batch"] == batch else "token"]
+            if head["before"] != expected:
                 raise self._unfit(f"the state of shard {level}/{shard} is not the last one")
 
     def commit(self, batch: int, heads: Heads) -> None:
@@ -193,6 +194,7 @@ class Checkpoint:
             progress.notes = [name for name in NOTES if self.place.read(name) is not None]
             self.is_noted = True
         progress.batch, progress.run = batch, run_id(self)
+        self._settle(batch)
         progress.logs = self._logs(batch)
         for (level, shard), head in heads.items():
             mark = {"batch": batch, "before": head["before"], "token": head["tokens"][-1]}
@@ -209,6 +211,35 @@ class Checkpoint:
             names += [str(path.relative_to(self.place.root)) for path in sorted(found)]
         known = self.progress.logs
         return {name: known.get(name) or digest(self.place.read(name) or b"") for name in names}
+
+    def _settle(self, batch: int) -> None:
+        """Have what Spark has written for a micro-batch, and its commit of the one before, on the
+        disk before the manifest says so: Spark itself leaves that to the system."""
+        if not self.place.is_on_disk:
+            return
+        spark = Path(self.place.root, "spark")
+        written = [spark / "metadata", spark / "offsets" / f"{batch}"]
+        written += [spark / "commits" / f"{batch - 1}"] if batch else []
+        written += [*spark.glob(f"sources/*/{batch}"), *spark.glob(f"sources/*/{batch}.compact")]
+        written += spark.glob(f"state/*/*/{batch + 1}.*")
+        for path in written:
+            with suppress(FileNotFoundError):  # a state that did not change has none
+                sync(path)
+        for folder in {path.parent for path in written}:
+            with suppress(FileNotFoundError):
+                sync(folder)
+
+    def drop_leftovers(self) -> None:
+        """Delete the checksums of states that were never committed. Such a state is written anew,
+        and a file gets its name before its checksum does: a kill in between would leave a checksum
+        that is not the file's."""
+        if not self.place.is_on_disk:
+            return
+        committed = (self._numbers("commits") or [NOTHING])[-1]
+        for path in Path(self.place.root, "spark", "state").glob("*/*/.*.crc"):
+            number = path.name[1:].partition(".")[0].partition("_")[0]
+            if number.isdigit() and int(number) > committed + 1:
+                path.unlink()
 
     def _numbers(self, log: str) -> list[int]:
         """The micro-batches in one of Spark's logs, in order."""

@@ -42,7 +42,6 @@ from driftline.spark.session import (
     SAME_WORKERS,
     STATE,
     STREAMING,
-    UNCHECKED,
     await_sources,
     await_workers,
     configured,
@@ -274,7 +273,7 @@ class SparkQuery:
     @property
     def settings(self) -> dict[str, str]:
         """What a session needs when the query starts."""
-        return {**STREAMING, **UNCHECKED, PARTITIONS: str(self.shards)}
+        return {**STREAMING, PARTITIONS: str(self.shards)}
 
     def start(
         self,
@@ -399,6 +398,7 @@ class SparkQuery:
         await_workers(self.spark)
 
         def run() -> StreamingQuery:
+            kept.drop_leftovers()
             with configured(self.spark, settings):
                 query = writer.start()
                 await_sources(query)

@@ -69,7 +69,7 @@ class Head:
     `snapshot`: the version written whole, in so many `chunks` and `size` bytes; `tokens`: of the
     versions from the snapshot on; `logged`: how many bytes the log has; `query`: the fingerprint of
     the query whose state it is; `place`: the level and the number of the shard; `before`: the token
-    of the version before; the rest is for people."""
+    of the version before, if there is one; the rest is for people."""
 
     lineage: str = field(default_factory=lambda: uuid.uuid4().hex)
     version: int = 0
@@ -136,8 +136,8 @@ class StateLog:
         taken = self._taken(messages, is_due)
         if head.version == 0:
             self.store.put(SHARDS, str(self.stage.shards).encode())
+        head.before = head.tokens[-1] if head.version else ""
         head.version += 1
-        head.before = head.tokens[-1]
         head.tokens.append(uuid.uuid4().hex)
         if taken.state is not None:
             self._write(taken.state)

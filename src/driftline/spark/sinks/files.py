@@ -9,7 +9,7 @@ from typing import IO
 
 from pyarrow import fs
 
-from driftline.event_log.atomic import atomic_file, sync_folder
+from driftline.event_log.atomic import atomic_file, sync
 from driftline.plan.errors import PlanError
 from driftline.spark.places import place_of
 
@@ -69,7 +69,7 @@ class OwnFolder:
             if not self._is_there(f"{self.root}/{new}"):
                 self.files.move(f"{self.root}/{old}", f"{self.root}/{new}")
         if moved and isinstance(self.files, fs.LocalFileSystem):
-            sync_folder(Path(self.root, next(iter(moved.values()))).parent)
+            sync(Path(self.root, next(iter(moved.values()))).parent)
         if self._is_there(f"{self.root}/{staged}".rstrip("/")):
             self.files.delete_dir(f"{self.root}/{staged}".rstrip("/"))
 
