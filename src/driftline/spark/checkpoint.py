@@ -44,7 +44,6 @@ from driftline.plan.fingerprint import fingerprint
 from driftline.plan.nodes import Node
 from driftline.plan.timing import NOTHING_KNOWN
 from driftline.running.notes import WHAT_TO_DO, digest
-from driftline.spark.clock import run_id
 from driftline.spark.pipeline import OWN_STEPS
 from driftline.spark.places import Place
 
@@ -98,6 +97,12 @@ class Checkpoint:
     def spark(self) -> str:
         """Where Spark keeps its own."""
         return f"{self.place}/spark"
+
+    @property
+    def run(self) -> str:
+        """Spark's name of the query; empty if it has not begun."""
+        known = self._json("spark/metadata") or {}
+        return str(known.get("id", ""))
 
     def shards(self, chosen: int | None, otherwise: int) -> int:
         """How many shards the state has: of a new one as many as were chosen, or else as many as
@@ -159,8 +164,7 @@ class Checkpoint:
         if last == NOTHING:
             fits = not committed and not begun[1:]
         else:
-            there = self._json("spark/metadata") or {}
-            if there.get("id") != progress.run:
+            if self.run != progress.run:
                 raise self._unfit("spark is gone, or that of another checkpoint")
             fits = begun[-1:] in ([last], [last + 1]) and last in begun
             fits = fits and committed[-1:] in ([last], [last - 1] if last else [])
@@ -193,7 +197,7 @@ class Checkpoint:
         if not self.is_noted:
             progress.notes = [name for name in NOTES if self.place.read(name) is not None]
             self.is_noted = True
-        progress.batch, progress.run = batch, run_id(self)
+        progress.batch, progress.run = batch, self.run
         self._settle(batch)
         progress.logs = self._logs(batch)
         for (level, shard), head in heads.items():

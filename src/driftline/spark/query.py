@@ -54,7 +54,7 @@ from driftline.spark.session import (
 )
 from driftline.spark.sources import constant_rows, reading_of
 from driftline.spark.ticks import Heard, without_timeout
-from driftline.spark.update import SparkUpdate, spark_update
+from driftline.spark.update import SparkUpdate, before_the_first, spark_update
 from driftline.spark.view_frames import ViewOf, dead_letters, strict
 from driftline.spark.views import key_names, shown_now
 from driftline.spark.wire import from_arrow
@@ -352,6 +352,8 @@ class SparkQuery:
         )
         kept.claim(self.plans, options, shards, made.read, inputs)
         sources = sources_of(self.plans.values())
+        if hasattr(sink, "prepare"):
+            sink.prepare(before_the_first(self.plans, kept.run))
         marks = Marks(kept.place, self._start_of_count()) if self.is_marked else None
 
         started: list[RetriedQuery] = []

@@ -41,7 +41,7 @@ from driftline.spark.query import SparkQuery
 from driftline.spark.session import session
 from driftline.spark.sinks import OneResult, Several
 from driftline.spark.spool import spool, spooled
-from driftline.spark.update import SparkUpdate
+from driftline.spark.update import SparkUpdate, before_the_first
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,9 +89,13 @@ def _run_groups(
 ) -> Generator[Outputs]:
     temporary = None if options.checkpoint else Path(tempfile.mkdtemp(prefix="driftline-"))
     folder = temporary or Path(address_of(str(options.checkpoint)))
+    several = len(groups) > 1
+    places = [folder / str(number) if several else folder for number in range(len(groups))]
     try:
+        for own, plans in zip(places, groups.values(), strict=True):
+            _refuse(Checkpoint(str(own)), plans, sinks)
         for number, (consistency, plans) in enumerate(groups.items()):
-            own = folder / str(number) if len(groups) > 1 else folder
+            own = places[number]
             sources = sources_of(plans.values())
             given = {**inputs, **constants(sources)}
             needed = {name: given[name] for name in sources}
@@ -116,6 +120,15 @@ def _run_groups(
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def _refuse(kept: Checkpoint, plans: Mapping[str, Node], sinks: Mapping[str, Sink]) -> None:
+    """Refuse what cannot go on or be written, of all groups before the first of them writes."""
+    kept.verify()
+    about = before_the_first(plans, kept.run)
+    for name in plans:
+        if name in sinks:
+            OneResult(name, sinks[name]).prepare(about)
+
+
 def _run(
     plans: Mapping[str, Node],
     consistency: Consistency,
@@ -129,7 +142,6 @@ def _run(
     if chosen.clock is not None:
         chosen = for_now(chosen, chosen.clock)
     sources = sources_of(plans.values())
-    Checkpoint(str(folder)).verify()
     streamed = {name: data for name, data in inputs.items() if isinstance(data, Streamed)}
     whole = {name: source for name, source in sources.items() if name not in streamed}
     folders = spool(whole, inputs, folder / "input", chosen.batch, keep_open=options.keep_open)

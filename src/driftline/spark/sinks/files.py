@@ -32,19 +32,24 @@ class OwnFolder:
         """Make a query the owner of the folder, or refuse if it has another owner."""
         if self.owner == run:
             return
-        note = f"{self.root}/{OWNER}"
-        if self._is_there(note):
-            with self.files.open_input_stream(note) as file:
-                owner = json.loads(file.read())["run"]
-            if owner != run:
-                raise PlanError(
-                    f"{self.path} holds the results of another query (or of this one from another "
-                    "checkpoint): give another directory"
-                )
-        else:
+        if not self.check(run):
             text = json.dumps({"format": FORMAT, "run": run}).encode()
             self.put(OWNER, lambda file: file.write(text))
         self.owner = run
+
+    def check(self, run: str) -> bool:
+        """Whether a query is the owner of the folder, which has no other."""
+        note = f"{self.root}/{OWNER}"
+        if not self._is_there(note):
+            return False
+        with self.files.open_input_stream(note) as file:
+            owner = json.loads(file.read())["run"]
+        if owner != run:
+            raise PlanError(
+                f"{self.path} holds the results of another query (or of this one from another "
+                "checkpoint): give another directory"
+            )
+        return True
 
     def put(self, name: str, write: Callable[[IO[bytes]], object]) -> None:
         """Write a file unless it is there."""

@@ -112,6 +112,18 @@ class Postgres(TableSink):
                 )
             yield
 
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse what could not be written, by a transaction that comes to nothing."""
+        import psycopg
+
+        _, schema, keys = self.rows_of(about)
+        try:
+            with self._connected() as connection:
+                self._make(connection, about.run, schema, keys)
+                connection.rollback()
+        except psycopg.Error as error:
+            raise self._problem(error, keys) from error
+
     def __call__(self, update: SparkUpdate) -> None:
         import psycopg
 

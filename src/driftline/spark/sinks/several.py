@@ -32,6 +32,13 @@ class Several:
         """What several of them may write."""
         return [place for sink in self.sinks for place in getattr(sink, "shared_places", ())]
 
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse what one of them cannot write, before any of them writes. `about`: an update
+        without rows, of which `run` is empty where the query has not begun."""
+        for sink in self.sinks:
+            if hasattr(sink, "prepare"):
+                sink.prepare(about)
+
     def targets(self, about: SparkUpdate) -> Targets | None:
         """Executors write if they can for all of them."""
         found: dict[str, list[FileTarget]] = {}
