@@ -140,3 +140,15 @@ def test_limits_and_batches_make_no_other_query(tmp_path: Path) -> None:
     checkpoint.claim(PLANS, replace(OPTIONS, batch=7, limits=Limits(1, 1), strict=True), 2)
     with pytest.raises(PlanError, match="one of its options has changed"):
         checkpoint.claim(PLANS, replace(OPTIONS, clock="latest"), 2)
+
+
+def test_checksums_of_states_that_were_never_committed_go(tmp_path: Path) -> None:
+    """A kill may leave the new file beside the old checksum when such a state is written anew."""
+    spark = tmp_path / "spark"
+    sums = (f"state/0/0/.{n}.{kind}.crc" for n in (4, 5) for kind in ("changelog", "zip"))
+    for name in ("commits/3", *sums):
+        (spark / name).parent.mkdir(parents=True, exist_ok=True)
+        (spark / name).touch()
+    Checkpoint(str(tmp_path)).drop_leftovers()
+    left = sorted(path.name for path in (spark / "state" / "0" / "0").iterdir())
+    assert left == [".4.changelog.crc", ".4.zip.crc"]

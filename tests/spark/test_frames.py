@@ -94,9 +94,7 @@ def test_a_view_goes_on_from_its_own_checkpoint_only(trades: Any, tmp_path: Path
     for other in (
         made("max").current(keys=["symbol"]),
         made(disorder=7).current(keys=["symbol"]),
-        made().current(keys=["symbol"], emit="eager"),
         made().current(),
-        made().history(),
     ):
         with pytest.raises(Exception, match="has the state of another query: the plan, an option"):
             micro_batches(other, tmp_path / "c")
