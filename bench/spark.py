@@ -35,7 +35,7 @@ from driftline.engine.options import Options
 from driftline.engine.tables import history_table
 from driftline.model.time import BEGINNING
 from driftline.spark.query import SparkQuery
-from driftline.spark.session import UNCHECKED, configured, on_disk, session
+from driftline.spark.session import configured, on_disk, session
 from driftline.spark.update import SparkUpdate
 from driftline.spark.views import change_rows
 
@@ -326,7 +326,7 @@ def _fixed_costs(spark: Any, found: Findings) -> None:
     table = events(size * BATCHES, late=False)
     truth = case.polars(pl.DataFrame(pl.from_arrow(table)))
     ours = _driftline(spark, "Q1", case, table, False, size, truth)
-    with configured(spark, {**UNCHECKED, **on_disk(spark)}):
+    with configured(spark, on_disk(spark)):
         theirs = _native(spark, "Q1", case, table, size, truth)
     name = f"Q1 in micro-batches of {size:,} rows"
     found.startup[name] = round(median(ours.seconds[COLD:]), 2)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from driftline.cli.resumed import LETTERS, OUTPUT, Written, need_kept
+from driftline.plan.errors import PlanError
 from driftline.running.problems import Problem
 
 
@@ -61,7 +62,9 @@ def test_what_is_refused() -> None:
     with pytest.raises(Problem, match=r"--output: out.jsonl is shorter than when state was left"):
         so_far()
     Path("state/output.json").write_text("{")
-    with pytest.raises(Problem, match="is damaged"):
+    with pytest.raises(
+        PlanError, match="is damaged, or was changed: put the whole checkpoint back"
+    ):
         so_far()
     Path("kept/emitted").mkdir(parents=True)
     Path("kept/emitted/000000000.arrow").touch()

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from driftline.engine.step_outputs import Outputs
 from driftline.running.options import Query, RunOptions
@@ -269,3 +271,51 @@ def test_inputs_that_are_none(path: str, declared: str, error: str) -> None:
     Path("pipeline.sql").write_text(script)
     ran = driftline("run", "pipeline.sql", "--runner", "local")
     assert ran.err == f"driftline: {error}\n"
+
+
+KINDS = {
+    "log": "type = 'eventlog', path = '{}/log.jsonl'",
+    "logs": "type = 'eventlog', path = '{}/logs'",
+    "parquet": "type = 'parquet', path = '{}/parquet'",
+    "sqlite": "type = 'sqlite', path = '{}/x.sqlite'",
+    "keyed": "type = 'sqlite', path = '{}/keyed.sqlite', keys = 'k'",
+    "duckdb": "type = 'duckdb', path = '{}/x.duckdb'",
+}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kinds=st.permutations(list(KINDS)), several=st.integers(2, 4))
+def test_a_run_that_one_sink_refuses_has_written_to_none(
+    tmp_path_factory: pytest.TempPathFactory, kinds: list[str], several: int
+) -> None:
+    """The last one has the results of another run already, wherever it stands among them."""
+    folder = tmp_path_factory.mktemp("refused")
+    (folder / "s.csv").write_text("k,o\na,1\nb,2\n")
+    last, *others = kinds[:several]
+
+    def run_with(names: list[str]) -> Ran:
+        sinks = "".join(
+            f"CREATE SINK {name} WITH ({KINDS[name].format(folder)}) AS SELECT k FROM s;\n"
+            for name in names
+        )
+        script = folder / "q.sql"
+        script.write_text(f"CREATE STREAM s (k STRING, o BIGINT) WITH (time = 'o');\n{sinks}")
+        return driftline("run", script, "--input", f"s={folder / 's.csv'}")
+
+    assert run_with([last]).code == 0
+    before = contents(folder)
+    ran = run_with([*others, last])
+    assert ran.code == 2
+    assert "another query" in ran.err or "is there already" in ran.err
+    assert contents(folder).keys() == before.keys()
+    assert {n: data for n, data in contents(folder).items() if n != "q.sql"} == {
+        n: data for n, data in before.items() if n != "q.sql"
+    }

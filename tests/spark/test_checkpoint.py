@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import driftline as dl
+from driftline.engine.limits import Limits
 from driftline.engine.options import Options
 from driftline.plan.errors import PlanError
-from driftline.spark.checkpoint import FILE, FORMAT, Checkpoint, describe
+from driftline.running.notes import note
+from driftline.spark.checkpoint import FILE, FORMAT, Checkpoint, Progress, describe
 from driftline.spark.pipeline import OWN_STEPS
 
 S = dl.stream("s", {"k": "STRING", "x": "BIGINT"})
 PLANS = {"result": S.where("x > 0").plan}
 OPTIONS = Options(block=5)
+LAG = "SELECT lag(x{}) OVER (ORDER BY x) AS w FROM s"
+FIRST = "SELECT k FROM s ORDER BY x {}"
+RECURSIVE = (
+    "WITH RECURSIVE r (n) MAX RECURSION LEVEL {} AS (SELECT x FROM s UNION SELECT n + 1 FROM r "
+    "WHERE n < 3) SELECT * FROM r"
+)
 
 
 @pytest.mark.parametrize(
@@ -102,35 +110,45 @@ def test_another_reading_is_another_query(tmp_path: Path, before: str, now: str,
 
 
 def test_what_other_versions_wrote_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "driftline.json").write_text(json.dumps(describe(PLANS, OPTIONS, 2)))
+    known = {**describe(PLANS, OPTIONS, 2), "progress": asdict(Progress())}
+    (tmp_path / "driftline.json").write_bytes(note(known))
     with pytest.raises(PlanError, match="it was written by another version of Driftline"):
         Checkpoint(str(tmp_path)).claim(PLANS, OPTIONS, 2, {"s": "records"})
 
 
-def test_what_is_computed_in_another_way_by_now_is_refused(tmp_path: Path) -> None:
-    """Of as-of joins the right side comes first, parts of sessions are kept by their start, and it
-    is kept when matches within some time are settled; checkpoints of all other queries are as they
-    were."""
-    r = dl.stream("r", {"k": "STRING", "x": "BIGINT"})
-    by_session = S.session(3, per="k", columns=True)
-    keys = ["k", "window_start", "window_end"]
-    revised = {
-        "joined": S.as_of(r, "s.k = r.k AND s.x >= r.x"),
-        "parts": by_session.group_by(*keys, "x").agg("count(*) AS n"),
-        "in order": by_session.group_by(*keys).agg("last(x) AS x"),
-        "of ends": by_session.group_by(*keys).agg("max(window_end) AS e"),
-        "within": S.match("A B", measures="count(*) AS n", by="x", within=3),
-    }
-    for name, query in revised.items():
-        checkpoint = Checkpoint(str(tmp_path / name))
-        checkpoint.claim({"result": query.plan}, OPTIONS, 2)
-        file = tmp_path / name / FILE
-        before = json.loads(file.read_text())
-        del before["revised"]
-        file.write_text(json.dumps(before))
-        with pytest.raises(PlanError, match="written by another version of Driftline; give"):
-            checkpoint.claim({"result": query.plan}, OPTIONS, 2)
-    whole = by_session.group_by(*keys).agg("sum(x) AS x")
-    match = S.match("A B", measures="count(*) AS n", by="x")
-    for same in (whole, S.join(r, "s.k = r.k"), match):
-        assert "revised" not in describe({"result": same.plan}, OPTIONS, 2)
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (LAG.format(""), LAG.format(", 1, 0")),
+        (FIRST.format("LIMIT 1"), FIRST.format("FETCH FIRST 1 ROWS WITH TIES")),
+        (RECURSIVE.format(10), RECURSIVE.format(11)),
+    ],
+)
+def test_a_detail_that_the_tree_does_not_show_is_another_query(
+    tmp_path: Path, before: str, now: str
+) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    plans = [{"result": dl.sql(text, s=S).plan} for text in (before, now)]
+    checkpoint.claim(plans[0], OPTIONS, 2)
+    with pytest.raises(PlanError, match="the plan of result .*; give --checkpoint another"):
+        checkpoint.claim(plans[1], OPTIONS, 2)
+
+
+def test_limits_and_batches_make_no_other_query(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.claim(PLANS, OPTIONS, 2)
+    checkpoint.claim(PLANS, replace(OPTIONS, batch=7, limits=Limits(1, 1), strict=True), 2)
+    with pytest.raises(PlanError, match="one of its options has changed"):
+        checkpoint.claim(PLANS, replace(OPTIONS, clock="latest"), 2)
+
+
+def test_checksums_of_states_that_were_never_committed_go(tmp_path: Path) -> None:
+    """A kill may leave the new file beside the old checksum when such a state is written anew."""
+    spark = tmp_path / "spark"
+    sums = (f"state/0/0/.{n}.{kind}.crc" for n in (4, 5) for kind in ("changelog", "zip"))
+    for name in ("commits/3", *sums):
+        (spark / name).parent.mkdir(parents=True, exist_ok=True)
+        (spark / name).touch()
+    Checkpoint(str(tmp_path)).drop_leftovers()
+    left = sorted(path.name for path in (spark / "state" / "0" / "0").iterdir())
+    assert left == [".4.changelog.crc", ".4.zip.crc"]

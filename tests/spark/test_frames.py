@@ -77,6 +77,31 @@ def own(row: dict[str, Any], *view: str) -> tuple[Any, ...]:
 
 
 @pytest.mark.spark
+def test_a_view_goes_on_from_its_own_checkpoint_only(trades: Any, tmp_path: Path) -> None:
+    """Also where the workers still have the shards of the query before."""
+    query = "SELECT symbol, {}(qty) AS qty FROM trades GROUP BY symbol"
+
+    def made(function: str = "sum", disorder: int = 20) -> FrameQuery:
+        stream = dl.stream("trades", trades, time="ts", disorder=disorder)
+        found = dl.sql(query.format(function), trades=stream)
+        assert isinstance(found, FrameQuery)
+        return found
+
+    (tmp_path / "in" / "2.json").rename(tmp_path / "later.json")
+    before = micro_batches(made().current(keys=["symbol"]), tmp_path / "c")
+    assert len(before) == 2
+    (tmp_path / "later.json").rename(tmp_path / "in" / "2.json")
+    for other in (
+        made("max").current(keys=["symbol"]),
+        made(disorder=7).current(keys=["symbol"]),
+        made().current(),
+    ):
+        with pytest.raises(Exception, match="has the state of another query: the plan, an option"):
+            micro_batches(other, tmp_path / "c")
+    assert micro_batches(made().current(keys=["symbol"]), tmp_path / "c")
+
+
+@pytest.mark.spark
 def test_history_adds_up_to_the_canonical_history_after_every_micro_batch(
     trades: Any, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 import driftline as dl
 from driftline.event_log.apart import SameFile
 from driftline.plan.errors import PlanError
+from driftline.running.locks import InUse
 from driftline.spark import sinks
 from driftline.spark.history import as_of, prefix_of
 from driftline.spark.query import SparkQuery
@@ -42,8 +44,6 @@ FINAL = [
 @pytest.fixture
 def trades(spark: Any, tmp_path: Path) -> Any:
     """A directory of Parquet files that Spark streams, one a micro-batch."""
-    import os
-
     folder = tmp_path / "trades"
     folder.mkdir()
     for number, batch in enumerate(BATCHES):
@@ -95,8 +95,11 @@ def test_every_sink_has_every_micro_batch(trades: Any, tmp_path: Path) -> None:
     metadata = json.loads((tmp_path / "checkpoint" / "spark" / "metadata").read_text())
     assert run_ids == {metadata["id"]}
 
-    # On a disk all of the checkpoint is written in the plain way, the source's part of it, too.
-    assert not [*(tmp_path / "checkpoint" / "spark").rglob("*.crc")]
+    # On a disk all of the checkpoint has checksums, the source's part of it, too.
+    for log in ("offsets", "commits", "sources/0"):
+        found = [*(tmp_path / "checkpoint" / "spark" / log).glob("[0-9]*")]
+        assert found
+        assert all(path.with_name(f".{path.name}.crc").exists() for path in found)
 
     # The prefix of every micro-batch, and the file that it has read.
     read = [emitted.prefix for emitted in seen if emitted.prefix is not None]
@@ -345,3 +348,22 @@ def test_sinks_and_the_checkpoint_are_apart(trades: Any, tmp_path: Path) -> None
         with pytest.raises(SameFile, match="the sink"):
             query.start(sink, checkpoint=tmp_path / "state")
     assert not one.exists()
+
+
+@pytest.mark.spark
+def test_a_checkpoint_and_what_a_sink_writes_are_of_one_run_at_a_time(
+    trades: Any, tmp_path: Path
+) -> None:
+    query = dl.on_spark(VOLUME, {"trades": trades})
+    log = tmp_path / "log.jsonl"
+    first = query.start(sinks.EventLog(log), checkpoint=tmp_path / "c")
+    try:
+        for sink, checkpoint in ((tmp_path / "x", "c"), (log, "d")):
+            with pytest.raises(InUse, match=rf"another run \(process {os.getpid()}\)"):
+                query.start(sinks.EventLog(sink), checkpoint=tmp_path / checkpoint)
+        assert not (tmp_path / "x").exists()
+        assert not (tmp_path / "d").exists()
+    finally:
+        first.stop()
+    again = {"availableNow": True}
+    query.start(sinks.EventLog(log), checkpoint=tmp_path / "c", trigger=again).awaitTermination()

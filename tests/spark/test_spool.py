@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.engine.shards.source_messages import KIND, POSITION, VS
@@ -59,3 +61,51 @@ def test_another_input_is_refused(tmp_path: Path) -> None:
     other = {**INPUTS, "b": [{"t": 2}]}
     with pytest.raises(PlanError, match="the input b is another one than when .* was made"):
         spool(SOURCES, other, tmp_path / "input", 2, keep_open=True)
+
+
+KEYED = {"s": dl.stream("s", {"t": "BIGINT", "k": "STRING"}, time="t").plan.sources()["s"]}
+
+
+@settings(max_examples=30)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 9), st.text(max_size=2)), min_size=1, max_size=4),
+    place=st.integers(0, 3),
+    other=st.text(max_size=2) | st.none(),
+)
+def test_an_input_is_known_by_its_rows(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, str | None]],
+    place: int,
+    other: str | None,
+) -> None:
+    """Another value under the same times is another input."""
+    folder = tmp_path_factory.mktemp("spool")
+
+    def spooled_rows() -> None:
+        given = {"s": [{"t": time, "k": key} for time, key in rows]}
+        spool(KEYED, given, folder / "input", 2, keep_open=True)
+
+    spooled_rows()
+    time, key = rows[place % len(rows)]
+    rows[place % len(rows)] = (time, other)
+    if other == key:
+        spooled_rows()
+    else:
+        with pytest.raises(PlanError, match="the input s is another one than when"):
+            spooled_rows()
+
+
+def test_a_spool_that_was_moved_or_damaged_is_refused(tmp_path: Path) -> None:
+    spool(SOURCES, INPUTS, tmp_path / "one" / "input", 2, keep_open=True)
+    (tmp_path / "one").rename(tmp_path / "two")
+    said = f"{tmp_path}/two was made as {tmp_path}/one, and Spark knows its files by that path"
+    with pytest.raises(PlanError, match=f"{said}: move it back, or give --checkpoint another"):
+        spool(SOURCES, INPUTS, tmp_path / "two" / "input", 2, keep_open=True)
+    (tmp_path / "two").rename(tmp_path / "one")
+    spool(SOURCES, INPUTS, tmp_path / "one" / "input", 2, keep_open=True)
+    file = tmp_path / "one" / "input" / "a" / "000000001.parquet"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(PlanError, match=r"000000001.parquet is damaged, or was changed"):
+        spool(SOURCES, INPUTS, tmp_path / "one" / "input", 2, keep_open=True)

@@ -14,19 +14,21 @@ these the checkpoint keeps what was emitted (`driftline.spark.emitted`).
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
-from driftline.event_log.atomic import atomic_file
+from driftline.event_log.atomic import atomic_file, sync
+from driftline.running.notes import WHAT_TO_DO, note, noted
 from driftline.running.problems import Problem
 
 NOTE = "output.json"
 OUTPUT, LETTERS = "--output", "--dead-letters"
 STANDARD_OUTPUT = "-"
+NOTHING = -1
+"""In place of the number of the last micro-batch."""
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Written:
                 "whole (--table, CSV, Parquet): give such a one again, or another directory"
             )
         known = _read(folder)
+        _need_same_batches(folder, {} if known is None else known["batches"])
         if known is None:
             return made
         for option, path in made.files.items():
@@ -89,7 +92,7 @@ class Written:
         self.batches[group] = batch
         self.final |= {name: cti for name, cti in final.items() if cti is not None}
         self.lengths |= {option: file.settled() for option, file in self.opened.items()}
-        note = {
+        content = {
             "files": {**self.files},
             "batches": self.batches,
             "lengths": self.lengths,
@@ -99,9 +102,7 @@ class Written:
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(self.folder / NOTE) as stream:
-            stream.write(json.dumps(note).encode())
-            stream.flush()
-            os.fsync(stream.fileno())
+            stream.write(note(content))
 
 
 class GrowingFile:
@@ -116,6 +117,7 @@ class GrowingFile:
         if self.stream is None:
             if self.length is None or not self.path.is_file():
                 self.stream = self.path.open("wb")
+                sync(self.path.parent)
             else:
                 self.stream = self.path.open("r+b")
                 self.stream.truncate(self.length)
@@ -164,14 +166,24 @@ def kept_in(folder: Path) -> bool:
     return any(folder.glob("emitted/*")) or any(folder.glob("[0-9]*/emitted/*"))
 
 
+def _need_same_batches(folder: Path, batches: Mapping[str, int]) -> None:
+    """Refuses a note that is gone or is not of the last micro-batch: answers would be written twice
+    or not at all."""
+    from driftline.spark.checkpoint import completed_in
+
+    for group, last in completed_in(folder).items():
+        # A run that was killed may have noted one more here.
+        if batches.get(str(group), NOTHING) not in (last, last + 1):
+            what = "is not of the last micro-batch" if batches else "is gone"
+            raise Problem(f"{folder / NOTE} {what}: {WHAT_TO_DO}")
+
+
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
 def _read(folder: Path) -> dict[str, Any] | None:
     try:
-        return cast("dict[str, Any]", json.loads((folder / NOTE).read_bytes()))
+        return noted((folder / NOTE).read_bytes(), str(folder / NOTE))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValueError:
-        raise Problem(f"{folder / NOTE} is damaged: it is no JSON object") from None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -33,6 +34,7 @@ from driftline.cli.start import load_engine
 from driftline.event_log.apart import STDOUT, Used, need_apart
 from driftline.plan.choices import need_now, need_spark
 from driftline.running.learned import learned
+from driftline.running.locks import locked
 from driftline.running.options import Consistency, Query, RunOptions
 from driftline.running.problems import Problem
 from driftline.running.progress import Tally
@@ -91,6 +93,12 @@ def with_view(arguments: RunArguments) -> RunArguments:
 
 def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     """Runs all queries of a script."""
+    with ExitStack() as held:
+        _run(path, runner_name, arguments, held)
+
+
+def _run(path: str, runner_name: str, arguments: RunArguments, held: ExitStack) -> None:
+    """`held`: the locks of what is written, until the end."""
     if path == STANDARD_INPUT and any(each.endswith(STANDARD_INPUT) for each in arguments.inputs):
         raise Problem("the script and an input cannot both be standard input")
     _check_letters(arguments.dead_letters)
@@ -116,6 +124,7 @@ def run(path: str, runner_name: str, arguments: RunArguments) -> None:
     wanted = with_declared(arguments.inputs, script, sources)
     bounds = [Used("the bounds", each) for each in script.bounds]
     _need_apart(path, arguments, queries, [*bounds, *files_read(wanted, sources)])
+    _lock(held, arguments, queries)
     grows = arguments.options.follow and runner_name == "local"
     inputs = read_inputs(
         wanted, sources, as_they_come=runner_name != "local" or grows, files_grow=grows
@@ -334,6 +343,27 @@ def _need_apart(
     if arguments.options.checkpoint is not None:
         written.append(Used("--checkpoint", arguments.options.checkpoint))
     need_apart(written, [script_of(path), *inputs])
+
+
+def _lock(held: ExitStack, arguments: RunArguments, queries: Sequence[Query]) -> None:
+    """Take the locks of all that is written, before anything is."""
+    names = [query.name for query in queries if query.sink is None]
+    outputs = outputs_of(arguments.output, names) if names else []
+    written = [Used("--output", each) for each in outputs if each is not None]
+    if written and "://" not in arguments.output and not arguments.output.endswith(os.sep):
+        _check_folder("--output", arguments.output)
+    given = {
+        "--dead-letters": arguments.dead_letters,
+        "--time-chart": arguments.time_chart,
+        "--checkpoint": arguments.options.checkpoint,
+    }
+    written += [Used(option, each) for option, each in given.items() if each is not None]
+    held.enter_context(locked(written))
+    for query in queries:
+        if query.sink is not None:
+            from driftline.spark.sinks import held_for
+
+            held.enter_context(held_for(query.sink, f"the sink {query.name},"))
 
 
 def _check_free(queries: Sequence[Query], runner_name: str, arguments: RunArguments) -> None:

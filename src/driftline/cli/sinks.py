@@ -180,6 +180,7 @@ class LocalSinks:
     def _open(self, own: Sequence[Query]) -> None:
         from driftline.engine.outputs.now_view import NowView
         from driftline.spark.sinks import OneResult
+        from driftline.spark.update import before_the_first
         from driftline.spark.views import shown_now
 
         self.sinks = {query.name: OneResult(query.name, cast("Any", query.sink)) for query in own}
@@ -191,6 +192,10 @@ class LocalSinks:
             if shown_now(query.sink, [query.name])
         }
         self.run, self.number = uuid.uuid4().hex, -1
+        plans = {query.name: query.plan for query in own}
+        about = before_the_first(plans, self.run)
+        for sink in self.sinks.values():
+            sink.prepare(about)
 
     def __call__(self, outputs: Outputs) -> None:
         """Write what one step emits."""

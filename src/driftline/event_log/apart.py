@@ -92,11 +92,11 @@ def is_in(path: str | Path | int, folder: str | Path | int) -> bool:
     if around is None or isinstance(folder, int):
         return False
     inside: list[str] = []
-    for each in _upwards(_local(path)) if not isinstance(path, int) else ():
+    for each in _upwards(local_path(path)) if not isinstance(path, int) else ():
         if inside and _identity(each) == around:
             return not any(name.startswith(HIDDEN) for name in inside)
         inside.append(each.name)
-    return any(is_same(path, each) for each in _second_names(path, Path(_local(folder))))
+    return any(is_same(path, each) for each in _second_names(path, Path(local_path(folder))))
 
 
 def _second_names(path: str | Path | int, folder: Path) -> Iterator[Path]:
@@ -120,7 +120,7 @@ def _identity(path: str | Path | int) -> Identity | None:
     except (OSError, ValueError):
         return None  # opening it will raise the right error
     new: list[str] = []
-    for each in _upwards(_local(path)) if not isinstance(path, int) else ():
+    for each in _upwards(local_path(path)) if not isinstance(path, int) else ():
         if each.exists():
             around = _of(each.stat())
             named = map(str.casefold, new) if _ignores_case(each) else new
@@ -130,7 +130,7 @@ def _identity(path: str | Path | int) -> Identity | None:
 
 
 def _status(path: str | Path | int) -> os.stat_result:
-    return os.fstat(path) if isinstance(path, int) else Path(_local(path)).stat()
+    return os.fstat(path) if isinstance(path, int) else Path(local_path(path)).stat()
 
 
 def _of(status: os.stat_result) -> Identity | None:
@@ -145,7 +145,7 @@ def _upwards(path: str) -> Iterator[Path]:
     yield from real.parents
 
 
-def _local(path: str | Path) -> str:
+def local_path(path: str | Path) -> str:
     """A path, also where it is written as a URI."""
     text = str(path)
     if not text.startswith(FILE_SCHEME):

@@ -1,4 +1,4 @@
-"""Files that are there in full or not at all."""
+"""Files that are there in full or not at all, and on the disk when they are."""
 
 from __future__ import annotations
 
@@ -27,10 +27,22 @@ def atomic_file(path: str | Path) -> Iterator[IO[bytes]]:
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
+            stream.flush()
+            os.fsync(handle)
         mask = os.umask(0)
         os.umask(mask)
         Path(temporary).chmod(_READABLE_BY_ALL & ~mask)
         Path(temporary).replace(path)
+        sync(path.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def sync(path: Path) -> None:
+    """Make sure that a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -35,6 +35,7 @@ What is asked of a whole plan:
     until          lifetimes that are cut where a row of another stream comes
     closing        which groups a cti closes;  bands: how long a row finds partners in a join
     fragments      cuts it where rows have to be partitioned anew
+    fingerprint    all that it means, as one short text
 """
 
 from __future__ import annotations

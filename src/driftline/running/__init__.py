@@ -10,6 +10,8 @@
     local      the local runner of `driftline run`; the Spark one is `driftline.spark.runner`
     pace       inputs replayed at the pace at which they came
     progress   how far a run has come
+    notes      notes that a run goes on from, with checksums
+    locks      no two runs write one file, directory or table
     learned    what a run has learned of the time of streams
     letters    dead letters as the events they were
 

@@ -10,7 +10,6 @@ as they have left the last stage.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
@@ -25,7 +24,9 @@ from driftline.engine.shards.stored import (
     messages_in,
 )
 from driftline.engine.state.stored_rows import rows_of_ipc
+from driftline.event_log.atomic import atomic_file
 from driftline.plan.nodes import Node, Source
+from driftline.running.notes import sealed, unsealed
 from driftline.spark.marks import Count, inputs_of
 from driftline.spark.update import SparkUpdate, spark_update
 
@@ -53,6 +54,14 @@ class Emitted:
         self.folder, self.plans, self.sources, self.marked = folder, plans, sources, marked
         folder.mkdir(parents=True, exist_ok=True)
         self.spans = self._found()
+
+    @property
+    def last(self) -> int:
+        """The last micro-batch up to which all are there."""
+        after = 0
+        for first, last in self.spans:
+            after = last + 1 if first == after else after
+        return after - 1
 
     def __contains__(self, number: int) -> bool:
         return any(first <= number <= last for first, last in self.spans)
@@ -99,12 +108,9 @@ class Emitted:
 
     def _write(self, span: tuple[int, int], rows: pa.RecordBatch) -> None:
         path = self._path(span)
-        half = path.with_suffix(".half")
-        with half.open("wb") as file:
-            file.write(compressed(rows))
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
+        with atomic_file(path) as file:
+            file.write(sealed(compressed(rows)))
 
     def _read(self, span: tuple[int, int]) -> pa.RecordBatch:
-        return rows_of_ipc(self._path(span).read_bytes())
+        path = self._path(span)
+        return rows_of_ipc(unsealed(path.read_bytes(), str(path)))

@@ -11,7 +11,6 @@ the same, and begins from the same prefix: so it has the same mark.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -77,16 +76,15 @@ class Marks:
         prefix = after.prefix(reads)
         if prefix.files:
             name = f"{FOLDER}/{batch_id:09}.json"
-            self.place.write(name, json.dumps(prefix.files, ensure_ascii=False).encode())
+            self.place.write_note(name, {"files": prefix.files})
         counts = {"batch": batch_id, "before": before.to_json(), "after": after.to_json()}
-        self.place.write(FILE, json.dumps(counts, ensure_ascii=False).encode())
+        self.place.write_note(FILE, counts)
         return prefix
 
     def _before(self, batch_id: int) -> Count:
-        found = self.place.read(FILE)
-        if found is None and batch_id == 0:
+        known = self.place.read_note(FILE) or {}
+        if not known and batch_id == 0:
             return self.start
-        known = {} if found is None else json.loads(found)
         for name, number in (("before", batch_id), ("after", batch_id - 1)):
             if known.get("batch") == number:
                 return Count.from_json(known[name])
@@ -98,12 +96,12 @@ class Marks:
 
 def latest(place: Place) -> Prefix | None:
     """The prefix that a checkpoint has come to, with all files; None: nothing was counted."""
-    found = place.read(FILE)
+    found = place.read_note(FILE)
     if found is None:
         return None
-    count = Count.from_json(json.loads(found)["after"])
+    count = Count.from_json(found["after"])
     files: dict[str, dict[str, int]] = {}
     for name in place.names(FOLDER):
-        for stream, read in json.loads(place.read(f"{FOLDER}/{name}") or b"{}").items():
+        for stream, read in ((place.read_note(f"{FOLDER}/{name}") or {}).get("files", {})).items():
             files.setdefault(stream, {}).update(read)
     return replace(count.prefix({}), files=files)

@@ -12,7 +12,6 @@ the same.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,6 +30,7 @@ from driftline.model.level import Level
 from driftline.plan.choices import Clock
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Node
+from driftline.running.notes import sealed, unsealed
 from driftline.spark.views import MILLISECOND
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class NowAnswers:
         entry = state_to_bytes(
             {OperatorKey(name): _entry(update.batches[name], now) for name in self.views}
         )
-        self.place.write(_file(number, "log"), entry)
+        self.place.write(_file(number, "log"), sealed(entry))
         self.logged += len(entry)
         self.received.take(len(entry))
         if self.logged > self.size or not self.states:
@@ -90,9 +90,9 @@ class NowAnswers:
     def _write_state(self, number: int) -> None:
         state = {OperatorKey(name): view.snapshot() for name, view in self.views.items()}
         data = state_to_bytes(state)
-        self.place.write(_file(number, "state"), data)
+        self.place.write(_file(number, "state"), sealed(data))
         self.states = [*self.states[-1:], number]
-        self.place.write(STATES, json.dumps(self.states).encode())
+        self.place.write_note(STATES, {"states": self.states})
         self.logged, self.size = 0, len(data)
         self.place.clear("now", before=_file(self.states[0], ""))
         if self.received.is_over(max(LEAST_BYTES, len(data))):
@@ -103,8 +103,8 @@ class NowAnswers:
     def _restore(self, number: int) -> None:
         """Become what the answers now were after a micro-batch."""
         self.views, self.logged, self.size = self._new(), 0, 0
-        known = self.place.read(STATES)
-        self.states = [each for each in json.loads(known or b"[]") if each <= number]
+        known = self.place.read_note(STATES) or {"states": []}
+        self.states = [each for each in known["states"] if each <= number]
         self.number = self.states[-1] if self.states else BEFORE_THE_FIRST
         if self.states:
             data = self._needed(self.number, "state")
@@ -132,7 +132,7 @@ class NowAnswers:
         data = self.place.read(_file(number, kind))
         if data is None:
             raise self._unknown()
-        return data
+        return unsealed(data, f"{self.place}/{_file(number, kind)}")
 
     def _unknown(self) -> PlanError:
         return PlanError(

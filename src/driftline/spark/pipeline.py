@@ -43,6 +43,7 @@ from driftline.engine.shards.stored import Stepped
 from driftline.model.columns import CTI, INSERT
 from driftline.model.time import INFINITY
 from driftline.plan.errors import PlanError
+from driftline.plan.fingerprint import fingerprint
 from driftline.plan.fragments import Prefix, cut_together
 from driftline.plan.nodes import Constant, Node, Source
 from driftline.spark.labels import state_partitions
@@ -70,11 +71,13 @@ of UTC, as everywhere. Spark keeps in a cast the zone in which it was written.""
 @dataclass(frozen=True)
 class Pipeline:
     """`messages`: what leaves the last stage; `read`: by source, how it is read, as far as the
-    state depends on it; `last`: the level of the last stage."""
+    state depends on it; `last`: the level of the last stage; `query`: the fingerprint of the query,
+    which its state has, too."""
 
     messages: DataFrame
     read: Mapping[str, str]
     last: int
+    query: str
 
 
 def pipeline(
@@ -83,6 +86,7 @@ def pipeline(
     options: Options,
     shards: int,
     place: str,
+    query: str,
     heard: Heard | None = None,
     *,
     own_steps: bool = True,
@@ -90,9 +94,10 @@ def pipeline(
 ) -> Pipeline:
     """Compile plans, which share one cut, over the DataFrames of their sources: the messages that
     leave the last stage. `place`: a directory for the tables among these, which workers reach;
-    `heard`: when rows came last, for streams that tick (see `ticks`); `own_steps`: whether Spark
-    may run the stateless beginning itself; `fixed`: whether there are exactly so many shards, or as
-    many as the state has partitions when the query runs."""
+    `query`: what the query is known by (see `checkpoint.fingerprint_of`); `heard`: when rows came
+    last, for streams that tick (see `ticks`); `own_steps`: whether Spark may run the stateless
+    beginning itself; `fixed`: whether there are exactly so many shards, or as many as the state has
+    partitions when the query runs."""
     sources = check_streams(plans, frames)
     readings = {name: reading_of(frames[name], source) for name, source in sources.items()}
     plain = [source for name, source in sources.items() if readings[name].plain]
@@ -100,6 +105,8 @@ def pipeline(
     warn_of_waiting(growing, options.block, options.remember)
     native = _native(frames, readings, options) if own_steps else _never
     made = stages(cut_together(plans, native), list(plans), readings, options, shards)
+    read = {name: _how(frames[name], readings[name], made.prefixes[name]) for name in sources}
+    query = fingerprint([query, sorted(read.items())])
     counted = inputs_of(sources) if options.outputs != "free" else []
     closed = not any(frame.isStreaming for frame in frames.values())
     with configured(next(iter(frames.values())).sparkSession, AS_THE_ENGINE):
@@ -132,9 +139,8 @@ def pipeline(
         moving.append(ticks(spark, silent, made.levels, listening, fixed=fixed))
     flow = reduce(lambda one, other: one.union(other), moving)
     for stage in made.levels:
-        flow = staged(flow, stage, tables, fixed=fixed)
-    read = {name: _how(frames[name], readings[name], made.prefixes[name]) for name in sources}
-    return Pipeline(flow.where(f"level = {OUTPUT}"), read, made.levels[-1].level)
+        flow = staged(flow, replace(stage, query=query), tables, fixed=fixed)
+    return Pipeline(flow.where(f"level = {OUTPUT}"), read, made.levels[-1].level, query)
 
 
 OWN_STEPS = "with steps of Spark's own"

@@ -7,12 +7,16 @@ import hashlib
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
 
+from driftline.event_log.atomic import atomic_file
 from driftline.plan.errors import PlanError
+from driftline.running.notes import note, noted
 
 
 def folder_for_now() -> str:
@@ -88,11 +92,24 @@ class Place:
         return isinstance(self.files, fs.LocalFileSystem)
 
     def write(self, name: str, data: bytes) -> None:
+        """Write a file, which is on the disk in full, or not there at all."""
         path = f"{self.root}/{name}"
         self.files.create_dir(path.rsplit("/", 1)[0], recursive=True)
+        if self.is_on_disk:
+            with atomic_file(path) as whole:
+                whole.write(data)
+            return
         with self.files.open_output_stream(f"{path}.half") as file:
             file.write(data)
         self.files.move(f"{path}.half", path)
+
+    def write_note(self, name: str, content: Mapping[str, Any]) -> None:
+        self.write(name, note(content))
+
+    def read_note(self, name: str) -> dict[str, Any] | None:
+        """What a note says, which is as it was written; None if there is none."""
+        data = self.read(name)
+        return None if data is None else noted(data, f"{self}/{name}")
 
     def clear(self, folder: str, *, before: str) -> None:
         """Delete the files of a folder whose names come before one."""
@@ -105,7 +122,11 @@ class Place:
         found = self.files.get_file_info(
             fs.FileSelector(f"{self.root}/{folder}", allow_not_found=True)
         )
-        return sorted(each.base_name for each in found if not each.base_name.endswith(".half"))
+        return sorted(
+            each.base_name
+            for each in found
+            if not each.base_name.startswith(".") and not each.base_name.endswith(".half")
+        )
 
     def read(self, name: str) -> bytes | None:
         """The contents of a file; None if there is none."""

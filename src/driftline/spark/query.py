@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,8 @@ from driftline.plan.errors import PlanError
 from driftline.plan.finals import only_final, refuse_perfect
 from driftline.plan.fragments import RESULT
 from driftline.plan.nodes import Constant, Node
-from driftline.spark.checkpoint import Checkpoint
+from driftline.running.locks import locked
+from driftline.spark.checkpoint import Checkpoint, fingerprint_of
 from driftline.spark.clock import began_at, run_id
 from driftline.spark.marks import Count, Marks, inputs_of
 from driftline.spark.now import NowAnswers, for_now
@@ -40,7 +42,6 @@ from driftline.spark.session import (
     SAME_WORKERS,
     STATE,
     STREAMING,
-    UNCHECKED,
     await_sources,
     await_workers,
     configured,
@@ -53,7 +54,7 @@ from driftline.spark.session import (
 )
 from driftline.spark.sources import constant_rows, reading_of
 from driftline.spark.ticks import Heard, without_timeout
-from driftline.spark.update import SparkUpdate, spark_update
+from driftline.spark.update import SparkUpdate, before_the_first, spark_update
 from driftline.spark.view_frames import ViewOf, dead_letters, strict
 from driftline.spark.views import key_names, shown_now
 from driftline.spark.wire import from_arrow
@@ -172,15 +173,17 @@ class SparkQuery:
         long as that lasts. A query that goes on has the shards of its checkpoint, also on another
         number of cores; `shards=` with another number ends it. All of this holds for the other
         views, too; of tables alone they are no streams, and what all of the rows lead to."""
-        found = self._view_of(output)
-        return found.view("changes") if flag(compact, "compact") else found.changes()
+        if flag(compact, "compact"):
+            return self._view_of(output, "compact changes").view("changes")
+        return self._view_of(output, "changes").changes()
 
     def current(self, output: str = RESULT, *, keys: Sequence[str] = ()) -> DataFrame:
         """What changes in the snapshot at the end of time, which has the rows without an end: op (+
         or -) and the row. A micro-batch has at most one change for a row; with `keys`, the columns
         of which no two rows have the same values, at most one for a key: + the row that it has now,
         or - the one that it has no longer."""
-        return self._view_of(output).view("current", key_names(keys))
+        keys = key_names(keys)
+        return self._view_of(output, "current", *keys).view("current", keys)
 
     def now(
         self, output: str = RESULT, *, keys: Sequence[str] = (), clock: Clock | None = None
@@ -190,36 +193,38 @@ class SparkQuery:
         for a key, as in `current`: at is then since when the key has had that row, or none."""
         clock = clock or self.clock
         need_clock(clock, timestamps=all(plan.timestamps for plan in self.plans.values()))
-        found = self._view_of(output, for_now(self.options, clock))
-        return found.now(clock, key_names(keys))
+        keys = key_names(keys)
+        found = self._view_of(output, "now", clock, *keys, options=for_now(self.options, clock))
+        return found.now(clock, keys)
 
     def finals(self, output: str = RESULT) -> DataFrame:
         """The rows that cannot change any more, each once, when that is so: vs, ve and the row."""
-        return self.only_final()._view_of(output).view("finals")
+        return self.only_final()._view_of(output, "finals").view("finals")
 
     def history(self, output: str = RESULT) -> DataFrame:
         """Rows for a table that is only appended to and forgets nothing: system_time, batch, weight
         (+1 or -1), vs, ve and the row (see `driftline.spark.history`). Of tables alone, the history
         of the answer itself: vs, ve (null: without end) and the row."""
-        return self._view_of(output).view("history")
+        return self._view_of(output, "history").view("history")
 
     def dead_letters(self) -> DataFrame:
         """What came too late or could not be read, of all streams: stream, reason, and letter, a
         line of JSON with the event or the record (see `sinks.DeadLetterFiles`). As every view it is
         a query of its own; what it leaves out is what the other views leave out."""
-        return dead_letters(self._made(self.options, is_strict=False), self._sources())
+        made = self._made(self.options, "dead letters", is_strict=False)
+        return dead_letters(made, self._sources())
 
-    def _view_of(self, output: str, options: Options | None = None) -> ViewOf:
+    def _view_of(self, output: str, *view: str, options: Options | None = None) -> ViewOf:
         if output not in self.plans:
             raise PlanError(f"there is no result {output}; there are {', '.join(self.plans)}")
-        made = self._made(options or self.options, is_strict=self.strict)
+        made = self._made(options or self.options, output, *view, is_strict=self.strict)
         fixed = self.chosen is not None or not self.is_streaming
         return ViewOf(made, output, self.plans[output], self.shards, fixed)
 
     def _sources(self) -> Mapping[str, Node]:
         return sources_of(self.plans.values())
 
-    def _made(self, options: Options, *, is_strict: bool) -> Pipeline:
+    def _made(self, options: Options, *view: str, is_strict: bool) -> Pipeline:
         """The pipeline of a view."""
         fixed = self.chosen is not None
         still = [name for name, frame in self.frames.items() if not frame.isStreaming]
@@ -237,6 +242,7 @@ class SparkQuery:
             options,
             self.shards,
             folder_for_now(),  # for tables: workers read it later
+            fingerprint_of(self.plans, options, *view),
             fixed=fixed or not self.is_streaming,
             own_steps=options.clock is None,
         )
@@ -269,7 +275,7 @@ class SparkQuery:
     @property
     def settings(self) -> dict[str, str]:
         """What a session needs when the query starts."""
-        return {**STREAMING, **UNCHECKED, PARTITIONS: str(self.shards)}
+        return {**STREAMING, PARTITIONS: str(self.shards)}
 
     def start(
         self,
@@ -283,7 +289,7 @@ class SparkQuery:
         machine was slow to start is started again.
 
         `trigger`: as `DataStreamWriter.trigger` takes it, such as {"availableNow": True}."""
-        from driftline.spark.retried import RetriedQuery
+        from driftline.spark.sinks import held_for
 
         if not callable(sink):
             raise PlanError(
@@ -303,9 +309,32 @@ class SparkQuery:
         shared = dict.fromkeys(getattr(sink, "shared_places", ()))
         places = [Used("the sink", place) for place in (*getattr(sink, "places", ()), *shared)]
         need_apart([Used("the checkpoint", str(checkpoint)), *places])
+        held = ExitStack()
+        try:
+            held.enter_context(locked([Used("the checkpoint", str(checkpoint))]))
+            held.enter_context(held_for(sink))
+            return self.launch(sink, str(checkpoint), trigger, name, held.close)
+        except BaseException:
+            held.close()
+            raise
+
+    def launch(
+        self,
+        sink: Sink,
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        ended: Callable[[], object] | None = None,
+        inputs: Mapping[str, str] | None = None,
+    ) -> StreamingQuery:
+        """Start it, where the locks of what it writes are held already; `ended` is called in the
+        end; `inputs`: where streams come from, if that is known."""
+        from driftline.spark.retried import RetriedQuery
+
         if not {"availableNow", "once"} & set(trigger or ()):
             self._warn()
-        kept = Checkpoint(str(checkpoint))
+        kept = Checkpoint(checkpoint)
+        kept.verify()
         options, now = self.options, None
         if shown := shown_now(sink, list(self.plans)):
             options = for_now(options, self.clock)
@@ -318,12 +347,15 @@ class SparkQuery:
             options,
             shards,
             str(kept.place),
+            fingerprint_of(self.plans, options),
             heard,
             # The clock goes by all rows, also those that Spark's own steps would leave out.
             own_steps=kept.has_own_steps() and options.clock is None,
         )
-        kept.claim(self.plans, options, shards, made.read)
+        kept.claim(self.plans, options, shards, made.read, inputs)
         sources = sources_of(self.plans.values())
+        if hasattr(sink, "prepare"):
+            sink.prepare(before_the_first(self.plans, kept.run))
         marks = Marks(kept.place, self._start_of_count()) if self.is_marked else None
 
         started: list[RetriedQuery] = []
@@ -344,11 +376,13 @@ class SparkQuery:
             )
             for source, letters in update.dead_letters.items() if self.strict else ():
                 raise BadInput(letters.first(source, source in update.timestamps))
+            kept.check(batch_id, update.shard_states)
             prefix = None if marks is None else marks.mark(batch_id, update.reads)
             update = replace(update, time=about.time, run=about.run, prefix=prefix)
             sink(update if now is None else replace(update, now=now.of(update)))
             for each_run in started:
                 each_run.completed()
+            kept.commit(batch_id, update.shard_states)
             kept.report(update.shard_states)
             heard.take(update.shard_states)
             if batch_id % LET_GO == 0:
@@ -368,12 +402,13 @@ class SparkQuery:
         await_workers(self.spark)
 
         def run() -> StreamingQuery:
+            kept.drop_leftovers()
             with configured(self.spark, settings):
                 query = writer.start()
                 await_sources(query)
                 return query
 
-        started.append(RetriedQuery(run))
+        started.append(RetriedQuery(run, ended))
         return started[0]
 
     @property

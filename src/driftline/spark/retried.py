@@ -24,10 +24,13 @@ PATIENCE = 6
 
 class RetriedQuery(StreamingQuery):
     """A StreamingQuery whose runs follow one another. `start` starts a run; `left`: how many starts
-    may still fail before a micro-batch is complete."""
+    may still fail before a micro-batch is complete; `ended` is called when the last has ended."""
 
-    def __init__(self, start: Callable[[], StreamingQuery]) -> None:
+    def __init__(
+        self, start: Callable[[], StreamingQuery], ended: Callable[[], object] | None = None
+    ) -> None:
         self._start, self._left = start, PATIENCE
+        self._at_end = ended
         self._lock = threading.Lock()
         self._is_stopped = False
         self._error: Exception | None = None
@@ -54,6 +57,8 @@ class RetriedQuery(StreamingQuery):
                     if self._starts_again(error):
                         self._error = None
                         continue
+            if self._at_end is not None:
+                self._at_end()
             self._ended.set()
             return
 

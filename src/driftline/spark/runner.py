@@ -21,6 +21,7 @@ from driftline.engine.outputs.clock import wall_time
 from driftline.engine.plan_sources import constants, sources_of
 from driftline.engine.step_outputs import Outputs
 from driftline.model.prefix import Prefix
+from driftline.running.notes import WHAT_TO_DO
 from driftline.running.options import (
     Consistency,
     Query,
@@ -30,7 +31,7 @@ from driftline.running.options import (
 )
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed, inside
-from driftline.spark.checkpoint import Checkpoint
+from driftline.spark.checkpoint import Checkpoint, completed_in
 from driftline.spark.emitted import Emitted
 from driftline.spark.failures import cause, could_not_start
 from driftline.spark.inputs import close, is_closing, streamed_events
@@ -40,7 +41,7 @@ from driftline.spark.query import SparkQuery
 from driftline.spark.session import session
 from driftline.spark.sinks import OneResult, Several
 from driftline.spark.spool import spool, spooled
-from driftline.spark.update import SparkUpdate
+from driftline.spark.update import SparkUpdate, before_the_first
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,9 +89,13 @@ def _run_groups(
 ) -> Generator[Outputs]:
     temporary = None if options.checkpoint else Path(tempfile.mkdtemp(prefix="driftline-"))
     folder = temporary or Path(address_of(str(options.checkpoint)))
+    several = len(groups) > 1
+    places = [folder / str(number) if several else folder for number in range(len(groups))]
     try:
+        for own, plans in zip(places, groups.values(), strict=True):
+            _refuse(Checkpoint(str(own)), plans, sinks)
         for number, (consistency, plans) in enumerate(groups.items()):
-            own = folder / str(number) if len(groups) > 1 else folder
+            own = places[number]
             sources = sources_of(plans.values())
             given = {**inputs, **constants(sources)}
             needed = {name: given[name] for name in sources}
@@ -113,6 +118,15 @@ def _run_groups(
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _refuse(kept: Checkpoint, plans: Mapping[str, Node], sinks: Mapping[str, Sink]) -> None:
+    """Refuse what cannot go on or be written, of all groups before the first of them writes."""
+    kept.verify()
+    about = before_the_first(plans, kept.run)
+    for name in plans:
+        if name in sinks:
+            OneResult(name, sinks[name]).prepare(about)
 
 
 def _run(
@@ -143,23 +157,34 @@ def _run(
     }
     query = SparkQuery(plans, frames, chosen, clock=cast("Clock", consistency.clock))
     kept = None
+    places = {name: _place(data) for name, data in streamed.items()}
     if options.is_kept:
         kept = Emitted(folder / "emitted", plans, sources, marked=query.is_marked)
+        done = completed_in(folder).get(0, kept.last)
+        if kept.last not in (done, done + 1):
+            raise Problem(f"{folder}/emitted lacks answers of micro-batches: {WHAT_TO_DO}")
         for update in kept:
             last = update.batch_id
             yield update
     handed = [name for name in plans if options.written is None or name in options.written]
     known = Handed(last, kept, handed, is_now=options.now and bool(handed) and kept is None)
     if options.follow:
-        yield from _started(query, known, sinks, folder, {})
+        yield from _started(query, known, sinks, folder, places, {})
         return
-    yield from _started(query, known, sinks, folder, ALL_THERE_IS)
+    yield from _started(query, known, sinks, folder, places, ALL_THERE_IS)
     if options.close or (options.checkpoint is None and not options.keep_open):
         still_open = [control for control in controls.values() if not is_closing(control)]
         for control in still_open:
             close(control)
         if still_open:
-            yield from _started(query, known, sinks, folder, ALL_THERE_IS)
+            yield from _started(query, known, sinks, folder, places, ALL_THERE_IS)
+
+
+def _place(data: Streamed) -> str:
+    """Where an input comes from: a directory, or a topic, whichever servers it is asked of."""
+    if data.kind == "files":
+        return address_of(data.place)
+    return f"{data.kind} {data.place.rpartition('/')[2]}".strip()
 
 
 def _prefixes(
@@ -193,12 +218,13 @@ def _started(
     known: Handed,
     sinks: Sequence[Sink],
     folder: Path,
+    places: Mapping[str, str],
     trigger: Mapping[str, Any],
 ) -> Generator[SparkUpdate]:
     """The updates of a query from its start to its end, or until the consumer stops."""
     handover = Handover(known)
     sink = Several(*sinks, handover)
-    started = query.start(sink, checkpoint=folder, trigger=trigger)
+    started = query.launch(sink, str(folder), trigger, inputs=places)
     watcher = threading.Thread(target=handover.watch, args=(started,), daemon=True)
     watcher.start()
     try:

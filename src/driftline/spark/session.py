@@ -97,17 +97,14 @@ that a checkpoint would be hundreds of times what a micro-batch brings."""
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
-UNCHECKED = {"fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
-"""A checkpoint on a local disk without Hadoop's checksum files: it starts a process for each, which
-takes much of a small micro-batch. Spark's own checksums stay."""
-
 BY_NAME = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-"""Spark's plain way to write a checkpoint: a file is written and gets its name. For its other way
-Hadoop starts four processes more for every file, to see whether a name is a link."""
+"""Spark's plain way to write a checkpoint: a file is written and gets its name, and then so does
+its checksum (see `Checkpoint.drop_leftovers`). For its other way Hadoop starts four processes more
+for every file, to see whether a name is a link."""
 
 
 def session(
@@ -250,14 +247,8 @@ def _start_a_worker(spark: SparkSession) -> None:
 
 
 def on_disk(spark: SparkSession) -> dict[str, str]:
-    """The settings for a checkpoint on the disk of this machine, where all workers are. Files of
-    this disk have no checksum files from now on: with a plain rename, one of another attempt could
-    be left beside a file after a crash."""
-    if not is_local(spark.sparkContext.master):
-        return {}
-    files = spark._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]
-    files.getLocal(spark._jsc.hadoopConfiguration()).setWriteChecksum(False)
-    return BY_NAME
+    """The settings for a checkpoint on the disk of this machine, where all workers are."""
+    return BY_NAME if is_local(spark.sparkContext.master) else {}
 
 
 @contextmanager

@@ -9,7 +9,6 @@ be one without rows, so that all sources are cut at the same places, as the loca
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,8 +21,11 @@ import pyarrow.parquet as pq
 
 from driftline.engine.readers.inputs import RawEvents, closing, events_from
 from driftline.engine.shards.source_messages import CLOCK, KIND, POSITION, VE, VN, VS
+from driftline.engine.state.fingerprints import fingerprints
+from driftline.event_log.atomic import atomic_file
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
+from driftline.running.notes import damaged, digest, note, noted
 from driftline.spark.places import file_name
 from driftline.spark.sources import EVENTS, payload_name
 
@@ -47,9 +49,20 @@ def spool(
     folders = {name: folder / file_name(name) for name in sources}
     events = {name: events_from(source, inputs[name]) for name, source in sources.items()}
     now = {name: _digest(each) for name, each in events.items()}
+    place = str(folder.absolute())
     if (folder / DONE).exists():
-        before = json.loads((folder / DONE).read_text() or "{}")
-        changed = [name for name, digest in before.items() if now.get(name, digest) != digest]
+        known = noted((folder / DONE).read_bytes(), str(folder / DONE))
+        before = known["inputs"]
+        if known["place"] != place:
+            raise PlanError(
+                f"{folder.parent} was made as {Path(known['place']).parent}, and Spark knows its "
+                "files by that path: move it back, or give --checkpoint another directory"
+            )
+        for name, was in known["files"].items():
+            data = Path(folder, name).read_bytes() if Path(folder, name).exists() else b""
+            if digest(data) != was:
+                raise damaged(f"{folder / name}")
+        changed = [name for name, was in before.items() if now.get(name, was) != was]
         if changed:
             raise PlanError(
                 f"the input {changed[0]} is another one than when {folder.parent} was made: give "
@@ -62,13 +75,18 @@ def spool(
     count = -(-max(ends, default=0) // batch)
     for name, path in folders.items():
         path.mkdir(parents=True, exist_ok=True)
+        for left in path.glob("*.parquet"):  # of a run that was killed
+            left.unlink()
         for number in range(count):
             cuts = np.searchsorted(events[name].position, [number * batch, (number + 1) * batch])
             _write(path, number, events[name].slice(*cuts.tolist()))
         if not keep_open:
             _write(path, count, closing(events[name], count * batch))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / DONE).write_text(json.dumps(now))
+    files = [path for own in folders.values() for path in sorted(own.glob("*.parquet"))]
+    written = {str(path.relative_to(folder)): digest(path.read_bytes()) for path in files}
+    with atomic_file(folder / DONE) as file:
+        file.write(note({"place": place, "inputs": now, "files": written}))
     return folders
 
 
@@ -93,11 +111,13 @@ def _in_turn(sources: Mapping[str, Source], events: dict[str, RawEvents]) -> dic
 
 
 def _digest(events: RawEvents) -> str:
-    """What distinguishes one input from another: all its times."""
-    digest = hashlib.blake2b(digest_size=16)
-    for times in (events.kind, events.vs, events.ve, events.vn, events.position):
-        digest.update(np.ascontiguousarray(times).data)
-    return digest.hexdigest()
+    """What distinguishes one input from another: all its times and rows."""
+    found = hashlib.blake2b(repr(events.payload.schema.names).encode(), digest_size=16)
+    rows = fingerprints(events.payload.columns, len(events))
+    times = (events.kind, events.vs, events.ve, events.vn, events.position)
+    for each in (*times, rows.low, rows.high):
+        found.update(np.ascontiguousarray(each).data)
+    return found.hexdigest()
 
 
 def spooled(spark: SparkSession, folder: Path) -> DataFrame:
@@ -116,5 +136,6 @@ def _write(folder: Path, number: int, events: RawEvents) -> None:
     for place, column in enumerate(events.payload.columns):
         table = table.append_column(payload_name(place), column)
     path = folder / f"{number:09}.parquet"
-    pq.write_table(table, path)
+    with atomic_file(path) as file:
+        pq.write_table(table, file)
     os.utime(path, (number + 1, number + 1))  # Spark takes files in order of their time

@@ -14,6 +14,7 @@ from driftline.engine.shards.messages import OUTPUT, Message
 from driftline.engine.shards.shard import Stage
 from driftline.engine.shards.stored import Stepped, messages_from_bytes, messages_to_bytes
 from driftline.plan.errors import PlanError
+from driftline.running.notes import sealed, unsealed
 from driftline.spark.places import Place
 
 FOLDER = "tables"
@@ -28,7 +29,7 @@ def write_tables(place: Place, messages: Sequence[Message], first: Stage) -> Non
         level = first.level if message.level == OUTPUT else message.level
         by_shard.setdefault((level, message.shard), []).append(message)
     for (level, shard), own in by_shard.items():
-        place.write(f"{FOLDER}/{level}-{shard}.arrow", messages_to_bytes(own))
+        place.write(f"{FOLDER}/{level}-{shard}.arrow", sealed(messages_to_bytes(own)))
     place.write(f"{FOLDER}/{COMPLETE}", str(first.shards).encode())
 
 
@@ -45,4 +46,5 @@ def read_tables(place: Place, stage: Stepped, shard: int) -> list[Message]:
             f"{stage.shards} partitions: start it inside configured(spark, query.settings)"
         )
     data = place.read(f"{FOLDER}/{stage.level}-{shard}.arrow")
-    return [] if data is None else messages_from_bytes(data)
+    where = f"{place}/{FOLDER}/{stage.level}-{shard}.arrow"
+    return [] if data is None else messages_from_bytes(unsealed(data, where))

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from driftline.engine.core.batch import Batch, empty, joined
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.ingest.dead_letters import DeadLetters
-from driftline.engine.outputs.now_view import NowChanges
+from driftline.engine.outputs.now_view import NowChanges, NowView
 from driftline.engine.shards.letters import letters_from_bytes, letters_message
 from driftline.engine.shards.messages import (
     OUTPUT,
@@ -146,6 +146,23 @@ def _messages(given: Mapping[str, T], pack: Callable[[str, T], Message]) -> list
 def _output_message(name: str, batch: Batch) -> Message:
     (message,) = packed_batch(batch, Target(OUTPUT, name), 1, 0)
     return message
+
+
+@dataclass(frozen=True)
+class _NothingNow:
+    changes: Mapping[str, NowChanges]
+
+
+def before_the_first(plans: Mapping[str, Node], run: str) -> SparkUpdate:
+    """An update without rows: by it sinks check what they will be given (see `Several.prepare`)."""
+    schemas = {name: plan.schema.arrow for name, plan in plans.items()}
+    nothing = {name: empty(schema) for name, schema in schemas.items()}
+    now = {
+        name: NowView(schema, "latest").update(nothing[name], BEGINNING)
+        for name, schema in schemas.items()
+    }
+    stamps = frozenset(name for name, plan in plans.items() if plan.timestamps)
+    return SparkUpdate(-1, nothing, {}, run=run, timestamps=stamps, now=_NothingNow(now))
 
 
 def spark_update(

@@ -204,7 +204,7 @@ class ViewOf:
         schema, given, fixed, output = self.schema, self.shards, self.fixed, self.output
         to, stamps = self._target(self.made.last + 1, keys), self.plan.timestamps
         places = tuple(key_places(schema, keys)) if keys else ()
-        stage = NowStage(to.level, output, schema, clock, given, places)
+        stage = NowStage(to.level, output, schema, clock, given, places, self.made.query)
 
         def scatter(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             shards = given if fixed else state_partitions(given)

@@ -99,9 +99,25 @@ def test_objects_are_no_state() -> None:
 def test_another_number_of_shards_is_refused(same_process: bool) -> None:
     store, kept = Store(), dict[str, Kept]()
     StateLog(LEVEL, 0, store, kept).step([])
-    other = StateLog(replace(LEVEL, shards=7), 0, store, kept if same_process else {})
-    with pytest.raises(PlanError, match="has the state of 1 shards, and the query has 7"):
-        other.step([])
+    other = replace(LEVEL, shards=7)
+    for number in (0, 1):  # with other shards, what lies here may be that of another one
+        with pytest.raises(PlanError, match="has the state of 1 shards, and the query has 7"):
+            StateLog(other, number, store, kept if same_process else {}).step([])
+
+
+@pytest.mark.parametrize("same_process", [False, True])
+def test_the_state_of_another_query_is_refused(same_process: bool) -> None:
+    store, kept = Store(), dict[str, Kept]()
+    StateLog(replace(LEVEL, query="sum"), 0, store, kept).step(micro_batch([1]))
+    with pytest.raises(PlanError, match="the state of another query: the plan, an option or"):
+        StateLog(replace(LEVEL, query="max"), 0, store, kept if same_process else {})
+
+
+def test_the_state_of_another_shard_is_refused() -> None:
+    store = Store()
+    StateLog(LEVEL, 0, store, {}).step(micro_batch([1]))
+    with pytest.raises(PlanError, match="the state of shard 1/0 where that of shard 1/1 belongs"):
+        StateLog(LEVEL, 1, store, {})
 
 
 def test_a_hole_in_the_log_is_named() -> None:

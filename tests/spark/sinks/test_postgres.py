@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -10,6 +11,7 @@ import pytest
 
 import driftline as dl
 from driftline.plan.errors import PlanError
+from driftline.running.locks import InUse
 from driftline.spark.sinks import Postgres
 from tests.spark.saying import CURRENT, TRADES, emitted, volumes
 from tests.spark.sinks.postgres_server import server
@@ -126,3 +128,14 @@ def test_names_and_values_of_every_kind(conninfo: str) -> None:
 def test_a_result_of_another_name_is_refused() -> None:
     with pytest.raises(PlanError, match=r"there is no result x; there are result"):
         Postgres("", "t", ["symbol"], output="x")(volumes()[0])
+
+
+def test_the_table_of_a_run_is_refused_to_another(conninfo: str) -> None:
+    def sink(table: str = "totals") -> Postgres:
+        return Postgres(conninfo, table, ["k"])
+
+    said = rf"the table totals is being written by another run \(process {os.getpid()}\)"
+    with sink().hold(), sink("others").hold(), pytest.raises(InUse, match=said), sink().hold():
+        pass
+    with sink().hold():
+        pass

@@ -39,7 +39,8 @@ VIEW, CTIS = OperatorKey("now"), OperatorKey("ctis")
 class NowStage:
     """What the shards of the answer now have in common: `level`, behind all others; `output`, the
     answer, with its `schema`; `clock`; `shards`, how many there are on every level; `keys`: the
-    places of the columns by which the answer is a table, if it is to be one."""
+    places of the columns by which the answer is a table, if it is to be one; `query`: the
+    fingerprint of the query."""
 
     level: int
     output: str
@@ -47,6 +48,7 @@ class NowStage:
     clock: Clock
     shards: int
     keys: tuple[int, ...] = ()
+    query: str = ""
 
     def shard(self, number: int) -> NowShard:
         return NowShard(self, number)

@@ -91,7 +91,7 @@ class Stage:
     """What the shards of one level have in common; `targets`: where each fragment's answer goes;
     `shards`: how many there are, on every level; `closing`: of what comes from other fragments, the
     columns that close; `below`: of what comes from other fragments, and rows of a source wait for,
-    the ports of the sources below it."""
+    the ports of the sources below it; `query`: the fingerprint of the query."""
 
     level: int
     fragments: tuple[Fragment, ...]
@@ -101,6 +101,7 @@ class Stage:
     shards: int
     closing: Mapping[str, Delays] = field(default_factory=dict)
     below: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    query: str = ""
 
     def shard(self, number: int) -> Shard:
         """One of them, before its first micro-batch."""

@@ -67,7 +67,9 @@ class Store(Protocol):
 class Head:
     """`lineage`: of all versions of this shard; `version`: how many micro-batches it has seen;
     `snapshot`: the version written whole, in so many `chunks` and `size` bytes; `tokens`: of the
-    versions from the snapshot on; `logged`: how many bytes the log has; the rest is for people."""
+    versions from the snapshot on; `logged`: how many bytes the log has; `query`: the fingerprint of
+    the query whose state it is; `place`: the level and the number of the shard; `before`: the token
+    of the version before, if there is one; the rest is for people."""
 
     lineage: str = field(default_factory=lambda: uuid.uuid4().hex)
     version: int = 0
@@ -76,6 +78,9 @@ class Head:
     size: int = 0
     tokens: list[str] = field(default_factory=lambda: [uuid.uuid4().hex])
     logged: int = 0
+    query: str = ""
+    place: str = ""
+    before: str = ""
     counters: dict[OperatorKey, dict[str, int]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
@@ -113,7 +118,14 @@ class StateLog:
         self.stage, self.number, self.store = stage, number, store
         self.kept, self.lending = kept, lending
         head = store.get(HEAD)
-        self.head = Head() if head is None else Head.from_bytes(head)
+        place = f"{stage.level}/{number}"
+        if head is None:
+            self.head = Head(query=stage.query, place=place)
+        else:
+            self.head = Head.from_bytes(head)
+            self._need_same_query()
+            if self.head.place != place:
+                self._refuse_place(place)
 
     def step(self, messages: Sequence[Message]) -> list[Message]:
         """Take a micro-batch in, and write down what has come."""
@@ -124,6 +136,7 @@ class StateLog:
         taken = self._taken(messages, is_due)
         if head.version == 0:
             self.store.put(SHARDS, str(self.stage.shards).encode())
+        head.before = head.tokens[-1] if head.version else ""
         head.version += 1
         head.tokens.append(uuid.uuid4().hex)
         if taken.state is not None:
@@ -194,6 +207,22 @@ class StateLog:
         self.kept[lineage] = Kept(token, shard)
         if self.lending is not None:
             self.lending.offer(lineage)
+
+    def _need_same_query(self) -> None:
+        """Refuse the state of another query, whichever process still has its shard."""
+        if self.head.query != self.stage.query:
+            raise PlanError(
+                "the checkpoint has the state of another query: the plan, an option or the view "
+                "has changed; run the query it was made by, or give this one another checkpoint"
+            )
+
+    def _refuse_place(self, place: str) -> None:
+        """With another number of shards they lie elsewhere, too."""
+        self._need_same_shards(int(self.store.get(SHARDS) or self.stage.shards))
+        raise PlanError(
+            f"the checkpoint has the state of shard {self.head.place} where that of shard {place} "
+            "belongs: its files were moved; put them back, or give the query another checkpoint"
+        )
 
     def _need_same_shards(self, made: int) -> None:
         """Refuse to go on with another number of shards: rows would not find their state."""

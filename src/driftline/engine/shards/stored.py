@@ -33,12 +33,15 @@ class Stepping(Protocol):
 
 
 class Stepped(Protocol):
-    """What the shards of a level have in common."""
+    """What the shards of a level have in common; `query`: the fingerprint of the query whose state
+    they have."""
 
     @property
     def level(self) -> int: ...
     @property
     def shards(self) -> int: ...
+    @property
+    def query(self) -> str: ...
     def shard(self, number: int) -> Stepping: ...
 
 

@@ -28,7 +28,7 @@ from driftline.spark.sinks.memory import Memory
 from driftline.spark.sinks.one_result import OneResult
 from driftline.spark.sinks.parquet import Parquet, read_parquet
 from driftline.spark.sinks.postgres import Postgres
-from driftline.spark.sinks.several import Several
+from driftline.spark.sinks.several import Several, held_for
 
 __all__ = [
     "Console",
@@ -45,5 +45,6 @@ __all__ = [
     "Postgres",
     "SQLite",
     "Several",
+    "held_for",
     "read_parquet",
 ]

@@ -19,11 +19,16 @@ import pyarrow as pa
 from driftline.event_log.text import moments_text, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
+from driftline.spark.places import file_name
 from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another
 from driftline.spark.views import Upserts, ViewName, key_places, same_key
 
 if TYPE_CHECKING:
     from driftline.spark.update import SparkUpdate
+
+
+class _Undone(Exception):
+    """Ends a transaction that was only a trial."""
 
 
 class Database(TableSink, ABC):
@@ -47,16 +52,34 @@ class Database(TableSink, ABC):
         """What it writes, as may other sinks."""
         return [str(self.path)]
 
+    @property
+    def own_tables(self) -> list[str]:
+        """What it alone writes of that."""
+        return [f"{self.path}.{file_name(self.table.lower())}"]
+
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse what could not be written, by a transaction that comes to nothing."""
+        _, schema, _ = self.rows_of(about)
+        if self.path.exists():
+            with suppress(_Undone), self._transaction() as session:
+                self._made(session, about.run, schema)
+                raise _Undone
+
+    def _made(self, session: Session, run: str, schema: pa.Schema) -> int | None:
+        """The last micro-batch that is in the table, which is made if it is not there."""
+        session.run(
+            f"CREATE TABLE IF NOT EXISTS {quoted(PROGRESS)} "
+            "(run TEXT, target TEXT, batch BIGINT, PRIMARY KEY (run, target))"
+        )
+        last = self._last(session, run)
+        if last is None:
+            session.make(self.table, schema, self.keys)
+        return last
+
     def __call__(self, update: SparkUpdate) -> None:
         found, schema, keys = self.rows_of(update)
         with self._transaction() as session:
-            session.run(
-                f"CREATE TABLE IF NOT EXISTS {quoted(PROGRESS)} "
-                "(run TEXT, target TEXT, batch BIGINT, PRIMARY KEY (run, target))"
-            )
-            last = self._last(session, update.run)
-            if last is None:
-                session.make(self.table, schema, self.keys)
+            last = self._made(session, update.run, schema)
             if last is not None and last >= update.batch_id:
                 return
             session.run(

@@ -32,6 +32,10 @@ class DeadLetterFiles:
         """What it writes."""
         return [self.folder.path]
 
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse the folder of another query."""
+        self.folder.check(about.run)
+
     def targets(self, about: SparkUpdate) -> Targets:
         """The rows of results are not wanted."""
         return {}

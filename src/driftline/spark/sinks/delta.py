@@ -80,6 +80,21 @@ class Delta:
         """What it writes."""
         return [self.uri]
 
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse columns that the view has itself, and a table without some that it has."""
+        for name in about.batches:
+            micro_batch = about.micro_batch(name)
+            columns = self.view(micro_batch).schema.names
+            if self.keys:
+                found = upserts(difference_of(self.name, micro_batch), self.keys)
+                columns = found.rows.schema.names
+            uri, _ = self._place(about, name)
+            table = self._table(uri)
+            there = columns if table is None else [each.name for each in table.schema().fields]
+            for column in columns:
+                if column not in there:
+                    raise PlanError(f"the Delta table {uri} has no column {column}: name another")
+
     def targets(self, about: SparkUpdate) -> Targets | None:
         """Where executors write: files that no commit mentions are no part of a table. Not with
         options of the storage, which Arrow does not know, nor for a table that asks more of a

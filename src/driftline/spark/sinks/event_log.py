@@ -11,17 +11,18 @@ now: {"stream":"result","op":"+","at":5,"row":{…}}.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from driftline.engine.core.output_events import said_events
 from driftline.engine.tables import now_json
+from driftline.event_log.atomic import atomic_file
 from driftline.event_log.writer import event_lines, mark_line, text_bytes
 from driftline.model.time import BEGINNING
 from driftline.plan.errors import PlanError
-from driftline.spark.sinks.files import OwnFolder, numbered, whole_file
+from driftline.running.notes import note, noted
+from driftline.spark.sinks.files import OwnFolder, numbered
 from driftline.spark.views import kept_now
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ class EventLogFiles:
     def places(self) -> list[str]:
         """What it writes."""
         return [self.folder.path]
+
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse the folder of another query."""
+        self.folder.check(about.run)
 
     def __call__(self, update: SparkUpdate) -> None:
         self.folder.claim(update.run)
@@ -89,29 +94,38 @@ class EventLog:
         self._write_note()
 
     def _write_note(self) -> None:
-        note = {"run": self.run, "batch": self.batch, "length": self.length, "final": self.final}
-        with whole_file(self.note) as file:
-            file.write(json.dumps(note).encode())
+        said = {"run": self.run, "batch": self.batch, "length": self.length, "final": self.final}
+        with atomic_file(self.note) as file:
+            file.write(note(said))
+
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse the log of another query."""
+        self._known(about.run)
 
     def claim(self, run: str) -> None:
         """Go on from where an earlier process has stopped, or begin."""
-        if self.note.exists():
-            known = json.loads(self.note.read_text())
-            if known["run"] != run:
-                raise PlanError(
-                    f"{self.path} is the event log of another query (or of this one from another "
-                    "checkpoint): give another file"
-                )
+        known = self._known(run)
+        if known is not None:
             self.batch, self.length, self.final = known["batch"], known["length"], known["final"]
-            if not self.path.exists() or self.path.stat().st_size < self.length:
-                raise PlanError(
-                    f"{self.path} is shorter than {self.note.name} says: it was changed"
-                )
-        elif self.path.exists() and self.path.stat().st_size:
-            raise PlanError(f"{self.path} is there already: give another file")
         self.run = run
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._write_note()  # before anything is in the log
+
+    def _known(self, run: str) -> dict[str, Any] | None:
+        """What an earlier process of the query has noted."""
+        if not self.note.exists():
+            if self.path.exists() and self.path.stat().st_size:
+                raise PlanError(f"{self.path} is there already: give another file")
+            return None
+        known = noted(self.note.read_bytes(), str(self.note))
+        if known["run"] != run:
+            raise PlanError(
+                f"{self.path} is the event log of another query (or of this one from another "
+                "checkpoint): give another file"
+            )
+        if not self.path.exists() or self.path.stat().st_size < known["length"]:
+            raise PlanError(f"{self.path} is shorter than {self.note.name} says: it was changed")
+        return known
 
 
 def log_view(view: LogView) -> LogView:

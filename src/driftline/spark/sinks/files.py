@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
 from pyarrow import fs
 
+from driftline.event_log.atomic import atomic_file, sync
 from driftline.plan.errors import PlanError
 from driftline.spark.places import place_of
 
@@ -18,31 +17,6 @@ OWNER = "_driftline.json"
 """The file that names the owner of the folder; readers pass over names with _ or a dot in front."""
 
 FORMAT = 1
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, which is on the disk when all went well, and not there at all otherwise."""
-    half = path.with_name(f".{path.name}.half")
-    try:
-        with half.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    except BaseException:
-        half.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class OwnFolder:
@@ -58,19 +32,24 @@ class OwnFolder:
         """Make a query the owner of the folder, or refuse if it has another owner."""
         if self.owner == run:
             return
-        note = f"{self.root}/{OWNER}"
-        if self._is_there(note):
-            with self.files.open_input_stream(note) as file:
-                owner = json.loads(file.read())["run"]
-            if owner != run:
-                raise PlanError(
-                    f"{self.path} holds the results of another query (or of this one from another "
-                    "checkpoint): give another directory"
-                )
-        else:
+        if not self.check(run):
             text = json.dumps({"format": FORMAT, "run": run}).encode()
             self.put(OWNER, lambda file: file.write(text))
         self.owner = run
+
+    def check(self, run: str) -> bool:
+        """Whether a query is the owner of the folder, which has no other."""
+        note = f"{self.root}/{OWNER}"
+        if not self._is_there(note):
+            return False
+        with self.files.open_input_stream(note) as file:
+            owner = json.loads(file.read())["run"]
+        if owner != run:
+            raise PlanError(
+                f"{self.path} holds the results of another query (or of this one from another "
+                "checkpoint): give another directory"
+            )
+        return True
 
     def put(self, name: str, write: Callable[[IO[bytes]], object]) -> None:
         """Write a file unless it is there."""
@@ -80,7 +59,7 @@ class OwnFolder:
         folder, _, last = place.rpartition("/")
         self.files.create_dir(folder, recursive=True)
         if isinstance(self.files, fs.LocalFileSystem):
-            with whole_file(Path(place)) as file:
+            with atomic_file(Path(place)) as file:
                 write(file)
         else:
             half = f"{folder}/.{last}.half"
@@ -95,7 +74,7 @@ class OwnFolder:
             if not self._is_there(f"{self.root}/{new}"):
                 self.files.move(f"{self.root}/{old}", f"{self.root}/{new}")
         if moved and isinstance(self.files, fs.LocalFileSystem):
-            sync_folder(Path(self.root, next(iter(moved.values()))).parent)
+            sync(Path(self.root, next(iter(moved.values()))).parent)
         if self._is_there(f"{self.root}/{staged}".rstrip("/")):
             self.files.delete_dir(f"{self.root}/{staged}".rstrip("/"))
 

@@ -34,6 +34,10 @@ class Kafka:
         self.last = (-1, 0)
         self.producer: Producer | None = None
 
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse a topic that cannot be reached."""
+        self.topic.ends()
+
     def __call__(self, update: SparkUpdate) -> None:
         producer = self.producer
         if producer is None or self.run != update.run:

@@ -26,6 +26,11 @@ class OneResult:
         """What others may write, too."""
         return list(getattr(self.sinks[0], "shared_places", ()))
 
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse what the sink cannot write."""
+        if hasattr(self.sinks[0], "prepare"):
+            self.sinks[0].prepare(about.only(self.output))
+
     def targets(self, about: SparkUpdate) -> Targets | None:
         """Executors write if they can for the sink."""
         asked = getattr(self.sinks[0], "targets", None)

@@ -48,6 +48,12 @@ class Parquet:
         """What it writes."""
         return [self.folder.path]
 
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse the folder of another query, and columns that the view has itself."""
+        self.folder.check(about.run)
+        for name in about.batches:
+            self.view(about.micro_batch(name))
+
     def targets(self, about: SparkUpdate) -> Targets | None:
         """Where executors write: beside the results, in a folder that goes with the commit."""
         self.folder.claim(about.run)

@@ -9,7 +9,9 @@ where outputs are marked, the prefix of the inputs that the table is the answer 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from driftline.event_log.text import TEXT, joined, values_text
 from driftline.model.arrays import text_scalar, to_arrow, without_empty_parts
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
+from driftline.running.locks import InUse
 from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another
 from driftline.spark.views import Upserts, ViewName, same_key
 
@@ -84,6 +87,42 @@ class Postgres(TableSink):
             return psycopg.connect(self.conninfo)
         except psycopg.Error as error:
             raise PlanError(f"PostgreSQL: {error}") from error
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """The table as that of one run: the server holds the lock as long as the connection."""
+        with self._connected() as connection:
+            connection.autocommit = True
+            name = ".".join(self.names)
+            key = connection.execute(
+                "SELECT hashtextextended('driftline ' || %s, 0)", [name]
+            ).fetchone()
+            connection.execute(f"SET application_name = 'driftline {os.getpid()}'")
+            if connection.execute("SELECT pg_try_advisory_lock(%s)", key).fetchone() != (True,):
+                holder = connection.execute(
+                    "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE "
+                    "locktype = 'advisory' AND granted AND ((classid::bigint << 32) | "
+                    "objid::bigint) = %s",
+                    key,
+                ).fetchone()
+                process = "another" if holder is None else holder[0].rpartition(" ")[2]
+                raise InUse(
+                    f"PostgreSQL: the table {name} is being written by another run (process "
+                    f"{process}): wait for it, stop it, or name another"
+                )
+            yield
+
+    def prepare(self, about: SparkUpdate) -> None:
+        """Refuse what could not be written, by a transaction that comes to nothing."""
+        import psycopg
+
+        _, schema, keys = self.rows_of(about)
+        try:
+            with self._connected() as connection:
+                self._make(connection, about.run, schema, keys)
+                connection.rollback()
+        except psycopg.Error as error:
+            raise self._problem(error, keys) from error
 
     def __call__(self, update: SparkUpdate) -> None:
         import psycopg
