@@ -9,7 +9,7 @@ Where arithmetic is not at an infinity, it goes no farther than to one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
@@ -103,7 +103,7 @@ def _opposite(values: Int64s) -> Int64s:
     return np.where(values == INFINITY, BEGINNING, result)
 
 
-_COMPUTED = {
+_COMPUTED: dict[str, Callable[..., Int64s]] = {
     "endless_add": _sum,
     "endless_subtract": _difference,
     "endless_multiply": _product,
