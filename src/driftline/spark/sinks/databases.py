@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from driftline.event_log.text import moments_text, values_text
+from driftline.event_log.text import moments_text, plain_values, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
 from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another
@@ -203,11 +203,11 @@ class _DuckSession(Session):
 
     def matching(self, table: str, keys: pa.Table) -> tuple[Any, ...] | None:
         with self._registered(keys):
-            found = self.run(
+            found = self.connection.sql(
                 f"SELECT {_names(keys, 't')} FROM {quoted(table)} t JOIN {BATCH} b "
                 f"ON {_same(keys, 'IS NOT DISTINCT FROM')} LIMIT 1"
-            )
-        return found[0] if found else None
+            ).to_arrow_table()
+        return tuple(plain_values(each)[0] for each in found.columns) if len(found) else None
 
     def delete(self, table: str, keys: pa.Table) -> None:
         with self._registered(keys):
