@@ -43,11 +43,14 @@ class Declared:
     options: Mapping[str, str]
 
     def table(self, name: str) -> tuple[str, ...]:
-        """What tells its table from others, where there are tables; `name`: of the query."""
-        if self.options["type"] not in ("postgres", "duckdb", "sqlite"):
-            return (name,)
-        place = self.options.get("url") or str(Path(self.options["path"]).resolve())
-        return place, self.options.get("table", name).lower()
+        """What tells its table from others, where there are tables; `name`: of the query. In
+        PostgreSQL names are as they are written, in the others without regard to case."""
+        kind, table = self.options["type"], self.options.get("table", name)
+        if kind == "postgres":
+            return *_server(self.options["url"]), table.removeprefix("public.")
+        if kind in ("duckdb", "sqlite"):
+            return str(Path(self.options["path"]).resolve()), table.lower()
+        return (name,)
 
     @property
     def keys(self) -> list[str]:
@@ -58,6 +61,17 @@ class Declared:
     @property
     def view(self) -> str:
         return self.options.get("view", "current" if self.keys else "changes")
+
+
+def _server(url: str) -> tuple[str, ...]:
+    """Which database a URL or connection string is of, whoever connects to it."""
+    try:
+        from psycopg.conninfo import conninfo_to_dict
+
+        parts = conninfo_to_dict(url)
+    except Exception:  # not there, or no such string: the sink says so
+        return (url,)
+    return tuple(str(parts.get(key, "")) for key in ("host", "hostaddr", "port", "dbname"))
 
 
 def sinks_of(

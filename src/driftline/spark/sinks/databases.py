@@ -71,15 +71,14 @@ class Database(TableSink, ABC):
 
     def _last(self, session: Session, run: str) -> int | None:
         """The last micro-batch that is in the table; None: nothing of this query is."""
-        rows = session.run(
-            f"SELECT run, batch FROM {quoted(PROGRESS)} WHERE target = ?", [self.table]
-        )
-        known = {str(each): int(batch) for each, batch in rows}
-        if run in known:
-            return known[run]
+        same = f"FROM {quoted(PROGRESS)} WHERE lower(target) = lower(?)"  # the same table to both
+        known = session.run(f"SELECT run, target, batch {same}", [self.table])
+        for *whose, batch in known:
+            if whose == [run, self.table]:
+                return int(batch)
         if known and session.has(self.table):
             raise of_another(f"{self.path}: the table {self.table}")
-        session.run(f"DELETE FROM {quoted(PROGRESS)} WHERE target = ?", [self.table])
+        session.run(f"DELETE {same}", [self.table])
         return None
 
     def _upsert(self, session: Session, found: Upserts, keys: list[str]) -> None:
@@ -190,8 +189,8 @@ class _DuckSession(Session):
         return done.fetchall() if done.description else []
 
     def has(self, table: str) -> bool:
-        found = self.run("SELECT 1 FROM information_schema.tables WHERE table_name = ?", [table])
-        return bool(found)
+        tables = "information_schema.tables WHERE lower(table_name) = lower(?)"
+        return bool(self.run(f"SELECT 1 FROM {tables}", [table]))
 
     def make(self, table: str, schema: pa.Schema, keys: Sequence[str]) -> None:
         with self._registered(schema.empty_table()):
@@ -238,7 +237,7 @@ class _SQLiteSession(Session):
         return self.connection.execute(statement, values).fetchall()
 
     def has(self, table: str) -> bool:
-        return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = ?", [table]))
+        return bool(self.run("SELECT 1 FROM sqlite_master WHERE lower(name) = lower(?)", [table]))
 
     def make(self, table: str, schema: pa.Schema, keys: Sequence[str]) -> None:
         columns = _sqlite_columns(schema)

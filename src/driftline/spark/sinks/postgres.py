@@ -150,21 +150,28 @@ class Postgres(TableSink):
         )
 
     def _refuse_others(self, connection: Connection, run: str) -> None:
-        """Refuse a table that another query has written to; one that was dropped is forgotten."""
+        """Refuse a table that another query has written to, with or without the name of its
+        schema; one that was dropped is forgotten."""
         from psycopg.sql import SQL, Identifier
 
         target = ".".join(self.names)
+        schema = connection.execute("SELECT current_schema()").fetchone()
+        default = f"{schema[0]}." if schema else ""
+        names = {target, target.removeprefix(default)} | (
+            {default + target} if len(self.names) == 1 else set()
+        )
         known = connection.execute(
-            SQL("SELECT run FROM {} WHERE target = %s").format(Identifier(PROGRESS)), [target]
+            SQL("SELECT run, target FROM {} WHERE target = ANY(%s)").format(Identifier(PROGRESS)),
+            [list(names)],
         ).fetchall()
-        if not known or (run,) in known:
+        if not known or known == [(run, target)]:
             return
         place = self.table.as_string(connection)
         there = connection.execute("SELECT to_regclass(%s)", [place]).fetchone()
         if there is not None and there[0] is not None:
             raise of_another(f"PostgreSQL: the table {target}")
         connection.execute(
-            SQL("DELETE FROM {} WHERE target = %s").format(Identifier(PROGRESS)), [target]
+            SQL("DELETE FROM {} WHERE target = ANY(%s)").format(Identifier(PROGRESS)), [list(names)]
         )
 
     def _is_next(self, connection: Connection, update: SparkUpdate) -> bool:
