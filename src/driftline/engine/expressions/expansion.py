@@ -34,8 +34,9 @@ def check(what: str, nbytes: float, advice: str) -> None:
 
 
 def check_texts(what: str, nbytes: float) -> None:
-    """An error if texts are more than the limit, or than a column can hold."""
-    check(f"{what} makes texts", nbytes, "make shorter ones")
+    """An error if texts are more than the limit, or than a column can hold. They are there twice
+    while they are made: as they are written, and as a column."""
+    check(f"{what} makes texts", 2 * nbytes, "make shorter ones")
     if nbytes > LONGEST_COLUMN:
         raise full_column(what)
 
