@@ -168,10 +168,19 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
+_NOTED = frozenset(["files", "batches", "lengths", "final", "letters", "unread"])
+
+
 def _read(folder: Path) -> dict[str, Any] | None:
     try:
-        return cast("dict[str, Any]", json.loads((folder / NOTE).read_bytes()))
+        found = json.loads((folder / NOTE).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError:
-        raise Problem(f"{folder / NOTE} is damaged: it is no JSON object") from None
+        found = None
+    if not isinstance(found, dict) or not found.keys() >= _NOTED:
+        raise Problem(
+            f"{folder / NOTE} is damaged: it does not say what has been written: give --checkpoint "
+            "another directory, and the query reads its inputs anew"
+        )
+    return found

@@ -94,6 +94,8 @@ def sinks_of(
         if each.sink is not None
     }
     base = _database(target)
+    if keys is not None and not keys.replace(",", "").strip():
+        raise Problem(f"--keys: {keys!r} names no column: give it as --keys a,b")
     if base is None:
         if keys is not None:
             raise Problem("--keys is for a database: --output postgresql://…, FILE.duckdb, .sqlite")
@@ -120,7 +122,10 @@ def _database(target: str) -> dict[str, str] | None:
     """The options of the sink that an output names, if it is a database."""
     scheme, sign, _ = target.partition("://")
     if sign and scheme in POSTGRES:
-        parts = urlsplit(target)
+        try:
+            parts = urlsplit(target)
+        except ValueError as error:
+            raise Problem(f"--output: {target}: {error}") from None
         for secret in {parts.password or "", unquote(parts.password or "")}:
             conceal(secret)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
