@@ -447,8 +447,13 @@ def bad_records(result: dl.Result) -> list[BadEvent]:
         (dl.Insert(1.5, 2, ONE), "vs", "1.5", "vs is 1.5: give a whole number"),  # type: ignore[arg-type]
         (dl.Insert(1, None, ONE), "ve", "None", "ve is None: give a whole"),  # type: ignore[arg-type]
         (dl.Insert(1, 2**63, ONE), "ve", str(2**63), f"ve is {2**63}"),
-        (dl.Insert(1, 2, dl.Row(k="a", x=2**70)), "x", str(2**70), "in the column x is no INT"),
-        (dl.Insert(1, 2, dl.Row(k="a", x="one")), "x", "one", "'one' in the column x is no INT"),
+        (dl.Insert(1, 2, dl.Row(k="a", x=2**70)), "x", str(2**70), "in the column x is not an INT"),
+        (
+            dl.Insert(1, 2, dl.Row(k="a", x="one")),
+            "x",
+            "one",
+            "'one' in the column x is not an INT",
+        ),
         ({"k": "a"}, None, None, "it is a dict, and no event as the first one"),
     ],
 )
@@ -465,7 +470,7 @@ def test_events_that_cannot_be_read(
         NUMBERS.run(s=[dl.Insert(1, 2, ONE), item], strict=True)
 
 
-X, T = "in the column x is no INT", "in the column t is no BIGINT"
+X, T = "in the column x is not an INT", "in the column t is not a BIGINT"
 
 
 @pytest.mark.parametrize(

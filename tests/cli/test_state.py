@@ -51,7 +51,7 @@ def test_a_checkpoint_of_another_format(checkpoint: Path) -> None:
 
 
 def test_what_is_no_checkpoint(tmp_path: Path) -> None:
-    assert "it is no checkpoint of a query" in driftline("state", tmp_path).err
+    assert "it is not a checkpoint of a query" in driftline("state", tmp_path).err
     assert "there is no such path" in driftline("state", tmp_path / "x").err
 
 
@@ -87,7 +87,7 @@ def test_what_is_near_a_checkpoint(
 def test_a_damaged_checkpoint(checkpoint: Path, name: str, text: str) -> None:
     (checkpoint / name).write_text(text)
     done = driftline("state", checkpoint)
-    emitted = f"driftline: {checkpoint}/{name} is damaged: it is no JSON object\n"
+    emitted = f"driftline: {checkpoint}/{name} is damaged: it is not a JSON object\n"
     assert (done.code, done.out, done.err) == (2, "", emitted)
 
 

@@ -127,7 +127,7 @@ def test_messages_are_json_of_the_streams_columns(spark: Any) -> None:
     assert [(each.source, each.line) for each in bad] == [
         ("kafka://h/t/0", n) for n in (41, 42, 43)
     ]
-    assert bad[0].reason == "'x' in the column qty is no INT"
+    assert bad[0].reason == "'x' in the column qty is not an INT"
     assert bad[0].text == values[1]
     assert bad[1].reason.startswith("malformed JSON")
     assert bad[2].reason == "a record is a JSON object, but this is not"

@@ -60,7 +60,7 @@ def _what_else(place: Path) -> str:
         return f"it holds several checkpoints: give one of {', '.join(map(str, parts))}"
     if (place / "metadata").is_file() and (place / "offsets").is_dir():
         return "it is the checkpoint of another query of Spark, not of Driftline"
-    return "it is no checkpoint of a query"
+    return "it is not a checkpoint of a query"
 
 
 def _print_lines(rows: list[tuple[int, int, str, dict[str, Any]]]) -> None:

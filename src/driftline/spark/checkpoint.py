@@ -141,7 +141,7 @@ class Checkpoint:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise PlanError(f"{self.place}/{name} is damaged: it is no JSON object")
+            raise PlanError(f"{self.place}/{name} is damaged: it is not a JSON object")
         return found
 
 

@@ -55,7 +55,7 @@ def test_what_expands_without_end_is_refused(text: str, said: str | None) -> Non
 
 
 def test_a_constant_in_every_row_counts() -> None:
-    with pytest.raises(EvaluationError, match="a constant in each of 200 rows makes texts"):
+    with pytest.raises(EvaluationError, match="a constant in each of 200 rows makes strings"):
         run("SELECT repeat('a', 1000000) AS y FROM s", 200, max_expansion="50MB")
 
 

@@ -39,7 +39,7 @@ def test_durations() -> None:
         ({"define": ["A"]}, "define is a mapping from names, such as {'A': …}, not ['A']"),
         ({"define": {"A": 1}}, "define: A is written as text, not 1"),
         ({"define": {"A": "x > 1 AS y"}}, "has the name A already: leave out AS y"),
-        ({"define": {"B": "x > 1"}}, "DEFINE: B is no variable of the pattern; there are A"),
+        ({"define": {"B": "x > 1"}}, "DEFINE: B is not a variable of the pattern; there are A"),
         ({"define": {"A": "y > 1"}}, "there is no column y"),
         ({"define": {"A": "x"}}, "DEFINE needs a condition, and x of A is none"),
         ({"measures": "count(*)"}, "a measure needs a name: write 'count(*) AS name'"),
@@ -55,7 +55,7 @@ def test_durations() -> None:
         ({"within": 5, "by": "k"}, "has to be a time or a whole number: k is a STRING"),
         ({"subsets": "U"}, "subsets is a mapping from names"),
         ({"subsets": {"U": 1}}, "a subset is a list of variables, ['A', 'B'], not 1"),
-        ({"subsets": {"U": ["B"]}}, "SUBSET U: B is no variable of the pattern"),
+        ({"subsets": {"U": ["B"]}}, "SUBSET U: B is not a variable of the pattern"),
         ({"subsets": {"a": ["A"]}}, "SUBSET: there is a variable or subset a already"),
     ],
 )

@@ -189,7 +189,7 @@ def written(pattern: str, values: Sequence[Given]) -> str:
             break
         found = _SPECIFIER.match(pattern, following)
         if found is None:
-            raise _wrong(f"{pattern!r} has a % that is no specifier")
+            raise _wrong(f"{pattern!r} has a % that is not a specifier")
         at, flags, width, digits, letter = found.groups()
         place = found.end()
         if letter in "n%":

@@ -235,7 +235,7 @@ class _Translation:
     def _repeat(self) -> None:
         found = _REPEATED.match(self.pattern, self.place)
         if found is None:
-            raise re.error("a { that is no repetition: write \\{")
+            raise re.error("a { that is not a repetition: write \\{")
         self.out.append(found[0])
         self.place = found.end()
 
