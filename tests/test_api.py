@@ -305,10 +305,10 @@ def test_consistency_blocks_until_it_is_sure() -> None:
         (lambda: NUMBERS.window(start="vs", duration="1.5"), "is a whole number of ticks"),
         (lambda: NUMBERS.tumble(5, "k"), "by a TIMESTAMP or an integer column, and k is a STRING"),
         (lambda: NUMBERS.tumble(5).tumble(5), "there is a column window_start already"),
-        (lambda: dl.sql("SELECT 1 FROM s", s=5), "is to be a stream or a query"),  # type: ignore[call-overload]
+        (lambda: dl.sql("SELECT 1 FROM s", s=5), "must be a stream or a query"),  # type: ignore[call-overload]
         (lambda: NUMBERS.rank("x", name="K"), "there is a column K already"),
         (lambda: NUMBERS.over("sum(x) AS x"), "there is a column x already"),
-        (lambda: dl.stream("s", {"x": "INT"}, time="t"), "no such column"),
+        (lambda: dl.stream("s", {"x": "INT"}, time="t"), "does not exist"),
         (lambda: dl.stream("s", {"x": "INT"}, time=5), "given as text, not 5"),  # type: ignore[call-overload]
         (TOTALS.run, "no input for it was given"),
         (lambda: TOTALS.run(trades=ROWS, other=ROWS), "reads only trades"),
@@ -543,7 +543,7 @@ def test_a_decimal_is_not_rounded(given: Any) -> None:
         result = money.run(s=data)
         assert result.history().column("x").to_pylist() == [Decimal("1.25")]
         (reason,) = result.updates[0].dead_letters["s"].reasons()
-        assert reason.endswith("is no DECIMAL(10,2): it has more digits after the point")
+        assert reason.endswith("is not a DECIMAL(10,2): it has more digits after the point")
 
 
 @pytest.mark.parametrize(

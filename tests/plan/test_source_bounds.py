@@ -88,7 +88,7 @@ def test_a_file_that_is_not_there() -> None:
     ("rows", "message"),
     [
         (7, "bounds are a file, or rows"),
-        ([7], "row 1: 7 is no row"),
+        ([7], "row 1: 7 is not a row"),
         ([{"from": "a"}], "row 1: to is missing"),
         ([{"from": "a", "too": "b"}], "row 1: 'too' is none of from, to, after, delta, latency"),
     ],

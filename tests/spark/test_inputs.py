@@ -105,7 +105,7 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
     assert bad.line == (4 if form == "csv" else 2)  # after a value with a line break
     assert (bad.column or "").lower() == "qty"
     assert bad.value == (str(1 << 40) if form == "parquet" else "many")
-    assert f"in the column {bad.column} is no INT" in bad.reason
+    assert f"in the column {bad.column} is not an INT" in bad.reason
     expected = {"csv": "2,y,many,B", "jsonl": '{"ts": 2, "qty": "many", "symbol": "B"}'}
     parquet = '{"symbol":"B","qty":1099511627776,"ts":2}'
     assert bad.text.decode() == expected.get(form, parquet)

@@ -318,7 +318,7 @@ def test_what_has_two_meanings_keeps_that_of_spark() -> None:
         ("SELECT x FROM t WHERE x > ANY (SELECT k FROM t)", "would compare strings as they are"),
         ("SELECT first_value(x ORDER BY y, x DESC) FROM t", "an ORDER BY of one direction"),
         ("SELECT date_diff(ts, ts, MONTH) FROM trades", "is timestampdiff(UNIT, a, b)"),
-        ("SELECT to_char(ts, 'YYYY Dy') FROM trades", "Dy in 'YYYY Dy' is not a part of a time here"),
+        ("SELECT to_char(ts, 'YYYY Dy') FROM trades", "Dy in 'YYYY Dy' is not a part of a time"),
         ("SELECT strftime(ts, '%U') FROM trades", "%U in '%U' is not a part of a time here"),
         ("SELECT proctime() FROM t", "has another value each time"),
         ("SELECT k FROM t EMIT UPDATES", "there are EMIT CHANGES, EMIT FINAL and EMIT ON WINDOW"),

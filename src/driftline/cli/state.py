@@ -34,7 +34,8 @@ def state(place: str) -> None:
         for key, counters in counters_in(head).items()
     ]
     if not heads:
-        print(f"driftline: {place}: no micro-batch has been completed yet", file=sys.stderr)
+        what = "no micro-batch has been completed yet, or its state.json is damaged"
+        print(f"driftline: {place}: {what}", file=sys.stderr)
     elif sys.stdout.isatty():
         _draw(known, heads, rows)
         _draw_prefix(latest(checkpoint.place))

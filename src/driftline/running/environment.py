@@ -19,8 +19,8 @@ SHORTEST = 3
 """Of fewer characters a value is no secret, and would stand in half of all words."""
 
 _PASSWORD = re.compile(
-    r"(?<=://)(?P<user>[^\s/:@'\"]*:)[^\s/'\"]+(?=@)"
-    r"|(?P<name>\b(?:sasl\.)?password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s'\"&;,)]+)",
+    r"(?<=://)(?P<user>[^\s/:@'\"]*:)(?!\$\{\w+\}@)[^\s/'\"]+(?=@)"
+    r"|(?P<name>\b(?:sasl\.)?password\s*=\s*)(?!\$\{)(?:'(?:[^'\\]|\\.)*'|[^\s'\"&;,)]+)",
     re.IGNORECASE,
 )
 """A password in a URL, or after `password =`, with what stands before it."""

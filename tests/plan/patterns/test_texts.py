@@ -48,7 +48,7 @@ def test_durations() -> None:
         ({"rows": "some"}, "rows is 'one', 'all', 'omit empty', 'with unmatched', not 'some'"),
         ({"skip": "to B"}, "skip is 'past last row', 'to next row', 'to first A' or 'to last A'"),
         ({"skip": None}, "skip is 'past last row'"),
-        ({"skip": "to last B"}, "AFTER MATCH SKIP: B is no variable"),
+        ({"skip": "to last B"}, "AFTER MATCH SKIP: B is not a variable"),
         ({"within": "1 month"}, "is not a duration"),
         ({"within": 0}, "WITHIN takes a duration that is not 0"),
         ({"within": "5 s", "by": "x"}, "the stream's time is a plain number"),
