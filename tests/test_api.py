@@ -311,6 +311,7 @@ def test_consistency_blocks_until_it_is_sure() -> None:
         (lambda: dl.stream("s", {"x": "INT"}, time="t"), "does not exist"),
         (lambda: dl.stream("s", {"x": "INT"}, time=5), "given as text, not 5"),  # type: ignore[call-overload]
         (TOTALS.run, "no input for it was given"),
+        (lambda: TOTALS.run(trade=[]), "given, but for trade: give it as trades"),
         (lambda: TOTALS.run(trades=ROWS, other=ROWS), "reads only trades"),
         (lambda: TOTALS.run(trades="nowhere.csv"), "there is no such file"),
         (lambda: TOTALS.run(trades=[{"symbol": "A"}], strict=True), "it has no time: ts is null"),

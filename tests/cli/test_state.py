@@ -60,10 +60,8 @@ def test_a_query_that_has_just_begun(tmp_path: Path) -> None:
     (tmp_path / "state.json.half").write_text("{")  # as a crash leaves it
     done = driftline("state", tmp_path)
     assert (done.code, done.out) == (0, "")
-    assert (
-        done.err
-        == f"driftline: {tmp_path}: no micro-batch has been completed yet, or its state.json is damaged\n"
-    )
+    what = "no micro-batch has been completed yet, or its state.json is damaged"
+    assert done.err == f"driftline: {tmp_path}: {what}\n"
 
 
 def test_what_is_near_a_checkpoint(
