@@ -305,12 +305,13 @@ def test_consistency_blocks_until_it_is_sure() -> None:
         (lambda: NUMBERS.window(start="vs", duration="1.5"), "is a whole number of ticks"),
         (lambda: NUMBERS.tumble(5, "k"), "by a TIMESTAMP or an integer column, and k is a STRING"),
         (lambda: NUMBERS.tumble(5).tumble(5), "there is a column window_start already"),
-        (lambda: dl.sql("SELECT 1 FROM s", s=5), "is to be a stream or a query"),  # type: ignore[call-overload]
+        (lambda: dl.sql("SELECT 1 FROM s", s=5), "must be a stream or a query"),  # type: ignore[call-overload]
         (lambda: NUMBERS.rank("x", name="K"), "there is a column K already"),
         (lambda: NUMBERS.over("sum(x) AS x"), "there is a column x already"),
-        (lambda: dl.stream("s", {"x": "INT"}, time="t"), "no such column"),
+        (lambda: dl.stream("s", {"x": "INT"}, time="t"), "does not exist"),
         (lambda: dl.stream("s", {"x": "INT"}, time=5), "given as text, not 5"),  # type: ignore[call-overload]
         (TOTALS.run, "no input for it was given"),
+        (lambda: TOTALS.run(trade=[]), "given, but for trade: give it as trades"),
         (lambda: TOTALS.run(trades=ROWS, other=ROWS), "reads only trades"),
         (lambda: TOTALS.run(trades="nowhere.csv"), "there is no such file"),
         (lambda: TOTALS.run(trades=[{"symbol": "A"}], strict=True), "it has no time: ts is null"),
@@ -447,8 +448,13 @@ def bad_records(result: dl.Result) -> list[BadEvent]:
         (dl.Insert(1.5, 2, ONE), "vs", "1.5", "vs is 1.5: give a whole number"),  # type: ignore[arg-type]
         (dl.Insert(1, None, ONE), "ve", "None", "ve is None: give a whole"),  # type: ignore[arg-type]
         (dl.Insert(1, 2**63, ONE), "ve", str(2**63), f"ve is {2**63}"),
-        (dl.Insert(1, 2, dl.Row(k="a", x=2**70)), "x", str(2**70), "in the column x is no INT"),
-        (dl.Insert(1, 2, dl.Row(k="a", x="one")), "x", "one", "'one' in the column x is no INT"),
+        (dl.Insert(1, 2, dl.Row(k="a", x=2**70)), "x", str(2**70), "in the column x is not an INT"),
+        (
+            dl.Insert(1, 2, dl.Row(k="a", x="one")),
+            "x",
+            "one",
+            "'one' in the column x is not an INT",
+        ),
         ({"k": "a"}, None, None, "it is a dict, and no event as the first one"),
     ],
 )
@@ -465,7 +471,7 @@ def test_events_that_cannot_be_read(
         NUMBERS.run(s=[dl.Insert(1, 2, ONE), item], strict=True)
 
 
-X, T = "in the column x is no INT", "in the column t is no BIGINT"
+X, T = "in the column x is not an INT", "in the column t is not a BIGINT"
 
 
 @pytest.mark.parametrize(
@@ -538,7 +544,7 @@ def test_a_decimal_is_not_rounded(given: Any) -> None:
         result = money.run(s=data)
         assert result.history().column("x").to_pylist() == [Decimal("1.25")]
         (reason,) = result.updates[0].dead_letters["s"].reasons()
-        assert reason.endswith("is no DECIMAL(10,2): it has more digits after the point")
+        assert reason.endswith("is not a DECIMAL(10,2): it has more digits after the point")
 
 
 @pytest.mark.parametrize(

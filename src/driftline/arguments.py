@@ -116,7 +116,7 @@ def several(texts: Text | Sequence[Text], what: str = "expressions") -> Sequence
     if isinstance(texts, (list, tuple)):
         texts = [sql_text(each) for each in texts]
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
-        raise PlanError(f"{what} are given as text, or as a list of texts, not {texts!r}")
+        raise PlanError(f"{what} are given as text, or as a list of strings, not {texts!r}")
     return texts
 
 

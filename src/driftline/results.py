@@ -169,7 +169,7 @@ class Result:
         try:
             given = datetime.fromisoformat(at) if isinstance(at, str) else at
         except ValueError:
-            raise PlanError(f"{at!r} is no time, as '2026-01-01T10:00:00Z' is one") from None
+            raise PlanError(f"{at!r} is not a time, as '2026-01-01T10:00:00Z' is one") from None
         zoned = given if given.tzinfo is not None else given.replace(tzinfo=UTC)
         return int(pa.scalar(zoned, pa.timestamp("us", "UTC")).value)
 

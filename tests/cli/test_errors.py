@@ -17,7 +17,7 @@ def raising(error: BaseException) -> object:
         (BadInput(BadEvent("a", 3, "why", b"")), 2, "a:3: why\n"),
         (PermissionError(13, "Permission denied", "f"), 2, "driftline: f: Permission denied\n"),
         (OSError(28, "No space left on device"), 2, "driftline: No space left on device\n"),
-        (MemoryError(), 2, "driftline: not enough memory for this log\n"),
+        (MemoryError(), 2, "driftline: there is not enough memory\n"),
         (Unsayable("a holds NaN"), 2, "driftline: a holds NaN\n"),
         (OverflowError("a sum does not fit"), 2, "driftline: a sum does not fit\n"),
         (KeyError("x"), 2, "driftline: unexpected KeyError: 'x' (--debug shows where)\n"),

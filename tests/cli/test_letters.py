@@ -87,7 +87,7 @@ def test_they_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
         written.add(late("A", 3))
         written.add(late("B", 4))
     written.report()
-    assert "2 events of trades came too late or cannot be: left out" in capsys.readouterr().err
+    assert "2 events of trades came too late or are invalid: left out" in capsys.readouterr().err
 
 
 def test_the_file_is_one_of_its_own(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ BAD_FILES = {
     "csv": (
         b't,x,k\n1, 7 ,"a\nb"\n2,one,c\n3,3\n4,4,d,e\n,5,f\n6,6,\xff\n7,3000000000,g\n8,8,h\n',
         [
-            (4, "x", "one", "'one' in the column x is no INT"),
+            (4, "x", "one", "'one' in the column x is not an INT"),
             (5, None, None, "it has 2 fields, but the first line names 3"),
             (6, None, None, "it has 4 fields, but the first line names 3"),
             (7, "t", None, "it has no time: t is null"),
             (8, "k", "\ufffd", "'\ufffd' in the column k is not UTF-8"),
-            (9, "x", "3000000000", "'3000000000' in the column x is no INT"),
+            (9, "x", "3000000000", "'3000000000' in the column x is not an INT"),
         ],
     ),
     "jsonl": (
@@ -125,11 +125,11 @@ BAD_FILES = {
         b'{"t":6,"k":"\xff"}\n'
         b'{"t":7,"x":3000000000}\n{oops\n{"t":8,"x":8,"k":"h"}\n',
         [
-            (3, "x", "one", "'one' in the column x is no INT"),
-            (4, "x", "[1]", "'[1]' in the column x is no INT"),
+            (3, "x", "one", "'one' in the column x is not an INT"),
+            (4, "x", "[1]", "'[1]' in the column x is not an INT"),
             (5, "t", None, "it has no time: t is null"),
             (6, None, None, "malformed JSON"),
-            (7, "x", "3000000000", "'3000000000' in the column x is no INT"),
+            (7, "x", "3000000000", "'3000000000' in the column x is not an INT"),
             (8, None, None, "malformed JSON"),
         ],
     ),

@@ -64,7 +64,7 @@ def test_streams_and_results_called_anything(
     final = [e["row"] for e in emitted if e["stream"] == RESULTS[0] and e["kind"] == "insert"]
     assert final[-1] == {"c": 2, "n": len(names)}
     for name in names:
-        assert f"driftline: 1 event of {name} came too late or cannot be: in" in done.err
+        assert f"driftline: 1 event of {name} came too late or is invalid: in" in done.err
     assert len(letters.read_text().splitlines()) == len(names)
     if runner == "spark":
         held = driftline("state", "st:ate")

@@ -121,7 +121,7 @@ def test_late_events_are_counted_and_collected(folder: Path) -> None:
     )
     ran = run(folder, "--input", log)
     assert ran.code == 0
-    assert "1 event of trades came too late or cannot be" in ran.err
+    assert "1 event of trades came too late or is invalid" in ran.err
     assert "--dead-letters FILE" in ran.err
     ran = run(folder, "--input", log, "--dead-letters", folder / "dead.jsonl")
     assert f"in {folder / 'dead.jsonl'}" in ran.err
@@ -318,7 +318,7 @@ def test_an_expression_that_fails_on_the_data(folder: Path) -> None:
         (["--input", "none.jsonl"], "none.jsonl: there is no such file"),
         (["--input", "limits=in.jsonl"], "the query reads no stream limits"),
         (["--input", "in.txt"], "in.txt"),
-        (["--input", "in.jsonl", "--output", "out.txt"], "the format is told by"),
+        (["--input", "in.jsonl", "--output", "out.txt"], "the format is inferred from"),
         (["--input", "in.jsonl", "--output", "no/out.jsonl"], "there is no directory no"),
         (["--input", "in.jsonl", "--dead-letters", "no/d.jsonl"], "there is no directory no"),
         (["--input", "in.jsonl", "--time-chart", "no/c.svg"], "there is no directory no"),
@@ -402,9 +402,9 @@ def test_an_empty_log(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("qty", "abc", "'abc' in the column qty is no INT"),
-        ("qty", "20.5", "'20.5' in the column qty is no INT"),
-        ("ts", "yesterday", "'yesterday' in the column ts is no TIMESTAMP"),
+        ("qty", "abc", "'abc' in the column qty is not an INT"),
+        ("qty", "20.5", "'20.5' in the column qty is not an INT"),
+        ("ts", "yesterday", "'yesterday' in the column ts is not a TIMESTAMP"),
     ],
 )
 def test_values_that_do_not_fit_are_named(folder: Path, column: str, value: str, said: str) -> None:

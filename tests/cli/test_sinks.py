@@ -233,7 +233,7 @@ A = "CREATE SINK a WITH (type = 'sqlite', path = 'out.sqlite', table = 'T') AS S
             [],
             "the database s.csv is the same file as",
         ),
-        (TOTALS, ["--output", "mysql://me@host/db"], "--output: mysql:// is nothing that can be"),
+        (TOTALS, ["--output", "mysql://me@host/db"], "--output: mysql:// cannot be written to"),
         (
             "CREATE SINK a WITH (type = 'console', view = 'now') AS SET final = true",
             [],

@@ -51,7 +51,7 @@ def test_a_checkpoint_of_another_format(checkpoint: Path) -> None:
 
 
 def test_what_is_no_checkpoint(tmp_path: Path) -> None:
-    assert "it is no checkpoint of a query" in driftline("state", tmp_path).err
+    assert "it is not a checkpoint of a query" in driftline("state", tmp_path).err
     assert "there is no such path" in driftline("state", tmp_path / "x").err
 
 
@@ -60,7 +60,8 @@ def test_a_query_that_has_just_begun(tmp_path: Path) -> None:
     (tmp_path / "state.json.half").write_text("{")  # as a crash leaves it
     done = driftline("state", tmp_path)
     assert (done.code, done.out) == (0, "")
-    assert done.err == f"driftline: {tmp_path}: no micro-batch has been completed yet\n"
+    what = "no micro-batch has been completed yet, or its state.json is damaged"
+    assert done.err == f"driftline: {tmp_path}: {what}\n"
 
 
 def test_what_is_near_a_checkpoint(
@@ -82,12 +83,15 @@ def test_what_is_near_a_checkpoint(
         assert (done.code, done.out, done.err) == (2, "", f"driftline: {place}: {emitted}\n")
 
 
-@pytest.mark.parametrize("name", ["driftline.json", "state.json"])
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x00"])
-def test_a_damaged_checkpoint(checkpoint: Path, name: str, text: str) -> None:
-    (checkpoint / name).write_text(text)
+def test_a_damaged_checkpoint(checkpoint: Path, text: str) -> None:
+    (checkpoint / "state.json").write_text(text)  # which is for people: a query goes on
     done = driftline("state", checkpoint)
-    emitted = f"driftline: {checkpoint}/{name} is damaged: it is no JSON object\n"
+    assert (done.code, done.out) == (0, "")
+    assert "or its state.json is damaged" in done.err
+    (checkpoint / "driftline.json").write_text(text)
+    done = driftline("state", checkpoint)
+    emitted = f"driftline: {checkpoint}/driftline.json is damaged: it is not a JSON object\n"
     assert (done.code, done.out, done.err) == (2, "", emitted)
 
 

@@ -125,7 +125,7 @@ def test_directories_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="one format is needed"):
         streamed(str(tmp_path))
     (tmp_path / "a.xml").touch()
-    with pytest.raises(Problem, match="its format is told by"):
+    with pytest.raises(Problem, match="its format is inferred from"):
         streamed(str(tmp_path))
 
 

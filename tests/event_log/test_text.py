@@ -58,7 +58,7 @@ def test_what_json_cannot_say() -> None:
     with pytest.raises(ValueError, match='"a" is of type'):
         values_text(pa.array([datetime.timedelta(1)]), "a")
     maps = pa.array([[([1], 1)]], pa.map_(pa.list_(pa.int64()), pa.int64()))
-    with pytest.raises(ValueError, match="the keys of a JSON object are texts"):
+    with pytest.raises(ValueError, match="the keys of a JSON object are strings"):
         values_text(maps, "a")
 
 

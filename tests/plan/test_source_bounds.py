@@ -88,7 +88,7 @@ def test_a_file_that_is_not_there() -> None:
     ("rows", "message"),
     [
         (7, "bounds are a file, or rows"),
-        ([7], "row 1: 7 is no row"),
+        ([7], "row 1: 7 is not a row"),
         ([{"from": "a"}], "row 1: to is missing"),
         ([{"from": "a", "too": "b"}], "row 1: 'too' is none of from, to, after, delta, latency"),
     ],
@@ -111,7 +111,10 @@ ROWS = [("a", "a", 0, "1s"), ("a", "b", "2s", "5s")]
         ({"bounds": [("b", "a", 0, 0)], "source": "id"}, "no bound is about b, .* b,b,0,…"),
         ({"groups": "region", "source": "id", "disorder": 0}, "groups treats the sources of a"),
         ({"groups": "region", "disorder": 0, "skew": 0}, "is about several sources"),
-        ({"groups": "nowhere", "source": "id", "disorder": 0, "skew": 0}, "the group is to be"),
+        (
+            {"groups": "nowhere", "source": "id", "disorder": 0, "skew": 0},
+            "group column nowhere does not exist",
+        ),
         ({"groups": "region", "source": "id"}, "groups says nothing without disorder"),
         ({"rate": 1}, "rate says nothing without disorder"),
         ({"rate": "fast", "disorder": 0}, "rate is how many seconds in a second .* not 'fast'"),

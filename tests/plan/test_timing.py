@@ -57,8 +57,11 @@ def test_a_timeout_without_end_is_none() -> None:
         ({"heartbeats": True}, "heartbeats is a text"),
         ({"late": 0.1, "disorder": 1}, "late is about heartbeats that are estimated"),
         ({"timeout": "5s", "heartbeats": "none"}, "a timeout makes heartbeats"),
-        ({"source": "sensor"}, "the source is to be sensor, but the columns are id, ts, got, n"),
-        ({"arrival": "id"}, "the arrival clock is to be id, a STRING"),
+        (
+            {"source": "sensor"},
+            "source column sensor does not exist: the columns are id, ts, got, n",
+        ),
+        ({"arrival": "id"}, "the arrival clock id is a STRING"),
         ({"heartbeats": "often"}, "estimate or none, not 'often'"),
         ({"heartbeats": "declared"}, "estimate or none"),
         ({"heartbeats": "estimate", "disorder": 1}, "heartbeats cannot be estimate"),

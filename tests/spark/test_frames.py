@@ -368,7 +368,7 @@ def test_what_cannot_be_done_is_said_in_one_line(spark: Any, trades: Any) -> Non
         (lambda: made.current(keys=["price"]), "the key column price is not in the result"),
         (lambda: made.current(keys="qty"), "keys is a list of names"),
         (lambda: made.select("qty AS op").current(), "the result has a column op"),
-        (lambda: dl.sql("SELECT 1 FROM t", t=5), "is to be a stream or a query, not a int"),  # type: ignore[call-overload]
+        (lambda: dl.sql("SELECT 1 FROM t", t=5), "must be a stream or a query, not a int"),  # type: ignore[call-overload]
     ]
     for case, words in cases:
         with pytest.raises(PlanError, match=words) as raised:

@@ -105,7 +105,7 @@ def test_a_directory_of_records(spark: Any, tmp_path: Path, form: str) -> None:
     assert bad.line == (4 if form == "csv" else 2)  # after a value with a line break
     assert (bad.column or "").lower() == "qty"
     assert bad.value == (str(1 << 40) if form == "parquet" else "many")
-    assert f"in the column {bad.column} is no INT" in bad.reason
+    assert f"in the column {bad.column} is not an INT" in bad.reason
     expected = {"csv": "2,y,many,B", "jsonl": '{"ts": 2, "qty": "many", "symbol": "B"}'}
     parquet = '{"symbol":"B","qty":1099511627776,"ts":2}'
     assert bad.text.decode() == expected.get(form, parquet)
@@ -127,7 +127,7 @@ def test_messages_are_json_of_the_streams_columns(spark: Any) -> None:
     assert [(each.source, each.line) for each in bad] == [
         ("kafka://h/t/0", n) for n in (41, 42, 43)
     ]
-    assert bad[0].reason == "'x' in the column qty is no INT"
+    assert bad[0].reason == "'x' in the column qty is not an INT"
     assert bad[0].text == values[1]
     assert bad[1].reason.startswith("malformed JSON")
     assert bad[2].reason == "a record is a JSON object, but this is not"

@@ -84,7 +84,7 @@ def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
     assert (running.returncode, emitted) == (130, b"")
     assert complained.decode().splitlines() == [
         f"driftline: 1 record could not be read: in {dead}",
-        f"driftline: {trades / '2.csv'}:3: 'many' in the column qty is no INT",
+        f"driftline: {trades / '2.csv'}:3: 'many' in the column qty is not an INT",
     ]
     wait_for(lambda: not alive(running.pid))
 

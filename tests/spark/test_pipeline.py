@@ -246,7 +246,7 @@ def test_a_row_of_a_table_that_cannot_be_read_is_a_dead_letter(spark: Any, tmp_p
     asked = dl.on_spark(query, {"trades": frame, "names": names}, shards=2)
     emitted = said_by(asked, tmp_path)
     assert sorted(letters_of(emitted, "names"), key=repr) == [
-        ("soon", "'soon' in the column since is no BIGINT"),
+        ("soon", "'soon' in the column since is not a BIGINT"),
         (None, "it has no time: since is null"),
     ]
     assert {row["name"] for row in table(emitted, query, "result")} == {"Alpha"}
@@ -279,7 +279,7 @@ def test_rows_that_cannot_be_read_are_dead_letters(
     )
     query = QUERIES["native" if native else "total"]
     emitted = said_by(dl.on_spark(query, {"trades": frame}, shards=2), tmp_path)
-    assert letters_of(emitted, "trades") == [("many", "'many' in the column qty is no INT")]
+    assert letters_of(emitted, "trades") == [("many", "'many' in the column qty is not an INT")]
     rows = [{"symbol": s, "qty": "many" if s == "B" else f" {q} ", "ts": t} for s, q, t in ROWS[0]]
     local = query.run(trades=rows, keep_open=True)
     assert table(emitted, query, "result") == sorted(local.history().to_pylist(), key=repr)

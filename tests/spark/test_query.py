@@ -328,7 +328,7 @@ def test_what_cannot_be_run_is_refused(spark: Any, trades: Any) -> None:
         dl.on_spark(VOLUME, {"trades": trades}, shards=0)
     with pytest.raises(PlanError, match=r"there is no result x; there are result"):
         dl.on_spark(VOLUME, {"trades": trades}).changes("x")
-    with pytest.raises(PlanError, match=r"a NoneType is no sink: give one of"):
+    with pytest.raises(PlanError, match=r"a NoneType is not a sink: give one of"):
         dl.on_spark(VOLUME, {"trades": trades}).start(None, checkpoint="x")  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"'soon' is not a duration"):
         dl.on_spark(VOLUME, {"trades": trades}, remember="soon")

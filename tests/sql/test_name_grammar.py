@@ -27,8 +27,8 @@ def test_it_stands_for_a_name(one: str, other: str) -> None:
     [
         ("SELECT IDENTIFIER(k) FROM t", "takes the constant text of a name @ IDENTIFIER(k)"),
         ("SELECT IDENTIFIER() FROM t", "takes the constant text of a name @ IDENTIFIER()"),
-        ("SELECT x, IDENTIFIER('k k') FROM t", "'k k' is no name @ IDENTIFIER('k k')"),
-        ("SELECT IDENTIFIER('') FROM t", "'' is no name @ IDENTIFIER('')"),
+        ("SELECT x, IDENTIFIER('k k') FROM t", "'k k' is not a name @ IDENTIFIER('k k')"),
+        ("SELECT IDENTIFIER('') FROM t", "'' is not a name @ IDENTIFIER('')"),
         ("SELECT IDENTIFIER('kk') FROM t", "there is no column kk; did you mean k? @ IDENTIFIER("),
         ("SELECT x FROM IDENTIFIER('tt')", "there is no stream or view tt @ IDENTIFIER('tt')"),
     ],

@@ -136,7 +136,7 @@ def test_duplicate_columns_of_a_join_have_their_tables_before_them() -> None:
         ("CREATE STREAM t (a INT)", "there is a stream or view t already @ t ("),
         ("CREATE VIEW U AS SELECT k FROM t", "there is a stream or view U already @ U"),
         ("CREATE STREAM q (a INT, A INT)", "there are two columns A @ A INT"),
-        ("CREATE STREAM q (a INT) WITH (time = 'b')", "the time is to be b @ 'b'"),
+        ("CREATE STREAM q (a INT) WITH (time = 'b')", "time column b does not exist @ 'b'"),
         ("CREATE STREAM q (a STRING) WITH (time = 'a')", "the time a is a STRING @ 'a'"),
         ("CREATE STREAM q (a INT) WITH (speed = 1)", "there is no option speed @ speed"),
         ("CREATE TABLE q (a INT) WITH ('connector' = 'x')", "is read from a path @ 'connector'"),

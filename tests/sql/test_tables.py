@@ -74,7 +74,7 @@ def test_names_for_the_columns_of_an_alias() -> None:
         ("SELECT k FROM t, trades", "one side has integer time, the other TIMESTAMP @ trades"),
         ("SELECT v.k FROM (SELECT * FROM t JOIN u ON t.k = u.k) AS v", "v.k is ambiguous @ v.k"),
         ("SELECT * FROM t AS a (b)", "there are 1 names for 3 columns @ a (b)"),
-        ("SELECT * FROM flatten(array(1))", "is no table here @"),
+        ("SELECT * FROM flatten(array(1))", "is not a table here @"),
     ],
 )
 def test_what_is_refused_and_where(text: str, said: str) -> None:

@@ -129,7 +129,7 @@ def stream(
     if time is not None:
         found = schema.find(text_of(time, "the time column"))
         if not found:
-            raise PlanError(f"the time of {name} is to be {time}, but it has no such column")
+            raise PlanError(f"time column {time} of {name} does not exist")
         time = found[0].name
         if timestamps is None:
             timestamps = is_timestamp(found[0].type) or time_unit is not None

@@ -18,6 +18,11 @@ T = TypeVar("T")
 EXIT_FAILED = 1
 EXIT_BAD = 2
 EXIT_INTERRUPTED = 130
+_NO_MEMORY = "driftline: there is not enough memory"
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM has come, with which a service is stopped."""
 
 
 class ReaderLeft(Exception):
@@ -61,7 +66,11 @@ def guarded(command: Callable[[], object], *, debug: bool) -> int:
         if debug:
             print(concealed(traceback.format_exc()), end="", file=sys.stderr)
             return EXIT_FAILED
-        print(concealed(_shown(error)), file=sys.stderr)
+        try:
+            shown = _shown(error)
+        except (MemoryError, ImportError, OSError):  # there is not even enough to tell more
+            shown = _NO_MEMORY
+        print(concealed(shown), file=sys.stderr)
         return EXIT_BAD
     return result if isinstance(result, int) else 0
 
@@ -84,8 +93,8 @@ def _shown(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         shown = f"driftline: {error.filename or ''}: {error.strerror}".replace(": : ", ": ")
         return one_line(shown)
-    if isinstance(error, MemoryError):
-        return "driftline: not enough memory for this log"
+    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+        return _NO_MEMORY
     if is_about_the_query(error):
         return f"driftline: {one_line(str(error))}"
     kind = type(error).__name__

@@ -165,7 +165,7 @@ def holds_log(given: Given) -> bool:
             return False
         if not any(each in suffixes for each in JSON_SUFFIXES):
             raise Problem(
-                f"{given.by}: {given.path}: its format is told by .jsonl, .csv or .parquet"
+                f"{given.by}: {given.path}: its format is inferred from .jsonl, .csv or .parquet"
             )
     if given.form is not None:
         return given.form == "log"

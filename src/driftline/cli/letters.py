@@ -86,7 +86,8 @@ class Letters:
         )
         for name, count in self.counts.items():
             what = f"{count:,} event{'s' if count > 1 else ''} of {name}"
-            print(f"driftline: {what} came too late or cannot be: {where}", file=sys.stderr)
+            invalid = "are invalid" if count > 1 else "is invalid"
+            print(f"driftline: {what} came too late or {invalid}: {where}", file=sys.stderr)
         if self.unread:
             what = f"{self.unread:,} record{'s' if self.unread > 1 else ''}"
             print(f"driftline: {what} could not be read: {where}", file=sys.stderr)

@@ -7,13 +7,15 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import typer
 
 from driftline.cli.commands.app import app
 from driftline.cli.errors import EXIT_BAD, guarded
 from driftline.cli.start import methods_on_demand
-from driftline.running.problems import one_line
+from driftline.running.environment import concealed
+from driftline.running.problems import Problem, one_line
 
 HOMES = {
     "check": "commands.logs",
@@ -53,8 +55,21 @@ def main() -> None:
     sys.exit(code)
 
 
+def _need_once(command: Any, arguments: list[str]) -> None:
+    """Refuse a second value for an option that has one: the first would be lost without a word."""
+    for part in getattr(command, "commands", {}).values() if arguments else ():
+        if part.name != next((each for each in arguments if not each.startswith("-")), None):
+            continue
+        given = [each.partition("=")[0] for each in arguments[: (*arguments, "--").index("--")]]
+        for option in part.params:
+            kinds = (getattr(option, each, False) for each in ("multiple", "is_flag", "count"))
+            if not any(kinds) and sum(given.count(name) for name in option.opts) > 1:
+                raise Problem(f"{option.opts[0]} is given twice: give it once")
+
+
 def _run(arguments: list[str]) -> int:
     command = typer.main.get_command(load(arguments))
+    _need_once(command, arguments)
     try:
         result = command.main(arguments, prog_name="driftline", standalone_mode=False)
     except typer.Abort:
@@ -65,7 +80,7 @@ def _run(arguments: list[str]) -> int:
         usage = getattr(getattr(error, "ctx", None), "command_path", "driftline")
         if error.format_message():  # else the help has been shown, for want of a command
             print(
-                f"driftline: {one_line(error.format_message())} (see {usage} --help)",
+                f"driftline: {concealed(one_line(error.format_message()))} (see {usage} --help)",
                 file=sys.stderr,
             )
         return EXIT_BAD

@@ -129,7 +129,7 @@ def _writer(
     scheme, sign, _ = target.partition("://")
     if sign:
         raise Problem(
-            f"--output: {scheme}:// is nothing that can be written to: give a file, a directory or "
+            f"--output: {scheme}:// cannot be written to: give a file, a directory or "
             "postgresql://…, or a sink of the script (CREATE SINK)"
         )
     if not path.parent.is_dir():
@@ -140,7 +140,7 @@ def _writer(
         kind = "json"  # a pipe, /dev/stdout
     if kind is None:
         raise Problem(
-            f"--output: {target}: the format is told by .jsonl, .csv, .parquet or a final / "
+            f"--output: {target}: the format is inferred from .jsonl, .csv, .parquet or a final / "
             "for a directory"
         )
     if kind != "json":

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from driftline.cli.errors import Terminated
 from driftline.cli.explain_time import check_chart, explain_time, say_loops
 from driftline.cli.given import STANDARD_INPUT, files_read, with_declared
 from driftline.cli.inputs import Inputs, read_inputs
@@ -192,14 +193,18 @@ def _run(path: str, runner_name: str, arguments: RunArguments, held: ExitStack) 
         # What was read as it came is not read again to explain it.
         known = {n: each for n, each in known.items() if isinstance(inputs.streams[n], Streamed)}
     say_learned(sources, known)
-    if stopped is not None:
+    if stopped is not None and not isinstance(stopped, Terminated):
         raise stopped
 
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """SIGTERM ends a run as Ctrl-C does; one that follows its inputs has then done its work."""
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:

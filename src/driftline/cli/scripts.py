@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from driftline.cli.errors import BadScript
 from driftline.event_log.apart import STDIN, Used
+from driftline.running.environment import concealed
 from driftline.running.options import Consistency, free_running
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
-    from driftline.sql import Output, Script
+    from driftline.sql import Output, Script, SqlError
 
 STANDARD_INPUT = "-"
 
@@ -45,7 +46,7 @@ def load(path: str) -> Script:
     try:
         script = read_script(text)
     except SqlError as error:
-        raise BadScript(shown, error.line, error.column, error.message, error.pointed()) from None
+        raise _bad(shown, error) from None
     if not script.outputs:
         why = "it is empty" if not text.strip() else "it only declares"
         raise Problem(f"{shown}: there is no query to run, {why}: end it with SELECT … FROM …")
@@ -53,6 +54,19 @@ def load(path: str) -> Script:
     for note in script.notes:
         print(f"{shown}: {note}", file=sys.stderr)
     return script
+
+
+def _bad(shown: str, error: SqlError) -> BadScript:
+    """The error with its place in the text, in which no secret is shown."""
+    from driftline.sql import SqlError
+
+    line = (error.text.split("\n")[error.line - 1 :] or [""])[0]
+    before, after = (
+        concealed(part) for part in (line[: error.column - 1], line[error.column - 1 :])
+    )
+    column = error.column - len(line[: error.column - 1]) + len(before)
+    pointed = SqlError(error.message, 1, column, before + after).pointed()
+    return BadScript(shown, error.line, error.column, error.message, pointed)
 
 
 def check(script: Script, shown: str) -> None:
@@ -66,9 +80,7 @@ def check(script: Script, shown: str) -> None:
             compile_plan(output.plan, lambda batch: None)
         except (PlanError, ExpressionError) as error:
             placed = SqlError(str(error), output.line, output.column, script.text)
-            raise BadScript(
-                shown, placed.line, placed.column, placed.message, placed.pointed()
-            ) from None
+            raise _bad(shown, placed) from None
 
 
 def consistency_of(output: Output, given: Mapping[str, str | None]) -> Consistency:

@@ -43,11 +43,14 @@ class Declared:
     options: Mapping[str, str]
 
     def table(self, name: str) -> tuple[str, ...]:
-        """What tells its table from others, where there are tables; `name`: of the query."""
-        if self.options["type"] not in ("postgres", "duckdb", "sqlite"):
-            return (name,)
-        place = self.options.get("url") or str(Path(self.options["path"]).resolve())
-        return place, self.options.get("table", name).lower()
+        """What tells its table from others, where there are tables; `name`: of the query. In
+        PostgreSQL names are as they are written, in the others without regard to case."""
+        kind, table = self.options["type"], self.options.get("table", name)
+        if kind == "postgres":
+            return *_server(self.options["url"]), table.removeprefix("public.")
+        if kind in ("duckdb", "sqlite"):
+            return str(Path(self.options["path"]).resolve()), table.lower()
+        return (name,)
 
     @property
     def keys(self) -> list[str]:
@@ -58,6 +61,17 @@ class Declared:
     @property
     def view(self) -> str:
         return self.options.get("view", "current" if self.keys else "changes")
+
+
+def _server(url: str) -> tuple[str, ...]:
+    """Which database a URL or connection string is of, whoever connects to it."""
+    try:
+        from psycopg.conninfo import conninfo_to_dict
+
+        parts = conninfo_to_dict(url)
+    except Exception:  # not there, or no such string: the sink says so
+        return (url,)
+    return tuple(str(parts.get(key, "")) for key in ("host", "hostaddr", "port", "dbname"))
 
 
 def sinks_of(
@@ -80,6 +94,8 @@ def sinks_of(
         if each.sink is not None
     }
     base = _database(target)
+    if keys is not None and not keys.replace(",", "").strip():
+        raise Problem(f"--keys: {keys!r} names no column: give it as --keys a,b")
     if base is None:
         if keys is not None:
             raise Problem("--keys is for a database: --output postgresql://…, FILE.duckdb, .sqlite")
@@ -106,7 +122,10 @@ def _database(target: str) -> dict[str, str] | None:
     """The options of the sink that an output names, if it is a database."""
     scheme, sign, _ = target.partition("://")
     if sign and scheme in POSTGRES:
-        parts = urlsplit(target)
+        try:
+            parts = urlsplit(target)
+        except ValueError as error:
+            raise Problem(f"--output: {target}: {error}") from None
         for secret in {parts.password or "", unquote(parts.password or "")}:
             conceal(secret)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))

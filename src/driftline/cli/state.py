@@ -34,7 +34,8 @@ def state(place: str) -> None:
         for key, counters in counters_in(head).items()
     ]
     if not heads:
-        print(f"driftline: {place}: no micro-batch has been completed yet", file=sys.stderr)
+        what = "no micro-batch has been completed yet, or its state.json is damaged"
+        print(f"driftline: {place}: {what}", file=sys.stderr)
     elif sys.stdout.isatty():
         _draw(known, heads, rows)
         _draw_prefix(latest(checkpoint.place))
@@ -60,7 +61,7 @@ def _what_else(place: Path) -> str:
         return f"it holds several checkpoints: give one of {', '.join(map(str, parts))}"
     if (place / "metadata").is_file() and (place / "offsets").is_dir():
         return "it is the checkpoint of another query of Spark, not of Driftline"
-    return "it is no checkpoint of a query"
+    return "it is not a checkpoint of a query"
 
 
 def _print_lines(rows: list[tuple[int, int, str, dict[str, Any]]]) -> None:

@@ -65,6 +65,11 @@ def streamed(
         if not servers or not topic or "/" in topic:
             raise Problem(f"{by}: {text}: give kafka://HOST:PORT/TOPIC")
         return Streamed("kafka", rest, given or "json", options, stream)
+    if scheme in ("postgresql", "postgres", "mysql", "jdbc", "duckdb", "sqlite"):
+        raise Problem(
+            f"{by}: {scheme}:// is a database, which cannot be read: export the table to a file "
+            "(.csv, .parquet), or give its changes as a topic of Kafka"
+        )
     if given is None:
         raise Problem(
             f"{by}: {text}: say what its files are: {place}?format=json, csv, parquet or log"
@@ -103,7 +108,7 @@ def _form_of(folder: Path, by: str, holds_events: bool) -> Form:
         suffixes = [suffix.lower() for suffix in path.suffixes]
         form = next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
         if form is None:
-            raise Problem(f"{by}: {path}: its format is told by .jsonl, .csv or .parquet")
+            raise Problem(f"{by}: {path}: its format is inferred from .jsonl, .csv or .parquet")
         if form not in found or found[form].stat().st_size == 0:
             found[form] = path
     if not found:

@@ -85,7 +85,11 @@ def started(
     inputs = {**inputs, **constants(sources)}
     for name in sources:
         if name not in inputs:
-            raise PlanError(f"the query reads the stream {name}, but no input for it was given")
+            others = ", ".join(each for each in inputs if each not in sources)
+            hint = f", but for {others}: give it as {name}" if others else ""
+            raise PlanError(
+                f"the query reads the stream {name}, but no input for it was given{hint}"
+            )
     for name in inputs:
         if name not in sources:
             known = ", ".join(sources)

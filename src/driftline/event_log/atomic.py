@@ -19,6 +19,8 @@ def atomic_file(path: str | Path) -> Iterator[IO[bytes]]:
     What is no regular file (a pipe, /dev/stdout) is written directly.
     """
     path = Path(path)
+    if path.is_symlink():  # which stays: what it points to is written
+        path = path.resolve()
     if path.exists() and not path.is_file():
         with path.open("wb") as stream:
             yield stream

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from driftline.event_log.bad import UnreadableLog
 
 BLOCK_BYTES = 16 * 2**20
+LONGEST_LINE = 128 * 2**20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STANDARD_INPUT = "-"
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
@@ -86,6 +87,11 @@ class Source:
                 rest = [piece[end:]]
             else:
                 rest.append(piece)
+            if sum(map(len, rest)) > LONGEST_LINE:
+                raise UnreadableLog(
+                    f"{self.name}: a line is longer than {LONGEST_LINE >> 20} MB: is it CSV, JSON "
+                    "Lines or an event log?"
+                )
         if last := b"".join(rest):
             yield last
 

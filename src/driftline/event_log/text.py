@@ -269,7 +269,7 @@ def _maps_text(array: pa.Array, column: str) -> pa.Array:
     if pa.types.is_nested(kind.key_type):
         raise Unsayable(
             f'column "{column}" is of type {kind}, which an event log cannot hold: the keys of a '
-            "JSON object are texts"
+            "JSON object are strings"
         )
     lists = array.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
     keys, items = (values_text(part, column) for part in lists.flatten().flatten())

@@ -69,7 +69,7 @@ def number_format(text: str) -> NumberFormat:
     digits = 0 if match is None else sum(map(match["whole"].count, "09")) + len(match["rest"])
     if match is None or not digits:
         raise ExpressionError(
-            f"{text!r} is no format of a number: write digits as 9 or 0: '99,990.00S'"
+            f"{text!r} is not a number format: write digits as 9 or 0: '99,990.00S'"
         )
     whole = match["whole"].replace("G", ",")
     if whole and not _WHOLE.fullmatch(whole):

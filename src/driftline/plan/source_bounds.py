@@ -126,7 +126,7 @@ def _rows(given: Given) -> Iterator[tuple[str, dict[str, Any]]]:
         elif isinstance(row, Sequence) and not isinstance(row, str):
             yield place, _numbered(list(row), COLUMNS, place)
         else:
-            raise PlanError(f"{place}: {row!r} is no row of from, to, after and delta")
+            raise PlanError(f"{place}: {row!r} is not a row of from, to, after and delta")
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -135,7 +135,7 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except OSError as error:
         raise PlanError(f"bounds: {path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise PlanError(f"bounds: {path} is no text in UTF-8") from None
+        raise PlanError(f"bounds: {path} is not UTF-8 text") from None
     reader = csv.reader(text.splitlines())
     header: list[str] | None = None
     try:

@@ -140,7 +140,7 @@ def timing(
         kind = schema.find(found["arrival"])[0].type
         if not is_timestamp(kind) and not is_integer(kind):
             raise PlanError(
-                f"the arrival clock is to be {arrival}, a {type_name(kind)}: it must be a "
+                f"the arrival clock {arrival} is a {type_name(kind)}: it must be a "
                 "TIMESTAMP, or milliseconds"
             )
     behind = None if disorder is None else ticks(disorder, timestamps)
@@ -249,7 +249,7 @@ def _column(schema: Schema, what: str, name: str) -> str:
     found = schema.find(name)
     if not found:
         known = ", ".join(schema.names)
-        raise PlanError(f"the {what} is to be {name}, but the columns are {known}")
+        raise PlanError(f"{what} column {name} does not exist: the columns are {known}")
     return found[0].name
 
 

@@ -183,7 +183,7 @@ def canonical(kind: DataType) -> DataType:
     """
     if not isinstance(kind, pa.DataType):
         raise ExpressionError(
-            f"{kind!r} is no type: give the name of one in SQL, such as 'DOUBLE', or one of Arrow"
+            f"{kind!r} is not a type: give the SQL name of one, such as 'DOUBLE', or one of Arrow"
         )
     types = pa.types
     if types.is_dictionary(kind):
@@ -217,6 +217,16 @@ def canonical(kind: DataType) -> DataType:
     if kind not in _NAMES:
         raise ExpressionError(f"the Arrow type {kind} has no SQL type")
     return kind
+
+
+def a_type(kind: DataType) -> str:
+    """The name of a type with its article.
+
+    >>> a_type(INT), a_type(DOUBLE)
+    ('an INT', 'a DOUBLE')
+    """
+    name = type_name(kind)
+    return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 
 
 def type_name(kind: DataType) -> str:

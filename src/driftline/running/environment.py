@@ -18,6 +18,13 @@ VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 SHORTEST = 3
 """Of fewer characters a value is no secret, and would stand in half of all words."""
 
+_PASSWORD = re.compile(
+    r"(?<=://)(?P<user>[^\s/:@'\"]*:)(?!\$\{\w+\}@)[^\s/'\"]+(?=@)"
+    r"|(?P<name>\b(?:sasl\.)?password\s*=\s*)(?!\$\{)(?:'(?:[^'\\]|\\.)*'|[^\s'\"&;,)]+)",
+    re.IGNORECASE,
+)
+"""A password in a URL, or after `password =`, with what stands before it."""
+
 _shown: dict[str, str] = {}
 """By value, what is printed instead."""
 
@@ -83,7 +90,12 @@ def concealed(text: str) -> str:
     >>> conceal("very secret", "${PASSWORD}")
     >>> concealed("cannot connect with very secret")
     'cannot connect with ${PASSWORD}'
+
+    A password in a URL or a connection string is never printed.
+
+    >>> concealed("kafka://me:pw@host/t, host=x password='a b' user=me")
+    'kafka://me:***@host/t, host=x password=*** user=me'
     """
     for value in sorted(_shown, key=len, reverse=True):
         text = text.replace(value, _shown[value])
-    return text
+    return _PASSWORD.sub(lambda found: f"{found['user'] or found['name']}***", text)

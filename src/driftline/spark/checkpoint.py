@@ -256,19 +256,26 @@ class Checkpoint:
         """Write down what the shards hold, for people; the state itself is Spark's."""
         if not heads:
             return
-        try:
-            known = self._json(REPORT) or {}
-        except PlanError:  # it is for people: nothing depends on it
-            known = {}
-        for (level, shard), head in heads.items():
-            known[f"{level}/{shard}"] = {key: head[key] for key in SHOWN}
+        whole = {**self.reported(), **heads}
+        known = {
+            f"{level}/{shard}": {key: head[key] for key in SHOWN}
+            for (level, shard), head in whole.items()
+        }
         self.place.write(REPORT, json.dumps(known).encode())
 
     def reported(self) -> dict[tuple[int, int], dict[str, Any]]:
-        """What `report` wrote last, by level and shard."""
-        known = self._json(REPORT) or {}
-        places = {name: tuple(map(int, name.split("/"))) for name in known}
-        return {(places[name][0], places[name][1]): head for name, head in known.items()}
+        """What `report` wrote last, by level and shard; what is damaged of it is not there."""
+        try:
+            known = self._json(REPORT) or {}
+        except PlanError:
+            known = {}
+        found: dict[tuple[int, int], dict[str, Any]] = {}
+        for name, head in known.items():
+            level, _, shard = name.partition("/")
+            is_place = level.isdecimal() and shard.isdecimal()
+            if is_place and isinstance(head, dict) and head.keys() >= set(SHOWN):
+                found[int(level), int(shard)] = head
+        return found
 
     @property
     def is_closed(self) -> bool:
@@ -299,7 +306,7 @@ class Checkpoint:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise PlanError(f"{self.place}/{name} is damaged: it is no JSON object")
+            raise PlanError(f"{self.place}/{name} is damaged: it is not a JSON object")
         return found
 
 

@@ -134,7 +134,7 @@ def _required(names: list[str], own: Collection[str] = ()) -> list[str]:
     """The columns of the rows; `own`: further columns that are not theirs."""
     missing = [name for name in (*_OWN, "vs", "ve") if name not in names]
     if missing:
-        raise PlanError(f"this is no history table: it has no column {missing[0]}")
+        raise PlanError(f"this is not a history table: it has no column {missing[0]}")
     return [name for name in names if name not in (*_OWN, *own)]
 
 

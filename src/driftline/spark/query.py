@@ -99,7 +99,7 @@ def query_on_spark(
     given = query if isinstance(query, Mapping) else {RESULT: query}
     for each in given.values():
         if not isinstance(each, Node) and not isinstance(getattr(each, "plan", None), Node):
-            raise PlanError(f"a {type(each).__name__} is no query: give one, or several by name")
+            raise PlanError(f"a {type(each).__name__} is not a query: give one, or several by name")
     plans = {name: each if isinstance(each, Node) else each.plan for name, each in given.items()}
     if not plans:
         raise PlanError("there is no query to run")
@@ -293,7 +293,7 @@ class SparkQuery:
 
         if not callable(sink):
             raise PlanError(
-                f"a {type(sink).__name__} is no sink: give one of driftline.spark.sinks, or a "
+                f"a {type(sink).__name__} is not a sink: give one of driftline.spark.sinks, or a "
                 "function of a SparkUpdate"
             )
         if self.is_remote:

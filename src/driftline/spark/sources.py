@@ -23,7 +23,7 @@ from driftline.plan.errors import PlanError
 from driftline.plan.fragments import Prefix
 from driftline.plan.nodes import Constant, Node, Source
 from driftline.plan.timing import MICROSECONDS, TimeUnit
-from driftline.plan.types import is_integer, is_timestamp, quoted, type_name
+from driftline.plan.types import a_type, is_integer, is_timestamp, quoted, type_name
 from driftline.spark.columns import typed
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class BadRows:
         shown = f.substring(text, 1, LONGEST_SHOWN)
         if self.frame.schema[name].dataType.simpleString() == "string":
             shown = f.concat(f.lit("'"), shown, f.lit("'"))
-        reason = f.concat(shown, f.lit(f" in the column {name} is no {kind}"))
+        reason = f.concat(shown, f.lit(f" in the column {name} is not {kind}"))
         event = f.to_json(f.struct(*(f.col(quoted(each)) for each in self.own)))
         self.cases.append(f.when(misfits, self._bad(f.lit(name), text, reason, event)))
 
@@ -209,7 +209,7 @@ def _typed(
     unit = source.timing.time_unit
     column, misfits = typed(value, frame.schema[own].dataType, kind, name, source.name, unit)
     if misfits is not None and bad is not None:
-        bad.add(own, value, misfits, type_name(kind) + _why(kind, frame.schema[own].dataType, unit))
+        bad.add(own, value, misfits, a_type(kind) + _why(kind, frame.schema[own].dataType, unit))
     return column
 
 
@@ -336,7 +336,9 @@ def _counted(time: Column, name: str, source: Source, bad: BadRows) -> Column:
     first, last = -(-FIRST_ISO // size), (LAST_ISO - 1) // size
     endless = time.isin(INFINITY, BEGINNING)
     fine = time.between(first, last)
-    why = f"time in {WORDS[unit_of(source)]}, of the years 0001 to 9999: is time_unit another one?"
+    why = (
+        f"a time in {WORDS[unit_of(source)]}, of the years 0001 to 9999: is time_unit another one?"
+    )
     bad.add(name, time, ~fine & ~endless, why)
     return f.when(endless, time).when(fine, time * f.lit(size)).otherwise(f.lit(0))
 
@@ -363,7 +365,7 @@ def _ticks(frame: DataFrame, name: str, source: Source, bad: BadRows) -> Column:
     # Texts, as CSV and JSON have them.
     wanted = "timestamp" if source.timestamps else "bigint"
     time = column.try_cast(wanted)
-    bad.add(name, column, column.isNotNull() & time.isNull(), wanted.upper())
+    bad.add(name, column, column.isNotNull() & time.isNull(), f"a {wanted.upper()}")
     return f.unix_micros(time) if source.timestamps else time
 
 

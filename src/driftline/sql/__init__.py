@@ -98,7 +98,7 @@ def _relation(name: str, given: object) -> Relation:
     if hasattr(given, "sparkSession"):
         return stream(name, cast("DataFrame", given))
     if not isinstance(given, Relation):
-        raise PlanError(f"{name} is to be a stream or a query, not a {type(given).__name__}")
+        raise PlanError(f"{name} must be a stream or a query, not a {type(given).__name__}")
     return cast("Relation", given._called(name))
 
 

@@ -69,7 +69,7 @@ _BEGINNINGS = frozenset(
 def _refused_statement(parser: Any) -> NoReturn:
     start = parser._prev
     word = start.text.upper()
-    message = f"{word} is no statement here: {_STATEMENTS.get(word, f'there are {STATEMENTS}')}"
+    message = f"{word} is not supported: {_STATEMENTS.get(word, f'there are {STATEMENTS}')}"
     raise ExpressionError(message, start.line, start_column(start))
 
 
@@ -93,7 +93,7 @@ class DriftlineSql(DriftlineSpark):
             _refused_statement(self)
 
         def _parse_as_command(self, start: Token) -> exp.Command:
-            self.refuse(f"this is no statement here: there are {STATEMENTS}", start)
+            self.refuse(f"this is not a statement: there are {STATEMENTS}", start)
 
         def _parse_statement(self) -> exp.Expr | None:
             start = self._curr
@@ -105,7 +105,7 @@ class DriftlineSql(DriftlineSpark):
                 near = get_close_matches(start.text.upper(), _STARTS, n=1, cutoff=0.6)
                 hint = f"did you mean {near[0]}?" if near else f"there are {STATEMENTS}"
                 hint = _STATEMENTS.get(start.text.upper(), hint)
-                self.refuse(f"{start.text} is no statement here: {hint}", start)
+                self.refuse(f"{start.text} is not supported: {hint}", start)
             statement = super()._parse_statement()
             if isinstance(statement, exp.Query):
                 self._emitted(statement)

@@ -62,7 +62,7 @@ def _name(clause: list[Any], is_called: bool) -> list[Any]:
         each.token_type == TokenType.STRING or (each.token_type == TokenType.DOT) != bool(place % 2)
         for place, each in enumerate(parts)
     ):
-        _refuse(clause[0], f"{text!r} is no name: what is not a word stands in backquotes")
+        _refuse(clause[0], f"{text!r} is not a name: what is not a word stands in backquotes")
     first, last = clause[0], clause[-1]
     return [
         Token(

@@ -109,6 +109,10 @@ def no_order(word: str, node: exp.Expr) -> Exception:
     )
 
 
+MOST_PLACES = 2**31 - 1
+"""There is no row after so many."""
+
+
 def top(
     plan: nodes.Node,
     order: tuple[nodes.OrderItem, ...],
@@ -125,7 +129,8 @@ def top(
     )
     if offset == 0:
         return nodes.Rank(plan, (), order, "rank" if ties else "row_number", name=None, limit=count)
-    last = None if count is None else offset + count
+    offset = min(offset, MOST_PLACES)
+    last = None if count is None else min(offset + count, MOST_PLACES)
     ranked = nodes.Rank(plan, (), order, name=PLACE, limit=last)
     after = compare("greater", Column(PLACE, INT), Literal(offset, INT))
     return nodes.Project(nodes.Select(ranked, after), plain_columns(plan.schema))

@@ -330,7 +330,7 @@ def _check_extremes(value: Expression) -> None:
             names = [each.name for each in part.value.value.type]
             if part.value.type == STRING and names[0] == "nulls":
                 raise ExpressionError(
-                    "ANY and ALL would compare texts as they are written, and not as "
+                    "ANY and ALL would compare strings as they are written, and not as "
                     f"{type_name(part.type)}: CAST the column of the subquery"
                 )
 

@@ -256,7 +256,7 @@ class _Reader:
         found = schema.find(given.name)
         if not found:
             known = ", ".join(schema.names)
-            raise refuse(f"the time is to be {given.name}, but the columns are {known}", given)
+            raise refuse(f"time column {given.name} does not exist: the columns are {known}", given)
         if not is_timestamp(found[0].type) and not is_integer(found[0].type):
             raise refuse(
                 f"the time {found[0].name} is a {type_name(found[0].type)}; it must be a TIMESTAMP "

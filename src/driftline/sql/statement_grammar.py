@@ -259,6 +259,8 @@ class StatementParser(WindowParser):
             self._advance()
         if not words:
             self.refuse(f"{name.name} needs a value")
+        if words[0].token_type == TokenType.EQ:
+            self.refuse(f"{name.name} needs a value", words[0])
         if any(word.token_type == TokenType.EQ for word in words):
             self.refuse("is there a ; missing?", words[1])
         # As it is written: 5s is a number of a type to the tokenizer, and -1 two words.

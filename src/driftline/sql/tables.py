@@ -141,7 +141,7 @@ class _Tables:
             if isinstance(inner, exp.Anonymous) and is_table_function(inner):
                 return Scope(table_function(inner, self.names))
             raise refuse(
-                f"{inner.name or inner.sql_name()} is no table here"
+                f"{inner.name or inner.sql_name()} is not a table here"
                 if isinstance(inner, exp.Func)
                 else "a table in FROM is a name, a subquery, TUMBLE(…), HOP(…) or SESSION(…)",
                 node,

@@ -145,7 +145,9 @@ def test_columns_of_times_are_read_and_written(tmp_path: Path, name: str) -> Non
         )
     output = tmp_path / "out.jsonl"
     ran = driftline("run", query, "--runner", "local", "--input", given, "--output", output)
-    assert ("'late' in the column starts is no TIME" in ran.err) == (not name.endswith("parquet"))
+    assert ("'late' in the column starts is not a TIME" in ran.err) == (
+        not name.endswith("parquet")
+    )
     lines = [json.loads(line) for line in output.read_text().splitlines()]
     assert [line["row"] for line in lines if line["kind"] == "insert"] == [
         {"starts": "09:30:00", "who": "a", "ends": "10:30:00"},

@@ -95,26 +95,30 @@ def test_values_of_several_kinds(first: str, second: str, kind: str, expected: l
 @pytest.mark.parametrize(
     ("written", "kind", "said"),
     [
-        ("1.5", "BIGINT", "'1.5' in the column x is no BIGINT"),
+        ("1.5", "BIGINT", "'1.5' in the column x is not a BIGINT"),
         (
             "9223372036854775808",
             "BIGINT",
-            "'9223372036854775808' in the column x is no BIGINT",
+            "'9223372036854775808' in the column x is not a BIGINT",
         ),
-        ("1e300", "INT", "'1e300' in the column x is no INT"),
-        ("true", "INT", "'true' in the column x is no INT"),
-        ('"soon"', "TIMESTAMP", "'soon' in the column x is no TIMESTAMP"),
-        ("5", "DATE", "'5' in the column x is no DATE"),
-        ("2024", "DATE", "'2024' in the column x is no DATE"),
-        ("10000000000000000000", "DATE", "'10000000000000000000' in the column x is no DATE"),
-        ("5", "ARRAY<INT>", "'5' in the column x is no ARRAY<INT>"),
-        ('["a"]', "ARRAY<INT>", '["a"] in the column x is no ARRAY<INT>'),
-        ('{"a":[1.5]}', "STRUCT<a: ARRAY<INT>>", '{"a":["1.5"]} in the column x is no STRUCT'),
-        ('{"a":"b"}', "MAP<STRING, INT>", '[["a","b"]] in the column x is no MAP<STRING, INT>'),
-        ("[5]", "MAP<STRING, INT>", '["5"] in the column x is no MAP<STRING, INT>'),
-        ("1.255", "DECIMAL(10,2)", "'1.255' in the column x is no DECIMAL(10,2): it has more"),
-        ('"1.255"', "DECIMAL(10,2)", "'1.255' in the column x is no DECIMAL(10,2): it has more"),
-        ("[1.255]", "ARRAY<DECIMAL(10,2)>", '["1.255"] in the column x is no ARRAY<DECIMAL(10,2)>'),
+        ("1e300", "INT", "'1e300' in the column x is not an INT"),
+        ("true", "INT", "'true' in the column x is not an INT"),
+        ('"soon"', "TIMESTAMP", "'soon' in the column x is not a TIMESTAMP"),
+        ("5", "DATE", "'5' in the column x is not a DATE"),
+        ("2024", "DATE", "'2024' in the column x is not a DATE"),
+        ("10000000000000000000", "DATE", "'10000000000000000000' in the column x is not a DATE"),
+        ("5", "ARRAY<INT>", "'5' in the column x is not an ARRAY<INT>"),
+        ('["a"]', "ARRAY<INT>", '["a"] in the column x is not an ARRAY<INT>'),
+        ('{"a":[1.5]}', "STRUCT<a: ARRAY<INT>>", '{"a":["1.5"]} in the column x is not a STRUCT'),
+        ('{"a":"b"}', "MAP<STRING, INT>", '[["a","b"]] in the column x is not a MAP<STRING, INT>'),
+        ("[5]", "MAP<STRING, INT>", '["5"] in the column x is not a MAP<STRING, INT>'),
+        ("1.255", "DECIMAL(10,2)", "'1.255' in the column x is not a DECIMAL(10,2): it has more"),
+        ('"1.255"', "DECIMAL(10,2)", "'1.255' in the column x is not a DECIMAL(10,2): it has more"),
+        (
+            "[1.255]",
+            "ARRAY<DECIMAL(10,2)>",
+            '["1.255"] in the column x is not an ARRAY<DECIMAL(10,2)>',
+        ),
     ],
 )
 @pytest.mark.parametrize("around", [0, 1, 600])
@@ -197,7 +201,7 @@ def test_bare_words_are_numbers_whatever_stands_beside_them() -> None:
         assert len(found.bad) == (beside == "[1]\n")
     assert not is_log(words.encode())
     (bad,) = json_records(source(x="INT"), b'{"x":1}\n{"x":NaN}\n').records.bad
-    assert str(bad) == "<stream>:2: 'NaN' in the column x is no INT"
+    assert str(bad) == "<stream>:2: 'NaN' in the column x is not an INT"
 
 
 def test_a_very_long_line() -> None:

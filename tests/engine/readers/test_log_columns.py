@@ -133,16 +133,20 @@ def test_other_ways_to_write_it(kind: str, value: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "reason"),
     [
-        ("DECIMAL(4,2)", "123.4", "'123.4' in the column X is no DECIMAL(4,2)"),
-        ("DECIMAL(4,2)", "1.255", "'1.255' in the column X is no DECIMAL(4,2): it has more digits"),
-        ("DECIMAL(4,2)", "[1]", "'[1]' in the column X is no DECIMAL(4,2)"),
-        ("BINARY", '"?"', "'?' in the column X is no BINARY"),
-        ("BINARY", "5", "'5' in the column X is no BINARY"),
-        ("MAP<STRING, INT>", "[1]", '["1"] in the column X is no MAP<STRING, INT>'),
-        ("MAP<STRING, INT>", '{"a":"b"}', '[["a","b"]] in the column X is no MAP<STRING, INT>'),
-        ("INT", '"one"', "'one' in the column X is no INT"),
-        ("INT", "5000000000", "5000000000 in the column X is no INT"),
-        ("TIMESTAMP", '"soon"', "'soon' in the column X is no TIMESTAMP"),
+        ("DECIMAL(4,2)", "123.4", "'123.4' in the column X is not a DECIMAL(4,2)"),
+        (
+            "DECIMAL(4,2)",
+            "1.255",
+            "'1.255' in the column X is not a DECIMAL(4,2): it has more digits",
+        ),
+        ("DECIMAL(4,2)", "[1]", "'[1]' in the column X is not a DECIMAL(4,2)"),
+        ("BINARY", '"?"', "'?' in the column X is not a BINARY"),
+        ("BINARY", "5", "'5' in the column X is not a BINARY"),
+        ("MAP<STRING, INT>", "[1]", '["1"] in the column X is not a MAP<STRING, INT>'),
+        ("MAP<STRING, INT>", '{"a":"b"}', '[["a","b"]] in the column X is not a MAP<STRING, INT>'),
+        ("INT", '"one"', "'one' in the column X is not an INT"),
+        ("INT", "5000000000", "5000000000 in the column X is not an INT"),
+        ("TIMESTAMP", '"soon"', "'soon' in the column X is not a TIMESTAMP"),
     ],
 )
 def test_misfits(tmp_path: Path, kind: str, value: str, reason: str) -> None:

@@ -60,9 +60,7 @@ def check(
     plan = query.plan
     options = Options(level, 0, remember, size, keep_open=True)
     sources = plan.sources()
-    inputs: dict[str, Any] = {
-        name: [*came[name], CLOSE] for name in sources if name in came
-    }
+    inputs: dict[str, Any] = {name: [*came[name], CLOSE] for name in sources if name in came}
     inputs |= constants(sources)
     readings = dict.fromkeys(inputs, Reading(plain=False, ordered=True))
     cluster = Cluster(plan, readings, options, shards)

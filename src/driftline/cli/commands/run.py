@@ -104,7 +104,7 @@ def run_command(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="How many bytes a batch may become in windows, joins, lists and texts: 8GB, inf.",
+            help="How many bytes a batch may become by windows, joins, lists, strings: 8GB, inf.",
             show_default="2GB",
         ),
     ] = None,

@@ -133,10 +133,14 @@ def per_distinct(function: Callable[..., Any], arrays: list[Array], kind: Any) -
         codes[~valid] = -1
     distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     chosen = [array.take(pa.array(first)).to_pylist() for array in arrays]
-    results = [
-        None if code < 0 else function(*values)
-        for code, *values in zip(distinct.tolist(), *chosen, strict=True)
-    ]
+    results, size = [], 0
+    for code, *values in zip(distinct.tolist(), *chosen, strict=True):
+        result = None if code < 0 else function(*values)
+        results.append(result)
+        if isinstance(result, (str, bytes)):
+            size += len(result)
+            if size > WORTH_A_LOOK:
+                check_texts(f"a function of {length:,} rows", size)
     made = pa.array(results, kind)
     if made.nbytes * length > WORTH_A_LOOK:
         sizes = 1 + made.nbytes / len(made)

@@ -106,7 +106,7 @@ def _to_binary(call: Call, args: Sequence[Value]) -> Array:
             pass
         if lenient:
             return None
-        raise EvaluationError("CONVERSION_INVALID_INPUT", f"to_binary: {text!r} is no {form}")
+        raise EvaluationError("CONVERSION_INVALID_INPUT", f"to_binary: {text!r} is not {form}")
 
     return per_distinct(read, list(args), BINARY)
 

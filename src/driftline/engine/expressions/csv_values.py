@@ -72,7 +72,7 @@ def _from_csv(call: Call, args: Sequence[Value]) -> Array:
                 bad |= found[name] is None
         if bad and strict:
             raise EvaluationError(
-                "MALFORMED_RECORD_IN_PARSING", f"{text!r} is no line of CSV of the type"
+                "MALFORMED_RECORD_IN_PARSING", f"{text!r} is not a line of CSV of the type"
             )
         return {**found, corrupt: text if bad else None} if keeps else found
 

@@ -356,7 +356,7 @@ def _piece(token: Token, pattern: str, adjacent: bool) -> str:
         return r"Z|[+-]\d{2}(?::?\d{2})?"
     if letter in "VzO":
         return r"UTC|GMT|Z"
-    raise _illegal(pattern, f"texts cannot be read by {token.text}")
+    raise _illegal(pattern, f"strings cannot be read by {token.text}")
 
 
 def parse_by_pattern(text: str, pattern: str) -> int | None:

@@ -4,6 +4,7 @@ integers in NumPy arrays. Rounding is half up, away from zero.
 
 from __future__ import annotations
 
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,21 @@ _WORKING_DIGITS = 39
 """Spark computes products with so many significant digits and quotients with so many after the
 point before it rounds to the result."""
 
+_MOST_WHOLE_DIGITS = 800
+"""More than any number has before the point."""
+
 NEGATION_DIGITS = 34
 """Spark negates decimals with so many significant digits."""
+
+
+def rounded_to(number: Decimal, places: int, rounding: str) -> Decimal:
+    """A number with so many places, however many these are.
+
+    >>> rounded_to(Decimal("1.25"), 1, "ROUND_HALF_UP")
+    Decimal('1.3')
+    """
+    wide = Context(prec=places + _MOST_WHOLE_DIGITS, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    return number.quantize(Decimal((0, (1,), -places)), rounding, wide)
 
 
 def unscaled(array: Array, wide: bool = False) -> Numbers:

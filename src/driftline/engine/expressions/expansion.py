@@ -34,8 +34,9 @@ def check(what: str, nbytes: float, advice: str) -> None:
 
 
 def check_texts(what: str, nbytes: float) -> None:
-    """An error if texts are more than the limit, or than a column can hold."""
-    check(f"{what} makes texts", nbytes, "make shorter ones")
+    """An error if texts are more than the limit, or than a column can hold. They are there twice
+    while they are made: as they are written, and as a column."""
+    check(f"{what} makes strings", 2 * nbytes, "make shorter ones")
     if nbytes > LONGEST_COLUMN:
         raise full_column(what)
 
@@ -43,7 +44,7 @@ def check_texts(what: str, nbytes: float) -> None:
 def full_column(what: str) -> EvaluationError:
     """The error for texts that no column can hold, to be raised."""
     return too_large(
-        f"{what} makes texts of more than {shown(LONGEST_COLUMN)} in one batch, which is what a "
+        f"{what} makes strings of more than {shown(LONGEST_COLUMN)} in one batch, which is what a "
         "column holds: make shorter ones, or smaller batches (--batch)"
     )
 

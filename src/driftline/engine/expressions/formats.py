@@ -12,14 +12,15 @@ import pyarrow as pa
 
 from driftline.engine.expressions.arrays import Array, Value, per_distinct
 from driftline.engine.expressions.casts import cast
+from driftline.engine.expressions.decimals import rounded_to
 from driftline.engine.expressions.errors import EvaluationError
-from driftline.engine.expressions.java_patterns import finds, java_regex
+from driftline.engine.expressions.expansion import check_texts
+from driftline.engine.expressions.java_patterns import finds, java_regex, per_text
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
 from driftline.plan.types import INT, STRING, is_decimal, is_integer
 
-_SPECIFIER = re.compile(r"%(\d+\$)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
-_WIDE = Context(prec=800)
+_SPECIFIER = re.compile(r"%(\d+\$)?([-#+ 0,(]*)(\d{1,10})?(?:\.(\d{1,10}))?([a-zA-Z%])")
 _DIGITS = 6
 _LEAST = 5e-324
 _FLAGS = {"s": "-", "b": "-", "c": "-", "d": "-+ 0,(", "x": "-#0", "o": "-#0"}
@@ -109,7 +110,7 @@ def _regexp_count(call: Call, args: Sequence[Value]) -> Array:
     def count(text: str, pattern: str) -> int:
         return sum(1 for _ in finds(java_regex(pattern, "regexp_count"), text))
 
-    return per_distinct(count, list(args), INT)
+    return per_text(call.function, count, list(args), INT)
 
 
 @kernel("regexp_substr")
@@ -118,7 +119,7 @@ def _regexp_substr(call: Call, args: Sequence[Value]) -> Array:
         match = java_regex(pattern, "regexp_substr").search(text)
         return (match[0] or None) if match else None
 
-    return per_distinct(find, list(args), STRING)
+    return per_text(call.function, find, list(args), STRING)
 
 
 @kernel("regexp_instr")
@@ -127,7 +128,7 @@ def _regexp_instr(call: Call, args: Sequence[Value]) -> Array:
         match = java_regex(pattern, "regexp_instr").search(text)
         return match.start() + 1 if match else 0
 
-    return per_distinct(find, list(args), INT)
+    return per_text(call.function, find, list(args), INT)
 
 
 @kernel("regexp_extract_all")
@@ -142,7 +143,7 @@ def _regexp_extract_all(call: Call, args: Sequence[Value]) -> Array:
             )
         return [match[group] or "" for match in matches]
 
-    return per_distinct(find, list(args), call.kind)
+    return per_text(call.function, find, list(args), call.kind)
 
 
 Given = tuple[Any, str | None, int]
@@ -153,8 +154,12 @@ Given = tuple[Any, str | None, int]
 def _format_string(call: Call, args: Sequence[Value]) -> Array:
     columns = [zip(*_given(arg), strict=True) for arg in args[1:]]
     values = list(zip(*columns, strict=True)) if columns else [()] * len(args[0])
-    rows = zip(args[0].to_pylist(), values, strict=True)
-    return pa.array([None if p is None else written(p, given) for p, given in rows], STRING)
+    texts, size = [], 0
+    for pattern, given in zip(args[0].to_pylist(), values, strict=True):
+        texts.append(None if pattern is None else written(pattern, given))
+        size += len(texts[-1] or "")
+        check_texts(call.brief(), size)
+    return pa.array(texts, STRING)
 
 
 def _given(array: Array) -> tuple[list[Any], list[str | None], list[int]]:
@@ -184,11 +189,12 @@ def written(pattern: str, values: Sequence[Given]) -> str:
             break
         found = _SPECIFIER.match(pattern, following)
         if found is None:
-            raise _wrong(f"{pattern!r} has a % that is no specifier")
+            raise _wrong(f"{pattern!r} has a % that is not a specifier")
         at, flags, width, digits, letter = found.groups()
         place = found.end()
         if letter in "n%":
             text = "\n" if letter == "n" else "%"
+            check_texts("format_string", int(width or 0))
             parts.append(_padded(text, flags, width))
             continue
         index = int(at[:-1]) - 1 if at else used
@@ -221,6 +227,7 @@ def _specified(letter: str, flags: str, width: str | None, digits: str | None, g
     if plain not in _FLAGS or (letter.isupper() and plain in "dfob"):
         raise _wrong(f"%{letter} is not supported: there are s, d, f, e, E, x, X, o, b and c")
     _check(plain, flags, width, digits)
+    check_texts("format_string", max(int(width or 0), int(digits or 0)))
     if plain == "b":
         shown = "false" if value is None or value is False else "true"
     elif plain == "s" or value is None:
@@ -284,7 +291,7 @@ def _signed(plain: str, flags: str, width: str | None, digits: str | None, given
 def _decimal(value: Any, plain: str, digits: int, commas: bool) -> str:
     exact = Decimal(repr(value)) if isinstance(value, float) else value
     if plain == "f":
-        rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE)
+        rounded = rounded_to(exact, digits, ROUND_HALF_UP)
         return f"{rounded:,f}" if commas else f"{rounded:f}"
     if not exact:
         return f"{0:.{digits}e}"

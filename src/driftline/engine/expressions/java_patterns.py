@@ -9,11 +9,15 @@ Letters outside of ASCII are letters to `\\b` and `\\p` alone, and have two case
 from __future__ import annotations
 
 import re
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import groupby
+from typing import Any
 from unicodedata import category
 
+from driftline.engine.expressions.arrays import Array, per_distinct
 from driftline.engine.expressions.errors import EvaluationError
 
 _LINE_ENDS = r"\n\r\u0085\u2028\u2029"
@@ -74,6 +78,7 @@ _SPACES = " \t\n\x0b\f\r"
 _NOT_IN_RE2 = re.compile(r"\(\?(?!:)|[*+?}]\+|\$|\[\^?\]|\[[^]]*(&&|\[)")
 _SAME_IN_RE2 = "dDwWtnrf"
 _SPACES_IN_RE2 = r"\t-\r "
+_LAST_LINE_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
 _ANY_IN_RE2 = r"[^\n\r\x{85}\x{2028}\x{2029}]"
 
 
@@ -92,12 +97,56 @@ def java_regex(pattern: str, function: str) -> re.Pattern[str]:
         ) from None
 
 
+SLOWEST = 5.0
+"""Seconds of computing that a pattern may take for one text."""
+
+
+def per_text(what: str, function: Callable[..., Any], arrays: list[Array], kind: Any) -> Array:
+    """A function of texts and patterns, once for each distinct combination. Python's engine tries
+    one way after the other, of which some patterns have more than can ever be tried: after some
+    seconds that is an error (in the main thread, the one that can be interrupted)."""
+    if threading.current_thread() is not threading.main_thread():
+        return per_distinct(function, arrays, kind)
+
+    def stop(*_: object) -> None:
+        raise EvaluationError(
+            "REGEX_TOO_SLOW",
+            f"{what}: after {SLOWEST:g} seconds the pattern is still being tried on one text: "
+            "write it without repetition inside of repetition, such as (a+)+",
+        )
+
+    def timed(*values: Any) -> Any:
+        signal.setitimer(signal.ITIMER_VIRTUAL, SLOWEST)
+        return function(*values)
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    try:
+        return per_distinct(timed, arrays, kind)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
 def finds(regex: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """Every match as Java finds them: after an empty one it goes on with the next character."""
     place = 0
     while place <= len(text) and (found := regex.search(text, place)) is not None:
         yield found
         place = found.end() + (found.end() == found.start())
+
+
+def re2_search(pattern: str) -> str | None:
+    """The pattern for RE2 where only matters whether it is in a text without the end of a line of
+    two characters: then also with $ at its end, which stands before a last end of a line, too."""
+    if not pattern.endswith("$") or "\\Q" in pattern:
+        return re2_pattern(pattern)
+    inside = pattern[:-1]
+    try:
+        java_regex(inside, "rlike")  # or the $ is inside of something
+    except EvaluationError:
+        return None
+    found = None if inside.endswith("\\") else re2_pattern(inside)
+    return None if found is None else f"{found}{_LAST_LINE_END}"
 
 
 def re2_pattern(pattern: str) -> str | None:
@@ -186,7 +235,7 @@ class _Translation:
     def _repeat(self) -> None:
         found = _REPEATED.match(self.pattern, self.place)
         if found is None:
-            raise re.error("a { that is no repetition: write \\{")
+            raise re.error("a { that is not a repetition: write \\{")
         self.out.append(found[0])
         self.place = found.end()
 

@@ -71,7 +71,7 @@ def _from_json(call: Call, args: Sequence[Value]) -> Array:
         found = of_text(without_leading_zeros(text) if zeros else text)
         if misfits and strict:
             raise EvaluationError(
-                "MALFORMED_RECORD_IN_PARSING", f"{text!r} is no JSON of the type of from_json"
+                "MALFORMED_RECORD_IN_PARSING", f"{text!r} is not JSON of the type of from_json"
             )
         if found is not None and corrupts:
             found[corrupt] = text if misfits else None

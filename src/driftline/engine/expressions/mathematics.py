@@ -196,9 +196,17 @@ def _towards_digit(values: Numbers, divisor: int, up: bool) -> Numbers:
     return -(-values // divisor) if up else values // divisor
 
 
+_FARTHEST = 400
+"""No number has a digit that is farther from the point."""
+
+
+def _near(scale: int) -> int:
+    return max(-_FARTHEST, min(scale, _FARTHEST))
+
+
 @kernel("round_ceil round_floor")
 def _towards_scale(call: Call, args: Sequence[Value]) -> Array:
-    value, scale = args[0], args[1][0].as_py()
+    value, scale = args[0], _near(args[1][0].as_py())
     up = call.function == "round_ceil"
     values = decimals.unscaled(value, True)
     if scale < value.type.scale:
@@ -209,7 +217,7 @@ def _towards_scale(call: Call, args: Sequence[Value]) -> Array:
 
 @kernel("round bround", total=lambda call: is_float(call.kind))
 def _round(call: Call, args: Sequence[Value]) -> Array:
-    value, scale = args[0], args[1][0].as_py()
+    value, scale = args[0], _near(args[1][0].as_py())
     even = call.function == "bround"
     if is_float(value.type):
         return _round_floats(value, scale, even)

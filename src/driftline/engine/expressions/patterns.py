@@ -15,10 +15,16 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.engine.expressions.arrays import Array, Value, as_array, is_scalar, per_distinct
+from driftline.engine.expressions.arrays import WORTH_A_LOOK, Array, Value, as_array, is_scalar
 from driftline.engine.expressions.errors import EvaluationError
-from driftline.engine.expressions.expansion import LONGEST_COLUMN, check_texts
-from driftline.engine.expressions.java_patterns import finds, java_regex, re2_pattern
+from driftline.engine.expressions.expansion import check_texts
+from driftline.engine.expressions.java_patterns import (
+    finds,
+    java_regex,
+    per_text,
+    re2_pattern,
+    re2_search,
+)
 from driftline.engine.expressions.registry import kernel
 from driftline.engine.expressions.strings import lower
 from driftline.plan.expressions import Call, Literal
@@ -86,7 +92,8 @@ def _like(call: Call, args: Sequence[Value]) -> Array:
     def matches(value: str, written: str) -> bool:
         return _like_regex(_like_parts(written, escape_character)).fullmatch(value) is not None
 
-    return per_distinct(matches, [as_array(text, len(pattern)), pattern], BOOLEAN)
+    rows = [as_array(text, len(pattern)), pattern]
+    return per_text(call.function, matches, rows, BOOLEAN)
 
 
 def _lowered(value: Value) -> Value:
@@ -149,7 +156,8 @@ def _rlike(call: Call, args: Sequence[Value]) -> Array:
     pattern = constant_text(args[1])
     if pattern is not None:
         java_regex(pattern, "rlike")
-        quick = re2_pattern(pattern)
+        lines = pattern.endswith("$") and pc.any(pc.match_substring(args[0], "\r\n")).as_py()
+        quick = None if lines else re2_search(pattern)
         if quick is not None:
             with suppress(pa.ArrowInvalid):  # RE2 has limits of its own
                 return pc.match_substring_regex(args[0], quick)
@@ -157,7 +165,7 @@ def _rlike(call: Call, args: Sequence[Value]) -> Array:
     def matches(text: str, written: str) -> bool:
         return java_regex(written, "rlike").search(text) is not None
 
-    return per_distinct(matches, _rows(args), BOOLEAN)
+    return per_text(call.function, matches, _rows(args), BOOLEAN)
 
 
 @kernel("regexp_extract", scalars=True)
@@ -172,7 +180,7 @@ def _regexp_extract(call: Call, args: Sequence[Value]) -> Array:
             )
         return "" if match is None else match[group] or ""
 
-    return per_distinct(extract, _rows(args), STRING)
+    return per_text(call.function, extract, _rows(args), STRING)
 
 
 @kernel("regexp_replace", scalars=True)
@@ -184,13 +192,13 @@ def _regexp_replace(call: Call, args: Sequence[Value]) -> Array:
         empty = java_regex(pattern, "regexp_replace").search("") is not None
         quick = None if empty else re2_pattern(pattern)
         if quick is not None:
-            if args[0].nbytes * (len(replacement or "") + 1) > LONGEST_COLUMN:
+            if args[0].nbytes * (len(replacement or "") + 1) > WORTH_A_LOOK:
                 found = float(pc.sum(pc.count_substring_regex(args[0], quick)).as_py() or 0)
                 size = args[0].nbytes + found * len((replacement or "").encode())
                 check_texts(call.brief(), size)
             with suppress(pa.ArrowInvalid):  # RE2 has limits of its own
                 return pc.replace_substring_regex(args[0], quick, replacement)
-    return per_distinct(_replaced, _rows(args), STRING)
+    return per_text(call.function, _replaced, _rows(args), STRING)
 
 
 def _replaced(text: str, pattern: str, replacement: str, position: int) -> str:
@@ -204,10 +212,12 @@ def _replaced(text: str, pattern: str, replacement: str, position: int) -> str:
         return text
     build = _replacement(replacement, regex)
     parts = [text[:start]]
-    rest, place = text[start:], 0
+    rest, place, size = text[start:], 0, len(text)
     for match in finds(regex, rest):
         parts += [rest[place : match.start()], build(match)]
         place = match.end()
+        size += len(parts[-1])
+        check_texts("regexp_replace", size)
     return "".join([*parts, rest[place:]])
 
 
@@ -251,7 +261,7 @@ def _split(call: Call, args: Sequence[Value]) -> Array:
     unlimited = is_scalar(limit) and limit.is_valid and limit.as_py() <= 0
     if pattern is not None and unlimited and _PLAIN.fullmatch(pattern):
         return pc.split_pattern(args[0], pattern)
-    return per_distinct(split_text, _rows(args), call.kind)
+    return per_text(call.function, split_text, _rows(args), call.kind)
 
 
 def split_text(text: str, pattern: str, limit: int) -> list[str]:

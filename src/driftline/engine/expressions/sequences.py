@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from driftline.engine.expressions.arrays import (
 )
 from driftline.engine.expressions.datetimes import months_of, plus_months
 from driftline.engine.expressions.decimal_patterns import by_pattern
+from driftline.engine.expressions.decimals import rounded_to
 from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.lists import lists_from
 from driftline.engine.expressions.registry import kernel
@@ -30,7 +31,6 @@ from driftline.plan.types import DATE, INTERVAL, INTERVAL_MONTHS, STRING
 _MICROS_OF_A_DAY = 86_400_000_000
 _LONGEST = 2**31 - 16
 _BYTES_OF_AN_ITEM = 24
-_WIDE = Context(prec=400)
 
 
 @kernel("sequence")
@@ -136,9 +136,9 @@ def formatted(value: Any, places: int) -> str | None:
         return None
     if isinstance(value, float) and not np.isfinite(value):
         return "NaN" if value != value else "∞" if value > 0 else "-∞"
-    unit = Decimal(1).scaleb(-places)
+    expansion.check_texts("format_number", places)
     shortest = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     # As in Java: zeros after the digits that name a number, which is rounded as it exactly is.
-    fine = shortest == shortest.quantize(unit, ROUND_HALF_EVEN, _WIDE)
-    exact = (shortest if fine else Decimal(value)).quantize(unit, ROUND_HALF_EVEN, _WIDE)
+    fine = shortest == rounded_to(shortest, places, ROUND_HALF_EVEN)
+    exact = rounded_to(shortest if fine else Decimal(value), places, ROUND_HALF_EVEN)
     return f"{exact:,f}"

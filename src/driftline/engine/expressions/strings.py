@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.engine.expressions.arrays import (
+    WORTH_A_LOOK,
     Array,
     Numbers,
     Value,
@@ -21,7 +22,7 @@ from driftline.engine.expressions.arrays import (
     per_distinct,
 )
 from driftline.engine.expressions.errors import EvaluationError
-from driftline.engine.expressions.expansion import LONGEST_COLUMN, check_texts
+from driftline.engine.expressions.expansion import check_texts
 from driftline.engine.expressions.lists import concat_lists, reverse_lists
 from driftline.engine.expressions.registry import kernel
 from driftline.plan.expressions import Call
@@ -166,8 +167,7 @@ def _concat(call: Call, args: Sequence[Value]) -> Array:
     sizes = sum(
         len(arg.as_buffer() or b"") * length if is_scalar(arg) else arg.nbytes for arg in args
     )
-    if sizes > LONGEST_COLUMN:
-        check_texts(call.brief(), sizes)
+    check_texts(call.brief(), sizes)
     separator = pa.scalar(b"" if call.kind == BINARY else "", call.kind)
     return pc.binary_join_element_wise(*args, separator)
 
@@ -231,13 +231,18 @@ def _replace(call: Call, args: Sequence[Value]) -> Array:
     known = _constants(args[1:])
     if known is not None and not is_scalar(args[0]):
         search, replacement = known
-        if search and args[0].nbytes * (len(replacement) + 1) > LONGEST_COLUMN:
+        if search and args[0].nbytes * (len(replacement) + 1) > WORTH_A_LOOK:
             found = float(pc.sum(pc.count_substring(args[0], search)).as_py() or 0)
             check_texts(call.brief(), args[0].nbytes + found * len(replacement.encode()))
         return pc.replace_substring(args[0], search, replacement) if search else args[0]
-    return per_distinct(
-        lambda text, search, by: text.replace(search, by) if search else text, _rows(args), STRING
-    )
+
+    def replaced(text: str, search: str, by: str) -> str:
+        if not search:
+            return text
+        check_texts(call.brief(), len(text) + text.count(search) * len(by))
+        return text.replace(search, by)
+
+    return per_distinct(replaced, _rows(args), STRING)
 
 
 @kernel("instr", scalars=True, total=lambda call: len(call.args) < 4)  # noqa: PLR2004

@@ -69,6 +69,8 @@ _SPECIAL_FLOATS = {
 }
 _PLAIN_DATE = r"^\d{4}-\d\d-\d\d$"
 _PLAIN_TIMESTAMP = r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?$"
+_MOST_DIGITS = 19
+"""So many an integer has at most: Python does not even read thousands of them."""
 _PLAIN_INTEGER = r"^-?\d{1,18}$"
 _PLAIN_NUMBER = r"^-?\d{1,15}(\.\d{1,15})?$"
 # Days from 0001-01-01 to 9999-12-31, whose years have four digits.
@@ -168,7 +170,7 @@ def _parse_boolean(text: str) -> bool | None:
 
 def _parse_integer(text: str, target: Any) -> int | None:
     digits = text.strip(SPACES)
-    if _INTEGER.fullmatch(digits) is None:
+    if _INTEGER.fullmatch(digits) is None or len(digits.lstrip("+-0")) > _MOST_DIGITS:
         return None
     value = int(digits)
     return value if fits(value, target) else None

@@ -44,7 +44,7 @@ def _checked(values: Numbers, call: Call, args: Sequence[Array]) -> Array:
     def error() -> EvaluationError:
         return EvaluationError(
             "DATETIME_FIELD_OUT_OF_BOUNDS",
-            f"{call.brief()} is no time of a day, from 00:00:00 to 23:59:59.999999",
+            f"{call.brief()} is not a time of day, from 00:00:00 to 23:59:59.999999",
         )
 
     _, valid = settled(values, both_valid(*args), bad, call, error)
@@ -150,7 +150,7 @@ def _check_clock(pattern: str | None) -> None:
         if token.letter and token.letter not in (*_CLOCK_LETTERS, "[", "]"):
             raise EvaluationError(
                 "INVALID_PARAMETER_VALUE",
-                f"{pattern!r} is no pattern of a TIME, which has no {token.text}",
+                f"{pattern!r} is not a pattern of a TIME, which has no {token.text}",
             )
 
 

@@ -32,7 +32,7 @@ def _parse_url(call: Call, args: Sequence[Value]) -> Array:
         if found is None:
             if lenient:
                 return None
-            raise EvaluationError("INVALID_URL", f"parse_url: this is no URL: {url}")
+            raise EvaluationError("INVALID_URL", f"parse_url: this is not a URL: {url}")
         if key is not None:
             query = found["QUERY"] if name == "QUERY" else None
             return None if query is None else _of_query(query, key)

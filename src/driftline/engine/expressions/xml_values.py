@@ -92,7 +92,7 @@ def _from_xml(call: Call, args: Sequence[Value]) -> Array:
             row = {}
         if strict:
             raise EvaluationError(
-                "MALFORMED_RECORD_IN_PARSING", f"{text!r} is no XML of the type of from_xml"
+                "MALFORMED_RECORD_IN_PARSING", f"{text!r} is not XML of the type of from_xml"
             )
         return {**row, corrupt: text} if keeps else row
 
@@ -451,7 +451,7 @@ def _as_java_has_it(value: Any, kind: Any) -> str:
 
 def _checked(name: str) -> str:
     if _NAME.fullmatch(name) is None:
-        raise EvaluationError("XML_NAME", f"to_xml: {name!r} is no name of an element")
+        raise EvaluationError("XML_NAME", f"to_xml: {name!r} is not the name of an element")
     return name
 
 

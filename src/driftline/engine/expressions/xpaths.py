@@ -30,7 +30,9 @@ def document(text: str, function: str) -> Any:
     try:
         root = etree.fromstring(text.strip().encode(), parser)
     except etree.XMLSyntaxError as error:
-        raise EvaluationError("XML_MALFORMED", f"{function}: this is no XML: {error.msg}") from None
+        raise EvaluationError(
+            "XML_MALFORMED", f"{function}: this is not XML: {error.msg}"
+        ) from None
     declared = root.getroottree().docinfo.internalDTD
     if declared is not None and any(True for _ in declared.iterentities()):
         raise EvaluationError(

@@ -14,7 +14,7 @@ something else. Such a time can be written as text.
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ OF_ARRIVAL: TimeUnit = "ms"
 NUMBER = r"^[+-]?\d+(\.\d*)?$"
 LONG_NUMBER = r"^[+-]?\d{9,}(\.\d*)?$"
 _PLAIN = r"^-?\d{1,18}$"
+_ENOUGH = Context(prec=100, Emax=1000, Emin=-1000, rounding=ROUND_DOWN, traps=[])
+"""Of more digits than a time has none is lost."""
 WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
 
 
@@ -88,9 +90,14 @@ def _ticks(array: pa.Array, unit: TimeUnit | None) -> tuple[Int64s, Mask]:
             near = np.trunc(floats * size)
             bad = ~((near >= FIRST_ISO) & (near < LAST_ISO))
         return np.where(bad, 0, near).astype(np.int64), bad
-    exact = [int(Decimal(each or 0) * size) for each in array.to_pylist()]
+    exact = [int(_times(Decimal(each or 0), size)) for each in array.to_pylist()]
     bad = np.array([not FIRST_ISO <= each < LAST_ISO for each in exact], np.bool_)
     return np.array([0 if no else each for each, no in zip(exact, bad, strict=True)], np.int64), bad
+
+
+def _times(number: Decimal, size: int) -> Decimal:
+    """A product, of numbers that are no time anyhow only about."""
+    return _ENOUGH.multiply(number, size)
 
 
 def _first(size: int) -> int:
@@ -116,11 +123,11 @@ def hint(value: float | Decimal | str, unit: TimeUnit | None) -> str:
     if not number.is_finite():
         return ""
     used = unit or OF_RECORDS
-    if FIRST_ISO <= number * MICROSECONDS[used] < LAST_ISO:
+    if FIRST_ISO <= _times(number, MICROSECONDS[used]) < LAST_ISO:
         return ": if it counts since 1970, say so: time_unit = 's', 'ms' or 'us'"
     told = f": as {WORDS[used]} it is outside the years 0001 to 9999"
     for other in ("ms", "us"):
-        if other != used and FIRST_ISO <= number * MICROSECONDS[other] < LAST_ISO:
+        if other != used and FIRST_ISO <= _times(number, MICROSECONDS[other]) < LAST_ISO:
             return f"{told}; is it {WORDS[other]}? time_unit = '{other}'"
     return told
 

@@ -47,6 +47,7 @@ from driftline.plan.types import (
     DOUBLE,
     STRING,
     TIMESTAMP,
+    a_type,
     canonical,
     is_array,
     is_decimal,
@@ -140,12 +141,14 @@ def fitted(source: Source, records: Records) -> Records:
         ticks = rows.column(source.time)
         for row in np.flatnonzero(is_beyond(source, ticks.fill_null(0).to_numpy())).tolist():
             value = ticks[row].as_py()
-            reason = f"{value} in the column {source.time} is no time{hint(value, unit_of(source))}"
+            reason = (
+                f"{value} in the column {source.time} is not a time{hint(value, unit_of(source))}"
+            )
             misfits.setdefault(row, Misfit(source.time, str(value), reason))
     elif source.time is not None:
         for row in _at_infinity(rows.column(source.time)):
             value = str(rows.column(source.time).cast(pa.int64())[row])
-            reason = f"{value} in the column {source.time} is no time, but the end of all times"
+            reason = f"{value} in the column {source.time} is not a time, but the end of all times"
             misfits.setdefault(row, Misfit(source.time, value, reason))
     whole = Records(rows, records.file, records.lines, records.text, records.bad)
     return whole.without(misfits)
@@ -220,7 +223,7 @@ def misfit(column: str, value: Any, kind: pa.DataType, unit: TimeUnit | None = N
     why = ": it has more digits after the point" if _is_longer(value, kind) else ""
     if kind == TIMESTAMP and plain:
         why = hint(value, unit)
-    return Misfit(column, text, f"{shown} in the column {column} is no {type_name(kind)}{why}")
+    return Misfit(column, text, f"{shown} in the column {column} is not {a_type(kind)}{why}")
 
 
 def _is_longer(value: Any, kind: pa.DataType) -> bool:

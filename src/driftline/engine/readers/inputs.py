@@ -184,7 +184,7 @@ def _from_file(source: Source, path: Path) -> RawEvents:
         return _one_after_another(parts)
     if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
         return _from_json(source, path)
-    raise PlanError(f"{path}: its format is told by .jsonl, .csv or .parquet")
+    raise PlanError(f"{path}: its format is inferred from .jsonl, .csv or .parquet")
 
 
 def _one_after_another(parts: list[RawEvents]) -> RawEvents:

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +33,7 @@ from driftline.engine.readers.fitting import Records, misfit
 from driftline.event_log.bad import BadEvent, Misfit, Misfits
 from driftline.event_log.base64 import decoded
 from driftline.event_log.fields import WORDS, may_hold_words, take_words_out
+from driftline.event_log.reader import not_utf8
 from driftline.event_log.source import Source as Text
 from driftline.event_log.source import line_bounds
 from driftline.plan.types import (
@@ -56,6 +58,8 @@ _ARROW_BLOCK = 1 << 20
 _MOST_DIGITS = 38
 _LONG = 19
 """So long an integer may not fit 64 bits."""
+
+_FAR_EXPONENT = re.compile(rb"\d[eE][+-]?\d\d")
 
 ONE_BY_ONE = 256
 """So few records are read one by one where they cannot be taken together."""
@@ -156,10 +160,21 @@ class _Block:
         return self.block[self.starts[place] : self.ends[place]].strip()
 
     def _together(self, expected: dict[str, pa.DataType]) -> pa.Table | None:
-        """The records, if Arrow reads them all as they are."""
+        """The records, if Arrow reads them all as they are. It would also take bytes that are not
+        UTF-8 and decimals of too many digits, and far exponents of decimals crash it."""
+        if not_utf8(self.block, self.starts, self.ends):
+            return None
+        decimals = any(holds(each.type, is_decimal) for each in self.schema)
+        if decimals and _FAR_EXPONENT.search(self.block):
+            return None
         table = self._parsed(expected)
         if table is None or table.num_rows != len(self.places):
             return None
+        if decimals:
+            try:
+                table.validate(full=True)
+            except pa.ArrowInvalid:
+                return None
         by_name: dict[str, str] = {}
         if any(expected[name] != table.column(name).type for name in expected):
             return None  # there are fields in another spelling
@@ -324,21 +339,29 @@ def exactly(text: str | bytes) -> Any:
     return json.loads(text, parse_int=_Number, parse_float=_Number)
 
 
-_BARE_WORDS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?Infinity|NaN')
+_BARE_WORDS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
 
 
 def _quoted_words(text: str | bytes) -> bytes:
-    """A text of JSON in which the words for numbers that JSON does not have are texts.
+    """A text of JSON in which the words for numbers that JSON does not have are texts, and so are
+    numbers that are greater than every DOUBLE.
 
-    >>> _quoted_words(b'{"NaN":NaN,"x":-Infinity}')
-    b'{"NaN":"NaN","x":"-Infinity"}'
+    >>> _quoted_words(b'{"NaN":NaN,"x":-Infinity,"y":1e999,"z":1e99}')
+    b'{"NaN":"NaN","x":"-Infinity","y":"1e999","z":1e99}'
     """
     raw = text.encode() if isinstance(text, str) else text
 
     def quoted(found: re.Match[bytes]) -> bytes:
-        return found[0] if found[0].startswith(b'"') else b'"' + found[0] + b'"'
+        return found[0] if _is_text_or_finite(found[0]) else b'"' + found[0] + b'"'
 
     return _BARE_WORDS.sub(quoted, raw)
+
+
+def _is_text_or_finite(value: bytes) -> bool:
+    try:
+        return value.startswith(b'"') or math.isfinite(float(value))
+    except ValueError:  # no number, which is for the parser to say
+        return True
 
 
 def holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
@@ -454,7 +477,10 @@ def _date(value: Any) -> str:
 
 def _without_point(number: str) -> str:
     """A number as an integer is written, if it is one: 3.0 and 3e2 are."""
-    exact = Decimal(number)
+    try:
+        exact = Decimal(number)
+    except InvalidOperation:  # an exponent of many digits
+        return str(number)
     if exact.adjusted() > _MOST_DIGITS or exact != exact.to_integral_value():
         return str(number)
     return str(int(exact))

@@ -31,4 +31,4 @@ def parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise PlanError(f"{path}: this is no Parquet file that can be read: {error}") from None
+        raise PlanError(f"{path}: this is not a Parquet file that can be read: {error}") from None

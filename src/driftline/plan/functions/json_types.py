@@ -82,7 +82,7 @@ def _schema_of_json(args: Arguments) -> Expression:
     try:
         kind = _inferred(json.loads(text, strict=False)) if text is not None else VOID
     except (ValueError, RecursionError):
-        raise ExpressionError(f"schema_of_json: this is no JSON: {text}") from None
+        raise ExpressionError(f"schema_of_json: this is not JSON: {text}") from None
     if kind == VOID:
         return Literal("STRING", STRING)
     return Literal(_ddl(kind), STRING)

@@ -59,7 +59,7 @@ def _checked(path: str, name: str) -> str:
     try:
         etree.XPath(from_the_document(path))
     except etree.XPathError:
-        raise ExpressionError(f"{name}: this is no path of XPath: {path}") from None
+        raise ExpressionError(f"{name}: this is not a path of XPath: {path}") from None
     return path
 
 

@@ -149,7 +149,7 @@ def _schema_of_xml(args: Arguments) -> Expression:
         kind = _Inference(given).of_text(text)
     except MalformedXml as error:
         if given.get("mode", MODES[0]).upper() != MODES[0]:
-            raise ExpressionError(f"schema_of_xml: this is no XML: {error}") from None
+            raise ExpressionError(f"schema_of_xml: this is not XML: {error}") from None
         kind = pa.struct([(given.get("columnnameofcorruptrecord", "_corrupt_record"), STRING)])
     except RecursionError:
         raise ExpressionError("schema_of_xml: the elements are nested too deeply") from None

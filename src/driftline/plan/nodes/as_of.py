@@ -43,7 +43,7 @@ class AsOf(KeepsRows, OfSnapshots, WithoutTimes, TwoInputs):
             )
         for time in self.times_of[:2]:
             if not is_integer(time.type) and not is_timestamp(time.type):
-                raise PlanError(f"{time} is no time: an as-of join goes by TIMESTAMPs or integers")
+                raise PlanError(f"{time} is not a time: an as-of join needs TIMESTAMPs or integers")
 
     @cached_property
     def pairs(self) -> Join:

@@ -342,7 +342,7 @@ def latest(source: Source, keys: Sequence[str]) -> Latest:
     for name in (*keys, source.time):
         found = source.schema.find(name)
         if not found:
-            raise PlanError(f"{source.name} has no column {name}, which is to be in its key")
+            raise PlanError(f"{source.name} has no column {name}, which its key names")
         columns.append(Column(source.schema.key(found[0]), found[0].type, source.name))
     *key, time = columns
     if len(set(key)) < len(key) or not key:

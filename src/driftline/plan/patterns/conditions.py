@@ -65,7 +65,7 @@ class Names:
         """A variable of the pattern as it is spelled there."""
         if name.lower() not in self.spelled:
             raise ExpressionError(
-                f"{where}: {name} is no variable of the pattern{self._near(name)}"
+                f"{where}: {name} is not a variable of the pattern{self._near(name)}"
             )
         return self.spelled[name.lower()]
 
@@ -73,7 +73,7 @@ class Names:
         """The variables that a name means."""
         if name.lower() not in self.variables:
             raise ExpressionError(
-                f"{where}: {name} is no variable of the pattern and no SUBSET{self._near(name)}"
+                f"{where}: {name} is not a variable of the pattern or a SUBSET{self._near(name)}"
             )
         return self.variables[name.lower()]
 

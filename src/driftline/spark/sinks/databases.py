@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from driftline.event_log.text import moments_text, values_text
+from driftline.event_log.text import moments_text, plain_values, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
 from driftline.spark.places import file_name
@@ -94,15 +94,14 @@ class Database(TableSink, ABC):
 
     def _last(self, session: Session, run: str) -> int | None:
         """The last micro-batch that is in the table; None: nothing of this query is."""
-        rows = session.run(
-            f"SELECT run, batch FROM {quoted(PROGRESS)} WHERE target = ?", [self.table]
-        )
-        known = {str(each): int(batch) for each, batch in rows}
-        if run in known:
-            return known[run]
+        same = f"FROM {quoted(PROGRESS)} WHERE lower(target) = lower(?)"  # the same table to both
+        known = session.run(f"SELECT run, target, batch {same}", [self.table])
+        for *whose, batch in known:
+            if whose == [run, self.table]:
+                return int(batch)
         if known and session.has(self.table):
             raise of_another(f"{self.path}: the table {self.table}")
-        session.run(f"DELETE FROM {quoted(PROGRESS)} WHERE target = ?", [self.table])
+        session.run(f"DELETE {same}", [self.table])
         return None
 
     def _upsert(self, session: Session, found: Upserts, keys: list[str]) -> None:
@@ -213,8 +212,8 @@ class _DuckSession(Session):
         return done.fetchall() if done.description else []
 
     def has(self, table: str) -> bool:
-        found = self.run("SELECT 1 FROM information_schema.tables WHERE table_name = ?", [table])
-        return bool(found)
+        tables = "information_schema.tables WHERE lower(table_name) = lower(?)"
+        return bool(self.run(f"SELECT 1 FROM {tables}", [table]))
 
     def make(self, table: str, schema: pa.Schema, keys: Sequence[str]) -> None:
         with self._registered(schema.empty_table()):
@@ -226,11 +225,11 @@ class _DuckSession(Session):
 
     def matching(self, table: str, keys: pa.Table) -> tuple[Any, ...] | None:
         with self._registered(keys):
-            found = self.run(
+            found = self.connection.sql(
                 f"SELECT {_names(keys, 't')} FROM {quoted(table)} t JOIN {BATCH} b "
                 f"ON {_same(keys, 'IS NOT DISTINCT FROM')} LIMIT 1"
-            )
-        return found[0] if found else None
+            ).to_arrow_table()
+        return tuple(plain_values(each)[0] for each in found.columns) if len(found) else None
 
     def delete(self, table: str, keys: pa.Table) -> None:
         with self._registered(keys):
@@ -261,7 +260,7 @@ class _SQLiteSession(Session):
         return self.connection.execute(statement, values).fetchall()
 
     def has(self, table: str) -> bool:
-        return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = ?", [table]))
+        return bool(self.run("SELECT 1 FROM sqlite_master WHERE lower(name) = lower(?)", [table]))
 
     def make(self, table: str, schema: pa.Schema, keys: Sequence[str]) -> None:
         columns = _sqlite_columns(schema)

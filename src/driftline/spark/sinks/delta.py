@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.slots import NO_SLOT, Slots
+from driftline.event_log.text import has_far
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks.files import numbered
 from driftline.spark.sinks.tables import of_another
@@ -172,6 +173,7 @@ class Delta:
         table = self._table(uri)
         if rows.num_rows == 0 and table is not None:
             return
+        _refuse_far(rows)
         write_deltalake(
             uri if table is None else table,
             rows,
@@ -221,6 +223,7 @@ class Delta:
             is_new = self._last(uri, application) < 0
             raise of_another(uri) if is_new else same_key(keys, twice)
         rows = pa.Table.from_batches([found.rows, found.gone])
+        _refuse_far(rows)
         gone = np.arange(len(rows)) >= found.rows.num_rows
         source = rows.append_column(_GONE, pa.array(gone))
         same = " AND ".join(
@@ -254,6 +257,16 @@ class Delta:
             return None
         row: dict[str, Any] = known.slice(int(np.flatnonzero(there)[0]), 1).to_pylist()[0]
         return row
+
+
+def _refuse_far(rows: pa.Table) -> None:
+    """Refuse times that have no text in the statistics of a commit: nobody could read the table."""
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        if has_far(column):
+            raise PlanError(
+                f"the column {name} has a time outside the years 0001 to 9999, which a Delta table "
+                "cannot hold: leave it out, or cast it to STRING"
+            )
 
 
 def _takes_files(table: DeltaTable, schema: pa.Schema) -> bool:

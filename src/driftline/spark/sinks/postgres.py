@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.engine.state.fingerprints import string_buffers
-from driftline.event_log.text import TEXT, joined, values_text
+from driftline.event_log.text import TEXT, has_far, joined, moments_text, values_text
 from driftline.model.arrays import text_scalar, to_arrow, without_empty_parts
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
@@ -189,21 +189,28 @@ class Postgres(TableSink):
         )
 
     def _refuse_others(self, connection: Connection, run: str) -> None:
-        """Refuse a table that another query has written to; one that was dropped is forgotten."""
+        """Refuse a table that another query has written to, with or without the name of its
+        schema; one that was dropped is forgotten."""
         from psycopg.sql import SQL, Identifier
 
         target = ".".join(self.names)
+        schema = connection.execute("SELECT current_schema()").fetchone()
+        default = f"{schema[0]}." if schema else ""
+        names = {target, target.removeprefix(default)} | (
+            {default + target} if len(self.names) == 1 else set()
+        )
         known = connection.execute(
-            SQL("SELECT run FROM {} WHERE target = %s").format(Identifier(PROGRESS)), [target]
+            SQL("SELECT run, target FROM {} WHERE target = ANY(%s)").format(Identifier(PROGRESS)),
+            [list(names)],
         ).fetchall()
-        if not known or (run,) in known:
+        if not known or known == [(run, target)]:
             return
         place = self.table.as_string(connection)
         there = connection.execute("SELECT to_regclass(%s)", [place]).fetchone()
         if there is not None and there[0] is not None:
             raise of_another(f"PostgreSQL: the table {target}")
         connection.execute(
-            SQL("DELETE FROM {} WHERE target = %s").format(Identifier(PROGRESS)), [target]
+            SQL("DELETE FROM {} WHERE target = ANY(%s)").format(Identifier(PROGRESS)), [list(names)]
         )
 
     def _is_next(self, connection: Connection, update: SparkUpdate) -> bool:
@@ -237,7 +244,12 @@ class Postgres(TableSink):
         op = SQL("b.{}").format(Identifier(_OP))
         twice = connection.execute(
             SQL("SELECT {} FROM {} t JOIN {} b ON {} WHERE {} = {} LIMIT 1").format(
-                _list(keys, "t"), self.table, batch, same, op, _NEW
+                SQL(", ").join(_shown(key, rows.column(key)) for key in keys),
+                self.table,
+                batch,
+                same,
+                op,
+                _NEW,
             )
         ).fetchone()
         if twice is not None:
@@ -288,6 +300,13 @@ def _equal(key: str, values: pa.ChunkedArray) -> Composed:
     return SQL("({} OR ({} IS NULL AND {} IS NULL))").format(equal, ours, theirs)
 
 
+def _shown(key: str, values: pa.ChunkedArray) -> Composed:
+    """A key of the table as Python can have it: times that are too far away for it as texts."""
+    from psycopg.sql import SQL, Identifier
+
+    return SQL("{}::text" if has_far(values) else "{}").format(Identifier("t", key))
+
+
 def _ops(found: Upserts) -> pa.Array:
     """What is to be done with each row."""
     codes = np.concatenate([np.where(found.new, 0, 1), np.full(found.gone.num_rows, 2)])
@@ -319,7 +338,25 @@ def _as_csv(column: pa.ChunkedArray, field: pa.Field) -> Any:
         return pc.if_else(array.is_valid(), text, pa.scalar(None, text.type))
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return _hexadecimal(column.combine_chunks())
-    return column
+    return _moments(column.combine_chunks()) if has_far(column) else column
+
+
+def _moments(array: pa.Array) -> pa.Array:
+    """Dates or timestamps as PostgreSQL writes them, years before 1 as years BC. It says itself
+    which ones are too far away for it.
+
+    >>> _moments(pa.array([-719_163, 10**8, None], pa.int32()).cast(pa.date32())).to_pylist()
+    ['0001-12-31 BC', '275760-09-13', None]
+    """
+    texts = moments_text(array).to_pylist()
+    return pa.array([None if text is None else _years_of(text) for text in texts], TEXT)
+
+
+def _years_of(iso: str) -> str:
+    year, *rest = iso.lstrip("+-").split("-")
+    number = -int(year) if iso.startswith("-") else int(year)
+    before = number <= 0
+    return "-".join([f"{1 - number if before else number:04d}", *rest]) + before * " BC"
 
 
 def _hexadecimal(array: pa.Array) -> pa.Array:

@@ -46,7 +46,7 @@ def by_letters(node: exp.Anonymous) -> exp.Expr | None:
     pattern = ""
     for known, quoted, unknown, between in _PARTS.findall(given.this):
         if unknown:
-            raise refuse(f"{unknown} in {given.this!r} is no part of a time here", given)
+            raise refuse(f"{unknown} in {given.this!r} is not a part of a time here", given)
         pattern += _POSTGRES[known.upper()] if known else _plain(quoted) if quoted else between
     name = str(node.this).lower()
     name = "date_format" if name in ("to_char", "to_varchar") else name
@@ -66,7 +66,7 @@ def by_percent(node: exp.Anonymous) -> exp.Expr | None:
     pattern = ""
     for part, plain in re.findall(r"%(.?)|([^%]+)", given.this):
         if not plain and part not in _PERCENT and part != "%":
-            raise refuse(f"%{part} in {given.this!r} is no part of a time here", given)
+            raise refuse(f"%{part} in {given.this!r} is not a part of a time here", given)
         pattern += _plain(plain or "%") if plain or part == "%" else _PERCENT[part]
     reads = "to_date" if name == "parse_date" else "to_timestamp"
     is_read = name.startswith("parse") or name == "strptime"

@@ -324,7 +324,7 @@ def along_names(node: exp.Anonymous) -> exp.Expr | None:
     """jsonb_extract_path(x, 'a', 'b') and jsonb_extract_path_text(x, 'a', 'b')."""
     whole, *names = node.expressions
     if not names or not all(isinstance(each, exp.Literal) and each.is_string for each in names):
-        raise refuse("a path here is of constant texts: x -> 'a' -> 'b'", node)
+        raise refuse("a path here is of constant strings: x -> 'a' -> 'b'", node)
     found: exp.Expr = whole.copy()
     for name in names:
         found = _part(found, int(name.this) if name.this.isdigit() else name.this)

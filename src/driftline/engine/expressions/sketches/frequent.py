@@ -77,7 +77,7 @@ def from_bytes(data: bytes, kind: Any, function: str) -> tuple[Counts, int]:
     except (ValueError, struct.error):
         raise EvaluationError(
             "APPROX_TOP_K_INVALID_SKETCH",
-            f"{function}: this is no sketch of {type_name(kind)}, as approx_top_k_accumulate gives",
+            f"{function}: this is not a sketch of {type_name(kind)} by approx_top_k_accumulate",
         ) from None
     return {item: own + offset for item, own in zip(items, counts, strict=True)}, nulls
 

@@ -47,11 +47,11 @@ from driftline.plan.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VARIANT,
+    a_type,
     decimal,
     is_array,
     is_map,
     is_struct,
-    type_name,
 )
 
 Step = str | int
@@ -81,7 +81,7 @@ def steps_of(path: str, function: str) -> tuple[Step, ...]:
         place = found.end()
     if not path.startswith("$") or place < len(path):
         raise EvaluationError(
-            "INVALID_VARIANT_GET_PATH", f"{function}: this is no path of a VARIANT: {path}"
+            "INVALID_VARIANT_GET_PATH", f"{function}: this is not a path of a VARIANT: {path}"
         )
     return tuple(steps)
 
@@ -216,8 +216,8 @@ def _refused(node: Node | None, target: Any, fails: bool) -> None:
     if fails and node is not None:
         raise EvaluationError(
             "INVALID_VARIANT_CAST",
-            f"the VARIANT {json_of(node.value())} is no {type_name(target)}; try_variant_get gives "
-            "NULL",
+            f"the VARIANT {json_of(node.value())} is not {a_type(target)}; try_variant_get "
+            "gives NULL",
         )
 
 
@@ -323,7 +323,7 @@ def _parsed_texts(texts: Array, fails: bool) -> Array:
             if fails:
                 raise EvaluationError(
                     "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
-                    f"parse_json: this is no JSON: {text}",
+                    f"parse_json: this is not JSON: {text}",
                 ) from None
             return None
 
