@@ -8,10 +8,13 @@ a topic        its messages
 from __future__ import annotations
 
 import io
+import logging
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +27,10 @@ from driftline.running.streams import Streamed, files_of, read_file
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Source
+
+KNOWN = 1024
+"""So many bytes of the beginning of a file, and before the place up to which it was read, tell
+whether it is still the same."""
 
 
 def followed(source: Source, given: Streamed) -> Growing:
@@ -66,25 +73,78 @@ class Followed(Growing):
 
 
 class FollowedFile(Followed):
-    """A file that grows. `at`: how many bytes of it have been read, `line`: and how many lines;
-    `header`: the first line of CSV. One that has become shorter was begun anew."""
+    """A file that grows, and that may be rotated. It stays open: when another one has its name, it
+    is read to its end, and then the other from its beginning. One that was truncated, and perhaps
+    filled again, begins otherwise, or has other bytes before the place up to which it was read;
+    what stood there meanwhile is gone, and a warning says so.
+
+    `file`: what is open; `at`: how many bytes of it have been read, and `line`: how many lines;
+    `head`, `tail`: the first bytes of these, and the last; `header`: the first line of CSV."""
 
     def __init__(self, source: Source, given: Streamed) -> None:
         super().__init__(source, given)
-        self.path, self.at, self.line, self.header = Path(given.place), 0, 0, b""
-        given.places.begin(self.path)
+        self.path = Path(given.place)
+        self.file: IO[bytes] | None = None
 
     def new(self) -> Iterator[RawEvents]:
-        if not self.path.is_file():
-            return
-        if self.path.stat().st_size < self.at:
-            self.at, self.line, self.header = 0, 0, b""
-        with self.path.open("rb") as file:
-            file.seek(self.at)
-            text = file.read()
-        text = text[: text.rfind(b"\n") + 1]
-        if self.given.form == "csv":
-            text = self._whole_records(text)
+        while True:
+            if self.file is None and not self._opens():
+                return
+            assert self.file is not None
+            if self._was_begun_anew():
+                logging.getLogger("driftline").warning(
+                    "%s was truncated and begun anew: what was written to it after line %d and "
+                    "before that cannot be read any more; rotate files by renaming them",
+                    self.path,
+                    self.line,
+                )
+                self._begin()
+            is_last = self._was_replaced()  # before it is read: nothing is written to it after
+            yield from self._rest(is_last)
+            if not is_last:
+                return
+            self.file.close()
+            self.file = None
+
+    def _opens(self) -> bool:
+        with suppress(FileNotFoundError, IsADirectoryError):
+            self.file = self.path.open("rb")
+            self._begin()
+        return self.file is not None
+
+    def _begin(self) -> None:
+        self.at, self.line, self.header, self.head, self.tail = 0, 0, b"", b"", b""
+        self.given.places.begin(self.path)
+
+    def _was_begun_anew(self) -> bool:
+        assert self.file is not None
+        return any(
+            self._read(place, len(known)) != known
+            for place, known in ((0, self.head), (self.at - len(self.tail), self.tail))
+        )
+
+    def _was_replaced(self) -> bool:
+        """Whether its name is that of another file by now."""
+        assert self.file is not None
+        try:
+            now = self.path.stat()
+        except FileNotFoundError:
+            return False  # it may be written to until another one is there
+        own = os.fstat(self.file.fileno())
+        return (now.st_dev, now.st_ino) != (own.st_dev, own.st_ino)
+
+    def _read(self, start: int, count: int = -1) -> bytes:
+        assert self.file is not None
+        self.file.seek(start)
+        return self.file.read(count)
+
+    def _rest(self, is_last: bool) -> Iterator[RawEvents]:
+        """The lines that have been ended since; in the end also one that has not."""
+        text = self._read(self.at)
+        if not is_last:
+            text = text[: text.rfind(b"\n") + 1]
+            if self.given.form == "csv":
+                text = self._whole_records(text)
         if not text:
             return
         before = self.line - self.header.count(b"\n")
@@ -98,6 +158,8 @@ class FollowedFile(Followed):
             yield self._noted(self._of_text(text, str(self.path)), before)
         self.at += len(text)
         self.line += text.count(b"\n")
+        self.head = (self.head + text)[:KNOWN] if len(self.head) < KNOWN else self.head
+        self.tail = (self.tail + text)[-KNOWN:]
 
     def _whole_records(self, text: bytes) -> bytes:
         """The text up to the last record that has been ended: lines may end inside quotes."""
