@@ -3,10 +3,11 @@
     fingerprint(x) = fingerprint(y)  iff  x and y are of the same classes, with the same fields
 
 It goes by the fields of dataclasses, whichever these are: a field that is added to a node, an
-expression or the timing of a stream counts without a word here. Only a field that has the default
-of its class is left out, so that a new one leaves the fingerprints of plans without it as they
-were, and one that only stops a query (`NO_MEANING`), which may then go on with another. What is shared in a plan is looked at once, and nothing recurses: plans are graphs, and
-expressions may be thousands of operands deep.
+expression or the timing of a stream counts without a word here. Left out are a field that has the
+default of its class, so that a new one leaves the fingerprints of plans without it as they were,
+and one that only stops a query (`NO_MEANING`), which may then go on with another. What is shared in
+a plan is looked at once, and nothing recurses: plans are graphs, and expressions may be thousands
+of operands deep.
 
 The fingerprint is the same in every process. A value that it cannot be computed of is an error.
 """
