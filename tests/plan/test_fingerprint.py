@@ -43,7 +43,8 @@ def test_every_field_of_every_part_of_every_plan_counts() -> None:
         for each in fields(kind):
             changed = copy(part)
             object.__setattr__(changed, each.name, "changed")
-            assert fingerprint(changed) != fingerprint(part), f"{kind.__name__}.{each.name}"
+            same = fingerprint(changed) == fingerprint(part)
+            assert same == (kind is nodes.Loop and each.name == "limit"), f"{kind}.{each.name}"
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,8 @@ NEXT_TO = st.builds(
     ),
 )
 RECURSIVE = st.builds(
-    "WITH RECURSIVE r (k, o) MAX RECURSION LEVEL {} AS (SELECT k, o FROM s UNION "
+    "WITH RECURSIVE r (k, o) AS (SELECT k, o FROM s UNION "
     "SELECT r.k, r.o + 1 FROM r WHERE r.o < {}) SELECT * FROM r".format,
-    st.integers(10, 11),
     st.integers(3, 4),
 )
 

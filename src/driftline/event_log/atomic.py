@@ -28,9 +28,8 @@ def atomic_file(path: str | Path) -> Iterator[IO[bytes]]:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(handle)
+            yield stream  # which a consumer may close
+        sync(Path(temporary))
         mask = os.umask(0)
         os.umask(mask)
         Path(temporary).chmod(_READABLE_BY_ALL & ~mask)

@@ -3,10 +3,11 @@
     fingerprint(x) = fingerprint(y)  iff  x and y are of the same classes, with the same fields
 
 It goes by the fields of dataclasses, whichever these are: a field that is added to a node, an
-expression or the timing of a stream counts without a word here. Only a field that has the default
-of its class is left out, so that a new one leaves the fingerprints of plans without it as they
-were. What is shared in a plan is looked at once, and nothing recurses: plans are graphs, and
-expressions may be thousands of operands deep.
+expression or the timing of a stream counts without a word here. Left out are a field that has the
+default of its class, so that a new one leaves the fingerprints of plans without it as they were,
+and one that only stops a query (`NO_MEANING`), which may then go on with another. What is shared in
+a plan is looked at once, and nothing recurses: plans are graphs, and expressions may be thousands
+of operands deep.
 
 The fingerprint is the same in every process. A value that it cannot be computed of is an error.
 """
@@ -32,6 +33,10 @@ from driftline.model.user_defined import UserDefinedAggregate
 
 _PLAIN = (NoneType, bool, int, float, str, bytes, Decimal, Fraction, date, time, timedelta)
 """Their text says all."""
+
+
+NO_MEANING = {"meaning": False}
+"""The metadata of a field that is no part of what a plan means."""
 
 
 def fingerprint(value: object) -> str:
@@ -65,7 +70,7 @@ def _opened(value: Any) -> tuple[str, Sequence[object]]:
         return f"type {_type(value)!r}", ()
     if is_dataclass(value) and not isinstance(value, type):
         own = {each.name: getattr(value, each.name) for each in fields(value)}
-        given = [each.name for each in fields(value) if not _is_default(each, own[each.name])]
+        given = [each.name for each in fields(value) if not _is_left_out(each, own[each.name])]
         return f"{kind} {given!r}", [own[name] for name in given]
     if isinstance(value, Mapping):
         return f"mapping of {len(value)}", [*value.keys(), *value.values()]
@@ -79,7 +84,9 @@ def _opened(value: Any) -> tuple[str, Sequence[object]]:
     raise TypeError(f"a plan with a {kind} in it has no fingerprint: say in {__name__} what it is")
 
 
-def _is_default(field: Field[Any], value: object) -> bool:
+def _is_left_out(field: Field[Any], value: object) -> bool:
+    if NO_MEANING.items() <= field.metadata.items():
+        return True
     default = field.default
     if default is MISSING and field.default_factory is not MISSING:
         default = field.default_factory()

@@ -8,11 +8,12 @@ without inputs that have the name of a rule. Make loops with `driftline.plan.rec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from driftline.plan.expressions import Column
+from driftline.plan.fingerprint import NO_MEANING
 from driftline.plan.nodes.answers import KeepsRows, OfSnapshots, WithoutTimes
 from driftline.plan.nodes.base import EVERY_SHARD, Node, Places, Remarks, all_places
 from driftline.plan.nodes.sources import Beginning
@@ -80,7 +81,7 @@ class Loop(KeepsRows, OfSnapshots, WithoutTimes):
 
     given: tuple[Node, ...]
     rules: tuple[Rule, ...]
-    limit: int
+    limit: int = field(metadata=NO_MEANING)  # a query that comes to it is stopped
 
     @property
     def inputs(self) -> tuple[Node, ...]:
