@@ -523,3 +523,17 @@ def test_a_script_may_have_rows_of_its_own_and_no_input(tmp_path: Path) -> None:
     ran = driftline("run", query, "--runner", "local", "--table")
     assert (ran.code, ran.err) == (0, "")
     assert json.loads(ran.out)["row"] == {"y": "b"}
+
+
+@pytest.mark.parametrize("how", [[], ["--runner", "local", "--batch", "1"]])
+def test_csv_from_standard_input(folder: Path, how: list[str]) -> None:
+    script = folder / "records.sql"
+    script.write_text(
+        "CREATE STREAM t (k STRING, ts BIGINT) WITH (time = 'ts');"
+        "SELECT k, count(*) AS n FROM t GROUP BY k;"
+    )
+    text = b'\xef\xbb\xbfts,k\n1,"a\nb"\n2,c\nx,c\n3,c\n'
+    ran = driftline("run", script, "-i", "t=-", "--table", *how, stdin=text)
+    assert ran.code == 0
+    assert [json.loads(line)["row"]["n"] for line in ran.out.splitlines()] == [1, 1, 2]
+    assert "<stdin>:5: 'x' in the column ts is not a BIGINT" in ran.err

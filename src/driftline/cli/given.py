@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from driftline.sql import Script
 
 STANDARD_INPUT = "-"
+LINES_LOOKED_AT = 10
+"""So many tell what standard input is."""
+
 PLAIN_SUFFIXES = (".csv", ".parquet")
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json", ".log")
 
@@ -54,9 +58,24 @@ class Given:
     def shown(self) -> str:
         return "<stdin>" if self.path == STANDARD_INPUT else self.path
 
-    def opened(self) -> str | IO[bytes]:
+    @property
+    def is_csv(self) -> bool:
+        """Whether it is CSV: by its name, or, of standard input, by what was written of it or, if
+        nothing was, because none of its first lines is an object of JSON."""
         if isinstance(self.data, Path):
-            return str(self.data)
+            return ".csv" in suffixes_of(self.path)
+        if self.form is not None:
+            return self.form == "csv"
+        lines = self.data.removeprefix(BOM_UTF8).split(b"\n", LINES_LOOKED_AT)[:LINES_LOOKED_AT]
+        begun = [line.lstrip()[:1] for line in lines if line.strip()]
+        return bool(begun) and b"{" not in begun
+
+    def opened(self) -> str | IO[bytes]:
+        return str(self.data) if isinstance(self.data, Path) else self.stream_of_bytes()
+
+    def stream_of_bytes(self) -> IO[bytes]:
+        """What was read, to be read again."""
+        assert isinstance(self.data, bytes)
         stream = io.BytesIO(self.data)
         stream.name = self.shown
         return stream
@@ -153,7 +172,7 @@ def suffixes_of(path: str) -> list[str]:
 
 def holds_log(given: Given) -> bool:
     """Is it a file with an event log, rather than with plain records?"""
-    if isinstance(given.data, bytes) and given.form is not None:
+    if isinstance(given.data, bytes) and (given.form is not None or given.is_csv):
         return given.form == "log"
     suffixes = suffixes_of(given.path)
     if given.form is not None:

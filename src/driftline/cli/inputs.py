@@ -275,6 +275,8 @@ def _read_records(
             inputs.places[name] = Place((given.shown,), plain=plain)
             return
         events = _table(given, source)
+    elif given.is_csv:
+        events = _csv_records(given, source)
     else:
         events = events_from(source, _json_records(given, source))
     inputs.bad += events.bad
@@ -299,6 +301,18 @@ def _table(given: Given, source: Source) -> RawEvents:
         return events_from(source, given.data)
     except pa.ArrowInvalid as error:
         raise Problem(f"{given.shown}: {error}") from None
+
+
+def _csv_records(given: Given, source: Source) -> RawEvents:
+    """Records of standard input, which can be read only once."""
+    from driftline.engine.readers.csv_records import CsvFile
+    from driftline.engine.readers.inputs import events_from, joined_events
+
+    file = CsvFile(source, given.stream_of_bytes(), given.shown)
+    parts = [events_from(source, file.part(b""))]
+    for part in file.parts():
+        parts.append(events_from(source, part, sum(map(len, parts))))
+    return joined_events(parts)
 
 
 def _json_records(given: Given, source: Source) -> Records:
