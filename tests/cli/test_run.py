@@ -537,3 +537,18 @@ def test_csv_from_standard_input(folder: Path, how: list[str]) -> None:
     assert ran.code == 0
     assert [json.loads(line)["row"]["n"] for line in ran.out.splitlines()] == [1, 1, 2]
     assert "<stdin>:5: 'x' in the column ts is not a BIGINT" in ran.err
+
+
+def test_a_query_on_the_command_line(folder: Path) -> None:
+    declared = folder / "streams.sql"
+    declared.write_text("CREATE STREAM t (k STRING, ts BIGINT) WITH (time = 'ts')")
+    asked = ["-i", "t=-", "-c", "SELECT k FROM t WHERE ts > 1", "--table", "--runner", "local"]
+    ran = driftline("run", declared, *asked, stdin=b"ts,k\n1,a\n2,b\n")
+    assert [json.loads(line)["row"] for line in ran.out.splitlines()] == [{"k": "b"}]
+    alone = driftline("run", "-c", "SELECT 1 AS x", "--table", "--runner", "local")
+    assert [json.loads(line)["row"] for line in alone.out.splitlines()] == [{"x": 1}]
+    wrong = driftline("run", declared, "-c", "SELECT kk FROM t", "--runner", "local")
+    assert wrong.err.startswith(f"{declared}:2:8: ")
+    nothing = driftline("run", "--runner", "local")
+    assert nothing.err == "driftline: give the file of a script, or a query: -c 'SELECT …'\n"
+    assert driftline("explain", declared, "-c", "SELECT k FROM t").out.startswith("result: ")

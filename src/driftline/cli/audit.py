@@ -16,7 +16,7 @@ from driftline.cli.behind import Lifetimes, agree_before, is_behind, is_chained
 from driftline.cli.given import STANDARD_INPUT, with_declared
 from driftline.cli.inputs import read_inputs
 from driftline.cli.progress import reading
-from driftline.cli.scripts import consistency_of, load
+from driftline.cli.scripts import ScriptText, consistency_of, load
 from driftline.cli.start import load_engine
 from driftline.model.prefix import Prefix
 from driftline.running.options import RunOptions, engine_options
@@ -56,7 +56,7 @@ def audit(
     """Checks the marks of a log; prints what is wrong, and returns the exit code. `is_local`: the
     local runner made it, of which no part of an answer is behind another."""
     load_engine()
-    script = load(path)
+    script = load(ScriptText(path))
     plans = {each.name: each.plan for each in script.outputs}
     options = {
         each.name: engine_options(

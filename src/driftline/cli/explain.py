@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from driftline.cli.scripts import consistency_of, load, script_of
+from driftline.cli.scripts import ScriptText, consistency_of, load
 from driftline.cli.start import load_engine
 from driftline.event_log.apart import STDOUT, Used, need_apart
 from driftline.running.options import (
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from driftline.sql import Output, Script
 
 
-def explain(path: str, *, dot: bool, emit: str | None = None) -> None:
+def explain(text: ScriptText, *, dot: bool, emit: str | None = None) -> None:
     """Prints the plans of a script."""
-    need_apart([Used("standard output", STDOUT)], [script_of(path)])
+    need_apart([Used("standard output", STDOUT)], text.used())
     load_engine()
-    script = load(path)
+    script = load(text)
     if dot:
         print("\n".join(_dot(script)))
         return

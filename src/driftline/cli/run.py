@@ -29,7 +29,7 @@ from driftline.cli.outputs import (
 from driftline.cli.progress import drawn
 from driftline.cli.resumed import Written, need_kept
 from driftline.cli.runners import runner
-from driftline.cli.scripts import consistency_of, load, script_of
+from driftline.cli.scripts import ScriptText, consistency_of, load
 from driftline.cli.sinks import Declared, LocalSinks, is_database, made, sinks_of
 from driftline.cli.start import load_engine
 from driftline.event_log.apart import STDOUT, Used, need_apart
@@ -92,15 +92,16 @@ def with_view(arguments: RunArguments) -> RunArguments:
     return replace(arguments, final=True) if view == "finals" else arguments
 
 
-def run(path: str, runner_name: str, arguments: RunArguments) -> None:
+def run(text: ScriptText, runner_name: str, arguments: RunArguments) -> None:
     """Runs all queries of a script."""
     with ExitStack() as held:
-        _run(path, runner_name, arguments, held)
+        _run(text, runner_name, arguments, held)
 
 
-def _run(path: str, runner_name: str, arguments: RunArguments, held: ExitStack) -> None:
+def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: ExitStack) -> None:
     """`held`: the locks of what is written, until the end."""
-    if path == STANDARD_INPUT and any(each.endswith(STANDARD_INPUT) for each in arguments.inputs):
+    of_stdin = [each for each in arguments.inputs if each.endswith(STANDARD_INPUT)]
+    if text.path == STANDARD_INPUT and of_stdin:
         raise Problem("the script and an input cannot both be standard input")
     _check_letters(arguments.dead_letters)
     _check_close(arguments.options)
@@ -108,7 +109,7 @@ def _run(path: str, runner_name: str, arguments: RunArguments, held: ExitStack) 
     check_chart(arguments.time_chart)
     if runner_name == "local":
         load_engine()
-    script = load(path)
+    script = load(text)
     run_queries = runner(runner_name)
     arguments = with_view(arguments)
     declared = sinks_of(script.outputs, arguments.output, arguments.view, arguments.keys)
@@ -124,7 +125,7 @@ def _run(path: str, runner_name: str, arguments: RunArguments, held: ExitStack) 
     sources = _sources(script)
     wanted = with_declared(arguments.inputs, script, sources)
     bounds = [Used("the bounds", each) for each in script.bounds]
-    _need_apart(path, arguments, queries, [*bounds, *files_read(wanted, sources)])
+    _need_apart(text, arguments, queries, [*bounds, *files_read(wanted, sources)])
     _lock(held, arguments, queries)
     grows = arguments.options.follow and runner_name == "local"
     inputs = read_inputs(
@@ -330,7 +331,7 @@ def _check_letters(path: str | None) -> None:
 
 
 def _need_apart(
-    path: str, arguments: RunArguments, queries: Sequence[Query], inputs: Sequence[Used]
+    text: ScriptText, arguments: RunArguments, queries: Sequence[Query], inputs: Sequence[Used]
 ) -> None:
     """Refuses to write over the script, an input, or something else that is written."""
     names = [query.name for query in queries if query.sink is None]
@@ -347,7 +348,7 @@ def _need_apart(
     written += [Used(option, given) for option, given in options.items() if given is not None]
     if arguments.options.checkpoint is not None:
         written.append(Used("--checkpoint", arguments.options.checkpoint))
-    need_apart(written, [script_of(path), *inputs])
+    need_apart(written, [*text.used(), *inputs])
 
 
 def _lock(held: ExitStack, arguments: RunArguments, queries: Sequence[Query]) -> None:

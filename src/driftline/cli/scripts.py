@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,34 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 
-def read_file(path: str) -> tuple[str, str]:
-    """The name to show for a script, and its text."""
+@dataclass(frozen=True)
+class ScriptText:
+    """The script of a command: a file, `-c`, or a file and `-c` after it."""
+
+    path: str | None
+    command: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.path is None and self.command is None:
+            raise Problem("give the file of a script, or a query: -c 'SELECT …'")
+
+    def used(self) -> list[Used]:
+        """The file that is read."""
+        if self.path is None:
+            return []
+        return [Used("the script", STDIN if self.path == STANDARD_INPUT else self.path)]
+
+    def read(self) -> tuple[str, str]:
+        """The name to show for it, and its text."""
+        shown, text = ("-c", "") if self.path is None else _read_file(self.path)
+        if self.command is None:
+            return shown, text
+        declared = text.rstrip()
+        end = "" if not declared or declared.endswith(";") else ";"
+        return shown, f"{declared}{end}\n{self.command}" if declared else self.command
+
+
+def _read_file(path: str) -> tuple[str, str]:
     if path == STANDARD_INPUT:
         return "<stdin>", sys.stdin.read()
     try:
@@ -33,16 +60,11 @@ def read_file(path: str) -> tuple[str, str]:
         raise Problem(f"{path}: it is not UTF-8, at byte {error.start}") from None
 
 
-def script_of(path: str) -> Used:
-    """The script as a file that is read."""
-    return Used("the script", STDIN if path == STANDARD_INPUT else path)
-
-
-def load(path: str) -> Script:
-    """The script of a file; what is wrong with it is shown with its place."""
+def load(given: ScriptText) -> Script:
+    """The script that was given; what is wrong with it is shown with its place."""
     from driftline.sql import SqlError, read_script
 
-    shown, text = read_file(path)
+    shown, text = given.read()
     try:
         script = read_script(text)
     except SqlError as error:

@@ -31,6 +31,23 @@ Script = Annotated[
     ),
 ]
 
+ScriptOrCommand = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[QUERY.SQL]", help="The script (- is standard input).", show_default=False
+    ),
+]
+Command = Annotated[
+    str | None,
+    typer.Option(
+        "--command",
+        "-c",
+        metavar="SQL",
+        help="A query, instead of a script or after what it declares.",
+        show_default=False,
+    ),
+]
+
 
 def _version(wanted: bool) -> None:
     if wanted:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from driftline.cli.commands.app import RunnerName, Script, app
+from driftline.cli.commands.app import Command, RunnerName, Script, ScriptOrCommand, app
 from driftline.cli.errors import heeding_the_reader
 from driftline.plan.choices import Emit
 
@@ -14,7 +14,8 @@ from driftline.plan.choices import Emit
 @app.command("explain")
 @heeding_the_reader
 def explain_command(
-    script: Script,
+    script: ScriptOrCommand = None,
+    command: Command = None,
     dot: Annotated[bool, typer.Option("--dot", help="As a graph for Graphviz.")] = False,
     emit: Annotated[Emit | None, typer.Option(help="As if run so.", show_default="ordered")] = None,
 ) -> None:
@@ -27,8 +28,9 @@ def explain_command(
     draws it as a picture.
     """
     from driftline.cli.explain import explain
+    from driftline.cli.scripts import ScriptText
 
-    explain(script, dot=dot, emit=emit)
+    explain(ScriptText(script, command), dot=dot, emit=emit)
 
 
 @app.command("audit")

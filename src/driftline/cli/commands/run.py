@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from driftline.cli.commands.app import RunnerName, Script, app
+from driftline.cli.commands.app import Command, RunnerName, ScriptOrCommand, app
 from driftline.cli.errors import heeding_the_reader
 from driftline.plan.choices import (
     Clock,
@@ -25,7 +25,6 @@ from driftline.running.problems import Problem
 @app.command("run")
 @heeding_the_reader
 def run_command(
-    script: Script,
     inputs: Annotated[
         list[str],
         typer.Option(
@@ -39,6 +38,8 @@ def run_command(
             default_factory=list,
         ),
     ],
+    script: ScriptOrCommand = None,
+    command: Command = None,
     output: Annotated[
         str,
         typer.Option(
@@ -277,8 +278,12 @@ def run_command(
 
     [dim]driftline run a.sql -i in.jsonl | driftline run b.sql -i - -o out.parquet[/dim]
     makes the answer of one script the input of another.
+
+    [dim]driftline run streams.sql -i trades=trades.csv -c "SELECT count(*) FROM trades"[/dim]
+    asks one thing of the streams that a script declares.
     """
     from driftline.cli.run import RunArguments, run
+    from driftline.cli.scripts import ScriptText
     from driftline.running.options import RunOptions
     from driftline.running.pace import speed_of
 
@@ -292,7 +297,7 @@ def run_command(
         outputs, tokens, heeding, clock, expiry, live, loop, heartbeat, max_steps, final, view,
         keys,
     )  # fmt: skip
-    run(script, runner.value, arguments)
+    run(ScriptText(script, command), runner.value, arguments)
 
 
 def _settings(given: list[str]) -> dict[str, str]:
