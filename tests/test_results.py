@@ -82,7 +82,7 @@ def test_a_snapshot_is_what_the_history_has_at_the_time(rows: Any, data: Any) ->
 @pytest.mark.parametrize(
     ("result", "at", "words"),
     [
-        (TRADES.run(trades=[]), "tomorrow", "is no time"),
+        (TRADES.run(trades=[]), "tomorrow", "is not a time"),
         (TRADES.run(trades=[]), 1.5, "a datetime or a text"),
         (NUMBERS.run(s=[]), "2024-01-01", "a number of ticks"),
     ],

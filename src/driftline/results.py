@@ -123,6 +123,19 @@ class Result:
             timestamps=self.timestamps,
         )
 
+    def current(self) -> pa.Table:
+        """The rows that are there in the end, those without an end, in the order of their columns.
+
+        >>> import driftline as dl
+        >>> rows = [{"k": "b", "ts": 1}, {"k": "a", "ts": 2}, {"k": "a", "ts": 3}]
+        >>> s = dl.stream("s", {"k": "STRING", "ts": "BIGINT"}, time="ts")
+        >>> s.group_by("k").agg("count(*) AS n").run({"s": rows}).current().to_pylist()
+        [{'k': 'a', 'n': 2}, {'k': 'b', 'n': 1}]
+        """
+        from driftline.engine.tables import current_table
+
+        return current_table([update.batch for update in self.updates], self.schema.arrow)
+
     def to_arrow(self) -> pa.Table:
         """The history as an Arrow table: vs, ve (null: ∞), and the columns."""
         return self.history()

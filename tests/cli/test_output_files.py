@@ -1,5 +1,6 @@
 """Answers in Parquet are written group by group, and are there in full or not at all."""
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -42,3 +43,26 @@ def test_all_groups_are_in_the_file(tmp_path: Path) -> None:
 def test_after_an_error_there_is_no_file(tmp_path: Path) -> None:
     assert _run(tmp_path, 0).code != 0
     assert {path.name for path in tmp_path.iterdir()} == {"q.sql", "s.csv"}
+
+
+@pytest.mark.parametrize("runner", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_the_rows_that_are_there_in_the_end(tmp_path: Path, runner: str) -> None:
+    script = tmp_path / "q.sql"
+    script.write_text(
+        "CREATE STREAM t (k STRING, ts BIGINT) WITH (time = 'ts');"
+        "SELECT k, count(*) AS n FROM t GROUP BY k;"
+    )
+    (tmp_path / "t.csv").write_text("k,ts\nb,1\na,2\na,3\n")
+    asked = ["run", str(script), "-i", f"t={tmp_path / 't.csv'}", "--runner", runner]
+    asked += ["--view", "current"]
+    wanted = [{"k": "a", "n": 2}, {"k": "b", "n": 1}]
+    ran = driftline(*asked)
+    assert [json.loads(line) for line in ran.out.splitlines()] == wanted
+    if runner == "spark":
+        return
+    driftline(*asked, "-o", tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").read_text() == '"k","n"\n"a",2\n"b",1\n'
+    driftline(*asked, "-o", tmp_path / "o.parquet")
+    assert pq.read_table(tmp_path / "o.parquet").to_pylist() == wanted
+    history = driftline(*asked[:-1], "history")
+    assert history.out == driftline(*asked[:-2], "--table").out

@@ -227,7 +227,6 @@ A = "CREATE SINK a WITH (type = 'sqlite', path = 'out.sqlite', table = 'T') AS S
         (A, ["--table"], "--table: all answers of the script go to sinks"),
         (A + A.replace("SINK a", "SINK b"), [], "the sinks a and b have the same table"),
         (TOTALS, ["--keys", "k"], "--keys is for a database"),
-        (TOTALS, ["--view", "current"], "--view current is for a database"),
         (
             A.replace("out.sqlite", "s.csv"),
             [],

@@ -320,7 +320,7 @@ def test_what_cannot_be_run_is_refused(spark: Any, trades: Any) -> None:
         dl.on_spark(VOLUME, {"trades": trades}, heartbeat="plan")  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"there is no query to run"):
         dl.on_spark({}, {"trades": trades})
-    with pytest.raises(PlanError, match=r"a str is no query"):
+    with pytest.raises(PlanError, match=r"a str is not a query"):
         dl.on_spark({"volume": "SELECT"}, {"trades": trades})  # type: ignore[dict-item]
     with pytest.raises(PlanError, match=r"trades is a NoneType, not a DataFrame"):
         dl.on_spark(VOLUME, {"trades": None})  # type: ignore[dict-item]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from math import isfinite, isnan
@@ -16,6 +16,8 @@ from driftline.cli.tables import print_table
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from driftline.event_log.reader import EventLog
     from driftline.model.columns import StreamColumns
     from driftline.model.history_columns import HistoryColumns
@@ -86,34 +88,40 @@ def _write(stream: StreamColumns, table: HistoryColumns) -> None:
 
 def draw(stream: StreamColumns, table: HistoryColumns) -> None:
     """Prints the first rows of a history as a table."""
-    from driftline.event_log.text import plain_values
     from driftline.model.time import show
 
     shown = min(len(table), MOST_ROWS_DRAWN)
-    columns = table.payload.column_names
-    cells = [plain_values(table.payload.column(name).slice(0, shown)) for name in columns]
-    rows = [
-        [
-            show(int(table.vs[i]), stream.timestamps),
-            show(int(table.ve[i]), stream.timestamps),
-            *(cell(column[i]) for column in cells),
-        ]
-        for i in range(shown)
-    ]
-    print(stream.name)
-    print_table(["vs", "ve", *columns], rows, _numeric(table))
-    if len(table) > shown:
-        print(f"… and {len(table) - shown:,} more; pipe it to see all")
+    times = {
+        name: [show(int(each), stream.timestamps) for each in values[:shown]]
+        for name, values in (("vs", table.vs), ("ve", table.ve))
+    }
+    draw_rows(stream.name, table.payload, len(table), times)
 
 
-def _numeric(table: HistoryColumns) -> set[int]:
-    """The columns of the drawn table that are aligned to the right."""
+def draw_rows(
+    name: str, rows: pa.Table, count: int, before: Mapping[str, list[str]] | None = None
+) -> None:
+    """Prints the first of so many rows, with other columns before their own."""
     import pyarrow as pa
 
-    kinds = [field.type for field in table.payload.schema]
-    numbers = {i for i, kind in enumerate(kinds) if pa.types.is_integer(kind)}
-    floats = {i for i, kind in enumerate(kinds) if pa.types.is_floating(kind)}
-    return {0, 1} | {i + 2 for i in numbers | floats}
+    from driftline.event_log.text import plain_values
+
+    shown, first = min(count, MOST_ROWS_DRAWN), before or {}
+    columns = [plain_values(each.slice(0, shown)) for each in rows.columns]
+    cells = [*first.values(), *([cell(value) for value in values] for values in columns)]
+    numeric = {
+        len(first) + place
+        for place, field in enumerate(rows.schema)
+        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+    }
+    print(name)
+    print_table(
+        [*first, *rows.column_names],
+        [list(each) for each in zip(*cells, strict=True)],
+        numeric | set(range(len(first))),
+    )
+    if count > shown:
+        print(f"… and {count - shown:,} more; pipe it to see all")
 
 
 def cell(value: object) -> str:

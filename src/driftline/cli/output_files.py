@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from driftline.cli.outputs import Answer, Writer, emitted, events_of, history
+from driftline.cli.outputs import Answer, Writer, current, emitted, events_of, history
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +58,12 @@ class Files(Writer):
             if name in self.groups:
                 self.groups[name].finish(nothing)
                 continue
-            rows = _history_rows(answer) if self.table else _together(self.rows[name], nothing)
+            if answer.current:
+                rows = current(answer)
+            elif self.table:
+                rows = _history_rows(answer)
+            else:
+                rows = _together(self.rows[name], nothing)
             with atomic_file(self.paths[name]) as file:
                 write_rows(rows, file, self.paths[name])
 

@@ -14,6 +14,8 @@ from driftline.cli.resumed import OUTPUT, GrowingFile
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from driftline.cli.resumed import Written
     from driftline.engine.core.batch import Batch
     from driftline.engine.outputs.now_view import NowChanges
@@ -31,11 +33,13 @@ FORMATS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".log": "json",
 
 @dataclass
 class Answer:
-    """One query while it is written: its plan, how far it is final, and its batches, if kept."""
+    """One query while it is written: its plan, how far it is final, and its batches, if kept.
+    `current`: of its table only the rows that are there in the end, without times."""
 
     name: str
     plan: Node
     closed: int | None = None
+    current: bool = False
     kept: list[Batch] = field(default_factory=list)
 
 
@@ -45,15 +49,17 @@ def writer(
     plans: Mapping[str, Node],
     *,
     table: bool,
+    current: bool = False,
     growing: bool = False,
     clocks: Mapping[str, Clock] | None = None,
     so_far: Written | None = None,
 ) -> Iterator[Writer]:
     """A writer for the answers of the queries; files appear in full or not at all, unless an event
-    log is to be read while it grows. `clocks`: the answers now are written, by these; `so_far`:
+    log is to be read while it grows. `current`: of the table only the rows that are there in the
+    end; `clocks`: the answers now are written, by these; `so_far`:
     what earlier runs have written of an event log."""
     known = {} if so_far is None else so_far.final
-    answers = {name: Answer(name, plan, known.get(name)) for name, plan in plans.items()}
+    answers = {name: Answer(name, plan, known.get(name), current) for name, plan in plans.items()}
     with ExitStack() as stack:
         form = _Form(answers, clocks, table=table)
         made = _writer(target, form, stack, growing=growing, so_far=so_far)
@@ -270,11 +276,16 @@ class _Tables(Writer):
         self.file = file
 
     def finish(self) -> None:
-        from driftline.event_log.writer import history_lines
+        from driftline.event_log.writer import history_lines, row_lines
 
         for answer in self.answers.values():
             name = answer.name if len(self.answers) > 1 else None
-            for lines in history_lines(name, answer.plan.timestamps, history(answer)):
+            stamps = answer.plan.timestamps
+            for lines in (
+                row_lines(name, current(answer))
+                if answer.current
+                else history_lines(name, stamps, history(answer))
+            ):
                 self.file.write(lines)
         self.file.flush()
 
@@ -283,10 +294,14 @@ class _Drawn(Writer):
     """The canonical history, drawn on a terminal."""
 
     def finish(self) -> None:
-        from driftline.cli.history import draw
+        from driftline.cli.history import draw, draw_rows
 
         for answer in self.answers.values():
-            draw(events_of(answer, []), history(answer))
+            if answer.current:
+                rows = current(answer)
+                draw_rows(answer.name, rows, len(rows))
+            else:
+                draw(events_of(answer, []), history(answer))
 
 
 def emitted(answer: Answer, batch: Batch) -> StreamColumns:
@@ -320,3 +335,10 @@ def history(answer: Answer) -> Any:
     return history_columns(
         events_of(answer, [coalesced(whole) if is_loose(answer.plan) else whole])
     )
+
+
+def current(answer: Answer) -> pa.Table:
+    """The rows that are there in the end."""
+    from driftline.engine.tables import current_table
+
+    return current_table(answer.kept, answer.plan.schema.arrow)

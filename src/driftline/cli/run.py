@@ -83,10 +83,7 @@ def with_view(arguments: RunArguments) -> RunArguments:
     if view is None or is_database(arguments.output):
         return arguments
     if view in ("current", "history"):
-        raise Problem(
-            f"--view {view} is for a database (--output postgresql://…, FILE.duckdb or .sqlite) or "
-            "a sink of the script; --table writes the history of the answer in the end"
-        )
+        return replace(arguments, table=True)
     if view == "now":
         return replace(arguments, options=replace(arguments.options, now=True))
     return replace(arguments, final=True) if view == "finals" else arguments
@@ -282,6 +279,7 @@ def _writer(
         arguments.output if queries else STANDARD_OUTPUT,
         plans,
         table=arguments.table,
+        current=arguments.view == "current",
         growing=arguments.options.follow,
         clocks=clocks if arguments.options.now else None,
         so_far=so_far,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,20 @@ def changes_table(changes: Changes, *, timestamps: bool = False) -> pa.Table:
     columns = {name: rows.column(place) for place, name in enumerate(rows.schema.names)}
     table = pa.table({**times, **columns})
     return stamped(table, "vs", "ve", "vn") if timestamps else table
+
+
+def current_table(batches: Sequence[Batch], schema: pa.Schema) -> pa.Table:
+    """The rows without an end, since whenever they are there, in the order of their columns (but of
+    lists, maps and structs, which have none)."""
+    whole = joined(batches) if batches else empty(schema)
+    endless = whole.take(np.flatnonzero(whole.ve == INFINITY))
+    there = replace(endless, vs=np.zeros_like(endless.vs)).consolidated()
+    copies = np.repeat(np.arange(len(there)), there.weight)
+    rows = pa.Table.from_batches([there.payload.take(to_arrow(copies))])
+    places = [place for place, each in enumerate(rows.schema) if not pa.types.is_nested(each.type)]
+    keys = pa.table([rows.column(place) for place in places], list(map(str, places)))
+    order = [(name, "ascending") for name in keys.column_names]
+    return rows.take(pc.sort_indices(keys, order)) if order else rows
 
 
 def stamped(table: pa.Table, *names: str) -> pa.Table:

@@ -166,6 +166,15 @@ def history_lines(
         )
 
 
+def row_lines(name: str | None, table: pa.Table) -> Iterator[pa.Buffer]:
+    """Rows as JSON Lines, in pieces ready to be written; with the name of the stream, if there is
+    one."""
+    beginning, end = ("", "") if name is None else (f'{{"stream":{quoted(name)},"row":', "}")
+    for start in range(0, len(table), EVENTS_AT_ONCE):
+        rows = table.slice(start, EVENTS_AT_ONCE)
+        yield text_bytes(joined([beginning, rows_text(rows, len(rows)), f"{end}\n"]))
+
+
 def text_bytes(lines: pa.Array) -> pa.Buffer:
     """All the texts of an array, one after another, as they lie in memory."""
     offsets = np.frombuffer(lines.buffers()[1], np.int64)[lines.offset :][: len(lines) + 1]
