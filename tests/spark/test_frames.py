@@ -361,7 +361,7 @@ def test_what_cannot_be_done_is_said_in_one_line(spark: Any, trades: Any) -> Non
         (lambda: made.where(double("qty")), "cannot be written as SQL: write what it means"),
         (lambda: dl.stream(text, time="ts"), r"the time ts is a STRING: make it a TIMESTAMP"),
         (lambda: dl.stream(dated, time="ts"), r"the time ts is a DATE: make it a TIMESTAMP, to_t"),
-        (lambda: dl.stream(trades, time="at"), "no such column"),
+        (lambda: dl.stream(trades, time="at"), "time column at of stream does not exist"),
         (lambda: dl.stream(trades).changes(), "say which column is its time"),
         (lambda: made.join(dl.stream(text), "qty"), "two DataFrames are called stream"),
         (lambda: made.union(DECLARED), "trades has no DataFrame"),
