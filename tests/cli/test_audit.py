@@ -32,11 +32,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def marked(folder: Path, *arguments: str) -> Path:
+def marked(folder: Path, *arguments: str, batch: int = 2) -> Path:
     out = folder / "out.jsonl"
     ran = driftline(
         "run", folder / "q.sql", "-i", folder / "in.jsonl", "-o", out, "--runner", "local",
-        "--outputs", "marked", "--batch", "2", *arguments,
+        "--outputs", "marked", "--batch", f"{batch}", *arguments,
     )  # fmt: skip
     assert ran.code == 0, ran.err
     return out
@@ -92,10 +92,10 @@ def test_when_nothing_is_to_come_batches_do_not_excuse_an_answer(
     (folder / "q.sql").write_text(FIRST)
     orders = [event("orders", 1, k="abcde"[n], qty=n) for n in range(5)]
     (folder / "in.jsonl").write_text("".join(orders))
-    marked(folder, "--batch", "1")
+    marked(folder, batch=1)
     assert audited(folder).code == 0
     monkeypatch.setattr(over, "_reach_of_nth", lambda reach, *_: reach._replace(head=1))
-    marked(folder, "--batch", "1")
+    marked(folder, batch=1)
     ran = audited(folder)
     assert ran.code == 1
     assert "is not the answer for 5 of orders" in ran.err

@@ -72,7 +72,7 @@ def test_a_query_on_a_cluster(master: str, tmp_path: Path) -> None:
     (tmp_path / "query.sql").write_text(EVENTS)
     write_events(tmp_path / "events.input.jsonl", seed=3)
     come_to_the_end(tmp_path, "local", "expected.jsonl")
-    on_cluster = [*arguments(tmp_path, "spark", "out.jsonl"), "--master", master, "--batch", "200"]
+    on_cluster = [*arguments(tmp_path, "spark", "out.jsonl", batch=200), "--master", master]
     done = subprocess.run(
         [*COMMAND, *on_cluster], timeout=400, capture_output=True, text=True, check=False
     )

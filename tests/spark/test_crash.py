@@ -148,7 +148,9 @@ def write_events(path: Path, seed: int) -> None:
             file.write(json.dumps(line) + "\n")
 
 
-def arguments(folder: Path, runner: str, output: str, *, table: bool = True) -> list[str]:
+def arguments(
+    folder: Path, runner: str, output: str, *, table: bool = True, batch: int = BATCH
+) -> list[str]:
     """Those of the command."""
     (given,) = folder.glob("*.input.jsonl")
     script = folder / "query.sql"
@@ -158,7 +160,7 @@ def arguments(folder: Path, runner: str, output: str, *, table: bool = True) -> 
     base += [part for name in names for part in ("--input", f"{name}{given}")]
     base += ["--output", str(folder / output)]
     base += ["--table"] if table else ["--dead-letters", str(folder / "dead.jsonl")]
-    base += ["--batch", str(BATCH), "--runner", runner]
+    base += ["--batch", str(batch), "--runner", runner]
     return base + (["--checkpoint", str(folder / "checkpoint")] if runner == "spark" else [])
 
 

@@ -137,7 +137,7 @@ def _rows(lines: list[dict[str, Any]]) -> Counter[Row]:
 
 
 def test_what_is_no_history_table_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"no history table: it has no column system_time"):
+    with pytest.raises(PlanError, match=r"not a history table: it has no column system_time"):
         intervals(pa.table({"x": [1]}))
     with pytest.raises(PlanError, match=r"time is a plain number here"):
         as_of(CORRECTED, valid_time="2026-01-01")

@@ -62,11 +62,14 @@ def opposite(time: int) -> int:
 
 
 def times(time: int, factor: int) -> int:
-    """`time · factor`, where 0 times infinity is 0, and nothing goes past infinity.
+    """`time · factor`, where 0 times infinity is 0, and nothing goes past infinity: less than 0
+    times infinity is the beginning.
 
     >>> times(3, 4), times(INFINITY, 2) == INFINITY, times(INFINITY, -1) == BEGINNING
     (12, True, True)
     """
+    if {time, factor} & {INFINITY, BEGINNING} and time * factor != 0:
+        return INFINITY if (time < 0) == (factor < 0) else BEGINNING
     return max(BEGINNING, min(INFINITY, time * factor))
 
 
