@@ -318,3 +318,19 @@ def test_a_run_that_one_sink_refuses_has_written_to_none(
     assert {n: data for n, data in contents(folder).items() if n != "q.sql"} == {
         n: data for n, data in before.items() if n != "q.sql"
     }
+
+
+def test_keys_are_those_of_every_query(tmp_path: Path) -> None:
+    script = tmp_path / "q.sql"
+    script.write_text(
+        "CREATE STREAM t (k STRING, x INT, ts BIGINT) WITH (time = 'ts');"
+        "CREATE VIEW a AS SELECT k, count(*) AS n FROM t GROUP BY k; SELECT * FROM a;"
+        "SELECT x FROM t;"
+    )
+    (tmp_path / "t.csv").write_text("k,x,ts\na,1,1\n")
+    ran = driftline(
+        "run", script, "-i", f"t={tmp_path / 't.csv'}", "-o", tmp_path / "o.duckdb", "--keys", "k"
+    )
+    assert ran.code == 2
+    assert "--keys is for each of the 2 queries, and result_2 has no column k: " in ran.err
+    assert not (tmp_path / "o.duckdb").exists()

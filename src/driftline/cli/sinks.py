@@ -105,7 +105,20 @@ def sinks_of(
     rest = [each.name for each in outputs if each.name not in found]
     if len(rest) > 1 and "table" in own:
         raise Problem(f"--output: {len(rest)} queries cannot be one table: leave table= out")
+    if len(rest) > 1 and keys is not None:
+        _need_keys([each for each in outputs if each.name in rest], keys)
     return _apart(found | {name: Declared(own) for name in rest})
+
+
+def _need_keys(outputs: Sequence[Output], keys: str) -> None:
+    """The keys that are given once are those of every query."""
+    for each in outputs:
+        for key in (name.strip() for name in keys.split(",") if name.strip()):
+            if not each.plan.schema.find(key):
+                raise Problem(
+                    f"--keys is for each of the {len(outputs)} queries, and {each.name} has no "
+                    f"column {key}: give each a sink of its own, CREATE SINK … WITH (keys = '…')"
+                )
 
 
 def _apart(found: dict[str, Declared]) -> dict[str, Declared]:
