@@ -6,7 +6,7 @@ same settings together, as they run as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from driftline.cli.scripts import ScriptText, consistency_of, load
@@ -35,8 +35,13 @@ def explain(text: ScriptText, *, dot: bool, emit: str | None = None) -> None:
     if dot:
         print("\n".join(_dot(script)))
         return
-    parts = [explained(output, emit) for output in script.outputs]
-    print("\n\n".join("\n".join(lines) for lines in (*parts, on_spark(script, emit))))
+    print_plans((*script.outputs, *script.explained), emit)
+
+
+def print_plans(outputs: Sequence[Output], emit: str | None = None) -> None:
+    """Prints the plans of queries, and how Spark runs them."""
+    parts = [explained(output, emit) for output in outputs]
+    print("\n\n".join("\n".join(lines) for lines in (*parts, on_spark(outputs, emit))))
 
 
 def explained(output: Output, emit: str | None = None) -> list[str]:
@@ -94,10 +99,10 @@ def _tree(node: Node, emit: str, facts: Facts, seen: set[int]) -> list[str]:
     return node.drawn(node.remarks(emit, facts).lines(), inputs)
 
 
-def on_spark(script: Script, emit: str | None = None) -> list[str]:
+def on_spark(outputs: Iterable[Output], emit: str | None = None) -> list[str]:
     """How Spark runs the queries: those of the same settings as one, with a cut in common."""
     queries = [
-        Query(each.name, each.plan, consistency_of(each, {"emit": emit})) for each in script.outputs
+        Query(each.name, each.plan, consistency_of(each, {"emit": emit})) for each in outputs
     ]
     groups = by_consistency(queries)
     lines: list[str] = []
@@ -145,7 +150,7 @@ def _dot(script: Script) -> Iterator[str]:
     yield '  rankdir=BT; node [shape=box, fontname="sans-serif"];'
     numbers: dict[int, int] = {}
     drawn: set[str] = set()
-    for output in script.outputs:
+    for output in (*script.outputs, *script.explained):
         for node in output.plan.walk():
             for part in (*_bodies(node), node):
                 if id(part) not in numbers:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from driftline.event_log.reader import EventLog
+    from driftline.model.arrays import Int64s, Mask
     from driftline.model.columns import StreamColumns
     from driftline.model.history_columns import HistoryColumns
 
@@ -88,25 +89,58 @@ def _write(stream: StreamColumns, table: HistoryColumns) -> None:
 
 def draw(stream: StreamColumns, table: HistoryColumns) -> None:
     """Prints the first rows of a history as a table."""
+    times = {"vs": _shown(stream, table.vs), "ve": _shown(stream, table.ve)}
+    draw_rows(stream.name, table.payload, times)
+
+
+def draw_changes(events: Sequence[StreamColumns], *, is_final: bool) -> None:
+    """Prints the first changes of a stream as a table; of final rows only their lifetimes."""
+    import numpy as np
+    import pyarrow as pa
+
+    from driftline.model.columns import CTI, KIND_NAMES, RETRACT
+
+    first = events[0]
+    kind = np.concatenate([each.kind for each in events])
+    there = np.flatnonzero(kind != CTI)
+    rows = pa.concat_tables([each.payload for each in events]).take(pa.array(there))
+    kind = kind[there]
+    vs, ve, vn = (
+        np.concatenate([getattr(each, name) for each in events])[there]
+        for name in ("vs", "ve", "vn")
+    )
+    before = {"vs": _shown(first, vs), "ve": _shown(first, ve)}
+    if not is_final:
+        names = [KIND_NAMES[each] for each in kind[: _most(len(kind))].tolist()]
+        before = {"kind": names, **before, "vn": _shown(first, vn, kind == RETRACT)}
+    draw_rows(first.name, rows, before)
+
+
+def _shown(stream: StreamColumns, times: Int64s, there: Mask | None = None) -> list[str]:
+    """The times of the rows that are drawn, where there are any."""
     from driftline.model.time import show
 
-    shown = min(len(table), MOST_ROWS_DRAWN)
-    times = {
-        name: [show(int(each), stream.timestamps) for each in values[:shown]]
-        for name, values in (("vs", table.vs), ("ve", table.ve))
-    }
-    draw_rows(stream.name, table.payload, len(table), times)
+    most = _most(len(times))
+    which = [True] * most if there is None else there[:most].tolist()
+    return [
+        show(each, stream.timestamps) if is_there else ""
+        for each, is_there in zip(times[:most].tolist(), which, strict=True)
+    ]
 
 
-def draw_rows(
-    name: str, rows: pa.Table, count: int, before: Mapping[str, list[str]] | None = None
-) -> None:
-    """Prints the first of so many rows, with other columns before their own."""
+def _most(count: int) -> int:
+    """How many of so many rows are drawn: in a pipe all."""
+    return min(count, MOST_ROWS_DRAWN) if sys.stdout.isatty() else count
+
+
+def draw_rows(name: str, rows: pa.Table, before: Mapping[str, list[str]] | None = None) -> None:
+    """Prints the first rows, with other columns before their own."""
     import pyarrow as pa
 
     from driftline.event_log.text import plain_values
 
-    shown, first = min(count, MOST_ROWS_DRAWN), before or {}
+    count, first = len(rows), before or {}
+    shown = _most(count)
     columns = [plain_values(each.slice(0, shown)) for each in rows.columns]
     cells = [*first.values(), *([cell(value) for value in values] for values in columns)]
     numeric = {

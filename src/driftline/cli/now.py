@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from driftline.cli.output_files import write_rows
+from driftline.cli.output_files import opened, write_rows
 from driftline.cli.outputs import Answer, Writer
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from driftline.engine.core.batch import Batch
     from driftline.engine.outputs.now_view import NowChanges
-    from driftline.plan.choices import Clock
+    from driftline.plan.choices import Clock, Format
 
 
 class NowWriter(Writer):
@@ -77,19 +77,14 @@ class NowLog(NowWriter):
             self.file.flush()
 
 
-class NowFiles(NowWriter):
-    """One CSV or Parquet file for each query: op, at and the columns."""
+class NowRows(NowWriter):
+    """What is written in the end as rows: op, at and the columns."""
 
     def __init__(
-        self,
-        answers: dict[str, Answer],
-        clocks: Mapping[str, Clock],
-        paths: dict[str, Path],
-        *,
-        table: bool,
+        self, answers: dict[str, Answer], clocks: Mapping[str, Clock], *, table: bool
     ) -> None:
         super().__init__(answers, clocks)
-        self.paths, self.table = paths, table
+        self.table = table
         self.parts: dict[str, list[pa.Table]] = {
             name: [self._rows(answer, self.shown(name))] for name, answer in answers.items()
         }
@@ -103,16 +98,40 @@ class NowFiles(NowWriter):
 
         return now_table(changes, timestamps=answer.plan.timestamps)
 
-    def finish(self) -> None:
+    def rows(self, name: str) -> pa.Table:
         import pyarrow as pa
 
-        from driftline.event_log.atomic import atomic_file
+        if self.table:
+            return self._rows(self.answers[name], self.shown(name))
+        return pa.concat_tables(self.parts[name])
 
-        for name, answer in self.answers.items():
-            rows = (
-                self._rows(answer, self.shown(name))
-                if self.table
-                else pa.concat_tables(self.parts[name])
-            )
-            with atomic_file(self.paths[name]) as file:
-                write_rows(rows, file, self.paths[name])
+
+class NowFiles(NowRows):
+    """One CSV or Parquet file for each query."""
+
+    def __init__(
+        self,
+        answers: dict[str, Answer],
+        clocks: Mapping[str, Clock],
+        form: Format,
+        paths: dict[str, Path | None],
+        *,
+        table: bool,
+    ) -> None:
+        super().__init__(answers, clocks, table=table)
+        self.form, self.paths = form, paths
+
+    def finish(self) -> None:
+        for name in self.answers:
+            with opened(self.paths[name]) as file:
+                write_rows(self.rows(name), file, self.form)
+
+
+class NowDrawn(NowRows):
+    """A table for people."""
+
+    def finish(self) -> None:
+        from driftline.cli.history import draw_rows
+
+        for name in self.answers:
+            draw_rows(name, self.rows(name))

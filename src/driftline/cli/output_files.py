@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,22 +16,28 @@ if TYPE_CHECKING:
 
     from driftline.engine.core.batch import Batch
     from driftline.model.columns import StreamColumns
+    from driftline.plan.choices import Format
 
 
 class Files(Writer):
-    """One CSV or Parquet file for each query; `thread`: makes their rows while the queries run, and
-    writes those of Parquet, group by group."""
+    """One CSV or Parquet file for each query (None: standard output); `thread`: makes their rows
+    while the queries run, and writes those of Parquet, group by group."""
 
     def __init__(
-        self, answers: dict[str, Answer], paths: dict[str, Path], table: bool, stack: ExitStack
+        self,
+        answers: dict[str, Answer],
+        form: Format,
+        paths: dict[str, Path | None],
+        table: bool,
+        stack: ExitStack,
     ) -> None:
         super().__init__(answers)
-        self.paths, self.table = paths, table
+        self.form, self.paths, self.table = form, paths, table
         self.parts: dict[str, list[Future[None]]] = {name: [] for name in answers}
         self.groups: dict[str, _RowGroups] = {}
         self.rows: dict[str, list[pa.Table]] = {name: [] for name in answers}
         for name, path in paths.items():
-            if not table and not _is_csv(path):
+            if not table and form == "parquet" and path is not None:
                 self.groups[name] = stack.enter_context(_RowGroups(path))
         # Entered last, it has ended when the files are closed.
         self.thread = stack.enter_context(ThreadPoolExecutor(1, "driftline writes"))
@@ -42,19 +49,17 @@ class Files(Writer):
             self.parts[name].append(self.thread.submit(self._take, self.answers[name], batch))
 
     def _take(self, answer: Answer, batch: Batch) -> None:
-        rows = _change_rows(emitted(answer, batch))
+        rows = _change_rows(emitted(answer, batch), is_final=answer.is_final)
         if answer.name in self.groups:
             self.groups[answer.name].add(rows)
         else:
             self.rows[answer.name].append(rows)
 
     def finish(self) -> None:
-        from driftline.event_log.atomic import atomic_file
-
         for name, answer in self.answers.items():
             for part in self.parts[name]:
                 part.result()
-            nothing = _change_rows(events_of(answer, []))
+            nothing = _change_rows(events_of(answer, []), is_final=answer.is_final)
             if name in self.groups:
                 self.groups[name].finish(nothing)
                 continue
@@ -64,8 +69,21 @@ class Files(Writer):
                 rows = _history_rows(answer)
             else:
                 rows = _together(self.rows[name], nothing)
-            with atomic_file(self.paths[name]) as file:
-                write_rows(rows, file, self.paths[name])
+            with opened(self.paths[name]) as file:
+                write_rows(rows, file, self.form)
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[IO[bytes]]:
+    """A file that is there in full or not at all, or standard output."""
+    from driftline.event_log.atomic import atomic_file
+
+    if path is not None:
+        with atomic_file(path) as file:
+            yield file
+        return
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
 
 
 ROW_GROUP = 1 << 17
@@ -112,13 +130,9 @@ def _together(parts: Sequence[pa.Table], nothing: pa.Table | None = None) -> pa.
     return pa.concat_tables(parts or [nothing])
 
 
-def _is_csv(path: Path) -> bool:
-    return ".csv" in [suffix.lower() for suffix in path.suffixes]
-
-
-def write_rows(rows: pa.Table, file: IO[bytes], path: Path) -> None:
-    """Write rows as CSV or Parquet, as the name of the file says."""
-    if _is_csv(path):
+def write_rows(rows: pa.Table, file: IO[bytes], form: Format) -> None:
+    """Write rows as CSV or Parquet."""
+    if form == "csv":
         from pyarrow import csv
 
         from driftline.model.arrays import without_empty_parts
@@ -151,14 +165,25 @@ def _times(values: Any, timestamps: bool, mask: Any) -> pa.Array:
     return pa.array(values, pa.int64(), mask=mask).cast(kind)
 
 
-def _change_rows(events: StreamColumns) -> pa.Table:
-    """kind, vs, ve, vn and the columns; of a cti only vs, its time."""
+def _change_rows(events: StreamColumns, *, is_final: bool) -> pa.Table:
+    """kind, vs, ve, vn and the columns, of a cti only vs, its time; of final rows vs, ve and the
+    columns."""
+    import numpy as np
     import pyarrow as pa
 
-    from driftline.model.columns import CTI, KIND_NAMES, RETRACT
+    from driftline.model.arrays import to_arrow
+    from driftline.model.columns import CTI, INSERT, KIND_NAMES, RETRACT
     from driftline.model.time import INFINITY
 
     kind, stamps = events.kind, events.timestamps
+    if is_final:
+        there = np.flatnonzero(kind == INSERT)
+        ve = events.ve[there]
+        final = {
+            "vs": _times(events.vs[there], stamps, None),
+            "ve": _times(ve, stamps, ve == INFINITY),
+        }
+        return _flat(final, events.payload.take(to_arrow(there)))
     times = {
         "kind": pa.array(KIND_NAMES, pa.string()).take(pa.array(kind)),
         "vs": _times(events.vs, stamps, events.vs == INFINITY),

@@ -1,10 +1,10 @@
-"""The output of `driftline run`: an event log, a table of lifetimes, CSV or Parquet."""
+"""The output of `driftline run`: which view of the answers it has, in which format."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,68 +21,113 @@ if TYPE_CHECKING:
     from driftline.engine.outputs.now_view import NowChanges
     from driftline.model.columns import StreamColumns
     from driftline.model.prefix import Prefix
-    from driftline.plan.choices import Clock
+    from driftline.plan.choices import Clock, Format
     from driftline.plan.nodes import Node
     from driftline.running.progress import Progress
 
 STANDARD_OUTPUT = "-"
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
-FORMATS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".log": "json", ".csv": "csv",
-           ".parquet": "parquet"}  # fmt: skip
+FORMATS: dict[str, Format] = {
+    ".jsonl": "json", ".ndjson": "json", ".json": "json", ".log": "json", ".csv": "csv",
+    ".parquet": "parquet",
+}  # fmt: skip
+SUFFIXES: dict[Format, str] = {"json": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where answers go: `path`, as --output has it, in the format that is `given` with --format, or
+    that the name of the file says."""
+
+    path: str
+    given: Format | None = None
+
+    @property
+    def is_standard(self) -> bool:
+        return self.path == STANDARD_OUTPUT
+
+    @property
+    def is_folder(self) -> bool:
+        return self.path.endswith(os.sep) or Path(self.path).is_dir()
+
+    @property
+    def suffixes(self) -> list[str]:
+        return [suffix.lower() for suffix in Path(self.path).suffixes]
+
+    @property
+    def form(self) -> Format | None:
+        """The format; None: it cannot be seen."""
+        if self.given is not None:
+            return self.given
+        if self.is_standard:
+            return "json"
+        if self.is_folder:
+            return "parquet"
+        found = next((FORMATS[each] for each in self.suffixes if each in FORMATS), None)
+        path = Path(self.path)
+        if found is None and path.exists() and not path.is_file():
+            return "json"  # a pipe, /dev/stdout
+        return found
+
+    def files(self, names: Iterable[str]) -> list[Path | None]:
+        """The files that the answers go to; None: standard output."""
+        if self.is_standard:
+            return [None]
+        if not self.is_folder:
+            return [Path(self.path)]
+        return [self.file_in_folder(name) for name in names]
+
+    def file_in_folder(self, name: str) -> Path:
+        """The file of a query in the folder."""
+        return Path(self.path, f"{name}{SUFFIXES.get(self.form or 'parquet', '')}")
+
+    def is_appended_to(self, *, table: bool) -> bool:
+        """Whether answers are added to it as they come, and it is never written anew."""
+        is_log = self.form == "json" and not self.is_folder
+        is_plain = self.is_standard or Path(self.path).suffix.lower() not in COMPRESSIONS
+        return not table and is_log and is_plain
 
 
 @dataclass
 class Answer:
     """One query while it is written: its plan, how far it is final, and its batches, if kept.
-    `current`: of its table only the rows that are there in the end, without times."""
+    `is_final`: its rows come once, when they are final; `current`: of its table only the rows that
+    are there in the end, without times."""
 
     name: str
     plan: Node
     closed: int | None = None
+    is_final: bool = False
     current: bool = False
     kept: list[Batch] = field(default_factory=list)
 
 
 @contextmanager
 def writer(
-    target: str,
+    target: Target,
     plans: Mapping[str, Node],
     *,
     table: bool,
     current: bool = False,
+    final: Collection[str] = (),
     growing: bool = False,
     clocks: Mapping[str, Clock] | None = None,
     so_far: Written | None = None,
 ) -> Iterator[Writer]:
     """A writer for the answers of the queries; files appear in full or not at all, unless an event
     log is to be read while it grows. `current`: of the table only the rows that are there in the
-    end; `clocks`: the answers now are written, by these; `so_far`:
-    what earlier runs have written of an event log."""
+    end; `final`: the queries whose rows come once, when they are final; `clocks`: the answers now
+    are written, by these; `so_far`: what earlier runs have written of an event log."""
     known = {} if so_far is None else so_far.final
-    answers = {name: Answer(name, plan, known.get(name), current) for name, plan in plans.items()}
+    answers = {
+        name: Answer(name, plan, known.get(name), name in final, current)
+        for name, plan in plans.items()
+    }
     with ExitStack() as stack:
         form = _Form(answers, clocks, table=table)
         made = _writer(target, form, stack, growing=growing, so_far=so_far)
         yield made
         made.finish()
-
-
-def outputs_of(target: str, names: Iterable[str]) -> list[Path | None]:
-    """The files that the answers go to; None: standard output."""
-    if target == STANDARD_OUTPUT:
-        return [None]
-    path = Path(target)
-    if not target.endswith(os.sep) and not path.is_dir():
-        return [path]
-    return [path / f"{name}.parquet" for name in names]
-
-
-def writes_log(target: str) -> bool:
-    """Whether the answers are written as an event log."""
-    if target == STANDARD_OUTPUT:
-        return True
-    forms = [FORMATS.get(suffix.lower()) for suffix in Path(target).suffixes]
-    return not target.endswith(os.sep) and not Path(target).is_dir() and "json" in forms
 
 
 @dataclass(frozen=True)
@@ -101,38 +146,54 @@ class _Form:
             return NowLog(self.answers, self.clocks, file, table=self.table)
         return (_Tables if self.table else _Log)(self.answers, file)
 
-    def to_files(self, paths: dict[str, Path], stack: ExitStack) -> Writer:
+    def to_files(self, kind: Format, paths: dict[str, Path | None], stack: ExitStack) -> Writer:
         if self.clocks is not None:
             from driftline.cli.now import NowFiles
 
-            return NowFiles(self.answers, self.clocks, paths, table=self.table)
+            return NowFiles(self.answers, self.clocks, kind, paths, table=self.table)
         from driftline.cli.output_files import Files
 
-        return Files(self.answers, paths, self.table, stack)
+        return Files(self.answers, kind, paths, self.table, stack)
 
+    def drawn(self) -> Writer:
+        if self.clocks is not None:
+            from driftline.cli.now import NowDrawn
 
-def is_appended_to(target: str, *, table: bool) -> bool:
-    """Whether answers are added to an output as they come, and it is never written anew."""
-    suffix = "" if target == STANDARD_OUTPUT else Path(target).suffix.lower()
-    return not table and writes_log(target) and suffix not in COMPRESSIONS
+            return NowDrawn(self.answers, self.clocks, table=self.table)
+        return _Drawn(self.answers, table=self.table)
 
 
 def _writer(
-    target: str, form: _Form, stack: ExitStack, *, growing: bool, so_far: Written | None
+    target: Target, form: _Form, stack: ExitStack, *, growing: bool, so_far: Written | None
 ) -> Writer:
-    answers, table = form.answers, form.table
-    if target == STANDARD_OUTPUT:
-        if table and form.clocks is None and sys.stdout.isatty():
-            return _Drawn(answers)
-        return form.to(sys.stdout.buffer)
-    path = Path(target)
-    if target.endswith(os.sep) or path.is_dir():
+    answers, table, kind = form.answers, form.table, target.form
+    if kind == "table" and not target.is_standard:
+        raise Problem("--format table draws on standard output: leave --output out")
+    if target.is_standard:
+        is_drawn = target.given is None and table and form.clocks is None and sys.stdout.isatty()
+        if kind == "table" or is_drawn:
+            return form.drawn()
+        if kind == "json":
+            return form.to(sys.stdout.buffer)
+        assert kind is not None
+        _need_one(answers, f"--format {kind}")
+        if kind == "parquet" and sys.stdout.isatty():
+            raise Problem("--format parquet is not for a terminal: add --output FILE.parquet")
+        return form.to_files(kind, dict.fromkeys(answers), stack)
+    path = Path(target.path)
+    if target.is_folder:
         for name in answers:
             if Path(name).name != name:
                 raise Problem(f"--output: the query {name} cannot be the name of a file: rename it")
         path.mkdir(parents=True, exist_ok=True)
-        return form.to_files({name: path / f"{name}.parquet" for name in answers}, stack)
-    scheme, sign, _ = target.partition("://")
+        if kind == "json":
+            raise Problem(
+                "--output: an event log is one file, also of several queries: "
+                f"{path / 'answers.jsonl'}"
+            )
+        assert kind is not None
+        return form.to_files(kind, {name: target.file_in_folder(name) for name in answers}, stack)
+    scheme, sign, _ = target.path.partition("://")
     if sign:
         raise Problem(
             f"--output: {scheme}:// cannot be written to: give a file, a directory or "
@@ -140,22 +201,15 @@ def _writer(
         )
     if not path.parent.is_dir():
         raise Problem(f"--output: there is no directory {path.parent}")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = next((FORMATS[each] for each in suffixes if each in FORMATS), None)
-    if kind is None and path.exists() and not path.is_file():
-        kind = "json"  # a pipe, /dev/stdout
     if kind is None:
         raise Problem(
-            f"--output: {target}: the format is inferred from .jsonl, .csv, .parquet or a final / "
-            "for a directory"
+            f"--output: {path}: the format is inferred from .jsonl, .csv, .parquet or a final / "
+            "for a directory: name it so, or say --format"
         )
     if kind != "json":
-        if len(answers) > 1:
-            raise Problem(
-                f"--output: {target} can hold one query only: give a directory, {target}/"
-            )
-        return form.to_files(dict.fromkeys(answers, path), stack)
-    last = suffixes[-1] if suffixes else ""
+        _need_one(answers, f"--output: {path}")
+        return form.to_files(kind, dict.fromkeys(answers, path), stack)
+    last = target.suffixes[-1] if target.suffixes else ""
     if so_far is not None:
         file = stack.enter_context(_growing(so_far.file(OUTPUT)))
     elif growing and not table and last not in COMPRESSIONS:
@@ -163,6 +217,11 @@ def _writer(
     else:
         file = stack.enter_context(_opened(path, last))
     return form.to(file)
+
+
+def _need_one(answers: Mapping[str, Answer], what: str) -> None:
+    if len(answers) > 1:
+        raise Problem(f"{what} can hold one query only: give a directory, --output DIR/")
 
 
 @contextmanager
@@ -188,19 +247,19 @@ def _opened(path: Path, suffix: str) -> Iterator[IO[bytes]]:
             yield smaller
 
 
-def check_types(target: str, plans: Mapping[str, Node]) -> None:
+def check_types(target: Target, plans: Mapping[str, Node]) -> None:
     """Refuses columns that the format of the output cannot hold."""
-    suffixes = [suffix.lower() for suffix in Path(target).suffixes]
-    if target.endswith(os.sep) or Path(target).is_dir() or ".parquet" in suffixes:
+    if target.form in ("parquet", "table"):
         return
+    is_csv = target.form == "csv"
     for plan in plans.values():
         for name, each in zip(plan.schema.names, plan.schema, strict=True):
-            if not (_fits_csv if ".csv" in suffixes else _fits_json)(each.type):
+            if not (_fits_csv if is_csv else _fits_json)(each.type):
                 from driftline.plan.types import type_name
 
                 raise Problem(
                     f"the column {name} is a {type_name(each.type)}, which "
-                    f"{'CSV' if '.csv' in suffixes else 'an event log'} cannot hold: cast it, or "
+                    f"{'CSV' if is_csv else 'an event log'} cannot hold: cast it, or "
                     "write Parquet (--output FILE.parquet)"
                 )
 
@@ -291,17 +350,26 @@ class _Tables(Writer):
 
 
 class _Drawn(Writer):
-    """The canonical history, drawn on a terminal."""
+    """A table for people: of the changes, or, with `table`, of the canonical history or the rows
+    that are there in the end."""
+
+    def __init__(self, answers: dict[str, Answer], *, table: bool) -> None:
+        super().__init__(answers)
+        self.table = table
 
     def finish(self) -> None:
-        from driftline.cli.history import draw, draw_rows
+        from driftline.cli.history import draw, draw_changes, draw_rows
 
         for answer in self.answers.values():
             if answer.current:
-                rows = current(answer)
-                draw_rows(answer.name, rows, len(rows))
-            else:
+                draw_rows(answer.name, current(answer))
+            elif self.table:
                 draw(events_of(answer, []), history(answer))
+            else:
+                draw_changes(
+                    [emitted(answer, batch) for batch in answer.kept] or [events_of(answer, [])],
+                    is_final=answer.is_final,
+                )
 
 
 def emitted(answer: Answer, batch: Batch) -> StreamColumns:

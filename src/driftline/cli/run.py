@@ -19,12 +19,10 @@ from driftline.cli.learned import Learning, say_learned
 from driftline.cli.letters import Letters
 from driftline.cli.outputs import (
     STANDARD_OUTPUT,
+    Target,
     Writer,
     check_types,
-    is_appended_to,
-    outputs_of,
     writer,
-    writes_log,
 )
 from driftline.cli.progress import drawn
 from driftline.cli.resumed import Written, need_kept
@@ -42,7 +40,7 @@ from driftline.running.progress import Tally
 from driftline.running.streams import Streamed
 
 if TYPE_CHECKING:
-    from driftline.plan.choices import Clock
+    from driftline.plan.choices import Clock, Format
     from driftline.plan.nodes import Source
     from driftline.sql import Output, Script
 
@@ -75,12 +73,24 @@ class RunArguments:
     final: bool | None = None
     view: str | None = None
     keys: str | None = None
+    format: Format | None = None
+    overwrite: bool = False
+
+    @property
+    def target(self) -> Target:
+        return Target(self.output, self.format)
 
 
 def with_view(arguments: RunArguments) -> RunArguments:
     """The arguments with what --view means for an output that is no database."""
     view = arguments.view
-    if view is None or is_database(arguments.output):
+    if is_database(arguments.output):
+        if arguments.format is not None:
+            raise Problem("--format is for files and standard output: leave it out")
+        return arguments
+    if arguments.format is not None and arguments.live:
+        raise Problem("--live draws on the terminal: leave --format out")
+    if view is None:
         return arguments
     if view in ("current", "history"):
         return replace(arguments, table=True)
@@ -107,9 +117,17 @@ def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: Exit
     if runner_name == "local":
         load_engine()
     script = load(text)
+    if script.explained:
+        from driftline.cli.explain import print_plans
+
+        print_plans(script.explained, arguments.emit)
+        if not script.outputs:
+            return
     run_queries = runner(runner_name)
     arguments = with_view(arguments)
     declared = sinks_of(script.outputs, arguments.output, arguments.view, arguments.keys)
+    if arguments.overwrite and not any(each.is_table for each in declared.values()):
+        raise Problem("--overwrite is for tables of databases: files are written anew without it")
     queries = [_query(each, declared.get(each.name), arguments) for each in script.outputs]
     written = [query for query in queries if query.sink is None]
     _check_written(written, arguments)
@@ -118,7 +136,7 @@ def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: Exit
     if arguments.options.now:
         shown |= {query.name for query in written}
     _check_now([query for query in queries if query.name in shown], runner_name, arguments)
-    check_types(arguments.output, {query.name: query.plan for query in written})
+    check_types(arguments.target, {query.name: query.plan for query in written})
     sources = _sources(script)
     wanted = with_declared(arguments.inputs, script, sources)
     bounds = [Used("the bounds", each) for each in script.bounds]
@@ -128,6 +146,7 @@ def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: Exit
     inputs = read_inputs(
         wanted, sources, as_they_come=runner_name != "local" or grows, files_grow=grows
     )
+    final = {query.name for query in queries if query.consistency.final == "true"}
     queries = [_final(query, inputs) for query in queries]
     _check_follow(inputs, queries, arguments.options)
     so_far = _so_far(written, runner_name, arguments)
@@ -150,7 +169,9 @@ def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: Exit
         Letters(
             inputs, sources, arguments.dead_letters, strict=arguments.strict, so_far=so_far
         ) as letters,
-        _writer([query for query in queries if query.sink is None], arguments, so_far) as output,
+        _writer(
+            [query for query in queries if query.sink is None], arguments, final, so_far
+        ) as output,
     ):
         try:
             with (
@@ -220,7 +241,8 @@ def _query(output: Output, sink: Declared | None, arguments: RunArguments) -> Qu
         return Query(output.name, output.plan, consistency)
     if sink.view == "finals":
         consistency = replace(consistency, final="true")
-    return Query(output.name, output.plan, consistency, made(output.name, sink))
+    made_sink = made(output.name, sink, overwrite=arguments.overwrite)
+    return Query(output.name, output.plan, consistency, made_sink)
 
 
 def _final(query: Query, inputs: Inputs) -> Query:
@@ -244,6 +266,7 @@ def _check_written(queries: Sequence[Query], arguments: RunArguments) -> None:
         return
     given = {
         "--output": arguments.output != STANDARD_OUTPUT,
+        "--format": arguments.format is not None,
         "--table": arguments.table,
         "--now": arguments.options.now,
         "--live": arguments.live,
@@ -258,7 +281,7 @@ def _so_far(written: Sequence[Query], runner_name: str, arguments: RunArguments)
     checkpoint = arguments.options.checkpoint
     if checkpoint is None or runner_name == "local":
         return None
-    appended = is_appended_to(arguments.output, table=arguments.table) and not arguments.live
+    appended = arguments.target.is_appended_to(table=arguments.table) and not arguments.live
     if written and not appended:
         need_kept(checkpoint)
         return None
@@ -267,7 +290,7 @@ def _so_far(written: Sequence[Query], runner_name: str, arguments: RunArguments)
 
 
 def _writer(
-    queries: Sequence[Query], arguments: RunArguments, so_far: Written | None
+    queries: Sequence[Query], arguments: RunArguments, final: set[str], so_far: Written | None
 ) -> AbstractContextManager[Writer]:
     plans = {query.name: query.plan for query in queries}
     clocks = {query.name: cast("Clock", query.consistency.clock) for query in queries}
@@ -276,10 +299,11 @@ def _writer(
 
         return live(plans, clocks)
     return writer(
-        arguments.output if queries else STANDARD_OUTPUT,
+        arguments.target if queries else Target(STANDARD_OUTPUT),
         plans,
         table=arguments.table,
         current=arguments.view == "current",
+        final=final,
         growing=arguments.options.follow,
         clocks=clocks if arguments.options.now else None,
         so_far=so_far,
@@ -335,7 +359,7 @@ def _need_apart(
     names = [query.name for query in queries if query.sink is None]
     written = [
         Used("standard output", STDOUT) if each is None else Used("--output", each)
-        for each in (outputs_of(arguments.output, names) if names else ())
+        for each in (arguments.target.files(names) if names else ())
     ]
     for query in queries:
         places = getattr(query.sink, "places", ())
@@ -352,7 +376,7 @@ def _need_apart(
 def _lock(held: ExitStack, arguments: RunArguments, queries: Sequence[Query]) -> None:
     """Take the locks of all that is written, before anything is."""
     names = [query.name for query in queries if query.sink is None]
-    outputs = outputs_of(arguments.output, names) if names else []
+    outputs = arguments.target.files(names) if names else []
     written = [Used("--output", each) for each in outputs if each is not None]
     if written and "://" not in arguments.output and not arguments.output.endswith(os.sep):
         _check_folder("--output", arguments.output)
@@ -386,7 +410,7 @@ def _check_free(queries: Sequence[Query], runner_name: str, arguments: RunArgume
                 raise Problem(
                     f"{option} is for answers that are exact: add --outputs marked or held"
                 )
-    if marked and (arguments.table or not writes_log(arguments.output)):
+    if marked and (arguments.table or arguments.target.form != "json"):
         raise Problem(
             "outputs = marked: marks stand in an event log: write one (--output FILE.jsonl), or "
             "take outputs = held"
@@ -434,7 +458,7 @@ def _say_open(inputs: Inputs, options: RunOptions) -> None:
 
 def _is_shown(arguments: RunArguments) -> bool:
     """Whether the answers themselves go to a terminal while the queries run."""
-    answers = arguments.output == STANDARD_OUTPUT and not arguments.table
+    answers = arguments.target == Target(STANDARD_OUTPUT) and not arguments.table
     return arguments.live or (answers and sys.stdout.isatty())
 
 

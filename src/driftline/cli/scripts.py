@@ -69,7 +69,7 @@ def load(given: ScriptText) -> Script:
         script = read_script(text)
     except SqlError as error:
         raise _bad(shown, error) from None
-    if not script.outputs:
+    if not script.outputs and not script.explained:
         why = "it is empty" if not text.strip() else "it only declares"
         raise Problem(f"{shown}: there is no query to run, {why}: end it with SELECT … FROM …")
     check(script, shown)
@@ -97,7 +97,7 @@ def check(script: Script, shown: str) -> None:
     from driftline.plan.errors import ExpressionError, PlanError
     from driftline.sql import SqlError
 
-    for output in script.outputs:
+    for output in (*script.outputs, *script.explained):
         try:
             compile_plan(output.plan, lambda batch: None)
         except (PlanError, ExpressionError) as error:

@@ -35,6 +35,8 @@ POSTGRES = ("postgresql", "postgres")
 DATABASES = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
 """What a file is, by its suffix, that is given as the output."""
 
+TABLES = ("postgres", "duckdb", "sqlite")
+
 
 @dataclass(frozen=True)
 class Declared:
@@ -48,9 +50,14 @@ class Declared:
         kind, table = self.options["type"], self.options.get("table", name)
         if kind == "postgres":
             return *_server(self.options["url"]), table.removeprefix("public.")
-        if kind in ("duckdb", "sqlite"):
+        if self.is_table:
             return str(Path(self.options["path"]).resolve()), table.lower()
         return (name,)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table of a database."""
+        return self.options["type"] in TABLES
 
     @property
     def keys(self) -> list[str]:
@@ -155,19 +162,20 @@ def is_database(target: str) -> bool:
     return _database(target) is not None
 
 
-def made(name: str, given: Declared) -> Sink:
-    """The sink for the answer of a query."""
+def made(name: str, given: Declared, *, overwrite: bool) -> Sink:
+    """The sink for the answer of a query. `overwrite`: in the place of what another run made."""
     from driftline.spark import sinks
 
     options, keys, view = given.options, given.keys, cast("ViewName", given.view)
-    table, path = options.get("table", name), options.get("path", "")
+    path = options.get("path", "")
+    own: dict[str, Any] = {"keys": keys, "view": view, "output": name, "overwrite": overwrite}
     match options["type"]:
         case "postgres":
-            return sinks.Postgres(options["url"], table, keys, output=name, view=view)
+            return sinks.Postgres(options["url"], options.get("table", name), **own)
         case "duckdb":
-            return sinks.DuckDB(path, table, keys=keys, view=view, output=name)
+            return sinks.DuckDB(path, options.get("table", name), **own)
         case "sqlite":
-            return sinks.SQLite(path, table, keys=keys, view=view, output=name)
+            return sinks.SQLite(path, options.get("table", name), **own)
         case "delta":
             return sinks.Delta(path, view, keys=keys)
         case "parquet":

@@ -9,7 +9,8 @@
     expiry      how operators hear, for that, that time has passed
     loop        how a loop that runs free finds how far its answer is final
     heartbeat   whose heartbeats a row waits for, while `block` holds it back
-    view        what of an answer a sink has
+    view        what of an answer a sink or an output has
+    format      how it is written
     final       whether every row is emitted once, when it cannot change any more
 
 SQL (SET), the Python interface and the command line all take them from here.
@@ -31,6 +32,7 @@ Expiry = Literal["ita", "nta", "time-message", "piggyback"]
 Loops = Literal["hybrid", "probing", "hwm"]
 Heartbeat = Literal["source", "operator", "memory", "query"]
 View = Literal["changes", "current", "now", "finals", "history"]
+Format = Literal["json", "csv", "parquet", "table"]
 Tokens = int | Literal["adaptive"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -44,6 +46,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "heartbeat": get_args(Heartbeat),
     "final": ("true", "false"),
     "view": get_args(View),
+    "format": get_args(Format),
 }
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"

@@ -202,9 +202,12 @@ class DriftlineSpark(Spark):
             return this
 
     class Tokenizer(Spark.Tokenizer):
-        """A doubled quote in a text is that quote."""
+        """A doubled quote in a text is that quote; EXPLAIN is an ordinary word."""
 
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if word != "EXPLAIN"
+        }
 
 
 def _check_tokens(tokens: list[Token]) -> None:

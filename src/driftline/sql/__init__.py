@@ -75,6 +75,8 @@ def sql(script: str, /, **streams: Any) -> Any:
         raise PlanError(f"a script is a text, not a {type(script).__name__}")
     given = {name: _relation(name, each) for name, each in streams.items()}
     read = read_script(script, {name: query.plan for name, query in given.items()})
+    if read.explained:
+        raise PlanError("EXPLAIN is for driftline run; here it is .explain() of a query")
     if not read.outputs:
         raise PlanError("the script has no query: end it with SELECT … FROM …")
     for each in read.outputs:

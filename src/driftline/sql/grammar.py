@@ -18,9 +18,10 @@ from driftline.plan.dialect import DriftlineSpark, readable, unreadable
 from driftline.plan.errors import ExpressionError
 from driftline.sql.statement_grammar import StatementParser
 from driftline.sql.strict_grammar import start_column
+from driftline.sql.syntax import EXPLAINED
 
-STATEMENTS = "CREATE STREAM, CREATE VIEW, CREATE SINK, INSERT INTO, SET and SELECT"
-_STARTS = ("SELECT", "CREATE", "INSERT", "SET", "WITH")
+STATEMENTS = "CREATE STREAM, CREATE VIEW, CREATE SINK, INSERT INTO, SET, SELECT and EXPLAIN"
+_STARTS = ("SELECT", "CREATE", "INSERT", "SET", "WITH", "EXPLAIN")
 _WORDS = {
     **{
         word: word
@@ -54,7 +55,6 @@ _STATEMENTS = {
     "DESCRIBE": "driftline explain shows the plans of a script",
     "DROP": "a script begins with nothing, so leave it out",
     "EXECUTE": "all queries of a script run together, so leave EXECUTE STATEMENT SET … END out",
-    "EXPLAIN": "driftline explain shows the plans of a script",
     "FLUSH": "leave it out",
     "LATENESS": "CREATE STREAM … WITH (time = 'ts', disorder = '5s') says how late records are",
     "SUBSCRIBE": "every answer is a stream of changes, so write the query alone",
@@ -97,6 +97,8 @@ class DriftlineSql(DriftlineSpark):
 
         def _parse_statement(self) -> exp.Expr | None:
             start = self._curr
+            if start and start.text.upper() == "EXPLAIN":
+                return self._explained()
             if start and not (
                 start.token_type in _BEGINNINGS
                 or start.token_type in self.STATEMENT_PARSERS
@@ -110,6 +112,14 @@ class DriftlineSql(DriftlineSpark):
             if isinstance(statement, exp.Query):
                 self._emitted(statement)
             return statement
+
+        def _explained(self) -> exp.Expr:
+            self._advance()
+            query = self._curr and self._parse_statement()
+            if not isinstance(query, (exp.Query, exp.Values)):
+                self.refuse("EXPLAIN is for a query: EXPLAIN SELECT … FROM …")
+            query.meta[EXPLAINED] = True
+            return query
 
 
 def parse_script(text: str) -> list[exp.Expr]:

@@ -38,7 +38,15 @@ from driftline.sql.errors import at, in_text, refuse
 from driftline.sql.grammar import parse_script
 from driftline.sql.query import bind_query
 from driftline.sql.scope import Relations
-from driftline.sql.syntax import FINAL, CreateSink, CreateStream, CreateView, InsertInto, Setting
+from driftline.sql.syntax import (
+    EXPLAINED,
+    FINAL,
+    CreateSink,
+    CreateStream,
+    CreateView,
+    InsertInto,
+    Setting,
+)
 from driftline.sql.tables import renamed, same_time
 from driftline.sql.windows import is_bare
 
@@ -83,7 +91,8 @@ class Output:
 @dataclass(frozen=True)
 class Script:
     """What a script means: the streams it declares, its queries in order, remarks, where streams
-    are read from, by name, if it says that, and the files of their bounds."""
+    are read from, by name, if it says that, the files of their bounds, and the queries that are
+    only to be explained."""
 
     text: str
     streams: Mapping[str, nodes.Source]
@@ -91,6 +100,7 @@ class Script:
     notes: tuple[str, ...] = ()
     inputs: Mapping[str, Connector] = field(default_factory=dict)
     bounds: tuple[str, ...] = ()
+    explained: tuple[Output, ...] = ()
 
 
 def read_script(text: str, relations: Mapping[str, nodes.Node] | None = None) -> Script:
@@ -109,6 +119,7 @@ def read_script(text: str, relations: Mapping[str, nodes.Node] | None = None) ->
             tuple(reader.notes),
             reader.inputs,
             tuple(reader.bounds),
+            tuple(reader.explained),
         )
 
 
@@ -124,6 +135,7 @@ class _Reader:
         self.sinks: dict[str, CreateSink] = {}
         self.settings: dict[str, str] = {}
         self.notes: list[str] = []
+        self.explained: list[Output] = []
         self._outputs: dict[str, Output] = {}
         self._unnamed = 0
 
@@ -153,6 +165,9 @@ class _Reader:
             self._insert(node)
         elif isinstance(node, Setting):
             self._set(node)
+        elif node.meta.get(EXPLAINED):
+            plan = _with_shown_names(bind_query(node, self.names))
+            self.explained.append(self._output("explained", plan, node))
         elif isinstance(node, (exp.Query, exp.Values)):
             self._unnamed += 1
             name = RESULT if self._unnamed == 1 else f"{RESULT}_{self._unnamed}"
@@ -170,7 +185,9 @@ class _Reader:
     def _put_out(self, name: str, plan: nodes.Node, node: exp.Expr) -> None:
         if name in self._outputs:
             raise refuse(f"two queries have the name {name}", node)
-        plan = _with_shown_names(plan)
+        self._outputs[name] = self._output(name, _with_shown_names(plan), node)
+
+    def _output(self, name: str, plan: nodes.Node, node: exp.Expr) -> Output:
         line, column = place_of(node)
         sink = self.sinks.get(name.lower())
         query = node.args.get("query") or node
@@ -179,7 +196,7 @@ class _Reader:
             settings["final"] = "true"
         if sink is not None:
             need_keys(sink.args["options"], plan.schema.names)
-        self._outputs[name] = Output(
+        return Output(
             name,
             plan,
             settings,

@@ -9,6 +9,9 @@ from sqlglot import exp
 FINAL = "final"
 """In the meta of a query: its rows come once, when they are final."""
 
+EXPLAINED = "explained"
+"""In the meta of a query: its plan is shown, and it is not run."""
+
 
 class CreateStream(exp.Expression):
     """`CREATE STREAM name (column type, …) WITH (key = value, …)`, or `… AS query`; `keys`: the

@@ -12,6 +12,7 @@ from driftline.plan.choices import (
     Clock,
     Emit,
     Expiry,
+    Format,
     Heartbeat,
     Heeding,
     Loops,
@@ -56,6 +57,17 @@ def run_command(
             help="What of the answers the output has.", show_default="changes; current with --keys"
         ),
     ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            help="How it is written.",
+            show_default="by the name of the file; json, an event log",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace tables of databases that another run made.")
+    ] = False,
     keys: Annotated[
         str | None,
         typer.Option(
@@ -295,7 +307,7 @@ def run_command(
         inputs, output, emit, block, remember, table, dead_letters,
         explain_time, time_chart, strict, options, max_expansion,
         outputs, tokens, heeding, clock, expiry, live, loop, heartbeat, max_steps, final, view,
-        keys,
+        keys, form, overwrite,
     )  # fmt: skip
     run(ScriptText(script, command), runner.value, arguments)
 

@@ -42,8 +42,9 @@ class Database(TableSink, ABC):
         keys: Sequence[str] = (),
         view: ViewName | None = None,
         output: str = RESULT,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__(keys, view, output)
+        super().__init__(keys, view, output, overwrite)
         self.path = Path(path)
         self.table = output if table is None else table
 
@@ -100,7 +101,9 @@ class Database(TableSink, ABC):
             if whose == [run, self.table]:
                 return int(batch)
         if known and session.has(self.table):
-            raise of_another(f"{self.path}: the table {self.table}")
+            if not self.overwrite:
+                raise of_another(f"{self.path}: the table {self.table}")
+            session.run(f"DROP TABLE {quoted(self.table)}")
         session.run(f"DELETE {same}", [self.table])
         return None
 

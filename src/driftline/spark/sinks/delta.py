@@ -20,7 +20,6 @@ from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.event_log.text import has_far
 from driftline.plan.errors import PlanError
 from driftline.spark.sinks.files import numbered
-from driftline.spark.sinks.tables import of_another
 from driftline.spark.views import (
     Upserts,
     ViewName,
@@ -221,7 +220,7 @@ class Delta:
         twice = self._same_key(table, found, keys)
         if twice is not None:
             is_new = self._last(uri, application) < 0
-            raise of_another(uri) if is_new else same_key(keys, twice)
+            raise _of_another(uri) if is_new else same_key(keys, twice)
         rows = pa.Table.from_batches([found.rows, found.gone])
         _refuse_far(rows)
         gone = np.arange(len(rows)) >= found.rows.num_rows
@@ -257,6 +256,13 @@ class Delta:
             return None
         row: dict[str, Any] = known.slice(int(np.flatnonzero(there)[0]), 1).to_pylist()[0]
         return row
+
+
+def _of_another(uri: str) -> PlanError:
+    return PlanError(
+        f"{uri} holds the results of another query (or of another run of this one): drop it, or "
+        "name another"
+    )
 
 
 def _refuse_far(rows: pa.Table) -> None:

@@ -62,8 +62,9 @@ class Postgres(TableSink):
         *,
         output: str = RESULT,
         view: ViewName | None = None,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__(keys, view, output)
+        super().__init__(keys, view, output, overwrite)
         try:
             import psycopg  # noqa: F401
         except ImportError:
@@ -176,7 +177,7 @@ class Postgres(TableSink):
         connection.execute(
             SQL("ALTER TABLE {} ADD COLUMN IF NOT EXISTS prefix jsonb").format(Identifier(PROGRESS))
         )
-        self._refuse_others(connection, run)
+        self._replace_others(connection, run)
         columns = [
             SQL("{} {}").format(Identifier(field.name), SQL(_type(field))) for field in schema
         ]
@@ -188,9 +189,9 @@ class Postgres(TableSink):
             SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(self.table, SQL(", ").join(columns))
         )
 
-    def _refuse_others(self, connection: Connection, run: str) -> None:
+    def _replace_others(self, connection: Connection, run: str) -> None:
         """Refuse a table that another query has written to, with or without the name of its
-        schema; one that was dropped is forgotten."""
+        schema, or drop it if that is wanted; one that was dropped is forgotten."""
         from psycopg.sql import SQL, Identifier
 
         target = ".".join(self.names)
@@ -208,7 +209,9 @@ class Postgres(TableSink):
         place = self.table.as_string(connection)
         there = connection.execute("SELECT to_regclass(%s)", [place]).fetchone()
         if there is not None and there[0] is not None:
-            raise of_another(f"PostgreSQL: the table {target}")
+            if not self.overwrite:
+                raise of_another(f"PostgreSQL: the table {target}")
+            connection.execute(SQL("DROP TABLE {}").format(self.table))
         connection.execute(
             SQL("DELETE FROM {} WHERE target = ANY(%s)").format(Identifier(PROGRESS)), [list(names)]
         )

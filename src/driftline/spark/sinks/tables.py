@@ -41,17 +41,20 @@ class Rows(NamedTuple):
 def of_another(table: str) -> PlanError:
     """The error for a table that has rows which are not of this query."""
     return PlanError(
-        f"{table} holds the results of another query (or of another run of this one): drop it, or "
-        "name another"
+        f"{table} holds the results of another query (or of another run of this one): replace it "
+        "(--overwrite, or overwrite=True), or name another"
     )
 
 
 class TableSink:
     """`output`: the result that the table is of; `keys`: the columns of its key; `view`: what of
-    the result it has."""
+    the result it has; `overwrite`: a table of another query, or of another run of this one, is
+    replaced, in the transaction of the first micro-batch."""
 
-    def __init__(self, keys: Sequence[str], view: ViewName | None, output: str) -> None:
-        self.output, self.keys = output, key_names(keys)
+    def __init__(
+        self, keys: Sequence[str], view: ViewName | None, output: str, overwrite: bool
+    ) -> None:
+        self.output, self.keys, self.overwrite = output, key_names(keys), overwrite
         self.view: ViewName = view or ("current" if self.keys else "changes")
         view_of(self.view)
         if self.keys and self.view not in ("current", "now"):
