@@ -51,11 +51,13 @@ def test_a_drawn_table(log: Path) -> None:
     assert plain.splitlines()[:3] == ["trades", "vs  ve  symbol  price", " 1   5  A        10.0"]
 
 
-def test_a_long_table_is_cut(tmp_path: Path) -> None:
+def test_a_long_table_is_cut_on_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"stream":"s","kind":"insert","vs":1,"ve":2,"row":{}}\n' * 50)
-    shown = driftline("history", path, "--format", "table").out
+    shown = driftline_on_a_terminal("history", path)
     assert shown.splitlines()[-1] == "… and 10 more; pipe it to see all"
+    piped = driftline("history", path, "--format", "table").out
+    assert piped.splitlines()[-50:] == [" 1   2"] * 50
 
 
 def test_a_bad_event(log: Path, tmp_path: Path) -> None:

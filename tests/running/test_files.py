@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.engine.readers import csv_records
+from driftline.engine.readers.chunks import RecordFile, RecordForm
 from driftline.engine.readers.inputs import events_from
 from driftline.plan.errors import PlanError
-from driftline.running.files import Lines, PlainFile
+from driftline.running.files import Lines, PlainFiles
 from tests.cli.run import driftline
 
 SOURCE = dl.stream("s", {"k": "STRING", "t": "BIGINT"}, time="t").plan.sources()["s"]
@@ -67,12 +68,12 @@ def written(folder: Path, form: str) -> Path:
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_file_in_parts_is_the_whole_file(
-    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: RecordForm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path, form)
     whole = events_from(SOURCE, path)
     monkeypatch.setattr(csv_records, "BLOCK_BYTES", 4096)
-    file = PlainFile(SOURCE, path)
+    file = PlainFiles(SOURCE, [RecordFile(path, form)])
     for _ in range(2):  # it can be read again
         parts = list(file.parts(1024))
         assert len(parts) > 3
@@ -80,7 +81,7 @@ def test_a_file_in_parts_is_the_whole_file(
         assert np.concatenate([part.vs for part in parts]).tolist() == whole.vs.tolist()
         assert sum(len(part.bad) for part in parts) == len(whole.bad)
         assert whole.lines is not None
-        found = [file.lines.of(number) for number in range(len(whole))]
+        found = [file.places.lines.of(number) for number in range(len(whole))]
         assert found == whole.lines.tolist()
 
 
@@ -147,4 +148,4 @@ def test_a_column_that_is_missing_is_named_before_anything_is_written(tmp_path: 
 def test_what_is_no_parquet_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "s.parquet").write_bytes(b"no parquet at all")
     with pytest.raises(PlanError, match=r"s\.parquet: "):
-        list(PlainFile(SOURCE, tmp_path / "s.parquet").parts(10))
+        list(PlainFiles(SOURCE, [RecordFile(tmp_path / "s.parquet", "parquet")]).parts(10))

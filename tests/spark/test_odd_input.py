@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
+from driftline.engine.readers.csv_records import PLAIN
 from driftline.spark.inputs import read_files, read_messages
 from tests.cli.test_odd_input import DEEP, FILES, SCRIPT
 from tests.test_fuzz import CLEAR
@@ -51,7 +52,7 @@ def test_files_and_messages(form: str, suffix: str, tmp_path: Path) -> None:
 
         def of_files(**row: Any) -> int | None:
             batch = pa.RecordBatch.from_pylist([{"path": f"file://{path}", **row}])
-            return outcome(lambda: read_files(SOURCE, form, "t", False, iter([batch])))
+            return outcome(lambda: read_files(SOURCE, form, PLAIN, "t", False, iter([batch])))
 
         assert of_files() == of_files(content=content), content[:99]
         if form == "csv":

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftline.model.time import BEGINNING, show
-from driftline.running.files import PlainFile
+from driftline.running.files import PlainFiles
 from driftline.running.learned import Learned, span
 from driftline.running.problems import Problem
 from driftline.running.streams import Streamed
@@ -85,7 +85,7 @@ def watched(source: Source, data: Any) -> StreamTime | str:
     if timing.heartbeats == "none":
         return "no heartbeats, as its declaration says"
     time, chart = SourceTime(timing), Chart()
-    if isinstance(data, PlainFile):
+    if isinstance(data, PlainFiles):
         data = data.parts(LARGEST_CHUNK)
     for events in chunks(source, data, LARGEST_CHUNK):
         if events.is_log and not timing.is_promised:  # the whole of it

@@ -6,16 +6,19 @@ import io
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
+from glob import glob
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
+from urllib.parse import urlencode
 
-from driftline.cli.streams import parted
+from driftline.cli.streams import SUFFIXES, need_csv, parted, taken_csv, taken_form
 from driftline.event_log.apart import STDIN, Used, is_there
 from driftline.running.environment import filled_in
 from driftline.running.problems import Problem
-from driftline.running.streams import Streamed, files_of
+from driftline.running.streams import Form, Streamed, files_of
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Source
@@ -25,8 +28,8 @@ STANDARD_INPUT = "-"
 LINES_LOOKED_AT = 10
 """So many tell what standard input is."""
 
-PLAIN_SUFFIXES = (".csv", ".parquet")
-JSON_SUFFIXES = (".jsonl", ".ndjson", ".json", ".log")
+PATTERN = "*["
+"""With one of these a path is a pattern."""
 
 
 @dataclass(frozen=True)
@@ -51,24 +54,32 @@ class Given:
     path: str
     data: Path | bytes
     stream: str | None = None  # what a log calls it, if not by its name
-    form: str | None = None  # what it is, if that was written
+    form: Form | None = None  # what it is, if that was written
     by: str = "--input"
+    csv: Mapping[str, str] = field(default_factory=dict)  # and how, if it is CSV
 
     @property
     def shown(self) -> str:
         return "<stdin>" if self.path == STANDARD_INPUT else self.path
 
-    @property
-    def is_csv(self) -> bool:
-        """Whether it is CSV: by its name, or, of standard input, by what was written of it or, if
-        nothing was, because none of its first lines is an object of JSON."""
-        if isinstance(self.data, Path):
-            return ".csv" in suffixes_of(self.path)
+    @cached_property
+    def format(self) -> Form:
+        """What it is: as was written, or else by the name of a file, and by the first lines of JSON
+        and of standard input."""
+        from driftline.engine.readers.json_records import is_log
+
         if self.form is not None:
-            return self.form == "csv"
-        lines = self.data.removeprefix(BOM_UTF8).split(b"\n", LINES_LOOKED_AT)[:LINES_LOOKED_AT]
-        begun = [line.lstrip()[:1] for line in lines if line.strip()]
-        return bool(begun) and b"{" not in begun
+            return self.form
+        if isinstance(self.data, bytes):
+            return "csv" if _is_csv(self.data) else "log" if is_log(self.data) else "json"
+        suffixes = [suffix.lower() for suffix in self.data.suffixes]
+        found = next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
+        if found is None:
+            raise Problem(
+                f"{self.by}: {self.path}: its format is inferred from .jsonl, .csv or .parquet: "
+                f"name it so, or say it, {self.path}?format=csv"
+            )
+        return "log" if found == "json" and is_log(self.data) else found
 
     def opened(self) -> str | IO[bytes]:
         return str(self.data) if isinstance(self.data, Path) else self.stream_of_bytes()
@@ -79,6 +90,13 @@ class Given:
         stream = io.BytesIO(self.data)
         stream.name = self.shown
         return stream
+
+
+def _is_csv(data: bytes) -> bool:
+    """Whether none of the first lines is an object of JSON."""
+    lines = data.removeprefix(BOM_UTF8).split(b"\n", LINES_LOOKED_AT)[:LINES_LOOKED_AT]
+    begun = [line.lstrip()[:1] for line in lines if line.strip()]
+    return bool(begun) and b"{" not in begun
 
 
 def with_declared(
@@ -106,10 +124,22 @@ def files_read(wanted: Sequence[str | Declared], sources: Mapping[str, Source]) 
         if path == STANDARD_INPUT:
             found.append(Used("standard input", STDIN))
         elif path:
-            place, _ = parted(path)
             what = f"the path of {each.name}," if isinstance(each, Declared) else "--input"
-            found.append(Used(what, place))
+            found += [Used(what, parted(one)[0]) for one in expanded(path, named_by(each))]
     return found
+
+
+def expanded(path: str, by: str) -> list[str]:
+    """The paths that a pattern such as data/*.csv stands for now, by their names, each with the
+    options behind it; any other is itself."""
+    place, options = parted(path)
+    if "://" in place or is_there(place) or not any(sign in place for sign in PATTERN):
+        return [path]
+    found = sorted(glob(place, recursive=True))  # noqa: PTH207 - it may be absolute
+    if not found:
+        raise Problem(f"{by}: {place}: there is no such file")
+    behind = f"?{urlencode(options)}" if options else ""
+    return [f"{each}{behind}" for each in found]
 
 
 def named_by(given: str | Declared) -> str:
@@ -133,12 +163,22 @@ def named(text: str | Declared, sources: Mapping[str, Source]) -> tuple[str | No
 
 
 def given_by(name: str | None, path: str, options: Mapping[str, str], by: str) -> Given:
-    stream, form = options.get("stream"), options.get("format")
-    if path == STANDARD_INPUT:
-        return Given(name, path, sys.stdin.buffer.read(), stream, form, by)
-    if not path or not is_there(path):
-        raise Problem(f"{by}: {path or f'{name}='}: there is no such file")
-    return Given(name, path, Path(path), stream, form, by)
+    place, more = parted(path)
+    left = {**more, **options}
+    form, csv, stream = taken_form(left, by), taken_csv(left), left.pop("stream", None)
+    if place == STANDARD_INPUT:
+        data: Path | bytes = sys.stdin.buffer.read()
+    elif not place or not is_there(place):
+        raise Problem(f"{by}: {place or f'{name}='}: there is no such file")
+    else:
+        data = Path(place)
+    if left:
+        known = "format, stream, delimiter, timestampFormat and dateFormat"
+        raise Problem(f"{by}: {place}: a file has no option {next(iter(left))}; there are {known}")
+    given = Given(name, place, data, stream, form, by, csv)
+    if csv:
+        need_csv(csv, given.format, by)
+    return given
 
 
 def logs_of(name: str | None, given: Streamed, by: str) -> list[Given]:
@@ -164,33 +204,6 @@ def _known(name: str, sources: Mapping[str, Source]) -> str:
     near = get_close_matches(name, sources, n=1)
     hint = f"did you mean {near[0]}?" if near else f"it reads {', '.join(sources) or 'none'}"
     raise Problem(f"--input: the query reads no stream {name}; {hint}")
-
-
-def suffixes_of(path: str) -> list[str]:
-    return [suffix.lower() for suffix in Path(path).suffixes]
-
-
-def holds_log(given: Given) -> bool:
-    """Is it a file with an event log, rather than with plain records?"""
-    if isinstance(given.data, bytes) and (given.form is not None or given.is_csv):
-        return given.form == "log"
-    suffixes = suffixes_of(given.path)
-    if given.form is not None:
-        named = next((each for each in PLAIN_SUFFIXES if each in suffixes), ".jsonl")
-        if f".{given.form}" != named and (given.form in ("csv", "parquet") or named != ".jsonl"):
-            raise Problem(f"{given.shown}: its name is not that of a file of format {given.form}")
-    if given.path != STANDARD_INPUT:
-        if any(each in suffixes for each in PLAIN_SUFFIXES):
-            return False
-        if not any(each in suffixes for each in JSON_SUFFIXES):
-            raise Problem(
-                f"{given.by}: {given.path}: its format is inferred from .jsonl, .csv or .parquet"
-            )
-    if given.form is not None:
-        return given.form == "log"
-    from driftline.engine.readers.json_records import is_log
-
-    return is_log(given.data)
 
 
 def guessed(path: str, sources: Mapping[str, Source]) -> str:

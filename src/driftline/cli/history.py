@@ -90,7 +90,7 @@ def _write(stream: StreamColumns, table: HistoryColumns) -> None:
 def draw(stream: StreamColumns, table: HistoryColumns) -> None:
     """Prints the first rows of a history as a table."""
     times = {"vs": _shown(stream, table.vs), "ve": _shown(stream, table.ve)}
-    draw_rows(stream.name, table.payload, times)
+    draw_rows(stream.name, table.payload, times, len(table))
 
 
 def draw_changes(events: Sequence[StreamColumns], *, is_final: bool) -> None:
@@ -113,7 +113,7 @@ def draw_changes(events: Sequence[StreamColumns], *, is_final: bool) -> None:
     if not is_final:
         names = [KIND_NAMES[each] for each in kind[: _most(len(kind))].tolist()]
         before = {"kind": names, **before, "vn": _shown(first, vn, kind == RETRACT)}
-    draw_rows(first.name, rows, before)
+    draw_rows(first.name, rows, before, len(there))
 
 
 def _shown(stream: StreamColumns, times: Int64s, there: Mask | None = None) -> list[str]:
@@ -133,13 +133,20 @@ def _most(count: int) -> int:
     return min(count, MOST_ROWS_DRAWN) if sys.stdout.isatty() else count
 
 
-def draw_rows(name: str, rows: pa.Table, before: Mapping[str, list[str]] | None = None) -> None:
-    """Prints the first rows, with other columns before their own."""
+def draw_rows(
+    name: str,
+    rows: pa.Table,
+    before: Mapping[str, list[str]] | None = None,
+    count: int | None = None,
+) -> None:
+    """Prints the first rows, with other columns before their own; `count`: how many there are, also
+    if they have no columns."""
     import pyarrow as pa
 
     from driftline.event_log.text import plain_values
 
-    count, first = len(rows), before or {}
+    first = before or {}
+    count = len(rows) if count is None else count
     shown = _most(count)
     columns = [plain_values(each.slice(0, shown)) for each in rows.columns]
     cells = [*first.values(), *([cell(value) for value in values] for values in columns)]

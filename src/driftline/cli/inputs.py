@@ -5,32 +5,30 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from driftline.cli.given import (
-    PLAIN_SUFFIXES,
     STANDARD_INPUT,
     Declared,
     Given,
+    expanded,
     given_by,
     guessed,
-    holds_log,
     logs_of,
     named,
     named_by,
-    suffixes_of,
 )
 from driftline.cli.progress import reading
 from driftline.cli.streams import growing, streamed
-from driftline.running.files import Places, PlainFile
+from driftline.running.files import Places, PlainFiles
 from driftline.running.problems import Problem
-from driftline.running.streams import Streamed
+from driftline.running.streams import Streamed, csv_form
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from driftline.engine.readers.chunks import RecordFile
     from driftline.engine.readers.fitting import Records
     from driftline.engine.readers.inputs import RawEvents
     from driftline.event_log.bad import BadEvent
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Inputs:
-    """What was given: the data of every stream (or, as `Streamed` or `PlainFile`, where it comes
+    """What was given: the data of every stream (or, as `Streamed` or `PlainFiles`, where it comes
     from), where it stood, and the lines that are bad."""
 
     streams: dict[str, Any] = field(default_factory=dict)
@@ -52,27 +50,24 @@ class Inputs:
         data = self.streams[name]
         if isinstance(data, Streamed):
             return data.form != "log"
-        return isinstance(data, PlainFile) or not getattr(data, "is_log", True)
+        return isinstance(data, PlainFiles) or not getattr(data, "is_log", True)
 
 
 @dataclass(frozen=True)
 class Place:
     """Where the events of a stream stood: files, of a log the columns with the lines, of records
-    the lines, of a file or directory that is read while the query runs what it knows of them."""
+    the lines, of files or a directory that are read part by part what is known of them."""
 
     files: tuple[str, ...]
     columns: StreamColumns | None = None
     lines: NDArray[np.int64] | None = None
     read: Places | None = None
-    plain: PlainFile | None = None
 
     def of(self, number: int) -> tuple[str, int]:
         """File and line of an event, counted from 0; of Parquet the number of the row; 0 if that is
         not known."""
         if self.read is not None:
             return self.read.of(number) or (self.files[0], 0)
-        if self.plain is not None:
-            return self.files[0], self.plain.lines.of(number)
         if self.lines is not None:
             return self.files[0], int(self.lines[number])
         if self.columns is None:
@@ -96,31 +91,38 @@ def read_inputs(
     given: list[Given] = []
     left: list[tuple[str | None, Streamed]] = []
     for each in wanted:
-        name, path = named(each, sources)
+        name, written = named(each, sources)
         more, by = each.options if isinstance(each, Declared) else {}, named_by(each)
         own = sources.values() if name is None else [sources[name]]
         timeless = any(source.time is None for source in own)
-        found = None
-        if path not in ("", STANDARD_INPUT):
-            found = streamed(path, more, by, holds_events=timeless)
-        if found is None and files_grow:
-            found = growing(path, more, holds_events=timeless)
-        if found is not None and first:
-            found = replace(found, first=_first(name, first))
-        if found is None:
-            given.append(given_by(name, path, more, by))
-        elif found.form == "log" and not as_they_come:
-            given += logs_of(name, found, by)
-        else:
-            left.append((name, found))
+        paths = expanded(written, by)
+        if files_grow and paths != [written]:
+            raise Problem(f"{by}: {written}: --follow takes one file, or a directory")
+        for path in paths:
+            found = None
+            if path not in ("", STANDARD_INPUT):
+                found = streamed(path, more, by, holds_events=timeless)
+            if found is None and files_grow:
+                found = growing(path, more, by, holds_events=timeless)
+            if found is not None and first:
+                found = replace(found, first=_first(name, first))
+            if found is None:
+                given.append(given_by(name, path, more, by))
+            elif found.form == "log" and not as_they_come:
+                given += logs_of(name, found, by)
+            else:
+                left.append((name, found))
     if sum(each.path == STANDARD_INPUT for each in given) > 1:
         raise Problem("standard input can be one input only")
     inputs = Inputs()
-    logs = [file for file in given if holds_log(file)]
+    logs = [file for file in given if file.format == "log"]
     _read_logs(logs, sources, inputs)
+    records: dict[str, list[Given]] = {}  # a stream goes on from file to file
     for file in given:
         if file not in logs:
-            _read_records(file, sources, inputs, whole=as_they_come)
+            records.setdefault(file.name or guessed(file.path, sources), []).append(file)
+    for name, files in records.items():
+        _read_records(name, files, sources, inputs, whole=as_they_come)
     for name, stream in left:
         _leave(name, stream, sources, inputs)
     return _complete(inputs, sources, logs)
@@ -260,28 +262,43 @@ def _complete(inputs: Inputs, sources: Mapping[str, Source], logs: Sequence[Give
 
 
 def _read_records(
-    given: Given, sources: Mapping[str, Source], inputs: Inputs, *, whole: bool
+    name: str, files: Sequence[Given], sources: Mapping[str, Source], inputs: Inputs, *, whole: bool
 ) -> None:
-    from driftline.engine.readers.inputs import events_from
+    """The records of files, one after another, of which those in JSON are read here, where there is
+    only one, and what can be read only once. `whole`: all are read here."""
+    from driftline.engine.readers.inputs import events_from, joined_events
 
-    name = given.name or guessed(given.path, sources)
     if name in inputs.streams:
         raise Problem(f"the stream {name} is in two inputs")
-    source = sources[name]
+    source, given = sources[name], files[0]
     _need_time(given.shown, source)
-    if any(each in suffixes_of(given.path) for each in PLAIN_SUFFIXES):
-        if not whole and Path(given.path).is_file():  # what is no file can be read only once
-            inputs.streams[name] = plain = PlainFile(source, Path(given.path))
-            inputs.places[name] = Place((given.shown,), plain=plain)
-            return
-        events = _table(given, source)
-    elif given.is_csv:
+    plain = None
+    if len(files) == 1 and isinstance(given.data, bytes) and given.format == "csv":
         events = _csv_records(given, source)
-    else:
+    elif len(files) == 1 and given.format == "json":
         events = events_from(source, _json_records(given, source))
+    else:
+        plain = PlainFiles(source, [_record_file(each) for each in files])
+        if not whole and all(each.path.is_file() for each in plain.files):
+            inputs.streams[name] = plain
+            inputs.places[name] = Place((given.shown,), read=plain.places)
+            return
+        from driftline.engine.readers.chunks import LARGEST_CHUNK
+
+        events = joined_events([*plain.parts(LARGEST_CHUNK)])
     inputs.bad += events.bad
     inputs.streams[name] = replace(events, bad=())
-    inputs.places[name] = Place((given.shown,), lines=events.lines)
+    places = None if plain is None else plain.places
+    inputs.places[name] = Place((given.shown,), lines=events.lines, read=places)
+
+
+def _record_file(given: Given) -> RecordFile:
+    from driftline.engine.readers.chunks import RecordFile, RecordForm
+
+    if isinstance(given.data, bytes):
+        what = "Parquet cannot come" if given.format == "parquet" else "it is all of a stream"
+        raise Problem(f"{given.shown}: {what} from standard input: give files")
+    return RecordFile(given.data, cast("RecordForm", given.format), csv_form(given.csv))
 
 
 def _need_time(shown: str, source: Source) -> None:
@@ -292,25 +309,12 @@ def _need_time(shown: str, source: Source) -> None:
         )
 
 
-def _table(given: Given, source: Source) -> RawEvents:
-    import pyarrow as pa
-
-    from driftline.engine.readers.inputs import events_from
-
-    try:
-        return events_from(source, given.data)
-    except pa.ArrowInvalid as error:
-        raise Problem(f"{given.shown}: {error}") from None
-
-
 def _csv_records(given: Given, source: Source) -> RawEvents:
     """Records of standard input, which can be read only once."""
-    from driftline.engine.readers.csv_records import CsvFile
-    from driftline.engine.readers.inputs import events_from, joined_events
+    from driftline.engine.readers.inputs import csv_parts, events_from, joined_events
 
-    file = CsvFile(source, given.stream_of_bytes(), given.shown)
-    parts = [events_from(source, file.part(b""))]
-    for part in file.parts():
+    parts: list[RawEvents] = []
+    for part in csv_parts(source, given.stream_of_bytes(), csv_form(given.csv), given.shown):
         parts.append(events_from(source, part, sum(map(len, parts))))
     return joined_events(parts)
 

@@ -121,6 +121,7 @@ def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: Exit
         from driftline.cli.explain import print_plans
 
         print_plans(script.explained, arguments.emit)
+        sys.stdout.flush()
         if not script.outputs:
             return
     run_queries = runner(runner_name)

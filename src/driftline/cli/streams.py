@@ -6,9 +6,10 @@
     trades=kafka://HOST:PORT/TOPIC    the values of a topic's messages, as JSON
     ticks=rate://?rowsPerSecond=5     Spark's own source of numbered rows, for trying things out
 
-What follows the ? are options of Spark's source, and two of ours: `format` (json, csv, parquet, or
-log for event logs), where it cannot be seen from the files that are there; and of event logs
-`stream`, the name that the stream has in them.
+What follows the ? are options of Spark's source, and some of ours: `format` (json, csv, parquet, or
+log for event logs), where it cannot be seen from the files that are there; of event logs `stream`,
+the name that the stream has in them; of CSV `delimiter` (or `sep`), `timestampFormat` and
+`dateFormat`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from urllib.parse import parse_qsl
 
 from driftline.event_log.apart import is_there
 from driftline.running.problems import Problem
-from driftline.running.streams import Form, Streamed, files_of
+from driftline.running.streams import CSV_OPTIONS, Form, Streamed, csv_form, files_of
 
 FORMATS = ("json", "csv", "parquet", "log")
 SUFFIXES: dict[str, Form] = {
@@ -47,17 +48,15 @@ def streamed(
     """
     place, options = parted(text)
     options |= more or {}
-    form, stream = options.pop("format", None), options.pop("stream", None)
-    if form is not None and form not in FORMATS:
-        raise Problem(f"{by}: {text}: format is one of {', '.join(FORMATS)}, not {form}")
-    given = cast("Form | None", form)
+    given, stream = taken_form(options, by), options.pop("stream", None)
     scheme, sign, rest = place.partition("://")
+    csv = taken_csv(options)
     if not sign:
         if not Path(place).is_dir():
             return None
-        return Streamed(
-            "files", place, given or _form_of(Path(place), by, holds_events), options, stream
-        )
+        found = given or _form_of(Path(place), by, holds_events)
+        need_csv(csv, found, by)
+        return Streamed("files", place, found, options, stream, csv=csv)
     if scheme == "rate":
         return Streamed("rate", rest, "rows", options)
     if scheme == "kafka":
@@ -74,23 +73,49 @@ def streamed(
         raise Problem(
             f"{by}: {text}: say what its files are: {place}?format=json, csv, parquet or log"
         )
-    return Streamed("files", place, given, options, stream)
+    need_csv(csv, given, by)
+    return Streamed("files", place, given, options, stream, csv=csv)
 
 
-def growing(path: str, options: Mapping[str, str], *, holds_events: bool) -> Streamed | None:
-    """A file whose lines are read as they come; None if it is not one of lines. `options`: those
+def taken_form(options: dict[str, str], by: str) -> Form | None:
+    """The format that options say, which is then none of them."""
+    form = options.pop("format", None)
+    if form is not None and form not in FORMATS:
+        raise Problem(f"{by}: format is one of {', '.join(FORMATS)}, not {form}")
+    return cast("Form | None", form)
+
+
+def taken_csv(options: dict[str, str]) -> dict[str, str]:
+    """The options about how CSV is written, which are then none of the others."""
+    names = [name for name in options if name.lower() in CSV_OPTIONS]
+    return {CSV_OPTIONS[name.lower()]: options.pop(name) for name in names}
+
+
+def need_csv(csv: Mapping[str, str], form: Form | None, by: str) -> None:
+    """Refuses what is said of CSV if the input is none, or what no CSV can be."""
+    if csv and form != "csv":
+        raise Problem(f"{by}: {next(iter(csv))} is for CSV, and this is {form}")
+    csv_form(csv)
+
+
+def growing(path: str, more: Mapping[str, str], by: str, *, holds_events: bool) -> Streamed | None:
+    """A file whose lines are read as they come; None if it is not one of lines. `more`: options
     that a script has; `holds_events`: it is a log, if that cannot be seen yet."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    form = next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
-    if form is None or form == "parquet" or suffixes[-1] in COMPRESSED or not Path(path).is_file():
+    place, options = parted(path)
+    options |= more
+    suffixes = [suffix.lower() for suffix in Path(place).suffixes]
+    given, csv = taken_form(options, by), taken_csv(options)
+    form = given or next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
+    is_plain = Path(place).is_file() and Path(place).suffix.lower() not in COMPRESSED
+    if form is None or form == "parquet" or not is_plain:
         return None
-    from driftline.engine.readers.json_records import is_log
+    if form == "json" and given is None:
+        from driftline.engine.readers.json_records import is_log
 
-    if form == "json":
-        is_empty = Path(path).stat().st_size == 0
-        found: Form = "log" if (holds_events if is_empty else is_log(Path(path))) else "json"
-        form = cast("Form", options.get("format", found))
-    return Streamed("files", path, form, {}, options.get("stream"))
+        is_empty = Path(place).stat().st_size == 0
+        form = "log" if (holds_events if is_empty else is_log(Path(place))) else "json"
+    need_csv(csv, form, by)
+    return Streamed("files", place, form, {}, options.get("stream"), csv=csv)
 
 
 def parted(text: str) -> tuple[str, dict[str, str]]:

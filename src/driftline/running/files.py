@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from driftline.running.problems import Problem
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from driftline.engine.readers.chunks import RecordFile
     from driftline.engine.readers.inputs import RawEvents
     from driftline.plan.nodes import Source
 
@@ -72,25 +73,37 @@ class Places:
 
 
 @dataclass
-class PlainFile:
-    """A file in CSV or Parquet, and the stream it is read for; `lines`: of the records that have
-    been read."""
+class PlainFiles:
+    """Files of plain records, one after another, and the stream they are read for; `places`: where
+    the records stood that have been read."""
 
     source: Source
-    path: Path
-    lines: Lines = field(default_factory=Lines)
+    files: Sequence[RecordFile]
+    places: Places = field(default_factory=Places)
 
     def parts(self, size: int) -> Iterator[RawEvents]:
         """The records in parts, of so many where that can be chosen."""
-        import pyarrow as pa
+        from driftline.engine.readers.ahead import ahead
 
+        return ahead(self._parts(size))
+
+    def _parts(self, size: int) -> Iterator[RawEvents]:
         from driftline.engine.readers.chunks import chunks
 
-        self.lines = Lines()
-        try:
-            for events in chunks(self.source, self.path, size):
-                if events.lines is not None:
-                    self.lines.add(events.lines)
-                yield events
-        except pa.ArrowInvalid as error:
-            raise Problem(f"{self.path}: {error}") from None
+        self.places.__init__()  # type: ignore[misc]  # start again
+        for events in chunks(self.source, self._records(size), size):
+            if events.lines is not None:
+                self.places.lines.add(events.lines)
+            yield events
+
+    def _records(self, size: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        from driftline.engine.readers.chunks import LARGEST_CHUNK, parts
+
+        for file in self.files:
+            self.places.begin(file.path)
+            try:
+                yield from parts(self.source, file, min(size, LARGEST_CHUNK))
+            except pa.ArrowInvalid as error:
+                raise Problem(f"{file.path}: {error}") from None

@@ -23,7 +23,7 @@ from driftline.engine.readers.growing import Growing
 from driftline.engine.readers.inputs import RawEvents, events_from, json_records, log_events
 from driftline.running import kafka
 from driftline.running.problems import Problem
-from driftline.running.streams import Streamed, files_of, read_file
+from driftline.running.streams import Streamed, csv_form, files_of, read_file
 
 if TYPE_CHECKING:
     from driftline.plan.nodes import Source
@@ -83,7 +83,7 @@ class FollowedFile(Followed):
 
     def __init__(self, source: Source, given: Streamed) -> None:
         super().__init__(source, given)
-        self.path = Path(given.place)
+        self.path, self.csv = Path(given.place), csv_form(given.csv)
         self.file: IO[bytes] | None = None
 
     def new(self) -> Iterator[RawEvents]:
@@ -149,9 +149,8 @@ class FollowedFile(Followed):
             return
         before = self.line - self.header.count(b"\n")
         if self.given.form == "csv":
-            for part in CsvFile(
-                self.source, io.BytesIO(self.header + text), str(self.path)
-            ).parts():
+            written = io.BytesIO(self.header + text)
+            for part in CsvFile(self.source, written, str(self.path), self.csv).parts():
                 yield self._noted(events_from(self.source, part), before)
             self.header = self.header or text[: text.find(b"\n") + 1]
         else:
@@ -165,7 +164,8 @@ class FollowedFile(Followed):
         """The text up to the last record that has been ended: lines may end inside quotes."""
         if b'"' not in text:
             return text
-        starts, _, _, _, is_open = records_of(np.frombuffer(text, np.uint8))
+        delimiter = self.csv.delimiter.encode()[0]
+        starts, _, _, _, is_open = records_of(np.frombuffer(text, np.uint8), delimiter)
         return text[: int(starts[-1])] if is_open else text
 
 
@@ -186,7 +186,7 @@ class FollowedFolder(Followed):
                 stream = self.given.stream or self.source.name
                 yield self._noted(log_events(path, self.source, stream))
                 continue
-            for part in read_file(self.source, path, self.given.form):
+            for part in read_file(self.source, path, self.given):
                 yield self._noted(events_from(self.source, part))
 
 

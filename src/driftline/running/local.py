@@ -9,7 +9,7 @@ from itertools import tee, zip_longest
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
-from driftline.running.files import PlainFile
+from driftline.running.files import PlainFiles
 from driftline.running.options import Query, RunOptions, by_consistency, engine_options
 from driftline.running.pace import FRAME, paced
 from driftline.running.problems import Problem
@@ -43,7 +43,7 @@ def _run_locally(
 
     groups = by_consistency(queries)
     # Several groups read the same iterators, which have to be asked in turn.
-    reads_ahead = len(groups) == 1 and all(isinstance(each, PlainFile) for each in inputs.values())
+    reads_ahead = len(groups) == 1 and all(isinstance(each, PlainFiles) for each in inputs.values())
     made = [
         replace(engine_options(*group, options), reads_ahead=reads_ahead)
         for group in groups.items()
@@ -99,7 +99,7 @@ def readings(
         readers = sum(name in of for of in of_groups)
         if isinstance(data, Streamed):
             parts[name] = iter(tee(read_here(source, data), readers))
-        elif isinstance(data, PlainFile):
+        elif isinstance(data, PlainFiles):
             parts[name] = iter(tee(data.parts(size), readers))
     return [
         {name: next(parts[name]) if name in parts else inputs[name] for name in of}

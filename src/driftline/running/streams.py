@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from driftline.event_log.apart import HIDDEN
 from driftline.running.files import Places
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
+    from driftline.engine.readers.csv_records import CsvForm
     from driftline.engine.readers.inputs import RawEvents
     from driftline.plan.nodes import Source
 
@@ -23,9 +24,9 @@ Form = Literal["json", "csv", "parquet", "log", "rows"]
 @dataclass(frozen=True)
 class Streamed:
     """An input that is read as it comes. `place`: a directory, servers/topic, or nothing; `form`:
-    how its records are written; `stream`: what a log calls the stream (None: as the query does);
-    `places`: where the records stood that were read in this process; `first`: the files that come
-    before all others, in this order."""
+    how its records are written, `csv`: and how CSV is; `stream`: what a log calls the stream (None:
+    as the query does); `places`: where the records stood that were read in this process; `first`:
+    the files that come before all others, in this order."""
 
     kind: Kind
     place: str
@@ -34,6 +35,7 @@ class Streamed:
     stream: str | None = None
     places: Places = field(default_factory=Places, compare=False)
     first: tuple[str, ...] = ()
+    csv: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def shown(self) -> str:
@@ -109,7 +111,7 @@ def _read_files(source: Source, given: Streamed) -> Iterator[RawEvents]:
     def parts() -> Iterator[Any]:
         for path in files_of(Path(given.place), given.first):
             places.begin(path)
-            yield from read_file(source, path, given.form)
+            yield from read_file(source, path, given)
 
     places.__init__()  # type: ignore[misc]  # start again
     for events in chunks(source, parts(), LARGEST_CHUNK):
@@ -118,19 +120,31 @@ def _read_files(source: Source, given: Streamed) -> Iterator[RawEvents]:
         yield events
 
 
-def read_file(source: Source, path: Path, form: Form) -> Iterator[Any]:
+def read_file(source: Source, path: Path, given: Streamed) -> Iterator[Any]:
     """The records of a file of a directory, in parts."""
     import pyarrow as pa
 
-    from driftline.engine.readers.chunks import LARGEST_CHUNK, parts
-    from driftline.engine.readers.inputs import json_records
+    from driftline.engine.readers.chunks import LARGEST_CHUNK, RecordFile, RecordForm, parts
 
     if path.stat().st_size == 0:
         return
+    file = RecordFile(path, cast("RecordForm", given.form), csv_form(given.csv))
     try:
-        if form == "json":
-            yield json_records(source, path).records
-        else:
-            yield from parts(source, path, LARGEST_CHUNK)
+        yield from parts(source, file, LARGEST_CHUNK)
     except pa.ArrowInvalid as error:
         raise Problem(f"{path}: {error}") from None
+
+
+CSV_OPTIONS = {
+    "delimiter": "delimiter", "sep": "delimiter", "timestampformat": "timestampFormat",
+    "dateformat": "dateFormat",
+}  # fmt: skip
+"""How CSV is written, by the names of Spark's options in lower case."""
+
+
+def csv_form(options: Mapping[str, str]) -> CsvForm:
+    """How CSV is written, from options with the names of `CSV_OPTIONS`."""
+    from driftline.engine.readers.csv_records import CsvForm
+
+    delimiter = options.get("delimiter", ",").replace("\\t", "\t")  # as Spark has it
+    return CsvForm(delimiter, options.get("timestampFormat"), options.get("dateFormat"))

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from driftline.engine.ingest.source_time import NO_CLOCK
-from driftline.engine.readers.csv_records import CsvFile
+from driftline.engine.readers.csv_records import CsvFile, CsvForm
 from driftline.engine.readers.inputs import (
     CLOSING,
     RawEvents,
@@ -46,7 +46,7 @@ from driftline.model.time import INFINITY
 from driftline.plan.nodes import Source
 from driftline.plan.types import quoted, type_name
 from driftline.running.kafka import topic_of
-from driftline.running.streams import Streamed
+from driftline.running.streams import Streamed, csv_form
 from driftline.spark.columns import for_spark
 from driftline.spark.kafka_source import messages
 from driftline.spark.places import address_of
@@ -139,7 +139,8 @@ def _file_events(
     reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE).options(**options)
     is_near = "://" not in given.place or given.place.startswith("file:")
     files = reader.load(address_of(given.place)).select("path", *([] if is_near else ["content"]))
-    read = partial(read_files, source, given.form, given.stream or source.name, with_files)
+    form = csv_form(given.csv)
+    read = partial(read_files, source, given.form, form, given.stream or source.name, with_files)
     schema = _raw_schema(source, events=given.form == "log")
     if with_files:
         schema += f", {quoted(FILE_OF)} STRING"
@@ -150,7 +151,12 @@ _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content 
 
 
 def read_files(
-    source: Source, form: str, stream: str, with_files: bool, batches: Iterator[pa.RecordBatch]
+    source: Source,
+    form: str,
+    csv: CsvForm,
+    stream: str,
+    with_files: bool,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The raw events of files, of which there is the path, and of those elsewhere the content."""
     for batch in batches:
@@ -160,7 +166,7 @@ def read_files(
                 continue
             what = Path(path) if "content" not in row else _opened(path, row["content"])
             first = True
-            for table in _tables(source, form, stream, what):
+            for table in _tables(source, form, csv, stream, what):
                 named = _with_file(table, row["path"] if first else None) if with_files else table
                 first = first and table.num_rows == 0
                 yield from for_spark(named.to_batches(max_chunksize=MOST_ROWS))
@@ -187,14 +193,16 @@ def _opened(path: str, content: bytes) -> io.BytesIO:
     return file
 
 
-def _tables(source: Source, form: str, stream: str, what: Path | io.BytesIO) -> Iterator[pa.Table]:
+def _tables(
+    source: Source, form: str, csv: CsvForm, stream: str, what: Path | io.BytesIO
+) -> Iterator[pa.Table]:
     """The raw events of a file, part by part."""
     if form == "log":
         yield log_table(what, source, stream)
     elif form == "json":
         yield raw_table(events_from(source, json_records(source, what).records))
     else:
-        for part in CsvFile(source, what).parts():
+        for part in CsvFile(source, what, form=csv).parts():
             yield raw_table(events_from(source, part))
 
 
@@ -257,7 +265,7 @@ def _file_options(given: Streamed) -> dict[str, str]:
         # As RFC 4180 has it: a quote inside quotes is written twice, and lines may end there.
         # What is empty is null, but not what is empty inside quotes.
         options |= {"multiLine": "true", "escape": '"', "nullValue": "\0"}
-    return {**options, **_limits(given), **given.options}
+    return {**options, **_limits(given), **given.options, **given.csv}
 
 
 def _limits(given: Streamed) -> dict[str, str]:

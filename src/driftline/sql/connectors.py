@@ -26,7 +26,7 @@ SinkType = Literal[
 VIEWS: tuple[View, ...] = get_args(View)
 SINK_TYPES: tuple[SinkType, ...] = get_args(SinkType)
 
-OF_INPUTS = ("path", "format", "stream")
+OF_INPUTS = ("path", "format", "stream", "delimiter", "sep", "timestampformat", "dateformat")
 OF_EVERY_SINK = ("type", "view")
 OF_SINKS: dict[SinkType, tuple[str, ...]] = {
     "postgres": ("url", "table", "keys"),

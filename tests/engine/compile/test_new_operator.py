@@ -32,7 +32,7 @@ from driftline.plan.native import Native
 from driftline.plan.needed import needed
 from driftline.plan.nodes import Coalesce, Keys, Part, Rowwise, Schema
 from driftline.plan.nodes.base import same_place
-from driftline.sql import Output, Script
+from driftline.sql import Output
 from tests.engine.shards.test_shard import Cluster
 
 
@@ -152,10 +152,9 @@ def test_groups_are_evicted_above_it() -> None:
 
 def test_it_is_explained() -> None:
     output = Output("result", TOTALS.plan, {}, 1, 1)
-    script = Script("", {}, (output,))
     assert any("repeat 3 times" in line for line in explained(output))
     assert any("groups whose window is over" in line for line in explained(output))
-    assert any("repeat 3 times" in line for line in on_spark(script))
+    assert any("repeat 3 times" in line for line in on_spark([output]))
 
 
 def test_it_passes_rows_in_any_order_and_keeps_none() -> None:

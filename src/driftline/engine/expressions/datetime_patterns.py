@@ -433,8 +433,17 @@ def _parse(call: Call, args: Sequence[Value]) -> Array:
             )
         return found
 
-    micros = per_distinct(convert, list(args), pa.int64())
-    if call.kind == DATE:
+    return _as_kind(per_distinct(convert, list(args), pa.int64()), call.kind)
+
+
+def by_pattern(texts: Array, pattern: str, kind: pa.DataType) -> Array:
+    """The times or dates that texts mean by a pattern; null where one does not fit it."""
+    micros = per_distinct(lambda text: parse_by_pattern(text, pattern), [texts], pa.int64())
+    return _as_kind(micros, kind)
+
+
+def _as_kind(micros: Array, kind: pa.DataType) -> Array:
+    if kind == DATE:
         days, _ = days_and_clock(numbers(micros))
         return from_numbers(days, both_valid(micros), DATE)
-    return micros.view(call.kind)
+    return micros.view(kind)

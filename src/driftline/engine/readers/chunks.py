@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from driftline.engine.readers.ahead import ahead
+from driftline.engine.readers.csv_records import PLAIN, CsvForm
 from driftline.engine.readers.fitting import Records, of_table
-from driftline.engine.readers.inputs import RawEvents, csv_parts, events_from
+from driftline.engine.readers.inputs import RawEvents, csv_parts, events_from, json_records
 from driftline.engine.readers.parquet_files import parquet_file
 from driftline.event_log.apart import is_there
 from driftline.plan.nodes import Source
@@ -28,11 +30,23 @@ TABLE_CHUNK = 1 << 18
 """A table is in memory, but what is made of its rows need not be there for all at once."""
 
 
+RecordForm = Literal["json", "csv", "parquet"]
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """A file of plain records, whatever its name is."""
+
+    path: Path
+    form: RecordForm
+    csv: CsvForm = PLAIN
+
+
 def chunks(source: Source, data: Any, size: int) -> Iterator[RawEvents]:
     """The raw events of a stream in parts, of at most `size` where rows come one by one; their
     places in arrival order go on from part to part."""
     found = _chunks(source, data, size)
-    return ahead(found) if isinstance(data, (str, Path)) else found
+    return ahead(found) if isinstance(data, (str, Path, RecordFile)) else found
 
 
 def _chunks(source: Source, data: Any, size: int) -> Iterator[RawEvents]:
@@ -49,12 +63,14 @@ def _chunks(source: Source, data: Any, size: int) -> Iterator[RawEvents]:
 
 def parts(source: Source, data: Any, size: int) -> Iterator[Any]:
     """What an input is made of, as it is read: records or tables, of rows one by one `size`."""
+    if isinstance(data, RecordFile):
+        return _of_file(source, data, size)
     if isinstance(data, (str, Path)) and is_there(data):
         suffixes = [suffix.lower() for suffix in Path(data).suffixes]
         if ".parquet" in suffixes:
-            return _of_parquet(source, Path(data), size)
+            return _of_file(source, RecordFile(Path(data), "parquet"), size)
         if ".csv" in suffixes:
-            return csv_parts(source, Path(data))
+            return _of_file(source, RecordFile(Path(data), "csv"), size)
     elif isinstance(data, pa.RecordBatchReader):
         return iter(data)
     elif isinstance(data, (pa.Table, pa.RecordBatch)):
@@ -63,6 +79,14 @@ def parts(source: Source, data: Any, size: int) -> Iterator[Any]:
     elif isinstance(data, Iterator):
         return _of_iterator(data, size)
     return iter([data])
+
+
+def _of_file(source: Source, file: RecordFile, size: int) -> Iterator[Records]:
+    if file.form == "parquet":
+        return _of_parquet(source, file.path, size)
+    if file.form == "csv":
+        return csv_parts(source, file.path, file.csv)
+    return iter([json_records(source, file.path).records])
 
 
 def _of_parquet(source: Source, path: Path, size: int) -> Iterator[Records]:

@@ -3,7 +3,8 @@ numbers Arrow makes numbers by itself, since these mean the same to both.
 
 As RFC 4180 has it: fields may be in quotes, a quote inside quotes is written twice, and lines may
 end there. As Spark reads it: a field is null if nothing is there, not if it is "" or NA, and an
-empty line is none. The first line names the columns.
+empty line is none. The first line names the columns. What is between fields, and how times and
+dates are written, may be said (`CsvForm`).
 
     bytes ─ blocks of whole records ─ Arrow ─ columns of text
                                         └─ where it stumbles: again, without the bad records
@@ -14,6 +15,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftline.engine.expressions.datetime_patterns import by_pattern, parse_by_pattern
+from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.readers.fitting import Records, named
 from driftline.event_log.bad import Misfit, Misfits
 from driftline.event_log.reader import not_utf8
@@ -31,6 +35,7 @@ from driftline.model.arrays import Bytes, Int64s
 from driftline.model.compiled import njit
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
+from driftline.plan.types import DATE, a_type, is_timestamp
 
 BLOCK_BYTES = 8 << 20
 
@@ -40,17 +45,51 @@ NULLS_IN_CSV: dict[str, Any] = {
     "quoted_strings_can_be_null": False,
 }
 
-_QUOTE, _COMMA, _NEWLINE, _RETURN = b'",\n\r'
+_QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _ARROW_BLOCK = 1 << 20
 _HEXADECIMAL = (b"0x", b"0X")
 """What Arrow takes for a number, and Spark does not."""
 
 
+@dataclass(frozen=True)
+class CsvForm:
+    """How CSV is written: what is between fields, and the patterns of timestamps and of dates
+    (None: as ISO 8601 has them), as Spark's options of these names have them."""
+
+    delimiter: str = ","
+    timestamps: str | None = None
+    dates: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.delimiter.encode()) != 1 or self.delimiter in '"\r\n':
+            raise PlanError(f"the delimiter of CSV is one character, not {self.delimiter!r}")
+        for pattern in (self.timestamps, self.dates):
+            if pattern is not None:
+                try:
+                    parse_by_pattern("", pattern)
+                except EvaluationError as error:
+                    raise PlanError(str(error)) from None
+
+    def pattern(self, kind: pa.DataType) -> str | None:
+        """How values of a type are written, if that was said."""
+        return self.dates if kind == DATE else self.timestamps if is_timestamp(kind) else None
+
+
+PLAIN = CsvForm()
+
+
 class CsvFile:
     """A file of records: its columns, and the records in parts."""
 
-    def __init__(self, source: Source, what: Path | IO[bytes], name: str | None = None) -> None:
-        self.source = source
+    def __init__(
+        self,
+        source: Source,
+        what: Path | IO[bytes],
+        name: str | None = None,
+        form: CsvForm = PLAIN,
+    ) -> None:
+        self.source, self.form = source, form
+        self.delimiter = form.delimiter.encode()[0]
         self.text = Text(what, BLOCK_BYTES)
         self.name = name or self.text.name
         self.line = 1  # the next one to be read
@@ -62,6 +101,8 @@ class CsvFile:
         self.columns = self._wanted()
         kinds = zip(self.columns, source.columns.arrow.types, strict=True)
         self.numbers = {str(place): kind for place, kind in kinds if _is_plain(kind)}
+        patterns = {each.name: form.pattern(each.type) for each in source.columns.arrow}
+        self.patterns = {name: each for name, each in patterns.items() if each is not None}
 
     def _header(self) -> list[str]:
         for block in self._blocks:
@@ -74,7 +115,7 @@ class CsvFile:
             self._rest = block[end:]
             self.line += block.count(b"\n", 0, end)
             try:
-                return _fields(block[at:end].decode(errors="replace").strip("\r\n"))
+                return self._fields(block[at:end].decode(errors="replace").strip("\r\n"))
             except csv.Error:
                 raise PlanError(
                     f"{self.name}: its first line is too long for names of columns: is it CSV?"
@@ -87,7 +128,7 @@ class CsvFile:
         line = block[at:end].removesuffix(b"\n").removesuffix(b"\r")
         if b'"' not in line and b"\r" not in line:
             return end
-        starts = records_of(np.frombuffer(block, np.uint8)[at:])[0]
+        starts = records_of(np.frombuffer(block, np.uint8)[at:], self.delimiter)[0]
         return at + int(starts[1]) if len(starts) > 1 else len(block)
 
     def _wanted(self) -> list[int]:
@@ -125,14 +166,14 @@ class CsvFile:
                 rest = []
                 continue
             whole = b"".join([*rest, block])
-            starts, _, _, _, is_open = records_of(np.frombuffer(whole, np.uint8))
+            starts, _, _, _, is_open = records_of(np.frombuffer(whole, np.uint8), self.delimiter)
             cut = int(starts[-1]) if is_open else len(whole)
             if cut:
                 yield whole[:cut]
             rest = [whole[cut:]]
         last = b"".join(rest)
         while last:
-            starts, _, _, _, is_open = records_of(np.frombuffer(last, np.uint8))
+            starts, _, _, _, is_open = records_of(np.frombuffer(last, np.uint8), self.delimiter)
             cut = int(starts[-1]) if is_open else len(last)
             if cut:
                 yield last[:cut]
@@ -145,6 +186,27 @@ class CsvFile:
 
     def part(self, block: bytes) -> Records:
         """The records of a block."""
+        records = self._part(block)
+        return self._with_times(records) if self.patterns else records
+
+    def _with_times(self, records: Records) -> Records:
+        """The records whose times are written as was said, with these."""
+        misfits: Misfits = {}
+        table = records.table
+        for name, pattern in self.patterns.items():
+            place = table.schema.get_field_index(name)
+            texts = table.column(place).combine_chunks()
+            kind = self.source.columns.arrow.field(name).type
+            times = by_pattern(texts, pattern, kind)
+            lost = pc.and_(texts.is_valid(), times.is_null())
+            for row in np.flatnonzero(lost.to_numpy(zero_copy_only=False)).tolist():
+                text = texts[row].as_py()
+                reason = f"{text!r} in the column {name} is not {a_type(kind)} as {pattern}"
+                misfits.setdefault(row, Misfit(name, text, reason))
+            table = table.set_column(place, name, times)
+        return replace(records, table=table).without(misfits)
+
+    def _part(self, block: bytes) -> Records:
         first = self.line
         self.line += block.count(b"\n")
         if self._is_unclosed:
@@ -157,7 +219,7 @@ class CsvFile:
         count = self.line - first + (not block.endswith(b"\n"))
         if table is not None and table.num_rows == count:  # a record a line
             return Records(table, self.name, np.arange(first, first + count), _Lines(block))
-        starts, ends, lines, fields, _ = records_of(np.frombuffer(block, np.uint8))
+        starts, ends, lines, fields, _ = records_of(np.frombuffer(block, np.uint8), self.delimiter)
         bad: Misfits = {}
         there = ends > starts
         if table is None or table.num_rows != there.sum():
@@ -198,7 +260,7 @@ class CsvFile:
 
     def _not_utf8(self, text: bytes) -> Misfit:
         try:
-            found = _fields(text.decode(errors="surrogateescape"))
+            found = self._fields(text.decode(errors="surrogateescape"))
         except csv.Error:  # a very long field
             found = []
         for name, field in zip(self.names, found, strict=False):
@@ -231,7 +293,7 @@ class CsvFile:
             table = arrow.read_csv(
                 pa.BufferReader(block),
                 arrow.ReadOptions(column_names=list(types), block_size=size),
-                arrow.ParseOptions(newlines_in_values=quotes),
+                arrow.ParseOptions(delimiter=self.form.delimiter, newlines_in_values=quotes),
                 arrow.ConvertOptions(
                     column_types=types,
                     include_columns=[str(place) for place in self.columns],
@@ -242,6 +304,10 @@ class CsvFile:
             # A row of another length, bytes that are no UTF-8, a long field, no plain number.
             return None
         return table.rename_columns(self.source.columns.names)
+
+    def _fields(self, record: str) -> list[str]:
+        text = io.StringIO(record, newline="")
+        return next(csv.reader(text, delimiter=self.form.delimiter), [])
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -254,10 +320,6 @@ def _has_nan(table: pa.Table) -> bool:
     """Whether a number is none: Arrow has more spellings for that than Spark."""
     floats = [column for column in table.columns if column.type == pa.float64()]
     return any(pc.any(pc.is_nan(column)).as_py() for column in floats)
-
-
-def _fields(record: str) -> list[str]:
-    return next(csv.reader(io.StringIO(record, newline="")), [])
 
 
 def _only(block: bytes, starts: Int64s, there: NDArray[np.bool_]) -> bytes:
@@ -283,9 +345,10 @@ class _Lines:
 
 
 @njit(cache=True, nogil=True)
-def records_of(block: Bytes) -> tuple[Int64s, Int64s, Int64s, Int64s, bool]:
+def records_of(block: Bytes, delimiter: int) -> tuple[Int64s, Int64s, Int64s, Int64s, bool]:
     """Where each record of a block starts and ends (before the end of its line), how many lines
-    are before it, and how many fields it has; and whether the last one ends inside quotes."""
+    are before it, and how many fields it has, with a `delimiter` between them; and whether the last
+    one ends inside quotes."""
     most = 1
     for byte in block:
         most += byte == _NEWLINE or byte == _RETURN
@@ -311,7 +374,7 @@ def records_of(block: Bytes) -> tuple[Int64s, Int64s, Int64s, Int64s, bool]:
                     line += 1
             elif byte == _QUOTE and fresh:
                 quoted, fresh = True, False
-            elif byte == _COMMA:
+            elif byte == delimiter:
                 fields[count] += 1
                 fresh = True
             elif byte == _NEWLINE or byte == _RETURN:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.ingest.source_time import NO_CLOCK
-from driftline.engine.readers.csv_records import CsvFile
+from driftline.engine.readers.csv_records import PLAIN, CsvFile, CsvForm
 from driftline.engine.readers.epochs import clock_milliseconds, counts_time, in_ticks, log_in_ticks
 from driftline.engine.readers.fitting import (
     Records,
@@ -192,9 +192,11 @@ def _one_after_another(parts: list[RawEvents]) -> RawEvents:
     return replace(whole, position=np.arange(len(whole)))
 
 
-def csv_parts(source: Source, path: Path) -> Iterator[Records]:
+def csv_parts(
+    source: Source, what: Path | IO[bytes], form: CsvForm = PLAIN, name: str | None = None
+) -> Iterator[Records]:
     """The records of a CSV file; at least one part, if need be without records."""
-    file = CsvFile(source, path)
+    file = CsvFile(source, what, name, form)
     yield file.part(b"")
     yield from file.parts()
 
