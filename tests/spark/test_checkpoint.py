@@ -145,13 +145,15 @@ def test_limits_and_batches_make_no_other_query(tmp_path: Path) -> None:
         checkpoint.claim(PLANS, replace(OPTIONS, clock="latest"), 2)
 
 
-def test_checksums_of_states_that_were_never_committed_go(tmp_path: Path) -> None:
-    """A kill may leave the new file beside the old checksum when such a state is written anew."""
+def test_states_that_were_never_committed_go(tmp_path: Path) -> None:
+    """The micro-batch comes again, and its state would not take the place of the one before."""
     spark = tmp_path / "spark"
-    sums = (f"state/0/0/.{n}.{kind}.crc" for n in (4, 5) for kind in ("changelog", "zip"))
-    for name in ("commits/3", *sums):
+    names = [f"{n}.{kind}" for n in (4, 5) for kind in ("changelog", "zip")]
+    states = (f"state/0/0/{name}" for each in names for name in (each, f".{each}.crc"))
+    for name in ("commits/3", "state/0/_metadata/5", *states):
         (spark / name).parent.mkdir(parents=True, exist_ok=True)
         (spark / name).touch()
     Checkpoint(str(tmp_path)).drop_leftovers()
     left = sorted(path.name for path in (spark / "state" / "0" / "0").iterdir())
-    assert left == [".4.changelog.crc", ".4.zip.crc"]
+    assert left == [".4.changelog.crc", ".4.zip.crc", "4.changelog", "4.zip"]
+    assert (spark / "state/0/_metadata/5").exists()

@@ -234,14 +234,14 @@ class Checkpoint:
                 sync(folder)
 
     def drop_leftovers(self) -> None:
-        """Delete the checksums of states that were never committed. Such a state is written anew,
-        and a file gets its name before its checksum does: a kill in between would leave a checksum
-        that is not the file's."""
+        """Delete states of micro-batches that were never committed, and their checksums. Such a
+        micro-batch comes again, and its state with it; but where files get their names by a plain
+        rename (`session.BY_NAME`) the one that is there stays, as it was in the first try."""
         if not self.place.is_on_disk:
             return
         committed = (self._numbers("commits") or [NOTHING])[-1]
-        for path in Path(self.place.root, "spark", "state").glob("*/*/.*.crc"):
-            number = path.name[1:].partition(".")[0].partition("_")[0]
+        for path in Path(self.place.root, "spark", "state").glob("*/[0-9]*/*"):
+            number = path.name.removeprefix(".").partition(".")[0].partition("_")[0]
             if number.isdigit() and int(number) > committed + 1:
                 path.unlink()
 

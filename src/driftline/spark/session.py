@@ -102,9 +102,9 @@ BY_NAME = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-"""Spark's plain way to write a checkpoint: a file is written and gets its name, and then so does
-its checksum (see `Checkpoint.drop_leftovers`). For its other way Hadoop starts four processes more
-for every file, to see whether a name is a link."""
+"""Spark's plain way to write a checkpoint: a file is written and gets its name, if no other has it
+(see `Checkpoint.drop_leftovers`). For its other way Hadoop starts four processes more for every
+file, to see whether a name is a link."""
 
 
 def session(
