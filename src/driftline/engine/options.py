@@ -24,18 +24,17 @@ DEFAULT_BATCH = 100_000
 
 @dataclass(frozen=True)
 class Options:
-    """How a query is run: see `Query.run`. Durations are in ticks. `heartbeat`: whose heartbeats a
-    row waits for (see `ingest.holding`). `report_estimates`: estimates of the time of streams are
-    reported, although nothing waits for them (see `SourceTime.learned`). `strict`: the first dead
-    letter raises `BadInput`. `final`: every row is emitted once, when it cannot change any more
-    (see `plan.finals`). `limits`: what operators may make of a batch. `outputs`: whether updates
+    """How a query is run: see `Query.run`. Durations are in ticks. `heartbeat`: whose
+    heartbeats a row waits for (see `ingest.holding`). `strict`: the first dead letter raises
+    `BadInput`. `final`: every row is emitted once, when it cannot change any more (see
+    `plan.finals`). `limits`: what operators may make of a batch. `outputs`: whether updates
     come with the prefixes that they belong to (see `outputs.prefix`); `tokens`: how many events
-    there are from one token to the next (see `outputs.tokens`); `heeding`: labels instead of tokens
-    (see `outputs.heeding`). `clock`: which time is now, if the answer now is asked for (see
-    `outputs.clock`). `expiry`: how operators hear that time has passed (see `lifetimes.expire`).
-    `loop`: how loops that run free find how far their answers are final (see
-    `loop.flying_fixed_point`). `reads_ahead`: the next batch may be taken from the inputs, in
-    another thread, while the operators work on this one."""
+    there are from one token to the next (see `outputs.tokens`); `heeding`: labels instead of
+    tokens (see `outputs.heeding`). `clock`: which time is now, if the answer now is asked for
+    (see `outputs.clock`). `expiry`: how operators hear that time has passed (see
+    `lifetimes.expire`). `loop`: how loops that run free find how far their answers are final
+    (see `loop.flying_fixed_point`). `reads_ahead`: the next batch may be taken from the inputs,
+    in another thread, while the operators work on this one."""
 
     level: Level = Level.ORDERED
     block: int = 0
@@ -44,7 +43,6 @@ class Options:
     scheduler: Scheduler = "drain"
     keep_open: bool = False
     heartbeat: Heartbeat = "source"
-    report_estimates: bool = False
     strict: bool = False
     final: bool = False
     limits: Limits = DEFAULT_LIMITS

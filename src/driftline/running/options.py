@@ -112,7 +112,6 @@ def engine_options(
         ticks(consistency.remember, stamps),
         options.batch or DEFAULT_BATCH,
         keep_open=options.keep_open,
-        report_estimates=True,
         limits=Limits(size_of(consistency.max_expansion), steps_of(consistency.max_steps)),
         clock=cast("Clock", consistency.clock) if options.now else None,
         expiry=cast("Expiry", consistency.expiry),

@@ -355,7 +355,6 @@ def _of_state(options: Options) -> Options:
         options,
         batch=DEFAULT_BATCH,
         keep_open=False,
-        report_estimates=False,
         strict=False,
         limits=DEFAULT_LIMITS,
         outputs="free",  # which `describe` has, as far as it matters

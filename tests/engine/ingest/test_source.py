@@ -9,12 +9,10 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from driftline.engine.core.batch import Batch, joined
-from driftline.engine.ingest import source
 from driftline.engine.ingest.arrivals import Arrivals, Moment, Summary, nothing, one_cti
 from driftline.engine.ingest.dead_letters import DeadLetters
 from driftline.engine.ingest.source import SourceIngest, emitted
@@ -227,21 +225,6 @@ def test_a_clock_that_sources_share() -> None:
     assert step(9, INFINITY) == 5  # of its own record
     assert step(40, 8) == BEGINNING
     assert step(41, INFINITY) == 6  # it was silent for longer than its timeout
-
-
-def test_an_estimate_that_is_only_reported_is_made_of_enough_records(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(source, "ENOUGH", 3)
-    made = [
-        SourceIngest(KX, NOTHING_KNOWN, Options(block=block, report_estimates=True), plain=True)
-        for block in (0, 5)
-    ]
-    for ingest in made:
-        for vs in range(6):
-            row = StreamColumns.from_events("s", [insert(vs, None, {"k": "a", "x": 1})], schema=KX)
-            ingest.receive(Arrivals.of(row, KX))
-    assert [ingest.time and ingest.time.came for ingest in made] == [3, 6]
 
 
 def test_the_end_of_the_input_closes_the_source() -> None:

@@ -476,18 +476,13 @@ def test_a_guess_ends_the_waiting_and_what_is_later_still_counts() -> None:
     assert history["n"].to_pylist() == [1, 2, 1]
 
 
-@pytest.mark.parametrize("report_estimates", [False, True])
-def test_no_guess_ends_the_waiting_for_what_is_final(
-    report_estimates: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_guess_ends_the_waiting_for_what_is_final(caplog: pytest.LogCaptureFixture) -> None:
     rows = records(*(("a", 10 * n, n) for n in range(300)), ("a", 5, 300))
     stream = dl.stream("s", COLUMNS, time="ts", arrival="at", timeout=50)
     plan = stream.window(range=10).group_by("id").agg("count(*) AS n").plan
 
     def sizes(remember: int) -> list[int]:
-        options = Options(
-            Level.ORDERED, INFINITY, remember, batch=50, report_estimates=report_estimates
-        )
+        options = Options(Level.ORDERED, INFINITY, remember, batch=50)
         return [len(said.batch) for said in run(plan, {"s": rows}, options)]
 
     assert not any(sizes(INFINITY)[:-1])

@@ -34,22 +34,17 @@ from driftline.plan.timing import Timing, remembered
 PARTS = ("finalize", "align", "time")
 """The parts of a source that keep state."""
 
-ENOUGH = 1_000_000
-"""An estimate that is only reported, and that nothing waits for, is made of so many records."""
-
 
 class SourceIngest:
     """`plain`: all events are inserts [vs, ∞); `time`: None if nothing needs the source's time;
-    `is_required`: its promises or estimates decide what is late or what waits; `latest`: the
-    greatest time that it has shown since it runs (see `outputs.clock`), and `ended` that of its
-    retracts and ctis, as far as a batch does not tell them."""
+    `latest`: the greatest time that it has shown since it runs (see `outputs.clock`), and `ended`
+    that of its retracts and ctis, as far as a batch does not tell them."""
 
     def __init__(self, schema: pa.Schema, timing: Timing, options: Options, *, plain: bool) -> None:
         self.schema = schema
         remember = remembered(timing, options.remember)
         self.finalize, self.align = consistency(schema, options.block, remember, inserts_only=plain)
         self.time = SourceTime(timing) if has_time(timing, options, plain=plain) else None
-        self.is_required = is_watched(timing, options.block)
         self.latest, self.ended = BEGINNING, BEGINNING
 
     def receive(self, events: Arrivals) -> tuple[Batch, DeadLetters]:
@@ -63,9 +58,6 @@ class SourceIngest:
         that may speculate at all."""
         time = self.time
         if time is None:
-            return None
-        # Other sources may go by its clock, although nothing waits for its estimate.
-        if not self.is_required and time.came >= ENOUGH and time.clock == NO_CLOCK:
             return None
         if events.moment is None:
             before = time.take(events, events.sources, events.clock)
@@ -163,5 +155,4 @@ def emitted(
 
 def has_time(timing: Timing, options: Options, *, plain: bool) -> bool:
     """Whether promises or estimates follow from when the events of a source arrive."""
-    watched = is_watched(timing, options.block, report_estimates=options.report_estimates)
-    return (plain or timing.by_source) and watched
+    return (plain or timing.by_source) and is_watched(timing, options.block)

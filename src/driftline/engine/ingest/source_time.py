@@ -244,11 +244,10 @@ class SourceTime:
         self.names = [rows_from_bytes(arrays["names"]).column(0)] if "names" in arrays else []
 
 
-def is_watched(timing: Timing, block: int, *, report_estimates: bool = False) -> bool:
-    """Whether arrivals have to be observed: there are bounds beside a disorder, an estimate ends a
-    finite `block`, or estimates are reported."""
-    waits = 0 < block < INFINITY
-    return timing.by_source or (timing.heartbeats == "estimate" and (waits or report_estimates))
+def is_watched(timing: Timing, block: int) -> bool:
+    """Whether arrivals have to be observed: there are bounds beside a disorder, or an estimate ends
+    a finite `block`."""
+    return timing.by_source or (timing.heartbeats == "estimate" and 0 < block < INFINITY)
 
 
 def _cti(heartbeat: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from driftline.engine.ingest.source import has_time
 from driftline.engine.options import Options
@@ -50,10 +50,7 @@ class Reading:
         """Whether what is in time depends on the order in which events have come."""
         return not self.plain or (
             self.ordered
-            and (
-                self.remember(source, options) < INFINITY
-                or self.watched(source, replace(options, report_estimates=False))
-            )
+            and (self.remember(source, options) < INFINITY or self.watched(source, options))
         )
 
 
