@@ -49,6 +49,14 @@ def test_times_are_timestamps_and_infinity_is_null() -> None:
     assert polars["symbol"].to_list() == ["A", "<B>"]
 
 
+def test_how_far_it_is_final_is_a_time_as_others_are() -> None:
+    result = TRADES.run(trades=ROWS[:2], keep_open=True, remember="0s")
+    assert result.final_up_to == NINE_THIRTY + datetime.timedelta(minutes=1)
+    assert repr(result).endswith("final up to 2024-05-01T09:31:00Z>")
+    assert TRADES.run(trades=ROWS[:2]).final_up_to == dl.INFINITY
+    assert COUNT.run(s=[dl.Cti(5)], keep_open=True).final_up_to == 5
+
+
 def test_of_integers_infinity_is_null_too() -> None:
     frame = NUMBERS.run(s=[dl.Insert(5, dl.INFINITY, dl.Row(k="a", x=1))]).to_pandas()
     assert frame["vs"].tolist() == [5]

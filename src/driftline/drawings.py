@@ -190,7 +190,7 @@ def _new(lanes: int) -> tuple[Figure, Any]:
 def _span(found: Sequence[Believed], result: Result) -> tuple[int, int]:
     """From which time to which is drawn: what has no start or end goes beyond it."""
     ends = [each.vs for each in found] + [each.ve for each in found]
-    ends += [] if result.final_up_to is None else [result.final_up_to]
+    ends += [] if result.cti == BEGINNING else [result.cti]
     known = [each for each in ends if BEGINNING // 2 < each < INFINITY]
     first, last = min(known, default=0), max(known, default=1)
     margin = max((last - first) // 10, 1)
@@ -214,8 +214,8 @@ def _finish(axes: Any, result: Result, first: int, last: int) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.set_xlim(first, last)
-    if result.final_up_to is not None and result.final_up_to > first:
-        axes.axvspan(first, min(result.final_up_to, last), color=FINAL, alpha=0.08, zorder=0)
+    if result.cti > first:
+        axes.axvspan(first, min(result.cti, last), color=FINAL, alpha=0.08, zorder=0)
     axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
     if result.timestamps:
         axes.xaxis.set_major_formatter(FuncFormatter(_clock(last - first)))

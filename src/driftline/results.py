@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftline.model.old_names import renamed
-from driftline.model.time import BEGINNING, show
+from driftline.model.time import BEGINNING, moment, show
 from driftline.plan.errors import PlanError
 from driftline.plan.types import Schema
 
@@ -51,9 +51,11 @@ class Update:
         return f"<Update: {_counted(len(self.batch), 'change')}{_final(self)}>"
 
     @property
-    def final_up_to(self) -> int | None:
-        """How far the answers have become final with this batch; None if no further than before."""
-        return None if self.batch.cti == BEGINNING else self.batch.cti
+    def final_up_to(self) -> int | datetime | None:
+        """How far the answers have become final with this batch; None if no further than before.
+        Of TIMESTAMP streams a datetime, or `INFINITY`."""
+        cti = self.batch.cti
+        return None if cti == BEGINNING else moment(cti, self.timestamps)
 
     def table(self) -> pa.Table:
         """Inserts and retracts: kind, vs, ve, vn (null: ∞, none), and the columns; one that is
@@ -86,8 +88,7 @@ class Result:
         return table_in_html(self.history(), self._notes())
 
     def _notes(self) -> list[str]:
-        until = self.final_up_to
-        notes = ["nothing is final" if until is None else _final(self).removeprefix(", ")]
+        notes = [_final(self).removeprefix(", ") or "nothing is final"]
         notes += [
             f"{_counted(count, 'dead letter')} of {name}"
             for name, count in self.dead_letters.items()
@@ -210,10 +211,15 @@ class Result:
         return pa.concat_tables([update.table() for update in self.updates])
 
     @property
-    def final_up_to(self) -> int | None:
-        """How far the answers are final; None if they are not at all."""
-        reached = [each.final_up_to for each in self.updates if each.final_up_to is not None]
-        return max(reached, default=None)
+    def cti(self) -> int:
+        """How far the answers are final, as a number of ticks."""
+        return max((each.batch.cti for each in self.updates), default=BEGINNING)
+
+    @property
+    def final_up_to(self) -> int | datetime | None:
+        """How far the answers are final; None if they are not at all. Of TIMESTAMP streams a
+        datetime, or `INFINITY`."""
+        return None if self.cti == BEGINNING else moment(self.cti, self.timestamps)
 
     @property
     def dead_letters(self) -> dict[str, int]:
@@ -244,9 +250,10 @@ class Now:
     """The answer of a query as it is now, while the query runs: an iterator of its changes, one by
     one; `tables` gives them as they come, in tables, and `table` the answer itself.
 
-    `clock`: the time that has come; `final_up_to`: how far the answer is final; `past`: how many
-    changes came to lifetimes that had ended already, and did not show; `dead_letters`: how many
-    events of each stream were no part of it, or could not be read.
+    `clock`: the time that has come; `final_up_to`: how far the answer is final (both are datetimes
+    if the time is a TIMESTAMP); `past`: how many changes came to lifetimes that had ended already,
+    and did not show; `dead_letters`: how many events of each stream were no part of it, or could
+    not be read.
     """
 
     def __init__(
@@ -267,17 +274,20 @@ class Now:
 
     def __repr__(self) -> str:
         clock = "not begun"
-        if self.clock is not None:
-            clock = f"at {show(self.clock, self._timestamps)}"
+        if self._view.clock != BEGINNING:
+            clock = f"at {show(self._view.clock, self._timestamps)}"
         return f"<Now: {', '.join(self._view.schema.names)}; {clock}>"
 
     @property
-    def clock(self) -> int | None:
-        return None if self._view.clock == BEGINNING else self._view.clock
+    def clock(self) -> int | datetime | None:
+        return self._moment(self._view.clock)
 
     @property
-    def final_up_to(self) -> int | None:
-        return None if self._view.cti == BEGINNING else self._view.cti
+    def final_up_to(self) -> int | datetime | None:
+        return self._moment(self._view.cti)
+
+    def _moment(self, ticks: int) -> int | datetime | None:
+        return None if ticks == BEGINNING else moment(ticks, self._timestamps)
 
     @property
     def past(self) -> int:
@@ -323,8 +333,8 @@ def _counted(count: int, what: str) -> str:
 
 
 def _final(of: Update | Result) -> str:
-    until = of.final_up_to
-    return "" if until is None else f", final up to {show(until, of.timestamps)}"
+    cti = of.batch.cti if isinstance(of, Update) else of.cti
+    return "" if cti == BEGINNING else f", final up to {show(cti, of.timestamps)}"
 
 
 def _beside(batch: Batch, *times: str) -> Batch:

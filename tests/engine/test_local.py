@@ -69,7 +69,7 @@ def test_of_an_as_of_join_the_right_side_comes_first_so_that_nothing_is_correcte
 
 
 def test_missing_and_unknown_inputs() -> None:
-    with pytest.raises(PlanError, match="no input for it was given"):
+    with pytest.raises(PlanError, match="no input was given"):
         list(run_all({"a": S.plan}, {}, Options()))
     with pytest.raises(PlanError, match="reads only s"):
         list(run_all({"a": S.plan}, {"s": EVENTS, "t": EVENTS}, Options()))

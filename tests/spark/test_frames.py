@@ -358,7 +358,10 @@ def test_what_cannot_be_done_is_said_in_one_line(spark: Any, trades: Any) -> Non
     text = trades.withColumn("ts", f.col("ts").cast("string"))
     dated = trades.withColumn("ts", f.lit("2024-01-01").cast("date"))
     cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: made.where(double("qty")), "cannot be written as SQL: write what it means"),
+        (
+            lambda: made.where(double("qty")),
+            "^<lambda> is a Python function .udf., which Driftline",
+        ),
         (lambda: dl.stream(text, time="ts"), r"the time ts is a STRING: make it a TIMESTAMP"),
         (lambda: dl.stream(dated, time="ts"), r"the time ts is a DATE: make it a TIMESTAMP, to_t"),
         (lambda: dl.stream(trades, time="at"), "time column at of stream does not exist"),

@@ -86,10 +86,8 @@ def started(
     for name in sources:
         if name not in inputs:
             others = ", ".join(each for each in inputs if each not in sources)
-            hint = f", but for {others}: give it as {name}" if others else ""
-            raise PlanError(
-                f"the query reads the stream {name}, but no input for it was given{hint}"
-            )
+            given = f"only {others} was given: name it {name}" if others else "no input was given"
+            raise PlanError(f"the query reads the stream {name}, but {given}")
     for name in inputs:
         if name not in sources:
             known = ", ".join(sources)

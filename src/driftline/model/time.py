@@ -150,6 +150,19 @@ def _year(year: int) -> str:
     return f"{sign}{abs(year):04d}"
 
 
+def moment(ticks: int, timestamps: bool) -> int | datetime:
+    """A time as Python has it: a datetime, if it is a TIMESTAMP; ∞, and what is before the year 1
+    or after 9999, are numbers.
+
+    >>> moment(0, True), moment(5, False), moment(INFINITY, True) == INFINITY
+    (datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), 5, True)
+    """
+    try:
+        return _EPOCH + timedelta(microseconds=ticks) if timestamps else ticks
+    except OverflowError:
+        return ticks
+
+
 def show(ticks: int, timestamps: bool = False) -> str:
     """A time as people read it.
 

@@ -10,7 +10,6 @@
     loop        how a loop that runs free finds how far its answer is final
     heartbeat   whose heartbeats a row waits for, while `block` holds it back
     view        what of an answer a sink or an output has
-    format      how it is written
     final       whether every row is emitted once, when it cannot change any more
 
 SQL (SET), the Python interface and the command line all take them from here.
@@ -46,7 +45,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "heartbeat": get_args(Heartbeat),
     "final": ("true", "false"),
     "view": get_args(View),
-    "format": get_args(Format),
 }
 
 ADAPTIVE: Literal["adaptive"] = "adaptive"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import decimal
 import math
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -140,4 +141,14 @@ def _items(sequence: Any) -> Iterator[Any]:
 
 
 def _no_sql(whole: str) -> PlanError:
-    return PlanError(f"{whole} cannot be written as SQL: write what it means as text")
+    if found := _OF_PYTHON.search(whole):
+        return PlanError(
+            f"{found[1]} is a Python function (udf), which Driftline does not run: apply it to the "
+            "DataFrame before, df.withColumn(…), or write it in SQL"
+        )
+    shown = whole if len(whole) <= _MOST_SHOWN else f"{whole[:_MOST_SHOWN]}…"
+    return PlanError(f"{shown} cannot be written as SQL: write what it means as text")
+
+
+_OF_PYTHON = re.compile(r"([^\s(']+)\(columnnodeexpression\(")
+_MOST_SHOWN = 200

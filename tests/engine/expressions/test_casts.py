@@ -9,8 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from driftline.engine.expressions import EvaluationError, evaluate
+from driftline.plan import Schema, parse_expression
 from driftline.plan.expressions import Cast, Column
 from tests.engine.of_rows import value, values
 
@@ -136,3 +139,18 @@ def test_a_map_that_is_null_stays_null() -> None:
 def test_a_text_of_38_digits_is_a_decimal() -> None:
     text = "9999999999999999999999999999.5000000000"
     assert value(f"CAST('{text}' AS DECIMAL(38,10))") == Decimal(text)
+
+
+@given(st.lists(st.integers(-2, 2), min_size=1, max_size=40))
+def test_an_error_says_in_what_and_for_which_row(values: list[int]) -> None:
+    rows = pa.table({"x": values, "k": [f"k{place}" for place in range(len(values))]})
+    test = parse_expression("10 % x + length(k)", Schema.from_arrow(rows.schema))
+    if 0 not in values:
+        evaluate(test, rows)
+        return
+    first = values.index(0)
+    for columns in (rows, rows.to_batches()[0]):
+        with pytest.raises(EvaluationError) as error:
+            evaluate(test, columns)
+        assert str(error.value).endswith(f"where k = 'k{first}', x = 0)")
+        assert str(error.value).count("where k") == 1

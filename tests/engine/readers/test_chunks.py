@@ -19,7 +19,7 @@ COUNTS = S.window(range=10).group_by("k").agg("count(*) AS n")
 ROWS = [{"k": "ab"[number % 2], "t": number // 3, "more": number} for number in range(500)]
 
 
-def emitted(data: Any, batch: int = 7) -> list[tuple[list[dict[str, Any]], int | None]]:
+def emitted(data: Any, batch: int = 7) -> list[tuple[list[dict[str, Any]], Any]]:
     return [
         (part.table().to_pylist(), part.final_up_to) for part in COUNTS.changes(s=data, batch=batch)
     ]

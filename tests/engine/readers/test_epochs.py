@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -93,7 +95,9 @@ def test_times_of_events() -> None:
         table = result.history()
         found = [table.column(name).cast("int64").to_pylist() for name in ("vs", "ve")]
         assert found == [[2 * size], [5 * size]]
-        assert result.final_up_to == 9 * size
+        assert result.final_up_to == datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
+            microseconds=9 * size
+        )
 
 
 def test_arrival_clocks() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,12 @@ from driftline.engine.expressions.arrays import (
 from driftline.engine.expressions.casts import cast, cast_is_total
 from driftline.engine.expressions.comparison import compare_values
 from driftline.engine.expressions.errors import EvaluationError
-from driftline.engine.expressions.expansion import full_column
+from driftline.engine.expressions.expansion import TOO_LARGE, full_column
 from driftline.engine.expressions.frames import Frame, Step
 from driftline.engine.expressions.higher_order import HIGHER_ORDER_STEPS
 from driftline.engine.expressions.literals import scalar_of
 from driftline.engine.expressions.registry import KERNELS, Kernel
+from driftline.event_log.text import plain_values
 from driftline.plan.depth import make_room
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import (
@@ -68,6 +70,37 @@ def evaluate(expression: Expression, columns: Any) -> Array:
         return compiled(expression).array(Frame(columns))
     except pa.ArrowCapacityError:
         raise full_column(expression.brief()) from None
+    except EvaluationError as error:
+        if error.place is None and error.condition != TOO_LARGE:  # which is of all rows
+            error.place = partial(_place_of_error, expression, columns)
+        raise
+
+
+def _place_of_error(expression: Expression, columns: Any) -> str:
+    """The expression, and the first row for which it fails, as far as it reads that."""
+    step, low, high = compiled(expression), 0, columns.num_rows
+    while low + 1 < high:  # the first `low` rows are fine, and the first `high` are not
+        middle = (low + high) // 2
+        try:
+            step.array(Frame(columns.slice(0, middle)))
+            low = middle
+        except EvaluationError:
+            high = middle
+    names = sorted(name for name in expression.columns() if not name.startswith("$"))
+    row = ", ".join(f"{name} = {_short(columns.column(name), low)}" for name in names if high)
+    return f"in {expression.brief()}, where {row}" if row else f"in {expression.brief()}"
+
+
+_LONGEST_SHOWN = 60
+
+
+def _short(column: Any, row: int) -> str:
+    value = column.slice(row, 1)
+    (plain,) = plain_values(
+        value if isinstance(value, pa.ChunkedArray) else pa.chunked_array([value])
+    )
+    text = repr(plain) if isinstance(plain, str) else str(plain)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def evaluate_predicate(expression: Expression, columns: Any) -> Mask:

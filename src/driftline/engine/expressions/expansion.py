@@ -18,6 +18,7 @@ from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.limits import limits
 from driftline.plan.sizes import next_size, shown
 
+TOO_LARGE = "EXPANSION_TOO_LARGE"
 LONGEST_COLUMN = (1 << 31) - 1
 """A column of texts or lists has at most so many bytes or items in one batch."""
 
@@ -53,7 +54,7 @@ class TooLarge(EvaluationError):
     """What would become too large; of an operator that `expands` a smaller batch may not be."""
 
     def __init__(self, message: str) -> None:
-        super().__init__("EXPANSION_TOO_LARGE", message)
+        super().__init__(TOO_LARGE, message)
 
 
 def too_large(message: str) -> EvaluationError:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from driftline.model.old_names import renamed
-from driftline.model.time import BEGINNING
+from driftline.model.time import BEGINNING, moment
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
 from driftline.spark.views import ViewName, view_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from driftline.engine.core.batch import Batch
     from driftline.model.prefix import Prefix
     from driftline.spark.update import SparkUpdate
@@ -51,14 +53,17 @@ class Memory:
         """The canonical history of a result: vs, ve (null: without end), and the columns."""
         from driftline.engine.tables import history_table
 
-        batches = self._batches(output)
-        stamps = any(output in update.timestamps for update in self.updates.values())
+        batches, stamps = self._batches(output), self._are_timestamps(output)
         return history_table(batches, batches[0].payload.schema, timestamps=stamps)
 
-    def final_up_to(self, output: str = RESULT) -> int | None:
-        """How far a result is final; None if it is not at all."""
+    def _are_timestamps(self, output: str) -> bool:
+        return any(output in update.timestamps for update in self.updates.values())
+
+    def final_up_to(self, output: str = RESULT) -> int | datetime | None:
+        """How far a result is final; None if it is not at all. Of TIMESTAMP streams a datetime, or
+        `INFINITY`."""
         reached = max(batch.cti for batch in self._batches(output))
-        return None if reached == BEGINNING else reached
+        return None if reached == BEGINNING else moment(reached, self._are_timestamps(output))
 
     def prefix(self) -> Prefix | None:
         """The prefix of the inputs that the results are the exact answer for, if outputs are
