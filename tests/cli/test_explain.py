@@ -32,7 +32,7 @@ def test_the_tree(script: Path) -> None:
         "lifetimes: [vs, vs + 5 min)",
         "lifetimes: one for every value the answer has, emitted eager",
         "state: a timeline for every group",
-        "a cti drops: endpoints before it",
+        "the watermark drops: endpoints before it",
         "final: by ctis of the log, or the latest time less 5 s",
         "symbols: emit eager",
         "note: without ctis in the input",

@@ -63,7 +63,7 @@ def test_what_has_come_is_in_the_file(tmp_path: Path) -> None:
         written.add(late("B", 4))
         assert symbols(path) == ["{oops", "A", "B"]
     [reason] = {json.loads(line)["reason"] for line in path.read_text().splitlines()[1:2]}
-    assert reason == "too late: its sync time 3 is before the cti 9"
+    assert reason == "too late: its sync time 3 is before the watermark 9"
 
 
 def test_a_run_begins_the_file_anew(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_late_events_are_counted_and_collected(folder: Path) -> None:
     assert f"in {folder / 'dead.jsonl'}" in ran.err
     [letter] = read((folder / "dead.jsonl").read_text())
     assert (letter["source"], letter["line"]) == (str(log), 3)
-    assert letter["reason"] == "too late: its sync time 3 is before the cti 4"
+    assert letter["reason"] == "too late: its sync time 3 is before the watermark 4"
     assert letter["event"] == EVENTS[2]
 
 

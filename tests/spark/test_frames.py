@@ -172,7 +172,7 @@ def test_what_comes_too_late_is_a_view_or_ends_the_query(trades: Any, tmp_path: 
     found = sorted((row["stream"], row["reason"], row["letter"]) for row in letters[3])
     assert [each[:2] for each in found] == [
         ("trades", "it has no time: ts is null"),
-        ("trades", "too late: its sync time 5 is before the cti 110"),
+        ("trades", "too late: its sync time 5 is before the watermark 110"),
     ]
     assert json.loads(found[1][2])["event"]["row"]["symbol"] == "C"
     with pytest.raises(Exception, match="too late|is null"):

@@ -85,7 +85,7 @@ def test_remember_closes_the_past_also_inside_a_batch() -> None:
     ]
     emitted, dead = run([events], remember=5)
     assert emitted == [[insert(10, None, "a"), insert(10, 12, "c"), insert(15, None, "b"), cti(10)]]
-    assert dead == [DeadLetter(events[2], "too late: its sync time 9 is before the cti 10")]
+    assert dead == [DeadLetter(events[2], "too late: its sync time 9 is before the watermark 10")]
 
 
 def test_external_ctis_close_when_their_events_are_there_and_nothing_before_is_missing() -> None:
@@ -116,7 +116,7 @@ def test_dead_letters_say_why_and_which_and_are_counted() -> None:
     _, dead = operator.receive_events(columns(events, P))
     assert dead.number.tolist() == [1, 2, 4, 6, 8]
     assert dead.reasons() == [
-        "too late: its sync time 4 is before the cti 5",
+        "too late: its sync time 4 is before the watermark 5",
         "an insert needs vs < ve, but vs = 9, ve = 9",
         "it overlaps an earlier external cti",
         "one more than promised by the external cti: 1 events in [6, 9)",

@@ -188,7 +188,7 @@ def test_a_late_row_of_a_closed_window_is_a_dead_letter_with_its_reason() -> Non
     outputs = list(answers(asked, records, Level.ORDERED, 1))
     (dead,) = [each.dead["trades"] for each in outputs if len(each.dead.get("trades", ()))]
     assert dead.number.tolist() == [3]
-    assert dead.reasons(False) == ["too late: its sync time 3 is before the cti 14"]
+    assert dead.reasons(False) == ["too late: its sync time 3 is before the watermark 14"]
     emitted = history_table([each.batch for each in outputs], asked.plan.schema.arrow).to_pylist()
     assert {row["window_end"] for row in emitted} == {5, 25}
     assert max(row["s"] for row in emitted if row["window_end"] == 5 and row["k"] == "b") == 1

@@ -18,7 +18,7 @@ def test_results_are_drawn() -> None:
     assert "result, micro-batch 0" in drawn
     assert "│ op │ symbol │ qty │ n │" in drawn
     assert "… and 1 more rows" in drawn
-    assert "trades: 1 dead, the first: too late: its sync time 1 is before the cti 2" in drawn
+    assert "trades: 1 dead, the first: too late: its sync time 1 is before the watermark 2" in drawn
     assert "final up to ∞" in drawn or "final up to 2" in drawn
 
 

@@ -92,7 +92,7 @@ def test_dead_letters_are_kept(tmp_path: Path) -> None:
     [line] = [json.loads(line) for line in file.read_text().splitlines()]
     assert line == {
         "number": 5,
-        "reason": "too late: its sync time 1 is before the cti 2",
+        "reason": "too late: its sync time 1 is before the watermark 2",
         "event": {
             "stream": "trades",
             "kind": "insert",

@@ -109,7 +109,7 @@ class DeadLetters:
                 sync = self.vn[place] if self.kind[place] == RETRACT else self.vs[place]
                 return (
                     f"too late: its sync time {show(int(sync), timestamps)} is before "
-                    f"the cti {show(first, timestamps)}"
+                    f"the watermark {show(first, timestamps)}"
                 )
             case 3:
                 return (

@@ -100,7 +100,7 @@ class _Finalize:
             case Insert() | Retract() if event.sync < self.in_time:
                 return (
                     f"too late: its sync time {show(event.sync)} is before "
-                    f"the cti {show(self.in_time)}"
+                    f"the watermark {show(self.in_time)}"
                 )
             case Insert() | Retract():
                 for promise in self.promised:

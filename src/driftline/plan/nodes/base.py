@@ -90,7 +90,7 @@ class Remarks:
             ("keys", self.keys),
             ("lifetimes", self.lifetimes),
             ("state", self.state),
-            ("a cti drops", self.evicted),
+            ("the watermark drops", self.evicted),
             ("final", self.final),
         ]
         return [f"{name}: {text}" for name, text in parts if text]
