@@ -51,7 +51,9 @@ def test_a_retract_whose_insert_never_came_is_a_dead_letter_when_its_time_has_pa
 def test_what_comes_too_late_is_a_dead_letter() -> None:
     output, dead = run([cti(5), insert(4, None, "a")])
     assert output == [cti(5)]
-    assert [letter.reason for letter in dead] == ["too late: its sync time 4 is before the watermark 5"]
+    assert [letter.reason for letter in dead] == [
+        "too late: its sync time 4 is before the watermark 5"
+    ]
 
 
 def test_remember_closes_the_past() -> None:
