@@ -35,7 +35,7 @@ def kernels() -> Iterator[Any]:
         if found.name.startswith(NOT_OF_QUERIES):
             continue
         for value in vars(importlib.import_module(found.name)).values():
-            if isinstance(value, _Deferred) and value._options.get("cache"):
+            if isinstance(value, _Deferred) and value.is_kept:
                 yield value
 
 

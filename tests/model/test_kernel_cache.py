@@ -20,11 +20,11 @@ import callee
 from callee import STEP, Step, added
 from driftline.model.compiled import njit
 
-@njit()
+@njit(cache=True)
 def inner(value):
     return added(value) * STEP
 
-@njit()
+@njit(cache=True)
 def called(values, step):
     return inner(values[0]) + callee.more(step.size)
 
@@ -40,11 +40,11 @@ FAR = (1, 2)
 class Step(NamedTuple):
     size: int
 
-@njit()
+@njit(cache=True)
 def added(value):
     return value + 1
 
-@njit()
+@njit(cache=True)
 def more(value):
     return value + FAR[1]
 """

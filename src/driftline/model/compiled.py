@@ -26,14 +26,14 @@ T = TypeVar("T")
 
 class _Deferred(Generic[P, T]):
     """A kernel for which Numba makes a dispatcher when it is first called, or compiled into
-    another."""
+    another. `is_kept`: what is compiled is kept on disk."""
 
     _making = Lock()
     _made: Any = None
 
-    def __init__(self, function: Callable[P, T], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[P, T], options: dict[str, Any], is_kept: bool) -> None:
         update_wrapper(self, function)
-        self.py_func, self.targetoptions = function, options
+        self.py_func, self.targetoptions, self.is_kept = function, options, is_kept
 
     def _dispatcher(self) -> Any:
         with self._making:
@@ -41,7 +41,8 @@ class _Deferred(Generic[P, T]):
                 made: Any = numba.njit(**self.targetoptions)(self.py_func)
                 # Extensions that are installed are looked for when something is compiled.
                 made._compilation_chain_init_hook = _nothing
-                made._cache = KernelCache(self)
+                if self.is_kept:
+                    made._cache = KernelCache(self)
                 self._made = made
         return self._made
 
@@ -62,15 +63,15 @@ def _nothing() -> None:
     pass
 
 
-def njit(*, cache: bool = True, **options: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Numba's `njit`; what is compiled is always kept."""
-    return lambda function: _Deferred(function, options)
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Numba's `njit`, for a kernel that is made ready when it is needed."""
+    return lambda function: _Deferred(function, options, cache)
 
 
 def in_place(function: Callable[P, T]) -> Callable[P, T]:
     """`njit` for a kernel that makes no arrays, but works on those it is given. It does not count
     references to them, which can cost a short kernel more than its work."""
-    return njit(nogil=True, _nrt=False)(function)
+    return njit(cache=True, nogil=True, _nrt=False)(function)
 
 
 class _Announcing(event.Listener):
