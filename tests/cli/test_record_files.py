@@ -122,6 +122,7 @@ def test_a_pattern_names_streams_by_the_files() -> None:
         ("t=t.csv?format=xml", "--input: format is one of json, csv, parquet, log, not xml"),
         ("t=t.csv?timestampFormat=QQ", "[INVALID_DATETIME_PATTERN] 'QQ' is not a pattern"),
         ("t=t.jsonl?delimiter=;", "--input: delimiter is for CSV, and this is json"),
+        ("t=kafka://h:1/t?delimiter=;", "--input: delimiter is for CSV, and this is json"),
         ("t=x*.csv", "--input: x*.csv: there is no such file"),
         ("t=t.txt", "--input: t.txt: its format is inferred from .jsonl, .csv or .parquet"),
         ("t=t.csv?format=parquet", "t.csv: this is not a Parquet file that can be read"),

@@ -57,6 +57,8 @@ def streamed(
         found = given or _form_of(Path(place), by, holds_events)
         need_csv(csv, found, by)
         return Streamed("files", place, found, options, stream, csv=csv)
+    if scheme in ("rate", "kafka"):
+        need_csv(csv, given or "json", by)
     if scheme == "rate":
         return Streamed("rate", rest, "rows", options)
     if scheme == "kafka":
