@@ -10,6 +10,7 @@ them.
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -51,7 +52,7 @@ class Declared:
         if kind == "postgres":
             return *_server(self.options["url"]), table.removeprefix("public.")
         if self.is_table:
-            return str(Path(self.options["path"]).resolve()), table.lower()
+            return os.path.realpath(self.options["path"]), table.lower()
         return (name,)
 
     @property
@@ -101,8 +102,8 @@ def sinks_of(
         if each.sink is not None
     }
     base = _database(target)
-    if keys is not None and not keys.replace(",", "").strip():
-        raise Problem(f"--keys: {keys!r} names no column: give it as --keys a,b")
+    if keys is not None and not all(each.strip() for each in keys.split(",")):
+        raise Problem(f"--keys: {keys!r} lacks the name of a column: give it as --keys a,b")
     if base is None:
         if keys is not None:
             raise Problem("--keys is for a database: --output postgresql://…, FILE.duckdb, .sqlite")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,20 +20,22 @@ def atomic_file(path: str | Path) -> Iterator[IO[bytes]]:
     What is no regular file (a pipe, /dev/stdout) is written directly.
     """
     path = Path(path)
-    if path.is_symlink():  # which stays: what it points to is written
-        path = path.resolve()
     if path.exists() and not path.is_file():
         with path.open("wb") as stream:
             yield stream
         return
+    path = Path(os.path.realpath(path))  # a link stays: what it points to is written
+    mode = path.stat().st_mode if path.exists() else None
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream  # which a consumer may close
         sync(Path(temporary))
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(_READABLE_BY_ALL & ~mask)
+        if mode is None:
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = _READABLE_BY_ALL & ~mask
+        Path(temporary).chmod(stat.S_IMODE(mode))
         Path(temporary).replace(path)
         sync(path.parent)
     except BaseException:

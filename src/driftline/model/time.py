@@ -44,8 +44,9 @@ def plus(time: int, duration: int) -> int:
     >>> plus(3, 4), plus(INFINITY, -5) == INFINITY, plus(5, INFINITY) == INFINITY
     (7, True, True)
     """
-    if INFINITY in (time, duration):
-        return INFINITY
+    for endless in (INFINITY, BEGINNING):
+        if endless in (time, duration):
+            return endless
     return max(BEGINNING, min(INFINITY, time + duration))
 
 

@@ -19,11 +19,13 @@ SHORTEST = 3
 """Of fewer characters a value is no secret, and would stand in half of all words."""
 
 _PASSWORD = re.compile(
-    r"(?<=://)(?P<user>[^\s/:@'\"]*:)(?!\$\{\w+\}@)[^\s/'\"]+(?=@)"
-    r"|(?P<name>\b(?:sasl\.)?password\s*=\s*)(?!\$\{)(?:'(?:[^'\\]|\\.)*'|[^\s'\"&;,)]+)",
+    # Of a URL, up to the last @ before a quote; what is only a port is none.
+    r"(?P<user>:/{1,2}[^\s/:@'\"]*:)(?!\$\{\w+\}@)(?!\d+(?:[/?,'\"\s]|$))[^'\"\n]+(?=@)"
+    r"|(?P<name>[\w.]*(?:password|passwd|secret|access_?key|account_?key)[\w.]*['\"`]?\s*=\s*)"
+    r"(?!'?\$\{)(?:'(?:[^'\\]|\\.)*'|[^\s'\"&;,)]+)",
     re.IGNORECASE,
 )
-"""A password in a URL, or after `password =`, with what stands before it."""
+"""A secret in a URL, or after a name such as `password =`, with what stands before it."""
 
 _shown: dict[str, str] = {}
 """By value, what is printed instead."""
@@ -95,6 +97,8 @@ def concealed(text: str) -> str:
 
     >>> concealed("kafka://me:pw@host/t, host=x password='a b' user=me")
     'kafka://me:***@host/t, host=x password=*** user=me'
+    >>> concealed("'kafka.sasl.password' = 'pw', url = 'postgresql://u:p/w x@h/db', a = 'kafka://h:1/t'")
+    "'kafka.sasl.password' = ***, url = 'postgresql://u:***@h/db', a = 'kafka://h:1/t'"
     """
     for value in sorted(_shown, key=len, reverse=True):
         text = text.replace(value, _shown[value])

@@ -57,9 +57,10 @@ def _lock_of(used: Used) -> Path | None:
         return None
     if isinstance(used.path, int) or "://" in str(used.path):
         return None
-    place = Path(os.path.realpath(local_path(used.path)))  # a link is what it leads to
-    if place.exists() and not (place.is_file() or place.is_dir()):
+    given = Path(local_path(used.path))
+    if given.exists() and not (given.is_file() or given.is_dir()):
         return None
+    place = Path(os.path.realpath(given))  # a link is what it leads to
     return place.with_name(f".{place.name}.lock") if place.name else None
 
 

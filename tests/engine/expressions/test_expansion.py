@@ -39,6 +39,7 @@ def run(text: str, left: int = 3, right: int = 0, **options: object) -> dl.Resul
         ("SELECT lpad(k, 1000000000, 'é') AS y FROM s", "about 24 GB"),
         ("SELECT rpad(k, 1000000000) AS y FROM s", "about 6 GB"),
         ("SELECT space(x + 1000000000) AS y FROM s", "about 6 GB"),
+        ("SELECT size(array_repeat(repeat(k, 1000000), 5000)) AS y FROM s", "about 15 GB"),
         ("SELECT replace(repeat(k, 9000000), 'a', repeat('b', 100)) AS y FROM s", "5.4"),
         ("SELECT regexp_replace(repeat(k, 9000000), 'a', repeat('b', 100)) AS y FROM s", "5.4"),
         ("SELECT CASE WHEN x < 0 THEN repeat(k, 1000000000) END AS y FROM s", None),
@@ -145,3 +146,8 @@ def test_far_places_of_numbers() -> None:
     assert [(str(row["a"]), row["b"]) for row in found.history().to_pylist()] == [("1.5", 0)]
     (row,) = run("SELECT format_number(1e300, 1000) AS x FROM s", 1).history().to_pylist()
     assert row["x"].endswith("." + "0" * 1000)
+
+
+def test_a_number_with_very_many_places() -> None:
+    text = "SELECT length(format_number(x + 0.5, '#,##0.' || repeat('0', 100000))) AS y FROM s"
+    assert run(text, 1).history()["y"].to_pylist() == [100_002]

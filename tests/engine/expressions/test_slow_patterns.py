@@ -62,6 +62,7 @@ SLOW = [
     "regexp_instr(k, '(a+)+$')",
     "size(regexp_extract_all(k, '(a+)+$', 0))",
     "size(split(k, '(a+)+$'))",
+    "size(str_to_map(k, '(a+)+$', ':'))",
 ]
 
 

@@ -91,6 +91,9 @@ def test_any_time_is_that_of_the_reference(events: list[Event], start: Both, las
         ("(ve - vs) div 2", None),
         ("greatest(ve - vs, 3)", None),
         ("ve * 0 + 2", 3),
+        ("(4 - ve) * (0 - vs)", None),
+        ("-1 - if(vs >= vs, 4 - ve, 1 + vs)", None),
+        ("abs(4 - ve)", None),
     ],
 )
 def test_what_comes_of_an_end_that_is_infinite(lasts: str, end: int | None) -> None:
@@ -99,7 +102,9 @@ def test_what_comes_of_an_end_that_is_infinite(lasts: str, end: int | None) -> N
     assert table.to_pylist() == [{"vs": 1, "ve": end, "k": "a"}]
 
 
-@pytest.mark.parametrize("lasts", ["10 - ve", "nullif(least(ve, 9), 9)"])
+@pytest.mark.parametrize(
+    "lasts", ["10 - ve", "10 - ve + 20", "(10 - ve) * 2", "nullif(least(ve, 9), 9)"]
+)
 def test_what_is_before_all_times_or_null_lasts_for_nothing(lasts: str) -> None:
     query = dl.sql(f"CREATE STREAM s (k STRING); SELECT * FROM s [FROM vs FOR {lasts}]")
     assert query.run({"s": [dl.Insert(1, dl.INFINITY, dl.Row(k="a"))]}).history().num_rows == 0

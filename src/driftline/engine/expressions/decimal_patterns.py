@@ -8,9 +8,12 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 from typing import Any
 
+from driftline.engine.expressions.decimals import rounded_to
 from driftline.engine.expressions.errors import EvaluationError
 
-_WIDE = Context(prec=400)
+_WIDE = Context(prec=1500)
+_MOST_PLACES = 1100
+"""No number has digits farther after the point."""
 _AFFIX = re.compile(r"(?:'(?:[^']|'')*'|[^#0,.;'])*")
 _DIGITS = re.compile(r"[#0,.]*")
 _FACTORS = {"%": 100, "‰": 1000}
@@ -103,14 +106,15 @@ def by_pattern(value: Any, text: str) -> str:
         return f"{before}∞{after}"
     shortest = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     exact = Decimal(value)
-    unit = Decimal(1).scaleb(-pattern.most)
+    places = min(pattern.most, _MOST_PLACES)
     scaled = (_WIDE.multiply(each, Decimal(pattern.factor)) for each in (shortest, exact))
     short, long = (abs(each) for each in scaled)
-    rounded = short.quantize(unit, ROUND_HALF_EVEN, _WIDE)
+    rounded = rounded_to(short, places, ROUND_HALF_EVEN)
     if rounded != short:  # as in Java: a number is rounded as it exactly is
-        rounded = long.quantize(unit, ROUND_HALF_EVEN, _WIDE)
+        rounded = rounded_to(long, places, ROUND_HALF_EVEN)
     whole, _, fraction = f"{rounded:f}".partition(".")
-    fraction = fraction[: pattern.least] + fraction[pattern.least :].rstrip("0")
+    least = fraction[: pattern.least].ljust(pattern.least, "0")
+    fraction = least + fraction[pattern.least :].rstrip("0")
     whole = whole.lstrip("0").rjust(pattern.whole, "0")
     if not whole and not fraction:
         whole = "0"

@@ -34,6 +34,7 @@ from driftline.engine.expressions.errors import EvaluationError
 from driftline.engine.expressions.expansion import TOO_LARGE, full_column
 from driftline.engine.expressions.frames import Frame, Step
 from driftline.engine.expressions.higher_order import HIGHER_ORDER_STEPS
+from driftline.engine.expressions.java_patterns import TOO_SLOW
 from driftline.engine.expressions.literals import scalar_of
 from driftline.engine.expressions.registry import KERNELS, Kernel
 from driftline.event_log.text import plain_values
@@ -71,7 +72,7 @@ def evaluate(expression: Expression, columns: Any) -> Array:
     except pa.ArrowCapacityError:
         raise full_column(expression.brief()) from None
     except EvaluationError as error:
-        if error.place is None and error.condition != TOO_LARGE:  # which is of all rows
+        if error.place is None and error.condition not in _OF_NO_ROW:
             error.place = partial(_place_of_error, expression, columns)
         raise
 
@@ -90,6 +91,9 @@ def _place_of_error(expression: Expression, columns: Any) -> str:
     row = ", ".join(f"{name} = {_short(columns.column(name), low)}" for name in names if high)
     return f"in {expression.brief()}, where {row}" if row else f"in {expression.brief()}"
 
+
+_OF_NO_ROW = (TOO_LARGE, TOO_SLOW)
+"""Errors about all rows, or that would take long to find again."""
 
 _LONGEST_SHOWN = 60
 

@@ -97,6 +97,7 @@ def java_regex(pattern: str, function: str) -> re.Pattern[str]:
         ) from None
 
 
+TOO_SLOW = "REGEX_TOO_SLOW"
 SLOWEST = 5.0
 """Seconds of computing that a pattern may take for one text."""
 
@@ -110,7 +111,7 @@ def per_text(what: str, function: Callable[..., Any], arrays: list[Array], kind:
 
     def stop(*_: object) -> None:
         raise EvaluationError(
-            "REGEX_TOO_SLOW",
+            TOO_SLOW,
             f"{what}: after {SLOWEST:g} seconds the pattern is still being tried on one text: "
             "write it without repetition inside of repetition, such as (a+)+",
         )

@@ -16,13 +16,13 @@ from driftline.engine.expressions.arrays import (
     both_valid,
     counted,
     numbers,
-    per_distinct,
     plain_values,
     valid_mask,
 )
 from driftline.engine.expressions.collections import equal_items, map_lists, sort_nested
 from driftline.engine.expressions.comparison import lengths_of
 from driftline.engine.expressions.errors import EvaluationError
+from driftline.engine.expressions.java_patterns import per_text
 from driftline.engine.expressions.lists import (
     any_per_row,
     concat_lists,
@@ -143,7 +143,7 @@ def _str_to_map(call: Call, args: Sequence[Value]) -> Array:
             found[key] = rest[0] if rest else None
         return list(found.items())
 
-    return per_distinct(split, list(args), call.kind)
+    return per_text(call.function, split, list(args), call.kind)
 
 
 @kernel("array_append array_prepend", strict=False)
@@ -190,11 +190,11 @@ def _array_remove(call: Call, args: Sequence[Value]) -> Array:
 def _array_repeat(call: Call, args: Sequence[Value]) -> Array:
     counts = np.maximum(numbers(args[1]).astype(np.int64), 0)
     made = int(counts.sum())
-    expansion.check(
-        f"{call.brief()} makes {made:,} items of {len(counts):,} rows",
-        made * _BYTES_OF_AN_ITEM,
-        "repeat it less often",
-    )
+    one = max(_BYTES_OF_AN_ITEM, args[0].nbytes // max(len(counts), 1))
+    what = f"{call.brief()} makes {made:,} items of {len(counts):,} rows"
+    expansion.check(what, made * one, "repeat it less often")
+    if not is_nested(args[0].type) and one > _BYTES_OF_AN_ITEM:
+        expansion.check_texts(call.brief(), made * one)
     rows = np.repeat(np.arange(len(counts)), counts)
     return lists_from(args[0].take(pa.array(rows)), counts, both_valid(args[1]), call.kind)
 

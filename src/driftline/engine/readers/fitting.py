@@ -201,7 +201,7 @@ def typed_column(
     if not can_cast(whole.type, field.type):
         raise PlanError(
             f"the column {field.name} of {source.name} is a {type_name(whole.type)}, which "
-            f"cannot be a {type_name(field.type)}: declare another type"
+            f"cannot be {a_type(field.type)}: declare another type"
         )
     unit = source.timing.time_unit
     values, bad = _cast(whole, field.type, unit)

@@ -82,6 +82,7 @@ def _sum(left: Int64s, right: Int64s) -> Int64s:
     total = left + right
     passed = ((left ^ total) & (right ^ total)) < 0
     total = np.where(passed, np.where(left < 0, BEGINNING, INFINITY), total)
+    total = np.where((left == BEGINNING) | (right == BEGINNING), BEGINNING, total)
     return np.where((left == INFINITY) | (right == INFINITY), INFINITY, total)
 
 

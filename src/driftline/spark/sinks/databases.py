@@ -20,7 +20,7 @@ from driftline.event_log.text import moments_text, plain_values, values_text
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
 from driftline.spark.places import file_name
-from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another
+from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another, refuse_own
 from driftline.spark.views import Upserts, ViewName, key_places, same_key
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Database(TableSink, ABC):
         super().__init__(keys, view, output, overwrite)
         self.path = Path(path)
         self.table = output if table is None else table
+        refuse_own(self.table)
 
     @property
     def shared_places(self) -> list[str]:
@@ -64,6 +65,8 @@ class Database(TableSink, ABC):
         if self.path.exists():
             with suppress(_Undone), self._transaction() as session:
                 self._made(session, about.run, schema)
+                names = _names(schema.empty_table(), "t")
+                session.run(f"SELECT {names} FROM {quoted(self.table)} t LIMIT 0")
                 raise _Undone
 
     def _made(self, session: Session, run: str, schema: pa.Schema) -> int | None:

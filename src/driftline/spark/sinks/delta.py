@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +83,8 @@ class Delta:
 
     def prepare(self, about: SparkUpdate) -> None:
         """Refuse columns that the view has itself, and a table without some that it has."""
+        if Path(self.uri).is_file():
+            raise PlanError(f"{self.uri} is a file: give a directory")
         for name in about.batches:
             micro_batch = about.micro_batch(name)
             columns = self.view(micro_batch).schema.names

@@ -40,6 +40,8 @@ class OwnFolder:
     def check(self, run: str) -> bool:
         """Whether a query is the owner of the folder, which has no other."""
         note = f"{self.root}/{OWNER}"
+        if self.files.get_file_info(self.root).type == fs.FileType.File:
+            raise PlanError(f"{self.path} is a file: give a directory")
         if not self._is_there(note):
             return False
         with self.files.open_input_stream(note) as file:

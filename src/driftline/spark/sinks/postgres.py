@@ -25,7 +25,7 @@ from driftline.model.arrays import text_scalar, to_arrow, without_empty_parts
 from driftline.plan.errors import PlanError
 from driftline.plan.fragments import RESULT
 from driftline.running.locks import InUse
-from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another
+from driftline.spark.sinks.tables import BATCH, PROGRESS, TableSink, of_another, refuse_own
 from driftline.spark.views import Upserts, ViewName, same_key
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class Postgres(TableSink):
         self.conninfo = conninfo
         self.names = table.split(".") if isinstance(table, str) else list(table)
         self.made = False
+        refuse_own(self.names[-1])
 
     @property
     def table(self) -> Identifier:
@@ -116,11 +117,15 @@ class Postgres(TableSink):
     def prepare(self, about: SparkUpdate) -> None:
         """Refuse what could not be written, by a transaction that comes to nothing."""
         import psycopg
+        from psycopg.sql import SQL
 
         _, schema, keys = self.rows_of(about)
         try:
             with self._connected() as connection:
                 self._make(connection, about.run, schema, keys)
+                connection.execute(
+                    SQL("SELECT {} FROM {} t LIMIT 0").format(_list(schema.names, "t"), self.table)
+                )
                 connection.rollback()
         except psycopg.Error as error:
             raise self._problem(error, keys) from error

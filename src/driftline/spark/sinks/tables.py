@@ -46,6 +46,12 @@ def of_another(table: str) -> PlanError:
     )
 
 
+def refuse_own(table: str) -> None:
+    """Refuse the table in which the micro-batches of all others are noted."""
+    if table.lower() == PROGRESS:
+        raise PlanError(f"the table {PROGRESS} is one of our own: name another")
+
+
 class TableSink:
     """`output`: the result that the table is of; `keys`: the columns of its key; `view`: what of
     the result it has; `overwrite`: a table of another query, or of another run of this one, is
