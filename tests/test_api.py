@@ -552,7 +552,7 @@ def test_a_decimal_is_not_rounded(given: Any) -> None:
     [
         (
             pa.table({"k": ["a"], "x": [[1]], "t": [1]}),
-            "the column x of s is a ARRAY<BIGINT>, which cannot be a INT",
+            "the column x of s is a ARRAY<BIGINT>, which cannot be an INT",
         ),
         (
             pa.table({"k": ["a"], "x": pa.array([1.0], pa.float16()), "t": [1]}),

@@ -108,7 +108,7 @@ def test_what_is_for_people_stops_nothing(
         ("SELECT k FROM s ORDER BY k LIMIT 1 OFFSET 9223372036854775807;", [], None),
         ("SET x = =;", [], "x needs a value"),
         ("SELECT k FROM s;", ["-o", "postgresql://u:secret@[::1/db"], "Invalid IPv6 URL"),
-        ("SELECT k FROM s;", ["-o", "o.sqlite", "--keys", ",,"], "--keys: ',,' names no column"),
+        ("SELECT k FROM s;", ["-o", "o.sqlite", "--keys", ",,"], "--keys: ',,' lacks the name"),
         ("SELECT k FROM s;", ["-o", "a.jsonl", "-o", "b.jsonl"], "--output is given twice"),
         ("SELECT k FROM s;", ["-o", "a.jsonl", "--output=b.jsonl"], "--output is given twice"),
     ],

@@ -44,14 +44,25 @@ def plus(time: int, duration: int) -> int:
     >>> plus(3, 4), plus(INFINITY, -5) == INFINITY, plus(5, INFINITY) == INFINITY
     (7, True, True)
     """
-    for endless in (INFINITY, BEGINNING):
-        if endless in (time, duration):
-            return endless
+    if INFINITY in (time, duration):
+        return INFINITY
     return max(BEGINNING, min(INFINITY, time + duration))
 
 
+def total(left: int, right: int) -> int:
+    """`left + right`, of times that are computed: as `plus`, but the beginning, which is what is
+    left of anything less infinity, stays it, too.
+
+    >>> total(3, 4), total(BEGINNING, 5) == BEGINNING, total(BEGINNING, INFINITY) == INFINITY
+    (7, True, True)
+    """
+    if BEGINNING in (left, right) and INFINITY not in (left, right):
+        return BEGINNING
+    return plus(left, right)
+
+
 def opposite(time: int) -> int:
-    """`-time`, where the opposite of infinity is the beginning; `a - b` is `plus(a, opposite(b))`,
+    """`-time`, where the opposite of infinity is the beginning; `a - b` is `total(a, opposite(b))`,
     so that infinity less infinity is infinity.
 
     >>> opposite(3), opposite(INFINITY) == BEGINNING, opposite(BEGINNING) == INFINITY

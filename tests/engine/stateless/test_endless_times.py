@@ -13,7 +13,7 @@ import driftline as dl
 from driftline.model import reference as ref
 from driftline.model.event import Event
 from driftline.model.history import canonical_history
-from driftline.model.time import INFINITY, opposite, plus, times
+from driftline.model.time import INFINITY, opposite, times, total
 from driftline.testing import streams
 
 Time = Callable[[int, int], int]
@@ -24,12 +24,12 @@ LEAVES: list[Both] = [
     ("vs", lambda vs, ve: vs),
     ("ve", lambda vs, ve: ve),
     ("ve", lambda vs, ve: ve),
-    ("(ve - vs)", lambda vs, ve: plus(ve, opposite(vs))),
+    ("(ve - vs)", lambda vs, ve: total(ve, opposite(vs))),
     *((f"({number})", lambda vs, ve, number=number: number) for number in (-2, 0, 1, 3)),
 ]
 TWO: list[tuple[str, Callable[[int, int], int]]] = [
-    ("({} + {})", plus),
-    ("({} - {})", lambda a, b: plus(a, opposite(b))),
+    ("({} + {})", total),
+    ("({} - {})", lambda a, b: total(a, opposite(b))),
     ("({} * {})", times),
     ("least({}, {})", min),
     ("greatest({}, {})", max),

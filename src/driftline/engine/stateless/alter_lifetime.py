@@ -168,14 +168,14 @@ class _Hopping(AlterLifetime):
 
 @njit(cache=True, nogil=True)
 def plus(times: Int64s, durations: Int64s) -> Int64s:
-    """`time + duration` for arrays, as `model.time.plus` has it."""
+    """`time + duration` for arrays, where infinity absorbs and nothing goes past it."""
     result = np.empty(len(times), np.int64)
     for row in range(len(times)):
         time, duration = times[row], durations[row]
         endless = time == INFINITY or duration == INFINITY
         if endless or (duration > 0 and time > INFINITY - duration):
             result[row] = INFINITY
-        elif BEGINNING in (time, duration) or (duration < 0 and time < BEGINNING - duration):
+        elif duration < 0 and time < BEGINNING - duration:
             result[row] = BEGINNING
         else:
             result[row] = time + duration

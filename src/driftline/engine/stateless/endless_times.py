@@ -1,7 +1,7 @@
 """Times that are computed from lifetimes that may have no end.
 
     ∞ is the largest number:  comparisons, least, greatest, CASE and the like need no more
-    +, -, · and abs           are those of `model.time` (`plus`, `opposite`, `times`)
+    +, -, · and abs           are those of `model.time` (`total`, `opposite`, `times`)
     any other function        of ∞ is ∞; of DOUBLEs it is that of the infinite DOUBLE
 
 Where arithmetic is not at an infinity, it goes no farther than to one.

@@ -12,7 +12,7 @@
 
 A lifetime that would be empty vanishes, and so does one that would start before all times. Nothing
 goes past infinity: ∞ plus or minus anything is ∞, so a lifetime that starts at the end of an
-endless one vanishes too; anything else minus ∞ is the least time (`plus`, `opposite`, `times` of
+endless one vanishes too; anything else minus ∞ is the least time (`total`, `opposite`, `times` of
 `model.time`).
 
 Hopping: the window [T - r, T) is answered during [T, T + s), for every multiple T of s. The row
