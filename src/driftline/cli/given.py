@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from urllib.parse import urlencode
 
-from driftline.cli.streams import SUFFIXES, need_csv, parted, taken_csv, taken_form
+from driftline.cli.streams import form_by_name, need_csv, parted, taken_csv, taken_form
 from driftline.event_log.apart import STDIN, Used, is_there
 from driftline.running.environment import filled_in
 from driftline.running.problems import Problem
@@ -72,8 +72,7 @@ class Given:
             return self.form
         if isinstance(self.data, bytes):
             return "csv" if _is_csv(self.data) else "log" if is_log(self.data) else "json"
-        suffixes = [suffix.lower() for suffix in self.data.suffixes]
-        found = next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
+        found = form_by_name(self.data)
         if found is None:
             raise Problem(
                 f"{self.by}: {self.path}: its format is inferred from .jsonl, .csv or .parquet: "

@@ -79,6 +79,16 @@ def streamed(
     return Streamed("files", place, given, options, stream, csv=csv)
 
 
+def form_by_name(path: Path) -> Form | None:
+    """How a file is written, as its name says: a log is JSON by its name.
+
+    >>> form_by_name(Path("a.CSV.gz")), form_by_name(Path("a.log")), form_by_name(Path("a.txt"))
+    ('csv', 'json', None)
+    """
+    suffixes = (suffix.lower() for suffix in path.suffixes)
+    return next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
+
+
 def taken_form(options: dict[str, str], by: str) -> Form | None:
     """The format that options say, which is then none of them."""
     form = options.pop("format", None)
@@ -105,9 +115,8 @@ def growing(path: str, more: Mapping[str, str], by: str, *, holds_events: bool) 
     that a script has; `holds_events`: it is a log, if that cannot be seen yet."""
     place, options = parted(path)
     options |= more
-    suffixes = [suffix.lower() for suffix in Path(place).suffixes]
     given, csv = taken_form(options, by), taken_csv(options)
-    form = given or next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
+    form = given or form_by_name(Path(place))
     is_plain = Path(place).is_file() and Path(place).suffix.lower() not in COMPRESSED
     if form is None or form == "parquet" or not is_plain:
         return None
@@ -132,8 +141,7 @@ def _form_of(folder: Path, by: str, holds_events: bool) -> Form:
     """How the files of a directory are written: all in the same way."""
     found: dict[Form, Path] = {}
     for path in files_of(folder):
-        suffixes = [suffix.lower() for suffix in path.suffixes]
-        form = next((SUFFIXES[each] for each in suffixes if each in SUFFIXES), None)
+        form = form_by_name(path)
         if form is None:
             raise Problem(f"{by}: {path}: its format is inferred from .jsonl, .csv or .parquet")
         if form not in found or found[form].stat().st_size == 0:
