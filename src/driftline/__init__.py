@@ -4,6 +4,7 @@ api            the Python interface (arguments: checks what it is given; results
                drawings: these in notebooks; automata: queries for their runs)
 sql            from SQL text to plans
 plan           logical plans, schemas, expressions
+kernels        functions over arrays that run as machine code
 model          events, lifetimes, canonical history, the reference operators
 event_log      the event log
 time           heartbeats

@@ -43,8 +43,9 @@ from driftline.engine.state import exact_floats, slots
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.order_keys import order_keys
 from driftline.engine.state.stored_rows import rows_from_bytes
+from driftline.kernels import compiled
+from driftline.model.arrays import Floats
 from driftline.model.columns import StreamColumns
-from driftline.model.compiled import njit
 from driftline.model.event import Event
 from driftline.model.level import Level
 from driftline.plan.choices import Expiry
@@ -131,8 +132,8 @@ def _shards() -> dict[str, list[int]]:
     return {name: messages.shard_of(rows, key, 7).tolist() for name, key in keys.items()}
 
 
-@njit(cache=True, nogil=True)
-def _summed(values: NDArray[np.float64], gone: int) -> NDArray[np.float64]:
+@compiled
+def _summed(values: Floats, gone: int) -> Floats:
     sums = np.zeros((1, 3))
     for value in values:
         exact_floats.add(sums, 0, 0, value)

@@ -72,7 +72,7 @@ class Query(Relation):
         """Run the query in this process, and yield an update after every batch of input."""
         from driftline.engine import local
         from driftline.engine.options import DEFAULT_BATCH
-        from driftline.model.compiled import announce_compilation
+        from driftline.kernels import announce_compilation
 
         announce_compilation(sys.stderr)
         if batch is not None and (not is_whole(batch) or batch < 1):

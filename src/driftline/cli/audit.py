@@ -17,7 +17,7 @@ from driftline.cli.given import STANDARD_INPUT, with_declared
 from driftline.cli.inputs import read_inputs
 from driftline.cli.progress import reading
 from driftline.cli.scripts import ScriptText, consistency_of, load
-from driftline.cli.start import load_engine
+from driftline.kernels import announce_compilation
 from driftline.model.prefix import Prefix
 from driftline.running.options import RunOptions, engine_options
 from driftline.running.problems import Problem
@@ -55,7 +55,7 @@ def audit(
 ) -> int:
     """Checks the marks of a log; prints what is wrong, and returns the exit code. `is_local`: the
     local runner made it, of which no part of an answer is behind another."""
-    load_engine()
+    announce_compilation()
     script = load(ScriptText(path))
     plans = {each.name: each.plan for each in script.outputs}
     options = {

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from driftline.cli.errors import EXIT_BAD
 from driftline.cli.progress import reading
-from driftline.cli.start import load_engine
 from driftline.cli.tables import print_table
 from driftline.event_log.apart import STDOUT, Used, files_of, need_apart
+from driftline.kernels import announce_compilation
 
 if TYPE_CHECKING:
     from driftline.event_log.bad import BadEvent
@@ -27,7 +27,7 @@ def check(files: Sequence[str], dead_letters: str | None) -> int:
     from driftline.event_log.reader import scan_log
 
     need_files_apart(files, dead_letters)
-    load_engine()
+    announce_compilation()
     with reading(files) as progress:
         log = scan_log(files, progress=progress)
     if dead_letters is not None:

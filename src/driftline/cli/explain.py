@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from driftline.cli.scripts import ScriptText, consistency_of, load
-from driftline.cli.start import load_engine
 from driftline.event_log.apart import STDOUT, Used, need_apart
+from driftline.kernels import announce_compilation
 from driftline.running.options import (
     DEFAULT_REMEMBER,
     Consistency,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def explain(text: ScriptText, *, dot: bool, emit: str | None = None) -> None:
     """Prints the plans of a script."""
     need_apart([Used("standard output", STDOUT)], text.used())
-    load_engine()
+    announce_compilation()
     script = load(text)
     if dot:
         print("\n".join(_dot(script)))

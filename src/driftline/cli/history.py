@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from driftline.cli.check import collected, need_files_apart
 from driftline.cli.progress import reading
-from driftline.cli.start import load_engine
 from driftline.cli.tables import print_table
+from driftline.kernels import announce_compilation
 from driftline.running.problems import Problem
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def history(
     from driftline.event_log.reader import read_log
     from driftline.model.history_columns import history_columns
 
-    load_engine()
+    announce_compilation()
     moment = None if at is None else _moment(at)
     need_files_apart(files, dead_letters)
     with reading(files) as progress:

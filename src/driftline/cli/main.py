@@ -13,7 +13,6 @@ import typer
 
 from driftline.cli.commands.app import app
 from driftline.cli.errors import EXIT_BAD, guarded
-from driftline.cli.start import methods_on_demand
 from driftline.running.environment import concealed
 from driftline.running.problems import Problem, one_line
 
@@ -48,8 +47,7 @@ def main() -> None:
     gc.set_threshold(COLLECT_AFTER)
     if debug:
         os.environ["DRIFTLINE_DEBUG"] = "1"  # for Spark, which is quiet else
-    with methods_on_demand():
-        code = guarded(lambda: _run([a for a in arguments if a != "--debug"]), debug=debug)
+    code = guarded(lambda: _run([a for a in arguments if a != "--debug"]), debug=debug)
     if "duckdb" not in sys.modules:  # which prints what it calls leaks if nothing is collected
         gc.freeze()  # at the end Python collects twice: there is no need to go through modules
     sys.exit(code)

@@ -29,8 +29,8 @@ from driftline.cli.resumed import Written, need_kept
 from driftline.cli.runners import runner
 from driftline.cli.scripts import ScriptText, consistency_of, load
 from driftline.cli.sinks import Declared, LocalSinks, is_database, made, sinks_of
-from driftline.cli.start import load_engine
 from driftline.event_log.apart import STDOUT, Used, need_apart
+from driftline.kernels import announce_compilation
 from driftline.plan.choices import need_now, need_spark
 from driftline.running.learned import learned
 from driftline.running.locks import locked
@@ -115,7 +115,7 @@ def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: Exit
     _check_folder("--time-chart", arguments.time_chart)
     check_chart(arguments.time_chart)
     if runner_name == "local":
-        load_engine()
+        announce_compilation()
     script = load(text)
     if script.explained:
         from driftline.cli.explain import print_plans

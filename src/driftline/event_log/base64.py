@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from driftline.model.arrays import Bytes, Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import ByteArray, Bytes, Int64s
 
 _LETTERS = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8
@@ -62,8 +62,8 @@ def _array(kind: pa.DataType, like: pa.Array, starts: Int64s, data: Bytes) -> pa
     return pa.Array.from_buffers(kind, len(like), buffers)
 
 
-@njit(cache=True, nogil=True)
-def _encode(data: Bytes, offsets: Int64s, text: Bytes, starts: Int64s) -> None:
+@compiled
+def _encode(data: Bytes, offsets: Int64s, text: ByteArray, starts: Int64s) -> None:
     for row in range(len(offsets) - 1):
         out = starts[row]
         for at in range(offsets[row], offsets[row + 1], 3):
@@ -79,8 +79,8 @@ def _encode(data: Bytes, offsets: Int64s, text: Bytes, starts: Int64s) -> None:
             out += 4
 
 
-@njit(cache=True, nogil=True)
-def _decode(data: Bytes, offsets: Int64s, values: Bytes, starts: Int64s) -> int:
+@compiled
+def _decode(data: Bytes, offsets: Int64s, values: ByteArray, starts: Int64s) -> int:
     """Fills the values; the row of the first text that is not in base64, or -1."""
     out = 0
     for row in range(len(offsets) - 1):

@@ -19,8 +19,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.event_log.json_kernel import is_word
-from driftline.model.arrays import Bytes, Int64s, to_arrow, to_numpy
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import ByteArray, Bytes, Int8Table, Int64s, to_arrow, to_numpy
 
 WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 """Numbers that JSON does not have, as strings, the way Spark writes and reads them."""
@@ -38,7 +38,7 @@ _CAPITAL_A, _CAPITAL_Z, _TO_SMALL = ord("A"), ord("Z"), 32
 class Words:
     """The words for numbers that some rows had, as numbers to be put in where they stood."""
 
-    def __init__(self, names: Sequence[str], found: NDArray[np.int8]) -> None:
+    def __init__(self, names: Sequence[str], found: Int8Table) -> None:
         self._found = {name: codes for name, codes in zip(names, found, strict=True) if codes.any()}
 
     def put_in(self, table: pa.Table) -> pa.Table:
@@ -65,7 +65,7 @@ def may_hold_words(text: Bytes) -> bool:
     return any(end in data for end in _ENDS)
 
 
-def take_words_out(text: Bytes, offsets: Int64s, names: Sequence[str]) -> Words:
+def take_words_out(text: ByteArray, offsets: Int64s, names: Sequence[str]) -> Words:
     """Makes the words null in the texts of rows, of which the i-th begins at offsets[i].
 
     >>> text = np.frombuffer(b'{"a":"NaN"}', np.uint8).copy()
@@ -109,9 +109,9 @@ def _joined(names: Sequence[str]) -> tuple[Bytes, Int64s]:
     return np.frombuffer(b"".join(coded), np.uint8), starts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _take_words_out(
-    text: Bytes, offsets: Int64s, names: Bytes, starts: Int64s, found: NDArray[np.int8]
+    text: ByteArray, offsets: Int64s, names: Bytes, starts: Int64s, found: Int8Table
 ) -> None:
     for row in range(len(offsets) - 1):
         at, end = offsets[row], offsets[row + 1]
@@ -130,14 +130,14 @@ def _take_words_out(
             at = after
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _keep_as_text(
     text: Bytes,
     offsets: Int64s,
     names: Bytes,
     starts: Int64s,
     only_bare: bool,
-    larger: Bytes,
+    larger: ByteArray,
     moved: Int64s,
 ) -> int:
     out = 0
@@ -172,7 +172,7 @@ def _keep_as_text(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _field(text: Bytes, i: int, end: int) -> tuple[int, int, int, int]:
     """The next field of a row, of which all before i was read: where its name begins and ends, and
     where its value does; the last is -1 if there is none. Arrow finds what is no proper JSON."""
@@ -202,14 +202,14 @@ def _field(text: Bytes, i: int, end: int) -> tuple[int, int, int, int]:
     return name, name_end, start, min(i, end)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _string_end(text: Bytes, i: int, end: int) -> int:
     while i < end and text[i] != _QUOTE:
         i += 2 if text[i] == _BACKSLASH else 1
     return i
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _which(text: Bytes, start: int, end: int, names: Bytes, starts: Int64s, any_case: bool) -> int:
     """Which of the names it is, or -1."""
     for place in range(len(starts) - 1):
@@ -228,7 +228,7 @@ def _which(text: Bytes, start: int, end: int, names: Bytes, starts: Int64s, any_
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _word(text: Bytes, start: int, end: int) -> int:
     """The number of a word in quotes: 1 for NaN, 2 and 3 for the infinities, 0 for none."""
     length = end - start

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Bytes
 from driftline.model.time import BEGINNING
 
 NO_TIME = BEGINNING
@@ -21,8 +19,8 @@ _FEBRUARY = 2
 _PLUS, _T, _SPACE, _Z = ord("+"), ord("T"), ord(" "), ord("Z")
 
 
-@njit(cache=True, nogil=True)
-def iso_ticks(text: NDArray[np.uint8], start: int, end: int) -> int:
+@compiled
+def iso_ticks(text: Bytes, start: int, end: int) -> int:
     """The ticks of the ISO time in text[start:end], or NO_TIME."""
     if end - start < _DATE:
         return NO_TIME
@@ -78,8 +76,8 @@ def iso_ticks(text: NDArray[np.uint8], start: int, end: int) -> int:
     return ticks - sign * (hours * 3_600 + minutes * 60) * _TICKS
 
 
-@njit(cache=True, nogil=True)
-def _digits(text: NDArray[np.uint8], start: int, count: int) -> int:
+@compiled
+def _digits(text: Bytes, start: int, count: int) -> int:
     """The number that `count` digits say, or -1 if they are not all digits."""
     number = 0
     for i in range(start, start + count):
@@ -89,14 +87,14 @@ def _digits(text: NDArray[np.uint8], start: int, count: int) -> int:
     return number
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _days_in(year: int, month: int) -> int:
     if month == _FEBRUARY:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _days_since_1970(year: int, month: int, day: int) -> int:
     """Days in the proleptic Gregorian calendar, counting years from March."""
     if month <= _FEBRUARY:

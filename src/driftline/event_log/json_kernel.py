@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Bytes
-from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
 LARGEST_EXACT = 2**53
@@ -20,19 +20,19 @@ SMALL, BIG, ODD = range(3)
 """What a number is: one that a double holds, a larger integer, or none that is proper."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def is_space(byte: int) -> bool:
     return byte == ord(" ") or byte == ord("\t") or byte == ord("\r")
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def skip_space(block: Bytes, i: int, end: int) -> int:
     while i < end and is_space(block[i]):
         i += 1
     return i
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def plain_string_end(block: Bytes, i: int, end: int) -> int:
     """The closing quote of a string without escapes, or -1."""
     while i < end:
@@ -45,7 +45,7 @@ def plain_string_end(block: Bytes, i: int, end: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def string_end(block: Bytes, i: int, end: int) -> int:
     """The closing quote of a string, or -1. Arrow sees to it that its escapes are proper."""
     while i < end:
@@ -58,7 +58,7 @@ def string_end(block: Bytes, i: int, end: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def literal_end(block: Bytes, i: int, end: int) -> int:
     """The end of true, false or null, or -1."""
     for word in (b"true", b"false", b"null"):
@@ -67,7 +67,7 @@ def literal_end(block: Bytes, i: int, end: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def integer(block: Bytes, i: int, end: int) -> tuple[int, int]:
     """The end of an integer that stands alone, and the integer; the end is -1 if there is none."""
     negative = block[i] == MINUS
@@ -87,7 +87,7 @@ def integer(block: Bytes, i: int, end: int) -> tuple[int, int]:
     return i, -signed if negative else signed  # type: ignore[return-value]  # compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def number(block: Bytes, i: int, end: int) -> tuple[int, int]:
     """The end of a number, and whether it is an integer that no double may hold (BIG), or not
     proper, or perhaps beyond a double's range (ODD)."""
@@ -116,7 +116,7 @@ def number(block: Bytes, i: int, end: int) -> tuple[int, int]:
     return i, BIG if whole > LARGEST_EXACT or whole < -LARGEST_EXACT else SMALL
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _exponent(block: Bytes, i: int, end: int) -> tuple[int, int]:
     if i >= end or (block[i] != ord("e") and block[i] != ord("E")):
         return i, SMALL
@@ -130,7 +130,7 @@ def _exponent(block: Bytes, i: int, end: int) -> tuple[int, int]:
     return i, ODD if digits == 0 or digits >= _LARGE_EXPONENT_DIGITS else SMALL
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def is_word(block: Bytes, start: int, end: int, word: bytes) -> bool:
     if end - start != len(word):
         return False
@@ -140,7 +140,7 @@ def is_word(block: Bytes, start: int, end: int, word: bytes) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def same_bytes(block: Bytes, start: int, end: int, other: int, other_end: int) -> bool:
     if end - start != other_end - other:
         return False

@@ -25,8 +25,8 @@ from driftline.event_log.fields import WORDS, kept_as_text, may_hold_words, take
 from driftline.event_log.scan import scan_row
 from driftline.event_log.types import RowTypes, Undecided, conform
 from driftline.event_log.values import as_text, has_bare, is_misread
-from driftline.model.arrays import Bytes, Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Bytes, Int64s, Mask
 
 ONE_BY_ONE = 256
 """At most so many rows are read one by one where they cannot be read together."""
@@ -295,10 +295,8 @@ class _Part:
         return offsets
 
 
-@njit(cache=True, nogil=True)
-def _gather(
-    block: Bytes, starts: Int64s, ends: Int64s, is_row: NDArray[np.bool_]
-) -> tuple[Bytes, Int64s]:
+@compiled
+def _gather(block: Bytes, starts: Int64s, ends: Int64s, is_row: Mask) -> tuple[Bytes, Int64s]:
     """The rows as lines one after another ({} where there is none), and where each begins."""
     offsets = np.zeros(len(starts) + 1, np.int64)
     for i in range(len(starts)):

@@ -35,9 +35,9 @@ from driftline.event_log.json_kernel import (
     skip_space,
     string_end,
 )
-from driftline.model.arrays import Bytes, Int64s
+from driftline.kernels import compiled
+from driftline.model.arrays import Bytes, Int8s, Int64s, Int64Table, Mask
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, NO_CLOCK, RETRACT
-from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
 DEEPEST = 64
@@ -137,11 +137,12 @@ def scan_lines(block: Bytes, starts: Int64s, ends: Int64s) -> Scanned:
     return scanned
 
 
-@njit(cache=True, nogil=True)
-def _scan(  # type: ignore[no-untyped-def]
-    block, starts, ends, fine, kind, vs, ve, vn, at, iso,
-    name, row_start, row_end, row_names, row_big, names,
-):  # fmt: skip
+@compiled
+def _scan(
+    block: Bytes, starts: Int64s, ends: Int64s, fine: Mask, kind: Int8s, vs: Int64s,
+    ve: Int64s, vn: Int64s, at: Int64s, iso: Mask, name: Int64s, row_start: Int64s, row_end: Int64s,
+    row_names: Int64s, row_big: Mask, names: Int64Table,
+) -> None:  # fmt: skip
     value = np.zeros(_FIELDS, np.int64)
     found = np.zeros(8, np.int64)
     known = 0  # how many of `names` are in use
@@ -193,7 +194,7 @@ _HAS, _NULL, _ISO, _NAME_START, _ROW_START, _ROW_END, _ROW_NAMES, _ROW_BIG = ran
 """What `_line` leaves in `found`; the end of the stream's name is its value."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _line(block: Bytes, i: int, end: int, value: Int64s, found: Int64s) -> bool:
     """Reads one line into `value` (by field) and `found`; whether it was understood."""
     seen = has = null = isos = 0
@@ -283,7 +284,7 @@ def _line(block: Bytes, i: int, end: int, value: Int64s, found: Int64s) -> bool:
     return has & (1 << _KIND) != 0 and skip_space(block, i + 1, end) == end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def scan_row(block: Bytes, start: int, end: int) -> tuple[bool, int, bool]:
     """Of a row that is known to be proper JSON: understood, its names' hash, and whether big."""
     found = np.zeros(8, np.int64)
@@ -291,7 +292,7 @@ def scan_row(block: Bytes, start: int, end: int) -> tuple[bool, int, bool]:
     return after == end, found[_ROW_NAMES], found[_ROW_BIG] != 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _row(block: Bytes, i: int, end: int, found: Int64s, escapes: bool) -> int:
     """The end of the object that starts at i, or -1 if there is anything odd about it."""
     names = np.uint64(0)
@@ -340,7 +341,7 @@ def _row(block: Bytes, i: int, end: int, found: Int64s, escapes: bool) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _field(block: Bytes, start: int, end: int) -> int:
     if is_word(block, start, end, b"vs"):
         return _VS
@@ -367,7 +368,7 @@ def _field(block: Bytes, start: int, end: int) -> int:
     return _UNKNOWN
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _kind(block: Bytes, start: int, end: int) -> int:
     if is_word(block, start, end, b"insert"):
         return INSERT

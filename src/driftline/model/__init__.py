@@ -21,8 +21,6 @@ The same over columns, for whole logs at once:
 
 And what all layers need:
 
-    compiled           Numba's `njit`, for kernels that are made ready when they are needed
-    kernel_cache       where their machine code is kept, by all that it is made of
     arrays             NumPy arrays as Arrow arrays and back
     old_names          warns of old names of the public interface
 """

@@ -1,23 +1,38 @@
 """NumPy arrays as Arrow arrays and back, without a copy where none is needed.
 
-Arrow's own `pa.array`, `pa.scalar` and `to_numpy` import pandas on first use, which would cost
-every command half a second for nothing.
+Arrow's own `pa.array` and `to_numpy` look at every array for what pandas may have made of it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from driftline.kernels.signatures import FROZEN
 
 Int8s = NDArray[np.int8]
 Int64s = NDArray[np.int64]
 UInt64s = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Bytes = NDArray[np.uint8]
+ByteArray = NDArray[np.uint8]
+
+Int8Table = Annotated[NDArray[np.int8], 2]
+Int64Table = Annotated[NDArray[np.int64], 2]
+FloatTable = Annotated[NDArray[np.float64], 2]
+MaskTable = Annotated[NDArray[np.bool_], 2]
+Int64Cube = Annotated[NDArray[np.int64], 3]
+FloatCube = Annotated[NDArray[np.float64], 3]
+"""Tables have rows and columns, cubes have one dimension more."""
+
+Bytes = Annotated[NDArray[np.uint8], FROZEN]
+FrozenInt64s = Annotated[NDArray[np.int64], FROZEN]
+FrozenUInt64s = Annotated[NDArray[np.uint64], FROZEN]
+FrozenFloats = Annotated[NDArray[np.float64], FROZEN]
+"""What a kernel only reads, so that it takes Arrow's memory, which is read only, as it is."""
 
 
 def to_arrow(values: NDArray[Any]) -> pa.Array:

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.model.arrays import Int64s, list_lengths, stored, to_numpy
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import FrozenInt64s, Int64s, list_lengths, stored, to_numpy
 
 _LARGEST_PRODUCT = 2**62
 _CODE_BYTES = 8
@@ -122,8 +122,8 @@ def _numbered(values: Int64s, ordered: bool) -> Int64s:
     return _numbered_by_arrival(values)
 
 
-@njit(cache=True, nogil=True)
-def _numbered_by_arrival(values: Int64s) -> Int64s:
+@compiled
+def _numbered_by_arrival(values: FrozenInt64s) -> Int64s:
     """Numbers by first appearance, with a hash table of open addressing."""
     slots = 16
     while slots < 2 * len(values):

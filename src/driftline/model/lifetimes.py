@@ -13,12 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftline.model.arrays import Int64s
+from driftline.kernels import compiled
+from driftline.model.arrays import Int8s, Int64s, Mask
 from driftline.model.codes import row_codes
 from driftline.model.columns import INSERT, RETRACT, StreamColumns
-from driftline.model.compiled import njit
 
 NOTHING = -1
 
@@ -60,14 +59,14 @@ def number_lifetimes(stream: StreamColumns) -> Lifetimes:
     return Lifetimes(*_number(stream.kind, stream.vs, stream.ve, stream.vn, rows, retracted, size))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number(
-    kind: NDArray[np.int8],
+    kind: Int8s,
     vs: Int64s,
     ve: Int64s,
     vn: Int64s,
     rows: Int64s,
-    retracted: NDArray[np.bool_],
+    retracted: Mask,
     size: int,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
     gives = np.full(len(kind), NOTHING, np.int64)
@@ -109,7 +108,7 @@ def _number(
     return gives, takes, start[:count], end[:count], event[:count]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hash(row: int, start: int, end: int) -> np.uint64:
     mixed = np.uint64(row) * _MIX
     mixed = (mixed ^ (mixed >> _SHIFT) ^ np.uint64(start)) * _MIX

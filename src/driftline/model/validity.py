@@ -7,11 +7,10 @@ only for those. An event that breaks a rule is left out of the stream, and check
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftline.model.arrays import Int64s
+from driftline.kernels import compiled
+from driftline.model.arrays import Int8s, Int64s
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT, StreamColumns
-from driftline.model.compiled import njit
 from driftline.model.event import ExternalCti, Insert, Retract, malformed
 from driftline.model.lifetimes import number_lifetimes
 from driftline.model.row import Row
@@ -107,9 +106,9 @@ def _malformed(stream: StreamColumns, i: int) -> str:
     return reason
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _check(
-    kind: NDArray[np.int8],
+    kind: Int8s,
     vs: Int64s,
     ve: Int64s,
     vn: Int64s,
@@ -120,7 +119,7 @@ def _check(
     times: Int64s,
     ranks: Int64s,
     counting: bool,
-) -> tuple[NDArray[np.int8], Int64s]:
+) -> tuple[Int8s, Int64s]:
     """The rule that each event breaks, and the number that the sentence about it needs.
 
     `alive` counts the copies of each lifetime. Only if there are external ctis: `times` are the
@@ -192,7 +191,7 @@ def _check(
     return verdicts, details
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _first_after(vs: Int64s, promises: Int64s, held: int, time: int) -> int:
     """Where in `promises` the first one that starts after `time` is."""
     low, high = 0, held
@@ -205,7 +204,7 @@ def _first_after(vs: Int64s, promises: Int64s, held: int, time: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sum_before(tree: Int64s, rank: int) -> int:
     """How many have come with a lower rank."""
     total = 0

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import in_place, inlined
+from driftline.model.arrays import Floats, Int64s
 from driftline.time.bounds import LONGEST
 
 Float64s = NDArray[np.float64]
@@ -42,10 +42,10 @@ NO_RATE = -1.0
 class Estimates(NamedTuple):
     """Some estimates side by side; every field is an array of the snapshot."""
 
-    delta: Float64s
-    highest: Float64s
+    delta: Floats
+    highest: Floats
     """The greatest observation of the present window: the paper's δ-win."""
-    debt: Float64s
+    debt: Floats
     """By how many the late observations of earlier periods exceed what the rate allows."""
     seen: Int64s
     """How many observations the present window has: the paper's num."""
@@ -107,7 +107,7 @@ def adaptivity(window: int | None, alpha: float, target: float | None) -> tuple[
     return window, Adaptivity(alpha, rate)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def shortfall(reference: int, time: int) -> int:
     """The observation at an arrival: the least lag that allows this time after that one."""
     if time > reference:

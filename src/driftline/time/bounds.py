@@ -19,10 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s, Mask
 
 LONGEST = 2**62 - 1
 """The longest wait, lag or latency: a sum of two of them still fits into 64 bits."""
@@ -178,10 +177,10 @@ def needed(
     return kept[0], kept[1], kept[2], kept[3], kept[4]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _not_redundant(
     origin: Int64s, target: Int64s, wait: Int64s, tuples: Int64s, lag: Int64s
-) -> NDArray[np.bool_]:
+) -> Mask:
     keep = np.ones(len(origin), np.bool_)
     kept = np.empty(len(origin), np.int64)
     count = entry = 0

@@ -25,8 +25,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
 from driftline.time.bounds import LONGEST, Bounds, needed
 
 
@@ -50,7 +50,7 @@ def product(first: Bounds, second: Bounds, *, inclusive: bool = False) -> Bounds
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _compositions(
     middle: Int64s,
     wait: Int64s,

@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.kernels import in_place
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING
 from driftline.time import lateness
 from driftline.time import live_sources as live

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place
+from driftline.kernels import in_place
+from driftline.model.arrays import Floats, Int64s, Int64Table
 from driftline.model.time import BEGINNING
 from driftline.time.adaptive import (
     Adaptivity,
@@ -168,7 +168,7 @@ class _State(NamedTuple):
     """What was seen; every field is an array of the snapshot."""
 
     scalars: Int64s
-    past: Int64s  # [source, unit] the greatest times up to then
+    past: Int64Table  # [source, unit] the greatest times up to then
     current: Int64s
     greatest: Int64s
     arrivals: Int64s
@@ -185,7 +185,7 @@ def _absorb(
     how: Adaptivity,
     estimates: Estimates,
     state: _State,
-    references: Int64s,
+    references: Int64Table,
 ) -> None:
     """`references`: room for a time of each source and wait."""
     scalars, past, waits, unit = state.scalars, state.past, given.waits, given.unit
@@ -227,7 +227,7 @@ def _absorb(
 
 
 @in_place
-def _advance(b: int, given: _Parameters, state: _State, delta: Float64s) -> None:
+def _advance(b: int, given: _Parameters, state: _State, delta: Floats) -> None:
     """Advance to unit b, and set the heartbeats for it."""
     scalars, past, current, unit = state.scalars, state.past, state.current, given.unit
     length, count, n = past.shape[1], len(given.waits), len(current)

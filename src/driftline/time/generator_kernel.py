@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import in_place, inlined
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.time.arrivals import NO_SOURCE, STRANGER, Arrivals
 from driftline.time.rate import advanced, moved
@@ -33,13 +33,13 @@ NEVER = -(2**62)
 """A clock before every clock."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def less(time: int, lag: int) -> int:
     """time - lag, but never below BEGINNING."""
     return time - lag if time >= BEGINNING + lag else BEGINNING
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def is_over(last: int, timeout: int, unit: int, b: int) -> bool:
     """Whether the timeout has passed by unit b since `last`, if there are both."""
     return timeout >= 0 and last > NEVER and -((-last - timeout) // unit) <= b
@@ -80,12 +80,12 @@ class State(NamedTuple):
     """The state of a generator; every field is an array of the snapshot."""
 
     scalars: Int64s
-    ring: Int64s  # [source, unit] heartbeats to come
+    ring: Int64Table  # [source, unit] heartbeats to come
     current: Int64s
     greatest: Int64s
     held_clock: Int64s
     held_time: Int64s
-    past: Int64s  # [source, unit] the greatest times up to then
+    past: Int64Table  # [source, unit] the greatest times up to then
     references: Int64s
     places: Int64s
     arrivals: Int64s

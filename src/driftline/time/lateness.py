@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import in_place, inlined
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.time.bounds import LONGEST
 
 PARTS = 32
@@ -61,8 +61,8 @@ REMEMBERED = 1 << 20
 class Lateness(NamedTuple):
     """Some histograms side by side; every field is an array of the snapshot."""
 
-    weights: Int64s
-    marks: Int64s
+    weights: Int64Table
+    marks: Int64Table
     counts: Int64s
 
     @staticmethod
@@ -104,7 +104,7 @@ def aim(target: float | None) -> Aim:
 MOST_MEMORY = 1 << 40
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def bin_of(lag: int) -> int:
     """The bin of a lag.
 
@@ -118,7 +118,7 @@ def bin_of(lag: int) -> int:
     return PARTS * power + (lag >> power)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def end_of(place: int) -> int:
     """The greatest lag in a bin.
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.kernels import in_place
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.time.generator_kernel import NEVER, is_over
 from driftline.time.rate import moved

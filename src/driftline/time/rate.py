@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from driftline.model.compiled import njit
+from driftline.kernels import inlined
 from driftline.model.time import BEGINNING, INFINITY
 
 FARTHEST = 2**61
@@ -42,7 +42,7 @@ class Rate(NamedTuple):
         return Rate(exact.numerator, exact.denominator)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def advanced(clock: int, ticks: int, units: int) -> int:
     """r · clock, rounded down; far from 0 clocks do not advance."""
     if ticks == 0:
@@ -56,7 +56,7 @@ def advanced(clock: int, ticks: int, units: int) -> int:
     return whole * ticks + (clock - whole * units) * ticks // units
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def moved(time: int, by: int) -> int:
     """A heartbeat moved by a distance; one that is not known stays so."""
     if time == BEGINNING:

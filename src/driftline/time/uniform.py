@@ -36,8 +36,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftline.kernels import in_place, inlined
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.time import live_sources as live
 from driftline.time.arrivals import NO_SOURCE, Arrivals
@@ -147,7 +147,7 @@ class _Parameters(NamedTuple):
     units: int
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _shift(b: int, given: _Parameters) -> int:
     """What the rate has added at unit b to what has taken effect."""
     return advanced(b * given.unit, given.ticks, given.units)

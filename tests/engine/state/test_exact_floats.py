@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from driftline.engine.by_rows.exact_numbers import nearest
 from driftline.engine.state import exact_floats
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Floats, FloatTable
 
 FLOATS = st.floats(-1e9, 1e9, allow_subnormal=False).map(lambda value: value + 0.0)
 FLOATS = FLOATS.filter(lambda value: value == 0 or abs(value) > 1e-9)
 
 
-@njit(cache=True, nogil=True)
-def _add_all(sums, values, sign):  # type: ignore[no-untyped-def] # compiled
+@compiled
+def _add_all(sums: FloatTable, values: Floats, sign: float) -> None:
     for value in values:
         exact_floats.add(sums, 0, 0, sign * value)
         square, rest = exact_floats.two_product(value, value)
@@ -27,8 +28,8 @@ def _add_all(sums, values, sign):  # type: ignore[no-untyped-def] # compiled
         exact_floats.add(sums, 0, 3, sign * rest)
 
 
-@njit(cache=True, nogil=True)
-def _total(sums, place):  # type: ignore[no-untyped-def] # compiled
+@compiled
+def _total(sums: FloatTable, place: int) -> float:
     return exact_floats.total(sums, 0, place)
 
 
@@ -54,8 +55,8 @@ def test_no_drift_however_long_it_goes_on() -> None:
 GREAT_OR_NOT = st.one_of(FLOATS, st.floats(1e285, 1e300), st.floats(1e300, 1.7e308))
 
 
-@njit(cache=True, nogil=True)
-def _add_great(sums, values, sign):  # type: ignore[no-untyped-def] # compiled
+@compiled
+def _add_great(sums: FloatTable, values: Floats, sign: float) -> None:
     for value in values:
         if value >= exact_floats.GREAT:
             exact_floats.add_great(sums, 0, 3, value, sign, False)
@@ -63,8 +64,8 @@ def _add_great(sums, values, sign):  # type: ignore[no-untyped-def] # compiled
             exact_floats.add(sums, 0, 0, sign * value)
 
 
-@njit(cache=True, nogil=True)
-def _total_with_great(sums):  # type: ignore[no-untyped-def] # compiled
+@compiled
+def _total_with_great(sums: FloatTable) -> float:
     return exact_floats.total_with_great(sums, 0, 0, 3)
 
 

@@ -33,8 +33,7 @@ def prepare_command() -> None:
     """Compile the kernels now, so that the first queries need not wait for it.
 
     [dim]driftline prepare[/dim]
-    runs small queries that have every operator between them; it takes a few minutes, once after
-    an install.
+    takes about two minutes, and needs a C compiler. A wheel has them compiled, and `make` does it.
     """
     from driftline.cli.prepare import prepare
 

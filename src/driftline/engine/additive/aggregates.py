@@ -25,8 +25,8 @@ from driftline.engine.additive.layout import Values
 from driftline.engine.state.exact_floats import GREAT_SQUARED
 from driftline.engine.state.fingerprints import words
 from driftline.engine.state.order_keys import order_keys, valid, values_of_keys
-from driftline.model.arrays import Floats, Int64s, to_arrow
-from driftline.model.compiled import in_place
+from driftline.kernels import in_place
+from driftline.model.arrays import Floats, FrozenFloats, FrozenInt64s, Int64s, Int64Table, to_arrow
 
 ADDITIVE = {"count", "sum", "avg", "variance", "variance_pop", "stddev", "stddev_pop"}
 EXTREMES = {"min": layout.LEAST, "max": layout.GREATEST}
@@ -240,7 +240,7 @@ def _numbers(array: pa.Array) -> Floats:
 
 
 @in_place
-def _split(whole: Int64s, weight: Int64s, low: Int64s, high: Int64s) -> None:
+def _split(whole: FrozenInt64s, weight: Int64s, low: Int64s, high: Int64s) -> None:
     """The lower and the upper halves of whole numbers, times their weights."""
     for row in range(len(whole)):
         low[row] = (whole[row] & 0xFFFFFFFF) * weight[row]
@@ -248,7 +248,7 @@ def _split(whole: Int64s, weight: Int64s, low: Int64s, high: Int64s) -> None:
 
 
 @in_place
-def _sort_out(numbers: Floats, weight: Int64s, finite: Floats, odd: Int64s) -> bool:
+def _sort_out(numbers: FrozenFloats, weight: Int64s, finite: Floats, odd: Int64Table) -> bool:
     """Tell finite numbers from NaN, ∞ and -∞, of which only the weights count; -0.0 is 0.0.
     Returns whether any is great."""
     any_great = False

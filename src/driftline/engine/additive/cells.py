@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from driftline.engine.additive.layout import Values
 from driftline.engine.state import exact_floats as exact
-from driftline.model.arrays import Floats, Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, MaskTable
 
 Masks = NDArray[np.bool_]
 
@@ -28,10 +28,10 @@ class Contribution(NamedTuple):
     `any_great`: whether some of the floats have to be added up apart (see `exact_floats`).
     """
 
-    ints: Int64s
-    floats: Floats
-    keys: Int64s
-    there: Masks
+    ints: Int64Table
+    floats: FloatTable
+    keys: Int64Table
+    there: MaskTable
     any_great: bool
 
 
@@ -43,11 +43,11 @@ class Cells(NamedTuple):
     vs: Int64s
     ve: Int64s
     marks: Int64s
-    ints: Int64s
-    floats: Floats
+    ints: Int64Table
+    floats: FloatTable
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gathered(
     slots: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, brought: Contribution, values: Values,
     only_grows: bool, width: int,
@@ -79,7 +79,7 @@ def gathered(
     return Cells(number, slots[first], vs[first], ve[first], marks, ints, floats)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _numbered(slots: Int64s, vs: Int64s, ve: Int64s) -> tuple[Int64s, Int64s]:
     """The number of every change's cell, and the first change of every cell."""
     bits = 4
@@ -121,7 +121,7 @@ def _numbered(slots: Int64s, vs: Int64s, ve: Int64s) -> tuple[Int64s, Int64s]:
     return number, first[:made].copy()
 
 
-@njit(inline="always")
+@inlined
 def _mixed(key: int) -> np.int64:
     word = np.uint64(key)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -129,9 +129,9 @@ def _mixed(key: int) -> np.int64:
     return np.int64(word ^ (word >> np.uint64(31))) | 1  # not 0, which is what no value brings
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_floats(
-    floats: Floats, place: int, great: int, number: Int64s, weight: Int64s, argument: Floats,
+    floats: FloatTable, place: int, great: int, number: Int64s, weight: Int64s, argument: Floats,
     is_square: bool,
 ) -> None:  # fmt: skip
     least_great = exact.GREAT_SQUARED if is_square else exact.GREAT

@@ -37,7 +37,7 @@ from driftline.engine.additive.extremes_kernel import (
 )
 from driftline.engine.core.operator import Arrays
 from driftline.engine.state.runs import RunArrays, Runs
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, Int64Table, MaskTable
 from driftline.model.time import BEGINNING
 
 Masks = NDArray[np.bool_]
@@ -48,8 +48,8 @@ class ExtremeArrays(NamedTuple):
     the key, and whether there is one."""
 
     cells: RunArrays
-    top: Int64s
-    there: Masks
+    top: Int64Table
+    there: MaskTable
 
 
 class Extremes:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from driftline.engine.additive.layout import CELL_NUMBER, CELL_VE, CELL_VS
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.sorting import sort_by
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place
+from driftline.model.arrays import Int64s, Int64Table, MaskTable
 from driftline.model.time import BEGINNING
 
 Masks = NDArray[np.bool_]
@@ -21,7 +21,7 @@ _MANY = 16
 """From so many keys on it is worth to get rid of those that went."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def found(
     cells: RunArrays,
     slots: Int64s,
@@ -120,9 +120,14 @@ def _compared(cell_vs: int, cell_ve: int, vs: int, ve: int) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pushed(
-    held: RunArrays, gone: RunArrays, number: Int64s, weight: Int64s, keys: Int64s, there: Masks
+    held: RunArrays,
+    gone: RunArrays,
+    number: Int64s,
+    weight: Int64s,
+    keys: Int64Table,
+    there: MaskTable,
 ) -> None:
     """Put the keys of changes on the heaps of their cells."""
     count = len(keys)
@@ -140,8 +145,10 @@ def pushed(
                     gone_size[heap] += 1
 
 
-@njit(cache=True, nogil=True)
-def raised(top: Int64s, there: Masks, number: Int64s, keys: Int64s, has_key: Masks) -> None:
+@compiled
+def raised(
+    top: Int64Table, there: MaskTable, number: Int64s, keys: Int64Table, has_key: MaskTable
+) -> None:
     """Let the keys of changes raise the extremes of their cells, of which nothing ever goes."""
     for extreme in range(len(keys)):
         for change in range(len(number)):
@@ -150,8 +157,8 @@ def raised(top: Int64s, there: Masks, number: Int64s, keys: Int64s, has_key: Mas
                 top[cell, extreme], there[cell, extreme] = key, True
 
 
-@njit(cache=True, nogil=True)
-def brought_together(top: Int64s, there: Masks, pours: Int64s) -> None:
+@compiled
+def brought_together(top: Int64Table, there: MaskTable, pours: Int64Table) -> None:
     """Give cells, one after the other, the greater of their own extreme and another's."""
     for pour in range(len(pours)):
         source, into = pours[pour]
@@ -162,8 +169,10 @@ def brought_together(top: Int64s, there: Masks, pours: Int64s) -> None:
                 top[into, extreme], there[into, extreme] = top[source, extreme], True
 
 
-@njit(cache=True, nogil=True)
-def settled(held: RunArrays, gone: RunArrays, cells: Int64s, top: Int64s, there: Masks) -> None:
+@compiled
+def settled(
+    held: RunArrays, gone: RunArrays, cells: Int64s, top: Int64Table, there: MaskTable
+) -> None:
     """Find the extremes of some cells: take keys off that came and went."""
     count = top.shape[1]
     held_keys, gone_keys = held.ints, gone.ints
@@ -189,7 +198,7 @@ def settled(held: RunArrays, gone: RunArrays, cells: Int64s, top: Int64s, there:
 
 
 @in_place
-def _push(keys: Int64s, base: int, size: int, key: int) -> None:
+def _push(keys: Int64Table, base: int, size: int, key: int) -> None:
     place = size
     while place > 0:
         parent = (place - 1) >> 1
@@ -201,7 +210,7 @@ def _push(keys: Int64s, base: int, size: int, key: int) -> None:
 
 
 @in_place
-def _pop(keys: Int64s, base: int, size: int) -> None:
+def _pop(keys: Int64Table, base: int, size: int) -> None:
     """Take the top off; `size` is the size without it."""
     key, place = keys[base + size, 0], 0
     while 2 * place + 1 < size:
@@ -215,7 +224,7 @@ def _pop(keys: Int64s, base: int, size: int) -> None:
     keys[base + place, 0] = key
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _subtract(held: RunArrays, gone: RunArrays, heap: int) -> None:
     """Take the keys that went from those that came; what is left is in order, so it is a heap."""
     first, size = held.first[heap], held.size[heap]
@@ -231,8 +240,8 @@ def _subtract(held: RunArrays, gone: RunArrays, heap: int) -> None:
     held.size[heap], gone.size[heap] = written, 0
 
 
-@njit(cache=True, nogil=True)
-def without_ended(cells: RunArrays, slots: Int64s, cti: int, there: Masks, room: int) -> Int64s:
+@compiled
+def without_ended(cells: RunArrays, slots: Int64s, cti: int, there: MaskTable, room: int) -> Int64s:
     """Drop the cells of slots that end at or before a cti, or are empty; returns their numbers."""
     numbers, gone = np.empty(room, np.int64), 0
     for slot in slots:
@@ -251,8 +260,10 @@ def without_ended(cells: RunArrays, slots: Int64s, cti: int, there: Masks, room:
     return numbers[:gone].copy()
 
 
-@njit(cache=True, nogil=True)
-def aged(cells: RunArrays, slots: Int64s, cti: int, sizes: Int64s, count: int, room: int) -> Int64s:
+@compiled
+def aged(
+    cells: RunArrays, slots: Int64s, cti: int, sizes: Int64s, count: int, room: int
+) -> Int64Table:
     """From now on tell the cells of slots that have begun by a cti apart by their ends alone: sort
     them by these. Returns which cells are to be poured into which, one after the other, the less
     full into the fuller."""
@@ -290,8 +301,8 @@ def aged(cells: RunArrays, slots: Int64s, cti: int, sizes: Int64s, count: int, r
     return pours[:made].copy()
 
 
-@njit(cache=True, nogil=True)
-def poured(heaps: RunArrays, pours: Int64s, count: int) -> None:
+@compiled
+def poured(heaps: RunArrays, pours: Int64Table, count: int) -> None:
     """Move the keys of cells to others, one after the other."""
     keys = heaps.ints
     for pour in range(len(pours)):
@@ -304,8 +315,8 @@ def poured(heaps: RunArrays, pours: Int64s, count: int) -> None:
             heaps.size[source] = 0
 
 
-@njit(cache=True, nogil=True)
-def sizes_after(sizes: Int64s, pours: Int64s, count: int) -> Int64s:
+@compiled
+def sizes_after(sizes: Int64s, pours: Int64Table, count: int) -> Int64s:
     """How full heaps will be at most, if cells are poured into each other."""
     sizes = sizes.copy()
     for pour in range(len(pours)):
@@ -317,16 +328,16 @@ def sizes_after(sizes: Int64s, pours: Int64s, count: int) -> Int64s:
 
 @in_place
 def enter(
-    cells: Int64s,
+    cells: Int64Table,
     entered: int,
     last: int,
     start: int,
-    top: Int64s,
-    there: Masks,
-    heaps: Int64s,
+    top: Int64Table,
+    there: MaskTable,
+    heaps: Int64Table,
     heap_sizes: Int64s,
-    best: Int64s,
-    is_there: Masks,
+    best: Int64Table,
+    is_there: MaskTable,
     piece: int,
 ) -> int:
     """Put the cells that have begun by `start` on the heaps of their extremes, and take those that
@@ -351,7 +362,7 @@ def enter(
 
 @in_place
 def _push_cell(
-    heaps: Int64s, size: int, cell: int, cells: Int64s, top: Int64s, extreme: int
+    heaps: Int64Table, size: int, cell: int, cells: Int64Table, top: Int64Table, extreme: int
 ) -> None:
     place, key = size, top[cells[cell, CELL_NUMBER], extreme]
     while place > 0:
@@ -364,7 +375,9 @@ def _push_cell(
 
 
 @in_place
-def _pop_cell(heaps: Int64s, size: int, cells: Int64s, top: Int64s, extreme: int) -> None:
+def _pop_cell(
+    heaps: Int64Table, size: int, cells: Int64Table, top: Int64Table, extreme: int
+) -> None:
     """Take the top off; `size` is the size without it."""
     last, place = heaps[extreme, size], 0
     key = top[cells[last, CELL_NUMBER], extreme]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from driftline.model.arrays import Floats, Int64s
+from driftline.model.arrays import FloatTable, Int64s, Int64Table, Mask
 
 # Columns of a timeline entry, before those of the state. Column 0 of the state counts the rows.
 TIME, MARKS, STATE = 0, 1, 2
@@ -31,16 +28,16 @@ class Changes(NamedTuple):
     vs: Int64s
     ve: Int64s
     marks: Int64s  # the sum of the weights
-    ints: Int64s  # [change, column of the state]
-    floats: Floats  # [change, three columns for every sum of floats]
+    ints: Int64Table  # [change, column of the state]
+    floats: FloatTable  # [change, three columns for every sum of floats]
 
 
 class Cursors(NamedTuple):
     """Where each slot's cursor stands: the number of entries before it, and the state there."""
 
     place: Int64s
-    ints: Int64s
-    floats: Floats
+    ints: Int64Table
+    floats: FloatTable
 
 
 class Values(NamedTuple):
@@ -57,9 +54,9 @@ class Values(NamedTuple):
     GREATEST, SUM is the number of the extreme; their values are order keys.
     """
 
-    how: Int64s  # [value, column]
+    how: Int64Table  # [value, column]
     float_columns: Int64s  # which arguments go into which sum of floats of the state
-    is_square: NDArray[np.bool_]  # … squared
+    is_square: Mask  # … squared
 
 
 class Emitted(NamedTuple):
@@ -69,6 +66,6 @@ class Emitted(NamedTuple):
     vs: Int64s
     ve: Int64s
     weight: Int64s
-    ints: Int64s
-    floats: Floats
+    ints: Int64Table
+    floats: FloatTable
     nulls: Int64s

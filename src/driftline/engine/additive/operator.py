@@ -29,8 +29,8 @@ from driftline.engine.state.due_times import Due
 from driftline.engine.state.growing import grown
 from driftline.engine.state.runs import RunArrays, Runs
 from driftline.engine.state.slot_lists import by_slot, in_order
+from driftline.kernels import compiled
 from driftline.model.arrays import Floats, Int64s
-from driftline.model.compiled import njit
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -217,7 +217,7 @@ def _widened(floats: Floats, more: int) -> Floats:
     return np.concatenate([floats, np.zeros((len(floats), more))], axis=1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ends(changes: Changes) -> Int64s:
     """How many of the changes of each slot have an end."""
     ends = np.zeros(len(changes.bounds) - 1, np.int64)
@@ -227,7 +227,7 @@ def _ends(changes: Changes) -> Int64s:
     return ends
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _greatest_entry(
     timelines: RunArrays, cursor: Int64s, slots: Int64s, limit: int, least: int
 ) -> int:

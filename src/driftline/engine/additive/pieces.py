@@ -30,22 +30,22 @@ from driftline.engine.additive.layout import (
 from driftline.engine.additive.segments import same
 from driftline.engine.state import exact_floats as exact
 from driftline.engine.state.runs import copy_entry
-from driftline.model.arrays import Floats, Int64s
-from driftline.model.compiled import in_place
+from driftline.kernels import in_place
+from driftline.model.arrays import FloatTable, Int64Table, MaskTable
 
 Masks = NDArray[np.bool_]
 
 
 @in_place
 def evaluate(
-    piece_ints: Int64s,
-    piece_floats: Floats,
+    piece_ints: Int64Table,
+    piece_floats: FloatTable,
     pieces: int,
-    states: Int64s,
-    sums: Floats,
-    best: Int64s,
-    there: Masks,
-    how: Int64s,
+    states: Int64Table,
+    sums: FloatTable,
+    best: Int64Table,
+    there: MaskTable,
+    how: Int64Table,
     great: int,
 ) -> int:
     """Make the values of pieces from their states; returns how many sums do not fit 64 bits. Sums
@@ -128,7 +128,9 @@ def evaluate(
 
 
 @in_place
-def joined_pieces(piece_ints: Int64s, piece_floats: Floats, pieces: int, copies: bool) -> int:
+def joined_pieces(
+    piece_ints: Int64Table, piece_floats: FloatTable, pieces: int, copies: bool
+) -> int:
     """Join neighbours with the same values, and leave out pieces of no copies; returns how many
     pieces are left."""
     kept = 0

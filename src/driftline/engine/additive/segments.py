@@ -10,18 +10,23 @@ import numpy as np
 
 from driftline.engine.additive.layout import END, NULLS, START, VALUES, Emitted
 from driftline.engine.state.runs import RunArrays, copy_entry
-from driftline.model.arrays import Floats, Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place, inlined
+from driftline.model.arrays import FloatTable, Int64s, Int64Table
 
 
-@njit(inline="always")
+@inlined
 def _equal(a: float, b: float) -> bool:
     return a == b or (a != a and b != b)
 
 
-@njit(inline="always")
+@inlined
 def same(
-    ints: Int64s, floats: Floats, one: int, other_ints: Int64s, other_floats: Floats, other: int
+    ints: Int64Table,
+    floats: FloatTable,
+    one: int,
+    other_ints: Int64Table,
+    other_floats: FloatTable,
+    other: int,
 ) -> bool:
     """Whether two segments have the same values. (Without an early way out: this is called for
     every piece, and with one Numba counts references to the arrays every time.)"""
@@ -38,11 +43,11 @@ def correct(
     segments: RunArrays,
     slot: int,
     earliest: int,
-    piece_ints: Int64s,
-    piece_floats: Floats,
+    piece_ints: Int64Table,
+    piece_floats: FloatTable,
     pieces: int,
-    old_ints: Int64s,
-    old_floats: Floats,
+    old_ints: Int64Table,
+    old_floats: FloatTable,
     out: Emitted,
     emitted: int,
 ) -> int:
@@ -119,13 +124,13 @@ def correct(
 @in_place
 def _put(
     times: tuple[Int64s, Int64s, Int64s, Int64s, Int64s],
-    out_ints: Int64s,
-    out_floats: Floats,
+    out_ints: Int64Table,
+    out_floats: FloatTable,
     emitted: int,
     slot: int,
     weight: int,
-    ints: Int64s,
-    floats: Floats,
+    ints: Int64Table,
+    floats: FloatTable,
     segment: int,
 ) -> None:
     """Emit a segment (weight 1), or retract it (weight -1)."""
@@ -139,7 +144,7 @@ def _put(
         out_floats[emitted, column] = floats[segment, column]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def room(size: int, ints: int, floats: int) -> Emitted:
     return Emitted(
         np.empty(size, np.int64),
@@ -152,7 +157,7 @@ def room(size: int, ints: int, floats: int) -> Emitted:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def wider(out: Emitted, emitted: int, size: int) -> Emitted:
     wider = room(size, out.ints.shape[1], out.floats.shape[1])
     wider.slot[:emitted], wider.weight[:emitted] = out.slot[:emitted], out.weight[:emitted]

@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.engine.additive.extremes import ExtremeArrays
 from driftline.engine.additive.extremes_kernel import enter
@@ -40,8 +39,8 @@ from driftline.engine.additive.segments import correct, room, wider
 from driftline.engine.additive.timeline_entries import apply, moved_back
 from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Floats, Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place
+from driftline.model.arrays import FloatTable, Int64s, Int64Table, MaskTable
 from driftline.model.time import BEGINNING, INFINITY
 
 
@@ -76,19 +75,19 @@ class _Pieces(NamedTuple):
     """Room for the new pieces of one slot: their times and values, what these are made of, and the
     heaps of the cells that have begun (see `extremes_kernel.enter`)."""
 
-    ints: Int64s
-    floats: Floats
-    states: Int64s
-    sums: Floats
-    best: Int64s
-    there: NDArray[np.bool_]
-    heaps: Int64s
+    ints: Int64Table
+    floats: FloatTable
+    states: Int64Table
+    sums: FloatTable
+    best: Int64Table
+    there: MaskTable
+    heaps: Int64Table
     heap_sizes: Int64s
-    old_ints: Int64s  # segments
-    old_floats: Floats
+    old_ints: Int64Table  # segments
+    old_floats: FloatTable
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def go_through(
     call: Call, held: Held, values: Values, level: int, moment: Moment
 ) -> tuple[Emitted, int]:

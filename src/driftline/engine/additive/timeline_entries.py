@@ -13,8 +13,8 @@ from driftline.engine.additive.layout import MARKS, STATE, TIME, Changes, Cursor
 from driftline.engine.state import exact_floats as exact
 from driftline.engine.state.runs import RunArrays, copy_entry
 from driftline.engine.state.sorting import sort_by
-from driftline.model.arrays import Floats, Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place, inlined
+from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table
 from driftline.model.time import INFINITY
 
 
@@ -22,16 +22,16 @@ class _Scratch(NamedTuple):
     """Room for the entries that the changes of one slot make, for the order of these changes by
     start and by end (and to sort them), and for the entries that are there."""
 
-    ints: Int64s
-    floats: Floats
+    ints: Int64Table
+    floats: FloatTable
     starts: Int64s
     ends: Int64s
     spare: Int64s
-    old_ints: Int64s
-    old_floats: Floats
+    old_ints: Int64Table
+    old_floats: FloatTable
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_in(
     slots: Int64s, changes: Changes, timelines: RunArrays, cursors: Cursors, earliest: Int64s
 ) -> None:
@@ -77,12 +77,12 @@ def _take_in(
 
 @in_place
 def moved_back(
-    entries: Int64s,
-    entry_floats: Floats,
+    entries: Int64Table,
+    entry_floats: FloatTable,
     base: int,
     cursor: int,
-    states: Int64s,
-    state_floats: Floats,
+    states: Int64Table,
+    state_floats: FloatTable,
     slot: int,
     time: int,
 ) -> int:
@@ -93,12 +93,12 @@ def moved_back(
     return cursor
 
 
-@njit(inline="always")
+@inlined
 def apply(
-    entries: Int64s,
+    entries: Int64Table,
     entry_floats: Floats,
     entry: int,
-    states: Int64s,
+    states: Int64Table,
     state_floats: Floats,
     slot: int,
     sign: int,
@@ -145,8 +145,8 @@ def _steps(changes: Changes, begin: int, stop: int, scratch: _Scratch) -> int:
     return written
 
 
-@njit(inline="always")
-def _matters(ints: Int64s, floats: Floats, entry: int) -> bool:
+@inlined
+def _matters(ints: Int64Table, floats: FloatTable, entry: int) -> bool:
     matters = False
     for column in range(MARKS, ints.shape[1]):
         matters |= ints[entry, column] != 0
@@ -186,13 +186,13 @@ def _merge(timelines: RunArrays, slot: int, cursor: int, scratch: _Scratch, step
     timelines.size[slot] = written - base
 
 
-@njit(inline="always")
+@inlined
 def _add_change(
-    ints: Int64s,
+    ints: Int64Table,
     floats: Floats,
     entry: int,
     marks: Int64s,
-    change_ints: Int64s,
+    change_ints: Int64Table,
     change_floats: Floats,
     change: int,
     sign: int,

@@ -13,8 +13,8 @@ import numpy as np
 
 from driftline.engine.automata.machine import Machine
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
 VS, VE = 0, 1
@@ -52,7 +52,7 @@ class Progress(NamedTuple):
     wanted: int = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_in(
     slots: Int64s, vs: Int64s, ve: Int64s, symbols: Int64s, weight: Int64s, rows: RunArrays
 ) -> None:
@@ -78,7 +78,7 @@ def take_in(
             _copy(ints, place, ints, last)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def follow(
     queue: Int64s,
     cells: Cells,
@@ -86,9 +86,9 @@ def follow(
     runs: RunArrays,
     machine: Machine,
     progress: Progress,
-    changes: Int64s,
+    changes: Int64Table,
     seen: Int64s,
-) -> tuple[Progress, Int64s, Int64s]:
+) -> tuple[Progress, Int64Table, Int64s]:
     """Find the runs of all cells that are dirty, and of those behind them for as long as something
     changes. `queue`: dirty cells, in order of their numbers, so that each is looked at once.
     Returns the changes, column by column (the cell, then as the runs of a cell), and the cells
@@ -145,7 +145,7 @@ def follow(
             cells.dirty[cell] = True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _most_moves(machine: Machine) -> int:
     """The greatest number of transitions of a state."""
     most = 0
@@ -154,15 +154,15 @@ def _most_moves(machine: Machine) -> int:
     return most
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _found(
     cell: int,
     cells: Cells,
     rows: RunArrays,
     runs: RunArrays,
     machine: Machine,
-    empty: Int64s,
-    found: Int64s,
+    empty: Int64Table,
+    found: Int64Table,
 ) -> int:
     """The runs that end at a cell, in order; returns how many. `empty`: room for the run over no
     row that begins here."""
@@ -186,9 +186,15 @@ def _found(
     return count
 
 
-@njit(inline="always")
+@inlined
 def _moved(
-    cell: int, rows: RunArrays, machine: Machine, of: Int64s, place: int, found: Int64s, count: int
+    cell: int,
+    rows: RunArrays,
+    machine: Machine,
+    of: Int64Table,
+    place: int,
+    found: Int64Table,
+    count: int,
 ) -> int:
     """Add what a run becomes with the rows of a cell; returns how many there are then."""
     state = of[place, STATE]
@@ -212,8 +218,8 @@ def _moved(
     return count
 
 
-@njit(inline="always")
-def _may(machine: Machine, move: int, runs: Int64s, place: int) -> bool:
+@inlined
+def _may(machine: Machine, move: int, runs: Int64Table, place: int) -> bool:
     """Whether the registers of a run are within the bounds of a transition."""
     may = True
     for register in range(len(machine.initial)):
@@ -222,8 +228,8 @@ def _may(machine: Machine, move: int, runs: Int64s, place: int) -> bool:
     return may
 
 
-@njit(cache=True, nogil=True)
-def _in_order(found: Int64s, count: int) -> int:
+@compiled
+def _in_order(found: Int64Table, count: int) -> int:
     """Sort entries, which are nearly in order because those before were, and put equal ones
     together; returns how many are left. The place after the entries is used."""
     kept = 0
@@ -245,14 +251,14 @@ def _in_order(found: Int64s, count: int) -> int:
     return min(kept + 1, count)
 
 
-@njit(inline="always")
-def _copy(to: Int64s, place: int, of: Int64s, other: int) -> None:
+@inlined
+def _copy(to: Int64Table, place: int, of: Int64Table, other: int) -> None:
     for column in range(of.shape[1]):
         to[place, column] = of[other, column]
 
 
-@njit(cache=True, nogil=True)
-def _side(one: Int64s, place: int, other: Int64s, place_2: int) -> int:
+@compiled
+def _side(one: Int64Table, place: int, other: Int64Table, place_2: int) -> int:
     """Which of two runs is first: -1, 1, or 0 if they are the same but for how many there are."""
     for column in (BEGINS, STATE, VS, VE):
         if one[place, column] != other[place_2, column]:
@@ -263,8 +269,8 @@ def _side(one: Int64s, place: int, other: Int64s, place_2: int) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
-def _differ(runs: RunArrays, cell: int, found: Int64s, count: int) -> bool:
+@compiled
+def _differ(runs: RunArrays, cell: int, found: Int64Table, count: int) -> bool:
     """Whether the runs of a cell are others than before."""
     if count != runs.size[cell]:
         return True
@@ -276,14 +282,14 @@ def _differ(runs: RunArrays, cell: int, found: Int64s, count: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _compared(
     cell: int,
     runs: RunArrays,
-    found: Int64s,
+    found: Int64Table,
     count: int,
     wanted: Mask,
-    changes: Int64s,
+    changes: Int64Table,
     made: int,
 ) -> int:
     """Write what has come and gone of the runs of a cell, in states that are wanted."""
@@ -309,15 +315,17 @@ def _compared(
     return made
 
 
-@njit(inline="always")
-def _note(changes: Int64s, made: int, cell: int, of: Int64s, place: int, weight: int) -> None:
+@inlined
+def _note(
+    changes: Int64Table, made: int, cell: int, of: Int64Table, place: int, weight: int
+) -> None:
     changes[0, made] = cell
     for column in range(of.shape[1]):
         changes[1 + column, made] = of[place, column]
     changes[1 + WEIGHT, made] = weight
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def evict(slots: Int64s, cti: int, cells: Cells, rows: RunArrays, runs: RunArrays) -> None:
     """Drop what ends at or before the cti."""
     for slot in slots:
@@ -326,7 +334,7 @@ def evict(slots: Int64s, cti: int, cells: Cells, rows: RunArrays, runs: RunArray
     note_ends(slots, cells, rows, runs)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _drop_ended(arrays: RunArrays, slot: int, cti: int) -> None:
     first, left = arrays.first[slot], 0
     for place in range(first, first + arrays.size[slot]):
@@ -336,7 +344,7 @@ def _drop_ended(arrays: RunArrays, slot: int, cti: int) -> None:
     arrays.size[slot] = left
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def note_ends(slots: Int64s, cells: Cells, rows: RunArrays, runs: RunArrays) -> None:
     """Write when the first of what slots hold ends."""
     for slot in slots:
@@ -346,8 +354,8 @@ def note_ends(slots: Int64s, cells: Cells, rows: RunArrays, runs: RunArrays) -> 
         )
 
 
-@njit(cache=True, nogil=True)
-def _least_end(entries: Int64s, first: int, count: int) -> int:
+@compiled
+def _least_end(entries: Int64Table, first: int, count: int) -> int:
     end = INFINITY
     for place in range(first, first + count):
         end = min(end, entries[place, VE])

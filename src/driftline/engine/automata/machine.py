@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.model.arrays import Int64s, Mask
+from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.automaton import Automaton
 
 
@@ -18,9 +18,9 @@ class Machine(NamedTuple):
     first: Int64s
     target: Int64s
     symbol: Int64s
-    add: Int64s
-    least: Int64s
-    most: Int64s
+    add: Int64Table
+    least: Int64Table
+    most: Int64Table
     initial: Int64s
     wanted: Mask
 

@@ -9,8 +9,8 @@ from driftline.engine.by_rows.counting_kernels import ALL_BITS, SOME_BITS
 from driftline.engine.by_rows.snapshot_kernel import END, first_not_before
 from driftline.engine.state.exact_floats import two_product
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Floats, Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, Mask
 from driftline.model.time import BEGINNING, INFINITY
 
 # Columns of a block. From FIRST_SUM on there are sums, in which a member counts with its copies.
@@ -23,10 +23,10 @@ spans more than ninety orders of magnitude, is not kept."""
 _LOST = 2**40
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def added_up(
-    bounds: Int64s, copies: Int64s, ints: Int64s, floats: Floats, sums_at: Int64s
-) -> tuple[Int64s, Floats]:
+    bounds: Int64s, copies: Int64s, ints: Int64Table, floats: FloatTable, sums_at: Int64s
+) -> tuple[Int64Table, FloatTable]:
     """The totals of some members or blocks, each with its copies: those of the n-th total are
     bounds[n] … bounds[n + 1] - 1. `sums_at`: where each exact sum of floats begins, and the end."""
     count = len(bounds) - 1
@@ -60,13 +60,13 @@ def added_up(
     return totals, sums
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_to(
-    totals: Int64s,
-    sums: Floats,
+    totals: Int64Table,
+    sums: FloatTable,
     to: Int64s,
-    ints: Int64s,
-    floats: Floats,
+    ints: Int64Table,
+    floats: FloatTable,
     sign: int,
     sums_at: Int64s,
 ) -> None:
@@ -91,7 +91,7 @@ def add_to(
                 sums[total, place : place + size] = partials[:size]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bits(bounds: Int64s, copies: Int64s, values: Int64s, how: int) -> Int64s:
     """The bits that all, some, or an odd number of the members or blocks of each total have."""
     found = np.full(len(bounds) - 1, -1 if how == ALL_BITS else 0, np.int64)
@@ -106,7 +106,7 @@ def bits(bounds: Int64s, copies: Int64s, values: Int64s, how: int) -> Int64s:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def products(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     """The product of each two numbers, as two floats."""
     high, low = np.empty(len(first)), np.empty(len(first))
@@ -115,7 +115,7 @@ def products(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     return high, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def extremes(bounds: Int64s, there: Mask, keys: Int64s, greatest: bool) -> Int64s:
     """Of the members or blocks of each total, the one with the least or the greatest key; -1 if
     none is there."""
@@ -130,7 +130,7 @@ def extremes(bounds: Int64s, there: Mask, keys: Int64s, greatest: bool) -> Int64
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def put_in(slots: Int64s, bounds: Int64s, keys: Int64s, runs: RunArrays) -> None:
     """Put keys into runs of keys in order, which have room for them: those of the n-th slot are
     bounds[n] … bounds[n + 1] - 1, in order, too."""
@@ -149,7 +149,7 @@ def put_in(slots: Int64s, bounds: Int64s, keys: Int64s, runs: RunArrays) -> None
         runs.size[slots[number]] += bounds[number + 1] - begin
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_out(slots: Int64s, bounds: Int64s, keys: Int64s, runs: RunArrays) -> None:
     """Take keys that are there out of runs of keys in order."""
     for number in range(len(slots)):
@@ -165,9 +165,9 @@ def take_out(slots: Int64s, bounds: Int64s, keys: Int64s, runs: RunArrays) -> No
         runs.size[slots[number]] = kept
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_changed(
-    slots: Int64s, begin: Int64s, count: Int64s, order: Int64s, keys: Int64s, members: RunArrays
+    slots: Int64s, begin: Int64s, count: Int64s, order: Int64s, keys: Int64Table, members: RunArrays
 ) -> Int64s:
     """Of each slot, the place of the first change: see `KeptRows._note_changed`."""
     found = np.empty(len(slots), np.int64)
@@ -179,7 +179,7 @@ def first_changed(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_ended(slots: Int64s, members: RunArrays, final: int) -> Int64s:
     """Of each slot, the place of the first member that ends at or before a time."""
     found = np.empty(len(slots), np.int64)
@@ -193,7 +193,7 @@ def first_ended(slots: Int64s, members: RunArrays, final: int) -> Int64s:
     return found
 
 
-@njit(inline="always")
+@inlined
 def is_steady(blocks: RunArrays, block: int, first: int, last: int) -> bool:
     """Whether all members of a block are there from the first time on, and do not end up to the
     last; and it has a total."""

@@ -293,24 +293,22 @@ class BlockTotals:
             same = (of[:, words] == members.ints[member - 1, words]).all(axis=1)
             ints[:, NEW_KEYS] = is_first | ~same
         bounds = np.arange(0, len(of) + 1, self.fan_out)
-        totals, sums = block_kernels.added_up(
-            bounds, of[:, COPIES], ints, floats, self.layout.bounds
-        )
+        copies = of[:, COPIES].copy()
+        totals, sums = block_kernels.added_up(bounds, copies, ints, floats, self.layout.bounds)
         more = [np.where(ints[:, each.first], of[:, PLACE], -1) for each, _ in self.extremes]
         for operand, function in self.bits:
             more.append(whole_numbers(values.column(operand.argument)))
             if function == "bit_and":
                 more[-1][ints[:, operand.first] == 0] = -1
-        return self._with_more(totals, bounds, of[:, COPIES], more, rows), sums
+        return self._with_more(totals, bounds, copies, more, rows), sums
 
     def _of_blocks(self, blocks: Int64s, bounds: Int64s, rows: RowStore) -> tuple[Int64s, Floats]:
         """The totals of blocks of blocks."""
         of = self.arrays.ints[blocks]
         once = np.ones(len(of), np.int64)
-        totals, sums = block_kernels.added_up(
-            bounds, once, of[:, : self.layout.ints], self.arrays.floats[blocks], self.layout.bounds
-        )
-        more = [of[:, column] for column in range(self.layout.ints, of.shape[1])]
+        ints, floats = of[:, : self.layout.ints].copy(), self.arrays.floats[blocks]
+        totals, sums = block_kernels.added_up(bounds, once, ints, floats, self.layout.bounds)
+        more = [of[:, column].copy() for column in range(self.layout.ints, of.shape[1])]
         return self._with_more(totals, bounds, once, more, rows), sums
 
     def _with_more(

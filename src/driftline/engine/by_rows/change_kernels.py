@@ -15,8 +15,8 @@ from driftline.engine.by_rows.piece_kernels import rounded
 from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
 from driftline.engine.state.exact_floats import two_product, two_sum
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Floats, Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, Mask
 
 MOST_PARTIALS = 64
 """Sums of floats that do not overlap are never more than about forty."""
@@ -38,7 +38,7 @@ class Steps(NamedTuple):
     copies: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def steps(slot_of: Int64s, start: Int64s, members: RunArrays) -> tuple[Steps, Int64s, Int64s]:
     """The changes of some pieces, sorted by slot and start, and the place and vs of each member."""
     room = 0
@@ -98,7 +98,7 @@ def of_members(offsets: Int64s, members: Int64s, length: int) -> Steps:
     return Steps(fresh, offsets, members, none, none[:0], np.ones(length, np.int64))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def counts(changes: Steps, wanted: Mask) -> Int64s:
     """How many of the wanted members are in each piece."""
     found = np.empty(len(changes.fresh), np.int64)
@@ -114,7 +114,7 @@ def counts(changes: Steps, wanted: Mask) -> Int64s:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def different(changes: Steps, wanted: Mask, group: Int64s, groups: int) -> Steps:
     """The changes of the groups that have a wanted member: of each the first one that comes stands
     for it, once."""
@@ -142,7 +142,7 @@ def different(changes: Steps, wanted: Mask, group: Int64s, groups: int) -> Steps
     return Steps(changes.fresh, come_bounds, come[:came], go_bounds, go[:gone], once)
 
 
-@njit(inline="always")
+@inlined
 def _add(tree: Int64s, group: int, change: int) -> None:
     place = group + 1
     while place < len(tree):
@@ -150,7 +150,7 @@ def _add(tree: Int64s, group: int, change: int) -> None:
         place += place & -place
 
 
-@njit(inline="always")
+@inlined
 def _at(tree: Int64s, rank: int) -> int:
     """The group with the value of a rank, from 0."""
     step, place = 1, 0
@@ -164,7 +164,7 @@ def _at(tree: Int64s, rank: int) -> int:
     return place
 
 
-@njit(inline="always")
+@inlined
 def _step(
     changes: Steps,
     piece: int,
@@ -183,8 +183,10 @@ def _step(
             _add(tree, group[number], changes.copies[number])
 
 
-@njit(cache=True, nogil=True)
-def at_ranks(changes: Steps, wanted: Mask, group: Int64s, groups: int, ranks: Int64s) -> Int64s:
+@compiled
+def at_ranks(
+    changes: Steps, wanted: Mask, group: Int64s, groups: int, ranks: Int64Table
+) -> Int64Table:
     """The groups, numbered in order, at some ranks [rank, piece] of the wanted members of each
     piece; -1 where the rank is negative."""
     found = np.full(ranks.shape, -1, np.int64)
@@ -197,7 +199,7 @@ def at_ranks(changes: Steps, wanted: Mask, group: Int64s, groups: int, ranks: In
     return found
 
 
-@njit(inline="always")
+@inlined
 def _up_to(tree: Int64s, group: int) -> int:
     """How many values of the groups before one there are."""
     count = 0
@@ -207,20 +209,20 @@ def _up_to(tree: Int64s, group: int) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def keys_at_ranks(
     changes: Steps,
     wanted: Mask,
     keys: Int64s,
     group: Int64s,
-    ranks: Int64s,
+    ranks: Int64Table,
     slot_of: Int64s,
     slots: Int64s,
     others: RunArrays,
     left_bounds: Int64s,
     left_group: Int64s,
     left_times: Int64s,
-) -> Int64s:
+) -> Int64Table:
     """The keys at some ranks [rank, piece] of the wanted members of each piece and of other keys,
     which each slot has in order, but for some that are left out; 0 where the rank is negative.
     `keys`: of groups, in order."""
@@ -257,7 +259,7 @@ def keys_at_ranks(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_ones(changes: Steps, position: Int64s, limit: int) -> tuple[Int64s, Int64s]:
     """Of each piece the members with the least positions: the piece and the position of each."""
     sizes = counts(changes, np.ones(len(position), np.bool_))
@@ -275,8 +277,8 @@ def first_ones(changes: Steps, position: Int64s, limit: int) -> tuple[Int64s, In
     return pieces, found
 
 
-@njit(cache=True, nogil=True)
-def limb_sums(changes: Steps, wanted: Mask, limbs: Int64s) -> Int64s:
+@compiled
+def limb_sums(changes: Steps, wanted: Mask, limbs: Int64Table) -> Int64Table:
     """The sums of each column of `limbs` over the wanted members of each piece."""
     sums = np.zeros((len(changes.fresh), limbs.shape[1]), np.int64)
     running = np.zeros(limbs.shape[1], np.int64)
@@ -295,7 +297,7 @@ def limb_sums(changes: Steps, wanted: Mask, limbs: Int64s) -> Int64s:
     return sums
 
 
-@njit(inline="always")
+@inlined
 def add_exactly(partials: Floats, size: int, number: float) -> int:
     """Add a number to partial sums that do not overlap, exactly; returns how many there are."""
     kept = 0
@@ -310,7 +312,7 @@ def add_exactly(partials: Floats, size: int, number: float) -> int:
     return kept
 
 
-@njit(inline="always")
+@inlined
 def take_up(partials: Floats, others: Floats) -> int:
     """Take up partial sums of which some may be zero; returns how many are not."""
     size = 0
@@ -321,14 +323,14 @@ def take_up(partials: Floats, others: Floats) -> int:
     return size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def float_sums(
     changes: Steps,
     wanted: Mask,
     numbers: Floats,
     slot_of: Int64s,
-    partials_before: Floats,
-    special_before: Int64s,
+    partials_before: FloatTable,
+    special_before: Int64Table,
 ) -> tuple[Floats, Floats, Floats]:
     """The sum of the wanted members of each piece, rounded once; and as two floats. A sum with a
     NaN or an infinity in it is NaN or infinite. To the pieces of each slot something else is added
@@ -374,7 +376,7 @@ def float_sums(
     return total, high, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spreads(
     changes: Steps,
     wanted: Mask,
@@ -382,8 +384,8 @@ def spreads(
     second: Floats,
     is_square: bool,
     slot_of: Int64s,
-    before: Floats,
-    counts_before: Int64s,
+    before: FloatTable,
+    counts_before: Int64Table,
 ) -> tuple[Floats, Floats]:
     """n · Σ xy - Σ x · Σ y of the n wanted members of each piece, as two floats; NaN where one of
     their numbers is not finite. `is_square`: x is y. To the pieces of each slot something else is
@@ -443,7 +445,7 @@ def spreads(
     return high, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def members_of(changes: Steps, wanted: Mask, piece: int) -> Int64s:
     """The wanted members of one piece, one for every copy."""
     inside = np.zeros(len(wanted), np.int64)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.engine.by_rows.change_kernels import Steps
+from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import njit
 
 ALL_BITS, SOME_BITS, ODD_BITS = range(3)
 _BITS = 64
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def bits(changes: Steps, wanted: Mask, values: Int64s, how: int) -> Int64s:
     """The bits that all, some, or an odd number of the wanted members of each piece have; all bits
     of an empty one, if all members are to have them."""
@@ -40,7 +40,7 @@ def bits(changes: Steps, wanted: Mask, values: Int64s, how: int) -> Int64s:
     return found
 
 
-@njit(inline="always")
+@inlined
 def _played(winner: Int64s, count: Int64s, group: int) -> None:
     """Find who has won again, from a group up."""
     node = (len(count) + group) // 2
@@ -50,7 +50,7 @@ def _played(winner: Int64s, count: Int64s, group: int) -> None:
         node //= 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def modes(
     changes: Steps,
     wanted: Mask,
@@ -102,7 +102,7 @@ def modes(
     return found, of_others
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def running_modes(
     slot_of: Int64s,
     words: Int64s,

@@ -29,8 +29,8 @@ from driftline.engine.by_rows.snapshot_kernel import (
     sort_by,
 )
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
 # Columns of the keys by which answer rows and segments are sorted.
@@ -52,13 +52,13 @@ class Corrections(NamedTuple):
     row: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def correct(
     slots: Int64s,
     earliest: Int64s,
     limit: int,
     row_bounds: Int64s,
-    lines: Int64s,
+    lines: Int64Table,
     ends: Int64s,
     segments: RunArrays,
     places: Int64s,
@@ -184,10 +184,10 @@ def correct(
     return result, new[:taken], freed[:gone]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _affected(
     segments: RunArrays, slot: int, earliest: int, same: int, keeps_open: bool
-) -> tuple[Int64s, Int64s]:
+) -> tuple[Int64Table, Int64Table]:
     """Take the segments that reach beyond a time out of the run, unless they were settled before or
     begin where all is the same again; returns them and their lines. A row that was settled before
     all is the same again holds for ever: all segments of it are taken, also those that begin
@@ -222,8 +222,8 @@ def _affected(
     return old, lines
 
 
-@njit(cache=True, nogil=True)
-def _tell_copies_apart(lines: Int64s, rows: Int64s) -> None:
+@compiled
+def _tell_copies_apart(lines: Int64Table, rows: Int64s) -> None:
     """Give the second, third, … copy of a row in a piece a fingerprint of its own."""
     copy, again = 0, False
     for place in range(1, len(rows)):
@@ -243,9 +243,9 @@ def _tell_copies_apart(lines: Int64s, rows: Int64s) -> None:
         sort_by(lines, rows)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _next_row(
-    lines: Int64s, ends: Int64s, settled: Int64s, rows: Int64s, row: int, low: int, high: int
+    lines: Int64Table, ends: Int64s, settled: Int64s, rows: Int64s, row: int, low: int, high: int
 ) -> tuple[int, int, int, int, int]:
     """The next row of a line, joined with those that follow without a gap: its start, end, and
     number (-1: there is none); the next row after these; and since when it is settled."""
@@ -269,7 +269,7 @@ def _next_row(
     return start, end, source, row, final
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _insert(
     segments: RunArrays,
     slot: int,
@@ -293,7 +293,7 @@ def _insert(
     _put(out, emitted, slot, start, end, 1, source)
 
 
-@njit(inline="always")
+@inlined
 def _put(
     out: Corrections, emitted: int, slot: int, vs: int, ve: int, weight: int, row: int
 ) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from driftline.engine.by_rows.change_kernels import MOST_PARTIALS, Steps, add_exactly, take_up
 from driftline.engine.by_rows.piece_kernels import DOUBT, rounded
 from driftline.engine.state.exact_floats import two_product, two_sum
-from driftline.model.arrays import Floats, Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import FloatCube, Floats, FloatTable, Int64s, Int64Table, Mask
 
 POWERS = 4
 TERMS = 2 ** (POWERS - 1)
@@ -34,7 +34,7 @@ NOTHING_BEFORE = (
 """That nothing is added to the pieces of slots: see `moments`."""
 
 
-@njit(inline="always")
+@inlined
 def _times(one: Floats, size: int, other: Floats, other_size: int, into: Floats) -> int:
     """The product of two sums; returns how many floats it is."""
     made = 0
@@ -46,7 +46,7 @@ def _times(one: Floats, size: int, other: Floats, other_size: int, into: Floats)
     return made
 
 
-@njit(inline="always")
+@inlined
 def _add_times(into: Floats, made: int, one: Floats, size: int, factor: float) -> int:
     """Add a multiple of a sum to another; returns how many floats it is."""
     for a in one[:size]:
@@ -56,8 +56,8 @@ def _add_times(into: Floats, made: int, one: Floats, size: int, factor: float) -
     return made
 
 
-@njit(inline="always")
-def _powers(number: float, found: Floats) -> None:
+@inlined
+def _powers(number: float, found: FloatTable) -> None:
     """The first four powers of a number: of the p-th found[p - 1], 2^(p - 1) floats."""
     found[0, 0] = number
     for power in range(1, POWERS):
@@ -66,8 +66,8 @@ def _powers(number: float, found: Floats) -> None:
             found[power, 2 * term], found[power, 2 * term + 1] = product, rest
 
 
-@njit(cache=True, nogil=True)
-def powers(numbers: Floats) -> Floats:
+@compiled
+def powers(numbers: Floats) -> FloatCube:
     """The first four powers of each number [number, power, term]."""
     found = np.zeros((len(numbers), POWERS, TERMS))
     for number in range(len(numbers)):
@@ -75,9 +75,9 @@ def powers(numbers: Floats) -> Floats:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _central(
-    sums: Floats, sizes: Int64s, count: float, power: int, work: Floats, into: Floats
+    sums: FloatTable, sizes: Int64s, count: float, power: int, work: FloatTable, into: Floats
 ) -> int:
     """K3 or L4 from the sums of powers; returns how many floats it is."""
     s1, s2, s3, s4 = sums[0], sums[1], sums[2], sums[3]
@@ -104,17 +104,17 @@ def _central(
     return _add_times(into, made, product, more, -6.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def moments(
     changes: Steps,
     wanted: Mask,
     numbers: Floats,
     power: int,
     slot_of: Int64s,
-    before: Floats,
+    before: FloatTable,
     bounds: Int64s,
-    counts_before: Int64s,
-) -> tuple[Floats, Floats]:
+    counts_before: Int64Table,
+) -> tuple[FloatTable, Floats]:
     """K3 or L4 and K2 of the wanted members of each piece, each as two floats [piece, 4]; and of
     each piece whether K2 is 0 (1.0), or a number is not finite (NaN). To the pieces of each slot
     something else is added (`slot_of` is empty: to none): the sums of powers, of which that of p is
@@ -170,15 +170,15 @@ def moments(
     return found, flat
 
 
-@njit(inline="always")
+@inlined
 def _product(high: float, low: float, other: float, other_low: float) -> tuple[float, float]:
     """The product of two numbers of two floats each."""
     product, rest = two_product(high, other)
     return two_sum(product, rest + (high * other_low + low * other))
 
 
-@njit(cache=True, nogil=True)
-def shapes(found: Floats, flat: Floats, power: int) -> tuple[Floats, Mask]:
+@compiled
+def shapes(found: FloatTable, flat: Floats, power: int) -> tuple[Floats, Mask]:
     """Skewness (power 3) or kurtosis (4) of each piece, rounded once, and whether that is in
     doubt; what it is where K2 is 0 is unspecified."""
     results, unsure = np.zeros(len(found)), np.zeros(len(found), np.bool_)

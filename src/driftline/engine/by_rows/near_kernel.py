@@ -36,8 +36,8 @@ from driftline.engine.by_rows.place_kernels import (
 )
 from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, START
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
 
@@ -102,7 +102,7 @@ class Blocks(NamedTuple):
     levels: int
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def entries(
     slots: Int64s,
     earliest: Int64s,
@@ -112,7 +112,7 @@ def entries(
     begin: Int64s,
     count: Int64s,
     order: Int64s,
-    keys: Int64s,
+    keys: Int64Table,
     members: RunArrays,
     reach: Reach,
     passed: Mask,
@@ -187,9 +187,9 @@ def entries(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _covered(
-    run: Int64s,
+    run: Int64Table,
     place: int,
     stop: int,
     first: int,
@@ -240,10 +240,10 @@ def _covered(
     return made, gaps[:left], shared
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _changed(
-    run: Int64s, before: int, limit: int, items: Int64s, keys: Int64s, words: int
-) -> Int64s:
+    run: Int64Table, before: int, limit: int, items: Int64s, keys: Int64Table, words: int
+) -> Int64Table:
     """The places [begin, end) of members with the same words as something that changes, in order;
     and the first two words of that, or zeros."""
     found, made = np.zeros((len(items) + 16, 4), np.int64), 0
@@ -275,8 +275,8 @@ def _changed(
     return found[:made]
 
 
-@njit(cache=True, nogil=True)
-def _same_words(run: Int64s, key: Int64s, words: int, place: int) -> bool:
+@compiled
+def _same_words(run: Int64Table, key: Int64s, words: int, place: int) -> bool:
     if place == len(run):
         return False
     same = True
@@ -285,10 +285,10 @@ def _same_words(run: Int64s, key: Int64s, words: int, place: int) -> bool:
     return same
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _spans(
-    run: Int64s, changed: Int64s, first: int, last: int, reach: Reach, counts: Mask
-) -> Int64s:
+    run: Int64Table, changed: Int64Table, first: int, last: int, reach: Reach, counts: Mask
+) -> Int64Table:
     """For each change [begin, end) of the concerned members, and of those these see; before these
     the first rows, if all see them."""
     more = 1 if reach.head > 0 and len(changed) > 0 else 0
@@ -369,8 +369,8 @@ def _spans(
     return spans
 
 
-@njit(cache=True, nogil=True)
-def _first_ones(run: Int64s, changed: Int64s, first: int, last: int, reach: Reach) -> int:
+@compiled
+def _first_ones(run: Int64Table, changed: Int64Table, first: int, last: int, reach: Reach) -> int:
     """The place after the first so many steady members, or groups with one, which were so before
     the changes, too."""
     place, count, each = 0, reach.first, 0

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from driftline.engine.state.fingerprints import is_bytes, string_buffers
 from driftline.engine.state.order_keys import DIGITS_OF_A_WORD, order_keys, valid
+from driftline.kernels import compiled
 from driftline.model.arrays import Bytes, Int64s
-from driftline.model.compiled import njit
 
 MOST_COLUMNS = 3
 """Ties are seldom, and members would become long."""
@@ -106,7 +106,7 @@ def _key(column: pa.Array) -> Int64s:
     return _beginnings(offsets, data)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _beginnings(offsets: Int64s, data: Bytes) -> Int64s:
     """The first bytes of each text, as words in the order of these."""
     words = np.empty(len(offsets) - 1, np.int64)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table, Mask, MaskTable
 from driftline.model.time import INFINITY
 
 ROWS, RANGE = 0, 1
@@ -34,7 +34,7 @@ class Evaluations(NamedTuple):
     end: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def in_time(times: Int64s, least_first: bool) -> Int64s:
     """The places of times in their order, equal ones as they are. Most begin at the same time, the
     least, or end at the same, the greatest: only the others are sorted."""
@@ -57,7 +57,7 @@ def in_time(times: Int64s, least_first: bool) -> Int64s:
     return np.concatenate((rest, order[:count]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def peers(bounds: Int64s, group: Int64s) -> tuple[Int64s, Int64s]:
     """The first entry of each one's group of equal order keys in its slot, and that after the
     last."""
@@ -73,7 +73,7 @@ def peers(bounds: Int64s, group: Int64s) -> tuple[Int64s, Int64s]:
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def at_distance(
     bounds: Int64s, there: Mask, key: Int64s, wanted: Int64s, is_end: bool, peer: Int64s
 ) -> Int64s:
@@ -101,13 +101,13 @@ def at_distance(
     return found
 
 
-@njit(inline="always")
+@inlined
 def first_from(alive: Int64s, size: int, entry: int) -> int:
     """Where the first that is alive and does not come before an entry is."""
     return int(np.searchsorted(alive[:size], entry))
 
 
-@njit(inline="always")
+@inlined
 def come_in(alive: Int64s, size: int, entry: int) -> None:
     place = size
     while place > 0 and alive[place - 1] > entry:
@@ -116,18 +116,18 @@ def come_in(alive: Int64s, size: int, entry: int) -> None:
     alive[place] = entry
 
 
-@njit(inline="always")
+@inlined
 def go_out(alive: Int64s, size: int, entry: int) -> None:
     for place in range(np.searchsorted(alive[:size], entry), size - 1):
         alive[place] = alive[place + 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _twice(array: Int64s) -> Int64s:
     return np.concatenate((array, np.empty_like(array)))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def evaluations(
     bounds: Int64s,
     begin: Int64s,
@@ -136,8 +136,8 @@ def evaluations(
     unit: Int64s,
     start: Int64s,
     stop: Int64s,
-    low: Int64s,
-    high: Int64s,
+    low: Int64Table,
+    high: Int64Table,
     open_end: int,
 ) -> Evaluations:
     """When the frames of wanted entries change. Of frame f, `unit`, `start` and `stop` say how far
@@ -226,7 +226,7 @@ def evaluations(
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _nth_there(frame: Int64s, nth: int, null: Mask) -> int:
     """The entry at a place of a frame, from 1 or from the end, among those that are not null."""
     left = abs(nth)
@@ -239,7 +239,7 @@ def _nth_there(frame: Int64s, nth: int, null: Mask) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def frames(
     bounds: Int64s,
     begin: Int64s,
@@ -252,9 +252,9 @@ def frames(
     high: Int64s,
     nths: Int64s,
     masks: Int64s,
-    null: Mask,
+    null: MaskTable,
     with_steps: bool,
-) -> tuple[Steps, Int64s]:
+) -> tuple[Steps, Int64Table]:
     """What is in the frame of every evaluation, as changes; and the entries at some places of it
     [nth, evaluation], from 1, or from the end: -1, -2, …; -1 where there is none. `masks`: for each
     nth the row of `null` that says which entries do not count, or -1."""
@@ -376,7 +376,7 @@ def frames(
     return Steps(fresh, come_bounds, come[:came], go_bounds, go[:left], copies), chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def listed(changes: Steps, begin: int, stop: int, inside: Mask) -> tuple[Int64s, Int64s]:
     """The members of some frames that follow those before: where each one's begin, and which.
     `inside`: the members of the last frame before, and then of the last one."""
@@ -396,8 +396,8 @@ def listed(changes: Steps, begin: int, stop: int, inside: Mask) -> tuple[Int64s,
     return offsets, members[:found].copy()
 
 
-@njit(cache=True, nogil=True)
-def tell_copies_apart(bounds: Int64s, lines: Int64s, ends: Int64s) -> None:
+@compiled
+def tell_copies_apart(bounds: Int64s, lines: Int64Table, ends: Int64s) -> None:
     """Where equal answer rows [fingerprint low, high, start] of a slot hold at the same time, give
     the second, third, … a fingerprint of its own, so that a line has one at a time: with n copies
     at a time, the first n lines hold."""
@@ -418,8 +418,8 @@ def tell_copies_apart(bounds: Int64s, lines: Int64s, ends: Int64s) -> None:
             begin = stop
 
 
-@njit(cache=True, nogil=True)
-def _stacked(lines: Int64s, ends: Int64s, rows: Int64s) -> None:
+@compiled
+def _stacked(lines: Int64Table, ends: Int64s, rows: Int64s) -> None:
     starts, stops = np.sort(lines[rows, 2]), np.sort(ends[rows])
     owner = np.empty(len(rows), np.int64)  # by line, the row that holds now
     low, high = lines[rows[0], 0], lines[rows[0], 1]

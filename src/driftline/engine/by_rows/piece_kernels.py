@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.engine.state.exact_floats import two_product, two_sum
-from driftline.model.arrays import Floats, Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Floats, Int64s, Int64Table, Mask
 
 _SMALL = 24
 """Up to this size a piece is sorted by insertion."""
@@ -23,7 +23,7 @@ DOUBT = 2.0**-35
 """How wrong the low part of a result may be, relatively."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def present(offsets: Int64s, members: Int64s, valid: Mask) -> tuple[Int64s, Int64s]:
     """The pieces without the members whose value is null."""
     kept, kept_offsets = np.empty(len(members), np.int64), np.zeros(len(offsets), np.int64)
@@ -37,7 +37,7 @@ def present(offsets: Int64s, members: Int64s, valid: Mask) -> tuple[Int64s, Int6
     return kept_offsets, kept[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort(members: Int64s, keys: Int64s) -> None:
     """Sort members by key; equal ones stay as they are."""
     if len(members) > _SMALL:
@@ -51,7 +51,7 @@ def _sort(members: Int64s, keys: Int64s) -> None:
         members[hole] = member
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def arranged(offsets: Int64s, members: Int64s, keys: Int64s) -> Int64s:
     """The members of each piece, sorted by key."""
     result = members.copy()
@@ -60,7 +60,7 @@ def arranged(offsets: Int64s, members: Int64s, keys: Int64s) -> Int64s:
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def arranged_in_time(offsets: Int64s, members: Int64s, vs: Int64s, keys: Int64s) -> Int64s:
     """The members of each piece, sorted by vs and then by key. Rows are kept in order of their vs:
     mostly only those with the same one are to be sorted."""
@@ -85,7 +85,7 @@ def arranged_in_time(offsets: Int64s, members: Int64s, vs: Int64s, keys: Int64s)
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def distinct(offsets: Int64s, members: Int64s, keys: Int64s, vs: Int64s) -> tuple[Int64s, Int64s]:
     """One member for every key in each piece, sorted by key: that with the least vs."""
     kept, kept_offsets = arranged(offsets, members, keys), np.zeros(len(offsets), np.int64)
@@ -103,7 +103,7 @@ def distinct(offsets: Int64s, members: Int64s, keys: Int64s, vs: Int64s) -> tupl
     return kept_offsets, kept[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def extreme(
     offsets: Int64s, members: Int64s, times: Int64s, valid: Mask, keys: Int64s, sign: int
 ) -> Int64s:
@@ -126,7 +126,7 @@ def extreme(
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def most_frequent(offsets: Int64s, arranged_members: Int64s, keys: Int64s) -> Int64s:
     """Of each piece, whose members are sorted by key, one with the key that most have, of several
     the least; -1 where the piece is empty."""
@@ -144,8 +144,8 @@ def most_frequent(offsets: Int64s, arranged_members: Int64s, keys: Int64s) -> In
     return best
 
 
-@njit(cache=True, nogil=True)
-def limb_sums(offsets: Int64s, members: Int64s, limbs: Int64s) -> Int64s:
+@compiled
+def limb_sums(offsets: Int64s, members: Int64s, limbs: Int64Table) -> Int64Table:
     """The sums of each column of `limbs` over the members of each piece."""
     sums = np.zeros((len(offsets) - 1, limbs.shape[1]), np.int64)
     for piece in range(len(sums)):
@@ -155,7 +155,7 @@ def limb_sums(offsets: Int64s, members: Int64s, limbs: Int64s) -> Int64s:
     return sums
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def float_sums(
     offsets: Int64s, members: Int64s, numbers: Floats
 ) -> tuple[Floats, Floats, Floats, Mask]:
@@ -190,7 +190,7 @@ def float_sums(
     return total, high, low, hard
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rounded(partials: Floats, size: int) -> tuple[float, float, float]:
     """The nearest float to the sum of partials that do not overlap, and the sum as two floats."""
     size -= 1
@@ -215,7 +215,7 @@ def rounded(partials: Floats, size: int) -> tuple[float, float, float]:
     return total, high, rest
 
 
-@njit(inline="always")
+@inlined
 def _divided(high: float, low: float, divisor: float) -> tuple[float, bool]:
     """The nearest float to (high + low) / divisor, and whether that is in doubt."""
     quotient = high / divisor
@@ -226,7 +226,7 @@ def _divided(high: float, low: float, divisor: float) -> tuple[float, bool]:
     return result, quotient + (rest - doubt) != quotient + (rest + doubt)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def quotients_of_spreads(
     high: Floats, low: Floats, counts: Int64s, degrees_lost: int, scale: Floats
 ) -> tuple[Floats, Mask]:
@@ -248,7 +248,7 @@ def quotients_of_spreads(
     return results, unsure
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def quotients(high: Floats, low: Floats, divisors: Floats, hard: Mask) -> tuple[Floats, Mask]:
     """(high + low) / divisor of each piece, rounded once where it is not hard."""
     results, unsure = np.empty(len(high)), hard.copy()
@@ -261,7 +261,7 @@ def quotients(high: Floats, low: Floats, divisors: Floats, hard: Mask) -> tuple[
     return results, unsure
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def variances(
     offsets: Int64s, members: Int64s, numbers: Floats, degrees_lost: int, scale: float
 ) -> tuple[Floats, Mask]:

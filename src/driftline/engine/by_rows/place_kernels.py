@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, PLACE, START
-from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
 FAR = 2**62
@@ -21,14 +21,14 @@ _LEAST_FLOAT = float(np.finfo(np.float64).tiny)
 _SLACK = 8 * float(np.finfo(np.float64).eps)
 
 
-@njit(inline="always")
-def is_steady(run: Int64s, place: int, first: int, last: int) -> bool:
+@inlined
+def is_steady(run: Int64Table, place: int, first: int, last: int) -> bool:
     ve = run[place, END]
     return bool(run[place, START] <= first and (ve > last or ve == INFINITY))
 
 
-@njit(cache=True, nogil=True)
-def back(run: Int64s, place: int, count: int, first: int, last: int) -> int:
+@compiled
+def back(run: Int64Table, place: int, count: int, first: int, last: int) -> int:
     """The place that has so many steady members from itself to another place."""
     if count >= FAR:
         return 0
@@ -39,8 +39,8 @@ def back(run: Int64s, place: int, count: int, first: int, last: int) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
-def on(run: Int64s, place: int, count: int, first: int, last: int) -> int:
+@compiled
+def on(run: Int64Table, place: int, count: int, first: int, last: int) -> int:
     """The place that has so many steady members from another place up to it."""
     if count >= FAR:
         return len(run)
@@ -51,8 +51,8 @@ def on(run: Int64s, place: int, count: int, first: int, last: int) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
-def count_back(run: Int64s, place: int, count: int, first: int, last: int, counts: Mask) -> int:
+@compiled
+def count_back(run: Int64Table, place: int, count: int, first: int, last: int, counts: Mask) -> int:
     """As `_back`, but only of members that count."""
     while place > 0 and count > 0:
         place -= 1
@@ -61,8 +61,8 @@ def count_back(run: Int64s, place: int, count: int, first: int, last: int, count
     return place
 
 
-@njit(cache=True, nogil=True)
-def count_on(run: Int64s, place: int, count: int, first: int, last: int, counts: Mask) -> int:
+@compiled
+def count_on(run: Int64Table, place: int, count: int, first: int, last: int, counts: Mask) -> int:
     """As `_on`, but only of members that count."""
     while place < len(run) and count > 0:
         if is_steady(run, place, first, last) and (len(counts) == 0 or counts[run[place, PLACE]]):
@@ -71,30 +71,30 @@ def count_on(run: Int64s, place: int, count: int, first: int, last: int, counts:
     return place
 
 
-@njit(cache=True, nogil=True)
-def are_equal(run: Int64s, one: int, other: int, words: int) -> bool:
+@compiled
+def are_equal(run: Int64Table, one: int, other: int, words: int) -> bool:
     for word in range(MEMBER_COLUMNS, MEMBER_COLUMNS + words):
         if run[one, word] != run[other, word]:
             return False
     return True
 
 
-@njit(cache=True, nogil=True)
-def group_start(run: Int64s, place: int, words: int) -> int:
+@compiled
+def group_start(run: Int64Table, place: int, words: int) -> int:
     while 0 < place < len(run) and are_equal(run, place - 1, place, words):
         place -= 1
     return place
 
 
-@njit(cache=True, nogil=True)
-def group_end(run: Int64s, place: int, words: int) -> int:
+@compiled
+def group_end(run: Int64Table, place: int, words: int) -> int:
     while 0 < place < len(run) and are_equal(run, place - 1, place, words):
         place += 1
     return place
 
 
-@njit(cache=True, nogil=True)
-def bound(run: Int64s, key: Int64s, words: int, is_end: bool) -> int:
+@compiled
+def bound(run: Int64Table, key: Int64s, words: int, is_end: bool) -> int:
     """The first member whose words do not come before those of a key (is_end: come after)."""
     low, high = 0, len(run)
     while low < high:
@@ -112,13 +112,13 @@ def bound(run: Int64s, key: Int64s, words: int, is_end: bool) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
-def at_value(run: Int64s, side: int, value: int, is_end: bool) -> int:
+@compiled
+def at_value(run: Int64Table, side: int, value: int, is_end: bool) -> int:
     key = np.array([side, value], np.int64)
     return bound(run, key, 2, is_end)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reached(word: int, distance: int, of_floats: float, sign: int) -> int:
     """The word of the value at a distance, or of floats somewhat beyond that: frames go by rounded
     sums."""
@@ -137,7 +137,7 @@ def reached(word: int, distance: int, of_floats: float, sign: int) -> int:
     return int(key if sign > 0 else ~key)
 
 
-@njit(inline="always")
+@inlined
 def _moved(value: int, distance: int) -> int:
     """The sum, or the greatest or the least number."""
     total = np.int64(value) + np.int64(distance)

@@ -9,14 +9,14 @@ from driftline.engine.by_rows.change_kernels import Steps
 from driftline.engine.by_rows.over_kernels import Evaluations, come_in, first_from, go_out, in_time
 from driftline.engine.by_rows.snapshot_kernel import COPIES, MEMBER_COLUMNS, PLACE, START
 from driftline.engine.state.runs import RunArrays
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
 ROW_NUMBER, RANK, DENSE_RANK = range(3)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def places(
     bounds: Int64s,
     begin: Int64s,
@@ -64,7 +64,7 @@ def places(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def steps(
     bounds: Int64s, begin: Int64s, end: Int64s, open_end: int
 ) -> tuple[Steps, Int64s, Int64s]:
@@ -117,7 +117,7 @@ def steps(
     return changes, starts[:made], stops[:made]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drop_outranked(
     slots: Int64s,
     members: RunArrays,

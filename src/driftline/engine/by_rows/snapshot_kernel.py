@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
 # Columns of a member and of a segment.
@@ -46,8 +46,8 @@ class Cut(NamedTuple):
     alive: Int64s  # how many rows are in each
 
 
-@njit(cache=True, nogil=True)
-def compare(keys: Int64s, one: int, other_keys: Int64s, other: int) -> int:
+@compiled
+def compare(keys: Int64Table, one: int, other_keys: Int64Table, other: int) -> int:
     """-1, 0 or 1, as one row of keys comes before, with or after another."""
     for column in range(keys.shape[1]):
         a, b = keys[one, column], other_keys[other, column]
@@ -56,8 +56,8 @@ def compare(keys: Int64s, one: int, other_keys: Int64s, other: int) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
-def sort_by(keys: Int64s, order: Int64s) -> None:
+@compiled
+def sort_by(keys: Int64Table, order: Int64s) -> None:
     """Sort `order`, numbers of rows of `keys`, by these; equal ones stay as they are."""
     size = len(order)
     for begin in range(0, size, _BLOCK):
@@ -86,12 +86,12 @@ def sort_by(keys: Int64s, order: Int64s) -> None:
         width *= 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_in(
     slots: Int64s,
     bounds: Int64s,
     order: Int64s,
-    keys: Int64s,
+    keys: Int64Table,
     weight: Int64s,
     members: RunArrays,
     places: Int64s,
@@ -150,14 +150,14 @@ def take_in(
     return earliest, new[:taken], freed[:gone], strays, left
 
 
-@njit(inline="always")
-def _move(ints: Int64s, of: int, to: int) -> None:
+@inlined
+def _move(ints: Int64Table, of: int, to: int) -> None:
     for column in range(ints.shape[1]):
         ints[to, column] = ints[of, column]
 
 
-@njit(inline="always")
-def _write(ints: Int64s, to: int, keys: Int64s, item: int, place: int, copies: int) -> None:
+@inlined
+def _write(ints: Int64Table, to: int, keys: Int64Table, item: int, place: int, copies: int) -> None:
     """Write a member: what it is sorted by before its lifetime comes last."""
     ints[to, START], ints[to, END] = keys[item, KEY_VS], keys[item, KEY_VE]
     ints[to, LOW], ints[to, HIGH] = keys[item, KEY_LOW], keys[item, KEY_HIGH]
@@ -166,7 +166,7 @@ def _write(ints: Int64s, to: int, keys: Int64s, item: int, place: int, copies: i
         ints[to, MEMBER_COLUMNS + word] = keys[item, word]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _closed_up(members: RunArrays, base: int, size: int, first: int, at: Int64s) -> int:
     """Drop the members of which no copy is left, from the first of them on; `at`: places in the
     run, in order, which move with it. Returns how many are left."""
@@ -184,8 +184,8 @@ def _closed_up(members: RunArrays, base: int, size: int, first: int, at: Int64s)
     return write
 
 
-@njit(cache=True, nogil=True)
-def _net(keys: Int64s, order: Int64s, weight: Int64s) -> tuple[int, int]:
+@compiled
+def _net(keys: Int64Table, order: Int64s, weight: Int64s) -> tuple[int, int]:
     """Add up changes of the same lifetime, to the front of `order`; returns how many are left, and
     the earliest affected time. A chain, the lifetimes of one row with one vs, of which as many go
     as come, is affected only from the first end that changes."""
@@ -214,9 +214,9 @@ def _net(keys: Int64s, order: Int64s, weight: Int64s) -> tuple[int, int]:
     return count, earliest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_not_before(
-    members: RunArrays, base: int, low: int, size: int, keys: Int64s, item: int
+    members: RunArrays, base: int, low: int, size: int, keys: Int64Table, item: int
 ) -> tuple[int, bool]:
     """The first member of a run, from a place on, that does not come before a change, and whether
     it has its row and lifetime."""
@@ -230,8 +230,8 @@ def first_not_before(
     return low, low < size and _compare_member(members.ints, base + low, keys, item) == 0
 
 
-@njit(inline="always")
-def _compare_member(ints: Int64s, member: int, keys: Int64s, item: int) -> int:
+@inlined
+def _compare_member(ints: Int64Table, member: int, keys: Int64Table, item: int) -> int:
     """-1, 0 or 1, as a member comes before, with or after a change."""
     words = keys.shape[1] - LIFETIME_KEYS
     for column in range(keys.shape[1]):
@@ -251,7 +251,7 @@ def _compare_member(ints: Int64s, member: int, keys: Int64s, item: int) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cut(slots: Int64s, earliest: Int64s, limit: int, is_perfect: bool, members: RunArrays) -> Cut:
     """The pieces of each slot from its earliest affected time to the limit in which something is
     alive. The last one has an open end, but at `perfect` it ends at the limit."""
@@ -298,7 +298,7 @@ def cut(slots: Int64s, earliest: Int64s, limit: int, is_perfect: bool, members: 
     return Cut(bounds, starts[:made].copy(), ends[:made].copy(), counts[:made].copy())
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill(
     slot_of: Int64s, start: Int64s, count: Int64s, members: RunArrays
 ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
@@ -346,7 +346,7 @@ def fill(
     return offsets, numbers, places[:known].copy(), vs[:known].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def alive_entries(
     slots: Int64s, earliest: Int64s, limit: int, is_perfect: bool, members: RunArrays
 ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
@@ -372,7 +372,7 @@ def alive_entries(
     return number_of[:found], member[:found], begin[:found], end[:found]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle(slots: Int64s, runs: RunArrays, final: int, freed: Int64s) -> int:
     """Drop the entries that end at or before what is final; their places go to `freed`."""
     gone = 0
@@ -390,7 +390,7 @@ def settle(slots: Int64s, runs: RunArrays, final: int, freed: Int64s) -> int:
     return gone
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def endpoints_around(
     slots: Int64s, members: RunArrays, after: int, up_to: int
 ) -> tuple[Int64s, int]:
@@ -410,7 +410,7 @@ def endpoints_around(
     return least, greatest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def least_end(slots: Int64s, runs: RunArrays, least: Int64s) -> None:
     """Lower `least` to the first end of each slot's entries."""
     for number in range(len(slots)):

@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from driftline.engine.core.labels import Label
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.slots import Slots
-from driftline.model.arrays import Int8s, Int64s, Mask
+from driftline.kernels import compiled
+from driftline.model.arrays import Int8s, Int64s, Mask, UInt64s
 from driftline.model.columns import INSERT, RETRACT
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING
 
 _NOTHING = np.empty(0, np.int64)
@@ -169,7 +168,7 @@ class Changes:
         return self.payload.take(pa.array(self.row))
 
 
-@njit(cache=True)
+@compiled
 def has_removals(weight: Int64s) -> bool:
     """Whether not all weights are additions."""
     least = 1
@@ -178,7 +177,7 @@ def has_removals(weight: Int64s) -> bool:
     return least <= 0
 
 
-@njit(cache=True)
+@compiled
 def added_and_removed(weight: Int64s) -> tuple[int, int]:
     """How much is added, and how much is removed."""
     total, removed = 0, 0
@@ -188,7 +187,7 @@ def added_and_removed(weight: Int64s) -> tuple[int, int]:
     return total + removed, removed
 
 
-@njit(cache=True)
+@compiled
 def latest_start(vs: Int64s, weight: Int64s) -> int:
     """The greatest vs of the additions; BEGINNING if there is none."""
     latest = BEGINNING
@@ -198,10 +197,8 @@ def latest_start(vs: Int64s, weight: Int64s) -> int:
     return latest
 
 
-@njit(cache=True, nogil=True)
-def added_up(
-    low: NDArray[np.uint64], high: NDArray[np.uint64], weight: Int64s
-) -> tuple[Int64s, Int64s]:
+@compiled
+def added_up(low: UInt64s, high: UInt64s, weight: Int64s) -> tuple[Int64s, Int64s]:
     """The first of the rows of each fingerprint whose weights do not cancel, and their sum."""
     bits = 4
     while (1 << bits) < 2 * len(low):
@@ -228,7 +225,7 @@ def added_up(
     return rows[:kept].copy(), sums[:kept].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _paired(
     order: Int64s, chains: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, room: int
 ) -> tuple[Int8s, Int64s, Int64s, Int64s]:

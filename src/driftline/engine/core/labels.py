@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.model.arrays import Int64s, UInt64s
-from driftline.model.compiled import in_place
+from driftline.kernels import in_place
+from driftline.model.arrays import Int64s, Int64Table, UInt64s
 from driftline.model.time import INFINITY
 
 Vector = tuple[int, ...]
@@ -84,7 +84,7 @@ class KeyLabels:
 
 
 @in_place
-def _touch(table: Int64s, keys: UInt64s, vector: Int64s, before: Int64s) -> None:
+def _touch(table: Int64Table, keys: UInt64s, vector: Int64s, before: Int64s) -> None:
     mask = np.uint64(len(table) - 1)
     for row in range(len(keys)):
         place = np.int64(keys[row] & mask)
@@ -97,7 +97,7 @@ def _touch(table: Int64s, keys: UInt64s, vector: Int64s, before: Int64s) -> None
 
 
 @in_place
-def raise_to(labels: Int64s, places: Int64s, found: Int64s, most: Int64s) -> None:
+def raise_to(labels: Int64Table, places: Int64s, found: Int64s, most: Int64s) -> None:
     """Raise what was found to the greatest label at some places; that is `most` at most, so that
     one that has come so far needs no further look."""
     for row in range(len(places)):
@@ -110,7 +110,7 @@ def raise_to(labels: Int64s, places: Int64s, found: Int64s, most: Int64s) -> Non
 
 
 @in_place
-def label_new(labels: Int64s, places: Int64s, vector: Int64s, most: Int64s) -> None:
+def label_new(labels: Int64Table, places: Int64s, vector: Int64s, most: Int64s) -> None:
     """Note the label of what is new at some places; `most` is the greatest of all."""
     for source in range(len(vector)):
         most[source] = max(most[source], vector[source])
@@ -120,7 +120,7 @@ def label_new(labels: Int64s, places: Int64s, vector: Int64s, most: Int64s) -> N
 
 
 @in_place
-def raise_at(labels: Int64s, new: Int64s, places: Int64s, vector: Int64s, most: Int64s) -> None:
+def raise_at(labels: Int64Table, new: Int64s, places: Int64s, vector: Int64s, most: Int64s) -> None:
     """Raise the labels at some places, those of new ones from nothing; `most` is the greatest of
     all."""
     for source in range(len(vector)):

@@ -35,9 +35,9 @@ from driftline.engine.ingest.dead_letters import (
     OVERLAPS,
     TOO_LATE,
 )
-from driftline.model.arrays import Int64s
+from driftline.kernels import compiled, in_place
+from driftline.model.arrays import Int8s, Int64s, Int64Table
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
-from driftline.model.compiled import in_place, njit
 from driftline.model.time import BEGINNING, INFINITY, ORIGIN
 
 COUNTS_KEPT = 1 << 16
@@ -209,9 +209,9 @@ def _forget(received: Int64s, kept: int, latest: int, horizon: int, always: int)
     return left, horizon
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _admit(
-    kind: NDArray[np.int8],
+    kind: Int8s,
     vs: Int64s,
     ve: Int64s,
     vn: Int64s,
@@ -221,12 +221,12 @@ def _admit(
     latest: int,
     closed: int,
     horizon: int,
-    promises: NDArray[np.int64],
+    promises: Int64Table,
     held: int,
     received: Int64s,
     kept: int,
     promised: Int64s,
-    code: NDArray[np.int8],
+    code: Int8s,
     detail: Int64s,
     latest_cti: Int64s,
     closed_up_to: Int64s,
@@ -305,7 +305,7 @@ def _admit(
     return clock, latest, closed, kept, held
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _closed(clock: int, remember: int) -> int:
     """How far `remember` closes the past."""
     if remember == INFINITY or clock < BEGINNING + remember:
@@ -313,8 +313,8 @@ def _closed(clock: int, remember: int) -> int:
     return clock if clock == INFINITY else clock - remember
 
 
-@njit(cache=True, nogil=True)
-def _counted(promises: NDArray[np.int64], held: int, reached: int) -> int:
+@compiled
+def _counted(promises: Int64Table, held: int, reached: int) -> int:
     """How far complete external ctis, one after the other, close the past."""
     place = _first_after(promises[_END], held, reached)
     while place < held and promises[_START, place] <= max(reached, ORIGIN):
@@ -324,7 +324,7 @@ def _counted(promises: NDArray[np.int64], held: int, reached: int) -> int:
     return reached
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _first_after(times: Int64s, held: int, time: int) -> int:
     """The place of the first of the sorted times that is after `time`."""
     low, high = 0, held

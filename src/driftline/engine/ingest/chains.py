@@ -29,9 +29,9 @@ from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
-from driftline.model.arrays import Int64s, Mask, to_arrow
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s, Int64Table, Mask, to_arrow
 from driftline.model.columns import RETRACT
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 _NOTHING = -1
@@ -274,7 +274,7 @@ class Chains:
             self.used, self.free, self.least_vn = 0, np.empty(0, np.int64), INFINITY
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _repair(
     retracts: Mask,
     vs: Int64s,
@@ -285,8 +285,8 @@ def _repair(
     own: Int64s,
     next_slot: Int64s,
     fresh: Int64s,
-    lifetimes: NDArray[np.int64],
-    broken: NDArray[np.int64],
+    lifetimes: Int64Table,
+    broken: Int64Table,
 ) -> tuple[Mask, Int64s, Int64s, Int64s]:
     """Returns which changes are put out, the end each leads to, the place where each retract waits
     (NOTHING: it does not), and the places of those that have found their lifetime."""
@@ -334,13 +334,13 @@ def _repair(
     return put_out, ends, waits, found[:left].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _take_out(
     previous: int,
     place: int,
     slot: int,
-    lifetimes: NDArray[np.int64],
-    broken: NDArray[np.int64],
+    lifetimes: Int64Table,
+    broken: Int64Table,
 ) -> None:
     """Takes a retract, which comes after `previous`, out of the line for a lifetime."""
     if broken[_GIVES, place] != _NOTHING:
@@ -353,8 +353,8 @@ def _take_out(
         lifetimes[_TAIL, slot] = previous
 
 
-@njit(cache=True, nogil=True)
-def _unlink(places: Int64s, lifetimes: NDArray[np.int64], broken: NDArray[np.int64]) -> None:
+@compiled
+def _unlink(places: Int64s, lifetimes: Int64Table, broken: Int64Table) -> None:
     for gone in places:
         slot = broken[_TAKES, gone]
         previous, place = _NOTHING, lifetimes[_HEAD, slot]
@@ -363,8 +363,8 @@ def _unlink(places: Int64s, lifetimes: NDArray[np.int64], broken: NDArray[np.int
         _take_out(previous, place, slot, lifetimes, broken)
 
 
-@njit(cache=True, nogil=True)
-def _awaited(held: Int64s, slots: int, broken: NDArray[np.int64]) -> Int64s:
+@compiled
+def _awaited(held: Int64s, slots: int, broken: Int64Table) -> Int64s:
     """For each retract that waits, the latest sync time of an event that makes its lifetime: the
     time at which it ends, if a retract does, or what the one that makes it is waiting for."""
     latest = np.full(slots, BEGINNING, np.int64)

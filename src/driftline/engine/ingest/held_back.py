@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from driftline.engine.core.batch import Changes
 from driftline.engine.core.operator import Arrays
@@ -27,9 +26,9 @@ from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
-from driftline.model.arrays import Int8s, Int64s
+from driftline.kernels import compiled
+from driftline.model.arrays import Int8s, Int64s, Int64Table, Mask
 from driftline.model.columns import INSERT, RETRACT
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 _NOTHING = -1
@@ -195,7 +194,7 @@ class Waiting:
         self.ends[:, new_groups] = _NOTHING
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _merge(
     vs: Int64s,
     old: Int64s,
@@ -204,10 +203,10 @@ def _merge(
     found: Int64s,
     groups: Int64s,
     fresh: Int64s,
-    fields: NDArray[np.int64],
-    ends: NDArray[np.int64],
+    fields: Int64Table,
+    ends: Int64Table,
     arrived: int,
-) -> tuple[Int64s, NDArray[np.bool_], Int64s]:
+) -> tuple[Int64s, Mask, Int64s]:
     """Puts each change into a fresh place, or merges it into the first of the group that was found
     for it. Returns the place of each change, which are newcomers, and the places given up."""
     places = np.full(len(vs), _NOTHING, np.int64)
@@ -239,8 +238,8 @@ def _merge(
     return places, newcomers, gone[:left]
 
 
-@njit(cache=True, nogil=True)
-def _link(place: int, group: int, fields: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+@compiled
+def _link(place: int, group: int, fields: Int64Table, ends: Int64Table) -> None:
     last = ends[_TAIL, group]
     fields[_GROUP, place] = group
     fields[_PREVIOUS, place], fields[_NEXT, place] = last, _NOTHING
@@ -251,8 +250,8 @@ def _link(place: int, group: int, fields: NDArray[np.int64], ends: NDArray[np.in
     ends[_TAIL, group] = place
 
 
-@njit(cache=True, nogil=True)
-def _unlink(place: int, fields: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+@compiled
+def _unlink(place: int, fields: Int64Table, ends: Int64Table) -> None:
     group = fields[_GROUP, place]
     before, after = fields[_PREVIOUS, place], fields[_NEXT, place]
     if before == _NOTHING:
@@ -265,8 +264,8 @@ def _unlink(place: int, fields: NDArray[np.int64], ends: NDArray[np.int64]) -> N
         fields[_PREVIOUS, after] = before
 
 
-@njit(cache=True, nogil=True)
-def _unlink_all(places: Int64s, fields: NDArray[np.int64], ends: NDArray[np.int64]) -> Int64s:
+@compiled
+def _unlink_all(places: Int64s, fields: Int64Table, ends: Int64Table) -> Int64s:
     """Takes places out of their groups, and returns the groups that are then empty."""
     emptied = np.empty(len(places), np.int64)
     count = 0

@@ -14,8 +14,8 @@ import numpy as np
 
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.sorting import sort_by, sort_each_by
-from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import BEGINNING, INFINITY
 
 TIME, TIE, MEMBER = range(3)
@@ -33,7 +33,7 @@ class Members(NamedTuple):
     before: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def put_in_order(bounds: Int64s, order: Int64s, times: Int64s, ties: Int64s) -> None:
     """Sort the rows of each slot by their time, and those with one time by their tie."""
     sort_each_by(times, order, bounds)
@@ -46,9 +46,9 @@ def put_in_order(bounds: Int64s, order: Int64s, times: Int64s, ties: Int64s) -> 
                 begin = place
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_in(
-    slots: Int64s, bounds: Int64s, order: Int64s, entries: Int64s, runs: RunArrays
+    slots: Int64s, bounds: Int64s, order: Int64s, entries: Int64Table, runs: RunArrays
 ) -> Int64s:
     """Merge new rows into the runs; those of the n-th slot are bounds[n] … bounds[n + 1] - 1 of
     `order`, which is in order of time. Returns where in the run each of these is then."""
@@ -77,12 +77,12 @@ def take_in(
     return places
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def affected(
     slots: Int64s,
     bounds: Int64s,
     order: Int64s,
-    entries: Int64s,
+    entries: Int64Table,
     strict: bool,
     rights: Members,
     right_runs: RunArrays,
@@ -150,15 +150,15 @@ def affected(
     return found[:made].copy(), slot_of[:made].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _grown(array: Int64s) -> Int64s:
     bigger = np.empty(2 * len(array), np.int64)
     bigger[: len(array)] = array
     return bigger
 
 
-@njit(cache=True, nogil=True)
-def _before(run: Int64s, time: int) -> int:
+@compiled
+def _before(run: Int64Table, time: int) -> int:
     """How many entries of a run are before a time."""
     low, high = 0, len(run)
     while low < high:
@@ -170,7 +170,7 @@ def _before(run: Int64s, time: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def matches(
     slots: Int64s,
     times: Int64s,
@@ -254,7 +254,7 @@ def matches(
     return number_out[:made], member_out[:made], start_out[:made], end_out[:made]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def latest(slots: Int64s, times: Int64s, strict: bool, runs: RunArrays) -> Int64s:
     """The matches of rows of the left by time alone (NO_MATCH: none; a slot of -1 has no rows)."""
     found = np.full(len(slots), NO_MATCH, np.int64)
@@ -271,7 +271,7 @@ def latest(slots: Int64s, times: Int64s, strict: bool, runs: RunArrays) -> Int64
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rematched(
     slots: Int64s,
     bounds: Int64s,
@@ -312,7 +312,7 @@ def rematched(
     return rows[:made].copy(), before[:made].copy(), now[:made].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drop(slots: Int64s, cti: int, members: Members, runs: RunArrays) -> Int64s:
     """Drop rows that are gone, or have ended. Returns the members."""
     gone, found = np.empty(16, np.int64), 0
@@ -336,7 +336,7 @@ def drop(slots: Int64s, cti: int, members: Members, runs: RunArrays) -> Int64s:
     return gone[:found].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle_forward(
     slots: Int64s,
     cti: int,
@@ -363,7 +363,7 @@ def settle_forward(
                 lefts.copies[member] = lefts.before[member] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def due(slots: Int64s, members: Members, by_start: bool, runs: RunArrays) -> Int64s:
     """From which cti on something of each slot can be dropped: rows that have ended, or with
     `by_start` that have begun."""
@@ -379,7 +379,7 @@ def due(slots: Int64s, members: Members, by_start: bool, runs: RunArrays) -> Int
     return times
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drop_before(slots: Int64s, cti: int, keeps_last: bool, runs: RunArrays) -> Int64s:
     """Drop the rows whose time is before a cti, but with `keeps_last` the last of these. Returns
     the members."""
@@ -401,7 +401,7 @@ def drop_before(slots: Int64s, cti: int, keeps_last: bool, runs: RunArrays) -> I
     return gone[:found].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def due_by_time(slots: Int64s, keeps_last: bool, runs: RunArrays) -> Int64s:
     """From which cti on `drop_before` drops something of each slot."""
     times = np.full(len(slots), INFINITY, np.int64)

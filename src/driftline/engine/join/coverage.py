@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s, Mask
 
 Bools = NDArray[np.bool_]
 
@@ -117,17 +117,17 @@ def differences(before: Runs, after: Runs, matched: bool) -> tuple[Int64s, Int64
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _runs(
     ve: Int64s,
     since: Int64s,
     upto: Int64s,
-    matched: Bools,
+    matched: Mask,
     one: Int64s,
     start: Int64s,
     end: Int64s,
     weight: Int64s,
-) -> tuple[Int64s, Int64s, Int64s, Bools]:
+) -> tuple[Int64s, Int64s, Int64s, Mask]:
     begin, time, change = _endpoints(upto, one, start, end, weight)
     room = len(ve) + len(time) + len(ve)
     first = np.zeros(len(ve) + 1, np.int64)
@@ -157,7 +157,7 @@ def _runs(
     return first, run_start[:made].copy(), run_end[:made].copy(), run_matched[:made].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _endpoints(
     upto: Int64s, one: Int64s, start: Int64s, end: Int64s, weight: Int64s
 ) -> tuple[Int64s, Int64s, Int64s]:
@@ -182,7 +182,7 @@ def _endpoints(
     return begin, time, change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort(time: Int64s, change: Int64s) -> None:
     if len(time) > _SHORT:
         order = np.argsort(time)
@@ -196,16 +196,16 @@ def _sort(time: Int64s, change: Int64s) -> None:
         time[to], change[to] = moved_time, moved_change
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _differences(
     old_first: Int64s,
     old_start: Int64s,
     old_end: Int64s,
-    old_matched: Bools,
+    old_matched: Mask,
     new_first: Int64s,
     new_start: Int64s,
     new_end: Int64s,
-    new_matched: Bools,
+    new_matched: Mask,
     matched: bool,
 ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     room = len(old_start) + len(new_start)
@@ -238,10 +238,8 @@ def _differences(
     return one[:made].copy(), start[:made].copy(), end[:made].copy(), sign[:made].copy()
 
 
-@njit(cache=True, nogil=True)
-def _at(
-    first: Int64s, start: Int64s, end: Int64s, matched: Bools, time: int
-) -> tuple[Int64s, Bools]:
+@compiled
+def _at(first: Int64s, start: Int64s, end: Int64s, matched: Mask, time: int) -> tuple[Int64s, Mask]:
     since, status = np.zeros(len(first) - 1, np.int64), np.zeros(len(first) - 1, np.bool_)
     for item in range(len(first) - 1):
         for run in range(first[item], first[item + 1]):

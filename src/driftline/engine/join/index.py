@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftline.engine.state.slots import AHEAD
+from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Int64s, UInt64s
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 _FANOUT_BITS = 4
@@ -240,7 +240,7 @@ def _concatenated(parts: list[Int64s]) -> Int64s:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def in_order(low: UInt64s, vs: Int64s) -> tuple[Int64s, Int64s]:
     """The order by (low, vs), and the directory: where the entries of each start of `low` begin."""
     bits = 1
@@ -263,7 +263,7 @@ def in_order(low: UInt64s, vs: Int64s) -> tuple[Int64s, Int64s]:
     return order, first
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort(rows: Int64s, low: UInt64s, vs: Int64s) -> None:
     ordered = True
     for place in range(1, len(rows)):
@@ -288,7 +288,7 @@ def _sort(rows: Int64s, low: UInt64s, vs: Int64s) -> None:
         rows[to] = row
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _with_maxima(ends: Int64s) -> Int64s:
     size, room = len(ends), len(ends)
     while size > 1:
@@ -306,7 +306,7 @@ def _with_maxima(ends: Int64s) -> Int64s:
     return reach
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _set_ends(positions: Int64s, ends: Int64s, reach: Int64s, length: int) -> int:
     """How many more entries are out than before."""
     removed = 0
@@ -326,7 +326,7 @@ def _set_ends(positions: Int64s, ends: Int64s, reach: Int64s, length: int) -> in
     return removed
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _overlapping(
     key_low: UInt64s,
     key_high: UInt64s,
@@ -409,7 +409,7 @@ def _overlapping(
     return rows[:found].copy(), places[:found].copy()
 
 
-@njit(inline="always")
+@inlined
 def _leap(entry: int, since: int, reach: Int64s, length: int) -> int:
     """How many entries from here on surely end at or before `since`: 0 or a power of the fanout."""
     leap, level, base, size = 0, 0, 0, length

@@ -53,8 +53,8 @@ from driftline.engine.join.preserved import Preserved
 from driftline.engine.join.side import Keyed, Side
 from driftline.engine.limits import limits
 from driftline.engine.state.end_times import EndTimes
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, without_columns
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.bands import Spans
 
@@ -398,7 +398,7 @@ class Join(Operator):
             side.restore(_parts(arrays, name))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _times(
     one: Int64s,
     place: Int64s,

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from driftline.engine.join.coverage import Past
 from driftline.engine.state.slots import NO_SLOT
+from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
 from driftline.model.time import INFINITY
 
 Stretches = tuple[Int64s, Int64s, Int64s, Int64s]
@@ -91,7 +91,7 @@ class Memory:
         return sum(getattr(self, name).nbytes for name in self.columns())
 
 
-@njit(inline="always")
+@inlined
 def _last_pieces(
     place: int, start: int, end: int, run: Int64s, base: Int64s, seam: Int64s
 ) -> tuple[int, int]:
@@ -103,7 +103,7 @@ def _last_pieces(
     return base[place], end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pieces(
     places: Int64s,
     start: Int64s,
@@ -133,7 +133,7 @@ def _pieces(
     return number[:made].copy(), begin[:made].copy(), until[:made].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _emitted(
     places: Int64s,
     one: Int64s,

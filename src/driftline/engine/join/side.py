@@ -28,8 +28,8 @@ from driftline.engine.state.growing import grown
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, UInt64s, to_arrow
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 _SMALLEST = 1024
@@ -308,7 +308,7 @@ class Side:
             self.most = labels.max(axis=0, initial=0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_weights(weights: Int64s, new: Int64s, places: Int64s, more: Int64s) -> Int64s:
     """Add weights up; returns the places for which the index has to change: those that now have
     none, or have one again. The index knows the new ones as if they had a weight."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
 TIME, CHANGE, DEPTH = range(3)
@@ -30,7 +30,7 @@ class Stretches(NamedTuple):
     weight: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_in(
     slots: Int64s,
     bounds: Int64s,
@@ -76,7 +76,7 @@ def take_in(
     return Stretches(number_out[:made], start_out[:made], end_out[:made], weight_out[:made])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _steps(items: Int64s, vs: Int64s, ve: Int64s, weight: Int64s) -> tuple[Int64s, Int64s]:
     """The times at which lifetimes change the number of copies, in order, and by how many."""
     times, changes = np.empty(2 * len(items), np.int64), np.empty(2 * len(items), np.int64)
@@ -98,8 +98,10 @@ def _steps(items: Int64s, vs: Int64s, ve: Int64s, weight: Int64s) -> tuple[Int64
     return net_times[:found], net_changes[:found]
 
 
-@njit(cache=True, nogil=True)
-def _merge(runs: RunArrays, slot: int, times: Int64s, changes: Int64s) -> tuple[Int64s, Int64s]:
+@compiled
+def _merge(
+    runs: RunArrays, slot: int, times: Int64s, changes: Int64s
+) -> tuple[Int64Table, Int64Table]:
     """Add changes to a run; returns the part between times with depth zero that is affected, as it
     was and as it is now."""
     base, size = runs.first[slot], runs.size[slot]
@@ -139,8 +141,8 @@ def _merge(runs: RunArrays, slot: int, times: Int64s, changes: Int64s) -> tuple[
     return old, new
 
 
-@njit(cache=True, nogil=True)
-def _stretches(steps: Int64s) -> Int64s:
+@compiled
+def _stretches(steps: Int64Table) -> Int64Table:
     """(start, end, copies) of every stretch, in order of end, and the latest start first."""
     room = 0
     for place in range(len(steps)):
@@ -165,8 +167,8 @@ def _stretches(steps: Int64s) -> Int64s:
     return made[:count]
 
 
-@njit(inline="always")
-def _side(was: Int64s, one: int, now: Int64s, other: int) -> int:
+@inlined
+def _side(was: Int64Table, one: int, now: Int64Table, other: int) -> int:
     """-1, 0 or 1, as a stretch comes before, with or after another in the order of `_stretches`."""
     if one == len(was):
         return 1
@@ -179,14 +181,14 @@ def _side(was: Int64s, one: int, now: Int64s, other: int) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _grown(array: Int64s, room: int) -> Int64s:
     bigger = np.empty(room, np.int64)
     bigger[: len(array)] = array
     return bigger
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle(slots: Int64s, runs: RunArrays, cti: int) -> Int64s:
     """Drop the stretches that end before the cti. Returns the first time from the cti on at which
     something changes in each slot."""

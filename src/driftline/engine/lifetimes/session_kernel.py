@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import BEGINNING, INFINITY
 
 START, MEMBER, END, NEW_END, LAST, BEFORE = range(6)
@@ -45,7 +45,7 @@ class Pieces(NamedTuple):
     end: Int64s
 
 
-@njit(inline="always")
+@inlined
 def later(time: int, duration: int) -> int:
     """`time + duration`, of a duration that is not negative; infinity absorbs, and nothing goes
     past it. (`INFINITY - time` would wrap around for times before 0.)"""
@@ -54,7 +54,7 @@ def later(time: int, duration: int) -> int:
     return time + duration
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_in(
     slots: Int64s, bounds: Int64s, order: Int64s, new: Int64s, vs: Int64s, runs: RunArrays
 ) -> None:
@@ -80,7 +80,7 @@ def take_in(
         runs.size[slot] += added
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_sessions(
     slots: Int64s,
     earliest: Int64s,
@@ -125,13 +125,13 @@ def find_sessions(
     return begins, stops
 
 
-@njit(cache=True, nogil=True)
-def _close(run: Int64s, begin: int, stop: int, end: int) -> None:
+@compiled
+def _close(run: Int64Table, begin: int, stop: int, end: int) -> None:
     for place in range(begin, stop):
         run[place, NEW_END] = end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def lifetimes(
     slots: Int64s, begins: Int64s, stops: Int64s, cti: int, members: Members, runs: RunArrays
 ) -> Pieces:
@@ -175,13 +175,13 @@ def lifetimes(
     )  # fmt: skip
 
 
-@njit(inline="always")
-def _put(out: Int64s, made: int, member: int, vs: int, ve: int, weight: int) -> int:
+@inlined
+def _put(out: Int64Table, made: int, member: int, vs: int, ve: int, weight: int) -> int:
     out[made, 0], out[made, 1], out[made, 2], out[made, 3] = member, vs, ve, weight
     return made + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def columns(
     slots: Int64s,
     begins: Int64s,
@@ -249,7 +249,7 @@ def columns(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle(
     slots: Int64s, begins: Int64s, stops: Int64s, members: Members, runs: RunArrays, apart: bool
 ) -> Int64s:
@@ -285,7 +285,7 @@ def settle(
     return gone[:found].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_ends(slots: Int64s, runs: RunArrays) -> Int64s:
     """When the first session of each slot ends; ∞ if it has none."""
     ends = np.full(len(slots), INFINITY, np.int64)
@@ -296,7 +296,7 @@ def next_ends(slots: Int64s, runs: RunArrays) -> Int64s:
     return ends
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def evict(slots: Int64s, cti: int, members: Members, keeps: bool, runs: RunArrays) -> Int64s:
     """Drop the sessions that have ended; with `keeps` only those all of whose rows have, too.
     Returns the members that are gone."""

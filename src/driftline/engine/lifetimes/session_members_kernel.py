@@ -21,8 +21,8 @@ from driftline.engine.lifetimes.session_kernel import (
     later,
 )
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import BEGINNING, INFINITY
 
 FIRST, NEW_FIRST, LATEST, NEW_LATEST = range(2, 6)
@@ -39,7 +39,7 @@ class Parts(NamedTuple):
     are_several: bool
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_sessions(
     slots: Int64s,
     earliest: Int64s,
@@ -101,13 +101,13 @@ def find_sessions(
     return begins, stops
 
 
-@njit(inline="always")
+@inlined
 def session_end(last: int, first: int, gap: int, at_most: int) -> int:
     """The end of a session from its first start to its last."""
     return min(later(last, gap), later(first, at_most))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def changes(
     slots: Int64s,
     begins: Int64s,
@@ -167,8 +167,8 @@ def changes(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
-def _with_room(out: Int64s, made: int, count: int) -> Int64s:
+@compiled
+def _with_room(out: Int64Table, made: int, count: int) -> Int64Table:
     """Room for so many more."""
     if made + count <= len(out):
         return out
@@ -177,11 +177,11 @@ def _with_room(out: Int64s, made: int, count: int) -> Int64s:
     return bigger
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ends(
-    out: Int64s,
+    out: Int64Table,
     made: int,
-    run: Int64s,
+    run: Int64Table,
     begin: int,
     stop: int,
     copies: Int64s,
@@ -192,7 +192,7 @@ def _ends(
     gap: int,
     at_most: int,
     most: int,
-) -> tuple[Int64s, int]:
+) -> tuple[Int64Table, int]:
     """The ends of sessions from every start to the next of the session, or until no row of it is
     left: one for each part. What stands behind `stop` is as it was."""
     found, session = _no_parts(), NO_SESSION
@@ -239,12 +239,12 @@ class Found(NamedTuple):
     size: int
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _no_parts() -> Found:
     return Found(np.empty(8, np.int64), np.full(16, -1, np.int64), 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _noted(found: Found, member: int, parts: Parts) -> tuple[int, Found]:
     """Note a member as the last one of its part; returns the number of that."""
     part = _part_of(found, member, parts)
@@ -263,12 +263,12 @@ def _noted(found: Found, member: int, parts: Parts) -> tuple[int, Found]:
     return part, Found(last, table, part + 1)
 
 
-@njit(inline="always")
+@inlined
 def _hash(member: int, parts: Parts) -> int:
     return parts.low[member] if parts.are_several else 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _free(table: Int64s, member: int, parts: Parts) -> int:
     """The first free place for the part of a member."""
     place = _hash(member, parts) & (len(table) - 1)
@@ -277,7 +277,7 @@ def _free(table: Int64s, member: int, parts: Parts) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _part_of(found: Found, member: int, parts: Parts) -> int:
     """The number of the part of a member, or -1 if it is none of those that were found."""
     place = _hash(member, parts) & (len(found.table) - 1)
@@ -288,7 +288,7 @@ def _part_of(found: Found, member: int, parts: Parts) -> int:
     return -1
 
 
-@njit(inline="always")
+@inlined
 def _are_one(one: int, other: int, parts: Parts) -> bool:
     """Whether two members are of one part."""
     return not parts.are_several or (
@@ -296,8 +296,8 @@ def _are_one(one: int, other: int, parts: Parts) -> bool:
     )
 
 
-@njit(cache=True, nogil=True)
-def _consolidated(out: Int64s, before: int, now: int, made: int, parts: Parts) -> int:
+@compiled
+def _consolidated(out: Int64Table, before: int, now: int, made: int, parts: Parts) -> int:
     """Leave out what is the same in two lists, which follow each other and are in order of their
     starts: what was, and what is now. Returns how much is made then."""
     old, new = before, now
@@ -335,24 +335,24 @@ def _consolidated(out: Int64s, before: int, now: int, made: int, parts: Parts) -
     return kept
 
 
-@njit(inline="always")
-def _cancel(out: Int64s, old: int, new: int) -> None:
+@inlined
+def _cancel(out: Int64Table, old: int, new: int) -> None:
     """Leave two pieces out if they are the same."""
     same = out[old, 0] == out[new, 0] and out[old, 2] == out[new, 2]
     if same and out[old, 4] == out[new, 4] and out[old, 5] == out[new, 5]:
         out[old, 3] = out[new, 3] = 0
 
 
-@njit(inline="always")
+@inlined
 def _put(
-    out: Int64s, made: int, member: int, vs: int, ve: int, weight: int, first: int, end: int
+    out: Int64Table, made: int, member: int, vs: int, ve: int, weight: int, first: int, end: int
 ) -> int:
     out[made, 0], out[made, 1], out[made, 2], out[made, 3] = member, vs, ve, weight
     out[made, 4], out[made, 5] = first, end
     return made + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_due(
     slots: Int64s, gap: int, at_most: int, keeps: bool, parts: Parts, runs: RunArrays
 ) -> Int64s:
@@ -374,8 +374,8 @@ def next_due(
     return due
 
 
-@njit(cache=True, nogil=True)
-def _first_repeated(run: Int64s, parts: Parts) -> int:
+@compiled
+def _first_repeated(run: Int64Table, parts: Parts) -> int:
     """The first entry of another session than the first one, or of a part that there is before."""
     if not parts.are_several:
         return 1
@@ -387,7 +387,7 @@ def _first_repeated(run: Int64s, parts: Parts) -> int:
     return len(run)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def evict(
     slots: Int64s, cti: int, gap: int, at_most: int, keeps: bool, parts: Parts, runs: RunArrays
 ) -> Int64s:
@@ -421,8 +421,8 @@ def evict(
     return gone[:found].copy()
 
 
-@njit(cache=True, nogil=True)
-def _to_the_front(run: Int64s, stop: int, parts: Parts) -> int:
+@compiled
+def _to_the_front(run: Int64Table, stop: int, parts: Parts) -> int:
     """Of the entries before `stop`, put those first that are not the last of a part of the session
     that the last of them is in. Returns how many these are."""
     if not parts.are_several or stop == 0:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.engine.state.due_times import BLOCK
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.slot_lists import NOWHERE
 from driftline.engine.state.slots import AHEAD
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
 NULL, KEY, LEVEL, VS, VE, WEIGHT = range(6)
@@ -35,7 +34,7 @@ SHORT = 64
 class Derivations(NamedTuple):
     """Changes of derivations. `ranks`: the order of the keys, if it is not their own."""
 
-    null: NDArray[np.bool_]
+    null: Mask
     key: Int64s
     level: Int64s
     vs: Int64s
@@ -44,7 +43,7 @@ class Derivations(NamedTuple):
     ranks: Int64s
 
 
-@njit(inline="always")
+@inlined
 def _ordered(
     null: int, key: int, level: int, vs: int, ve: int,
     null_2: int, key_2: int, level_2: int, vs_2: int, ve_2: int, ranks: Int64s,
@@ -65,7 +64,7 @@ def _ordered(
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _of_two(some: Derivations, one: int, other: int) -> int:
     return _ordered(
         some.null[one], some.key[one], some.level[one], some.vs[one], some.ve[one],
@@ -74,8 +73,8 @@ def _of_two(some: Derivations, one: int, other: int) -> int:
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
-def _of_held(ints: Int64s, place: int, some: Derivations, item: int) -> int:
+@compiled
+def _of_held(ints: Int64Table, place: int, some: Derivations, item: int) -> int:
     return _ordered(
         ints[place, NULL], ints[place, KEY], ints[place, LEVEL], ints[place, VS], ints[place, VE],
         some.null[item], some.key[item], some.level[item], some.vs[item], some.ve[item],
@@ -83,7 +82,7 @@ def _of_held(ints: Int64s, place: int, some: Derivations, item: int) -> int:
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def merge(
     runs: Int64s, bounds: Int64s, order: Int64s, some: Derivations, derived: RunArrays
 ) -> None:
@@ -131,7 +130,7 @@ def merge(
         derived.size[run] = kept + made - first
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort(some: Derivations, order: Int64s) -> None:
     """Sort the changes of one run."""
     if len(order) > _FEW:
@@ -152,7 +151,7 @@ def _sort(some: Derivations, order: Int64s) -> None:
         order[to] = item
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reaching(
     slots: Int64s, some: Derivations, starts: Int64s, lasts: Int64s, ends: Int64s, blocks: Int64s,
     number_of: Int64s,
@@ -179,7 +178,7 @@ def reaching(
     return touched[:count], lowest[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert(
     slots: Int64s, some: Derivations, lists: int, number: int, derived: RunArrays, best: Int64s
 ) -> Int64s:  # fmt: skip
@@ -233,9 +232,15 @@ def insert(
     return left[:lefts]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_values(
-    derived: RunArrays, run: int, level: int, since: int, last: int, best: Int64s, events: Int64s
+    derived: RunArrays,
+    run: int,
+    level: int,
+    since: int,
+    last: int,
+    best: Int64Table,
+    events: Int64Table,
 ) -> tuple[int, int]:
     """The best value over time at a level: segments in order of time. From the best value on, each
     fills the time that is still free, until none is. Returns how many segments there are, and the
@@ -268,8 +273,8 @@ def best_values(
     return found, following
 
 
-@njit(inline="always")
-def _covers(segments: Int64s, since: int, last: int) -> bool:
+@inlined
+def _covers(segments: Int64Table, since: int, last: int) -> bool:
     """Whether segments leave no time free."""
     if len(segments) == 0 or segments[0, 0] > since or segments[-1, 1] < last:
         return False
@@ -279,9 +284,9 @@ def _covers(segments: Int64s, since: int, last: int) -> bool:
     return place == len(segments)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fill_where_positive(
-    segments: Int64s, found: int, events: Int64s, since: int, tag: int
+    segments: Int64Table, found: int, events: Int64Table, since: int, tag: int
 ) -> int:  # fmt: skip
     """Fill the time in which weights that begin and end add up to more than nothing."""
     if len(events) > _FEW:
@@ -306,8 +311,8 @@ def _fill_where_positive(
     return found
 
 
-@njit(cache=True, nogil=True)
-def fill(segments: Int64s, found: int, start: int, end: int, tag: int) -> int:
+@compiled
+def fill(segments: Int64Table, found: int, start: int, end: int, tag: int) -> int:
     """Add what is still free of a stretch of time to segments in order of time."""
     low, high = 0, found
     while low < high:

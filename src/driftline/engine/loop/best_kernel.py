@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.engine.loop.best_derivations import (
     KEY,
@@ -22,8 +21,8 @@ from driftline.engine.loop.best_derivations import (
 )
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.slots import AHEAD
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64Cube, Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
 AT, START, END, BEFORE, AFTER, KEYS = range(6)
@@ -36,7 +35,7 @@ class Touched(NamedTuple):
     derivations that have changed; by slot, whether a turn has emitted anything."""
 
     best: Int64s
-    changed: NDArray[np.bool_]
+    changed: Mask
 
 
 class Turn(NamedTuple):
@@ -44,13 +43,13 @@ class Turn(NamedTuple):
     and keys; `kept`: what is now emitted at this level, of each slot `counts` (-1: as it was);
     `due`: the level of the next turn of each slot."""
 
-    changes: Int64s
-    kept: Int64s
+    changes: Int64Table
+    kept: Int64Table
     counts: Int64s
     due: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def turn(
     slots: Int64s,
     level: int,
@@ -140,7 +139,7 @@ def turn(
     return Turn(changes[:made], kept[:held], counts, due)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _first_affected(
     emitted: RunArrays, slot: int, level: int, since: int, last: int, touched: Int64s, values: int
 ) -> int:
@@ -163,8 +162,8 @@ def _first_affected(
     return NEVER
 
 
-@njit(inline="always")
-def _first_at(ints: Int64s, low: int, high: int, level: int) -> int:
+@inlined
+def _first_at(ints: Int64Table, low: int, high: int, level: int) -> int:
     """The first place at which something was emitted at a level or a higher one."""
     while low < high:
         middle = (low + high) >> 1
@@ -175,16 +174,16 @@ def _first_at(ints: Int64s, low: int, high: int, level: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _differing(
-    best: Int64s,
+    best: Int64Cube,
     founds: Int64s,
-    base: Int64s,
-    derived: Int64s,
-    emitted: Int64s,
+    base: Int64Table,
+    derived: Int64Table,
+    emitted: Int64Table,
     cti: int,
     level: int,
-    fresh: Int64s,
+    fresh: Int64Table,
     values: int,
     stays: bool,
 ) -> int:
@@ -233,7 +232,7 @@ def _differing(
     return made
 
 
-@njit(inline="always")
+@inlined
 def _same_rows(entry: Int64s, values: int) -> bool:
     """Whether the row before a level is the row after it."""
     same: bool = entry[BEFORE] == entry[AFTER]
@@ -242,7 +241,7 @@ def _same_rows(entry: Int64s, values: int) -> bool:
     return same
 
 
-@njit(inline="always")
+@inlined
 def same_entry(one: Int64s, other: Int64s) -> bool:
     """Whether two entries have the same rows."""
     same = True
@@ -251,8 +250,8 @@ def same_entry(one: Int64s, other: Int64s) -> bool:
     return same
 
 
-@njit(cache=True, nogil=True)
-def from_cti(old: Int64s, fresh: Int64s, cti: int, kept: Int64s) -> int:
+@compiled
+def from_cti(old: Int64Table, fresh: Int64Table, cti: int, kept: Int64Table) -> int:
     """Writes what is to be emitted at a level: what is over at the cti as it was, then what is
     fresh. What started before the cti can become shorter, but not longer: that would be a change
     before the cti. What goes on after it is an entry of its own."""
@@ -274,9 +273,9 @@ def from_cti(old: Int64s, fresh: Int64s, cti: int, kept: Int64s) -> int:
     return made
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def changes_of(
-    old: Int64s, new: Int64s, number: int, changes: Int64s, made: int, values: int
+    old: Int64Table, new: Int64Table, number: int, changes: Int64Table, made: int, values: int
 ) -> int:  # fmt: skip
     """Writes what differs between what was emitted and what is to be."""
     one, other = 0, 0
@@ -310,10 +309,10 @@ def changes_of(
     return made
 
 
-@njit(inline="always")
+@inlined
 def _change(
-    changes: Int64s, made: int, number: int, entry: Int64s, after: int, weight: int, offset: int,
-    values: int,
+    changes: Int64Table, made: int, number: int, entry: Int64s, after: int, weight: int,
+    offset: int, values: int,
 ) -> int:  # fmt: skip
     changes[made, 0], changes[made, 1], changes[made, 2] = number, entry[START], entry[END]
     changes[made, 3], changes[made, 4] = weight, entry[BEFORE + after]
@@ -322,7 +321,7 @@ def _change(
     return made + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sizes_after(slots: Int64s, level: int, counts: Int64s, emitted: RunArrays) -> Int64s:
     """How long the runs of what was emitted become."""
     sizes = np.empty(len(slots), np.int64)
@@ -335,9 +334,9 @@ def sizes_after(slots: Int64s, level: int, counts: Int64s, emitted: RunArrays) -
     return sizes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def put(
-    slots: Int64s, level: int, counts: Int64s, kept: Int64s, emitted: RunArrays, ends: Int64s
+    slots: Int64s, level: int, counts: Int64s, kept: Int64Table, emitted: RunArrays, ends: Int64s
 ) -> None:  # fmt: skip
     """Write what is now emitted at a level; the runs have the room. `ends`: the least ends of what
     is held, which may become lower."""
@@ -366,8 +365,8 @@ def put(
         emitted.size[slot] += more
 
 
-@njit(cache=True, nogil=True)
-def larger(array: Int64s, room: int) -> Int64s:
+@compiled
+def larger(array: Int64Table, room: int) -> Int64Table:
     """The array, copied to one with twice the room."""
     copy = np.empty((2 * room, array.shape[1]), np.int64)
     copy[: len(array)] = array

@@ -24,15 +24,15 @@ from driftline.engine.loop.best_kernel import (
     same_entry,
 )
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
 OUTSIDE = 0
 """The level of what has gone out."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def show(slots: Int64s, cti: int, emitted: RunArrays, shown: RunArrays, values: int) -> Turn:
     """The rows of the last round, from the cti on, compared with what has gone out."""
     width, room = KEYS + 2 * values, 2 * len(slots) + 16
@@ -65,8 +65,8 @@ def show(slots: Int64s, cti: int, emitted: RunArrays, shown: RunArrays, values: 
     return Turn(changes[:made], kept[:held], counts, np.full(0, NEVER))
 
 
-@njit(cache=True, nogil=True)
-def _rows(segments: Int64s, emitted: Int64s, fresh: Int64s, values: int) -> int:
+@compiled
+def _rows(segments: Int64Table, emitted: Int64Table, fresh: Int64Table, values: int) -> int:
     """Writes the rows that segments of time come from, as entries. Returns how many these are."""
     made = 0
     for number in range(len(segments)):
@@ -85,7 +85,7 @@ def _rows(segments: Int64s, emitted: Int64s, fresh: Int64s, values: int) -> int:
     return made
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def evict(
     slots: Int64s,
     cti: int,
@@ -117,7 +117,7 @@ def evict(
     return ends
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _without_ended(slot: int, cti: int, emitted: RunArrays) -> int:
     """Drop the entries of a slot that end at or before the cti; returns the least end of others."""
     ints, first, left, least = emitted.ints, emitted.first[slot], 0, INFINITY

@@ -13,8 +13,8 @@ import numpy as np
 
 from driftline.engine.core.batch import Batch, has_removals
 from driftline.engine.state.slots import Slots
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 
@@ -30,7 +30,7 @@ def change_times(batch: Batch) -> tuple[int, int]:
     return int(times.min()), int(times.max())
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _times(chains: Int64s, count: int, vs: Int64s, ve: Int64s, weight: Int64s) -> Int64s:
     start, end = np.empty(count, np.int64), np.full(count, INFINITY)
     total = np.zeros(count, np.int64)

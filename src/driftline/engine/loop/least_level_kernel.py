@@ -45,8 +45,8 @@ from driftline.engine.loop.least_level_state import (
     write_segments,
 )
 from driftline.engine.state.slots import AHEAD
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
 LONG = 16
@@ -67,7 +67,7 @@ class TakenIn(NamedTuple):
     """The pool; the slots that have to wait now, with the levels they wait for; and the changes of
     long rows, which are not part of the state yet."""
 
-    pool: Int64s
+    pool: Int64Table
     slots: Int64s
     levels: Int64s
     left: Int64s
@@ -78,15 +78,15 @@ class Turn(NamedTuple):
     with its level; those whose segments have changed since they were shown; those that have no
     derivation left."""
 
-    pool: Int64s
-    changes: Int64s
+    pool: Int64Table
+    changes: Int64Table
     slots: Int64s
     levels: Int64s
     touched: Int64s
     emptied: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_in(
     given: Derived, cti: int, held: Held, ends: Int64s, blocks: Int64s, block: int
 ) -> TakenIn:
@@ -168,8 +168,8 @@ def take_in(
     return TakenIn(pool, waiting[:waits], wait_for[:waits], left[:longs])
 
 
-@njit(cache=True, nogil=True)
-def merge(order: Int64s, given: Derived, held: Held) -> Int64s:
+@compiled
+def merge(order: Int64s, given: Derived, held: Held) -> Int64Table:
     """Add derivations of long rows up; `order`: by slot, level, vs and ve. Returns the pool."""
     records, _, pool, free, totals = held
     slots, levels, vs, ve, weight = given
@@ -225,7 +225,7 @@ def merge(order: Int64s, given: Derived, held: Held) -> Int64s:
     return pool
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
     """Compare, from the cti on, the least level of each row over time with what was emitted, and
     bring it into line where either of the two is not above the level of this turn."""

@@ -16,15 +16,15 @@ from driftline.engine.loop.least_level_state import (
     VS,
     WEIGHT,
 )
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64Table
 from driftline.model.time import INFINITY
 
 NEVER = INFINITY
 """The level of what is not derived."""
 
 
-@njit(inline="always")
+@inlined
 def compared(level: int, vs: int, ve: int, level_2: int, vs_2: int, ve_2: int) -> int:
     if level != level_2:
         return -1 if level < level_2 else 1
@@ -35,10 +35,10 @@ def compared(level: int, vs: int, ve: int, level_2: int, vs_2: int, ve_2: int) -
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def least(
-    records: Int64s, pool: Int64s, slot: int, cti: int, found: Int64s, spare: Int64s
-) -> tuple[int, Int64s, Int64s]:
+    records: Int64Table, pool: Int64Table, slot: int, cti: int, found: Int64Table, spare: Int64Table
+) -> tuple[int, Int64Table, Int64Table]:
     """The least level of a row from the cti on: segments in order of time. Level by level, lowest
     first, a derivation fills the time that is still free."""
     place = records[slot, FIRST]
@@ -71,8 +71,8 @@ def least(
     return count, found, spare
 
 
-@njit(inline="always")
-def _copy(to: Int64s, place: int, of: Int64s, other: int) -> None:
+@inlined
+def _copy(to: Int64Table, place: int, of: Int64Table, other: int) -> None:
     to[place, START], to[place, END], to[place, AT] = (
         of[other, START],
         of[other, END],
@@ -80,8 +80,8 @@ def _copy(to: Int64s, place: int, of: Int64s, other: int) -> None:
     )
 
 
-@njit(cache=True, nogil=True)
-def filled(segments: Int64s, made: int, start: int, end: int, level: int) -> int:
+@compiled
+def filled(segments: Int64Table, made: int, start: int, end: int, level: int) -> int:
     """Add a segment, as part of the one before it if that is possible."""
     if made and segments[made - 1, END] == start and segments[made - 1, AT] == level:
         segments[made - 1, END] = end
@@ -90,9 +90,15 @@ def filled(segments: Int64s, made: int, start: int, end: int, level: int) -> int
     return made + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def adjusted(
-    was: Int64s, had_count: int, now: Int64s, has_count: int, level: int, cti: int, kept: Int64s
+    was: Int64Table,
+    had_count: int,
+    now: Int64Table,
+    has_count: int,
+    level: int,
+    cti: int,
+    kept: Int64Table,
 ) -> tuple[int, int, int]:
     """Writes the segments that are to be emitted after a turn, given what was emitted and the least
     level as it is now. Returns how many these are, which of the old ones is cut off at the cti (-1:
@@ -150,16 +156,16 @@ def adjusted(
     return made, cut, next_level
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def differences(
     slot: int,
-    was: Int64s,
+    was: Int64Table,
     was_count: int,
-    kept: Int64s,
+    kept: Int64Table,
     kept_count: int,
     cut: int,
     cti: int,
-    changes: Int64s,
+    changes: Int64Table,
     made: int,
 ) -> int:
     """Writes what the segments after a turn have changed; returns how many changes there are."""
@@ -190,8 +196,8 @@ def differences(
     return made
 
 
-@njit(cache=True, nogil=True)
-def wider(changes: Int64s, room: int) -> Int64s:
+@compiled
+def wider(changes: Int64Table, room: int) -> Int64Table:
     wider = np.empty((5, 2 * room), np.int64)
     wider[:, : changes.shape[1]] = changes
     return wider

@@ -23,13 +23,13 @@ from driftline.engine.loop.least_level_state import (
     read_segments,
     write_segments,
 )
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
 
-@njit(cache=True, nogil=True)
-def show(slots: Int64s, cti: int, held: Held) -> tuple[Int64s, Int64s]:
+@compiled
+def show(slots: Int64s, cti: int, held: Held) -> tuple[Int64Table, Int64Table]:
     """When each row is there, from the cti on, compared with what has gone out. Returns the pool,
     and what changes: slot, 0, vs, ve and weight."""
     records, outside, pool, free, totals = held
@@ -75,8 +75,8 @@ def show(slots: Int64s, cti: int, held: Held) -> tuple[Int64s, Int64s]:
     return pool, changes[:, :made]
 
 
-@njit(cache=True, nogil=True)
-def evict(slots: Int64s, cti: int, held: Held) -> tuple[Int64s, Int64s]:
+@compiled
+def evict(slots: Int64s, cti: int, held: Held) -> tuple[Int64Table, Int64s]:
     """Drop what ends at or before the cti. Returns the pool, and the least end that is left of each
     slot."""
     records, outside, pool, free, totals = held
@@ -98,13 +98,13 @@ def evict(slots: Int64s, cti: int, held: Held) -> tuple[Int64s, Int64s]:
     return pool, ends
 
 
-@njit(inline="always")
+@inlined
 def _without_ended(
-    records: Int64s,
+    records: Int64Table,
     slot: int,
     which: int,
     cti: int,
-    segments: Int64s,
+    segments: Int64Table,
     pool: Int64s,
     free: Int64s,
     totals: Int64s,

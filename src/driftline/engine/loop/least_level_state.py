@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine.state.growing import grown
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import Int64s, Int64Table
 
 FIRST, SIZE, EMITTED, ROOM, WAITS = 0, 1, 2, 6, 7
 """Of a record: where its derivations lie and how many there are; the segments that were sent round;
@@ -49,9 +49,9 @@ class Held(NamedTuple):
     """`records`, `outside`: by slot. `free`: by the logarithm of a room, the first place given back
     with it (-1: none), which has the next one in its first column."""
 
-    records: Int64s
-    outside: Int64s
-    pool: Int64s
+    records: Int64Table
+    outside: Int64Table
+    pool: Int64Table
     free: Int64s
     totals: Int64s
 
@@ -108,8 +108,8 @@ def restored(slots: Int64s, arrays: dict[str, NDArray[np.generic]]) -> Held:
     return held._replace(pool=pool)
 
 
-@njit(inline="always")
-def allot(pool: Int64s, free: Int64s, totals: Int64s, room: int) -> tuple[int, Int64s]:
+@inlined
+def allot(pool: Int64Table, free: Int64s, totals: Int64s, room: int) -> tuple[int, Int64s]:
     """A place in the pool with some room, a power of two; and the pool, which may be a larger one
     now."""
     kind = 0
@@ -126,8 +126,8 @@ def allot(pool: Int64s, free: Int64s, totals: Int64s, room: int) -> tuple[int, I
     return place, pool
 
 
-@njit(inline="always")
-def give_back(pool: Int64s, free: Int64s, place: int, room: int) -> None:
+@inlined
+def give_back(pool: Int64Table, free: Int64s, place: int, room: int) -> None:
     kind = 0
     while (1 << kind) < room:
         kind += 1
@@ -135,16 +135,18 @@ def give_back(pool: Int64s, free: Int64s, place: int, room: int) -> None:
     free[kind] = place
 
 
-@njit(cache=True, nogil=True)
-def larger(array: Int64s, room: int) -> Int64s:
+@compiled
+def larger(array: Int64Table, room: int) -> Int64Table:
     """The array, copied to one with twice the room."""
     copy = np.empty((2 * room, array.shape[1]), np.int64)
     copy[: len(array)] = array
     return copy
 
 
-@njit(inline="always")
-def read_segments(records: Int64s, pool: Int64s, slot: int, which: int, to: Int64s) -> int:
+@inlined
+def read_segments(
+    records: Int64Table, pool: Int64Table, slot: int, which: int, to: Int64Table
+) -> int:
     """Copy the segments of a slot, EMITTED in its record or SHOWN outside, to where there is room
     for them."""
     count: int = records[slot, which]
@@ -162,15 +164,15 @@ def read_segments(records: Int64s, pool: Int64s, slot: int, which: int, to: Int6
     return count
 
 
-@njit(inline="always")
+@inlined
 def write_segments(
-    records: Int64s,
-    pool: Int64s,
+    records: Int64Table,
+    pool: Int64Table,
     free: Int64s,
     totals: Int64s,
     slot: int,
     which: int,
-    segments: Int64s,
+    segments: Int64Table,
     begin: int,
     count: int,
 ) -> Int64s:
@@ -203,7 +205,7 @@ def write_segments(
     return pool
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def clear(slots: Int64s, held: Held) -> None:
     """Forget all of some slots."""
     records, pool, free, totals = held.records, held.pool, held.free, held.totals
@@ -219,9 +221,9 @@ def clear(slots: Int64s, held: Held) -> None:
             held.outside[slot, column] = 0
 
 
-@njit(inline="always")
+@inlined
 def _forget(
-    records: Int64s, slot: int, which: int, pool: Int64s, free: Int64s, totals: Int64s
+    records: Int64Table, slot: int, which: int, pool: Int64s, free: Int64s, totals: Int64s
 ) -> None:
     count = records[slot, which]
     totals[SEGMENTS] -= count
@@ -229,8 +231,8 @@ def _forget(
         give_back(pool, free, records[slot, which + ONE + START], records[slot, which + ONE + END])
 
 
-@njit(cache=True, nogil=True)
-def _derivations(slots: Int64s, held: Held) -> Int64s:
+@compiled
+def _derivations(slots: Int64s, held: Held) -> Int64Table:
     records, total = held.records, 0
     for slot in slots:
         total += records[slot, SIZE]
@@ -244,8 +246,10 @@ def _derivations(slots: Int64s, held: Held) -> Int64s:
     return entries
 
 
-@njit(cache=True, nogil=True)
-def _segments(slots: Int64s, records: Int64s, pool: Int64s, which: int) -> tuple[Int64s, Int64s]:
+@compiled
+def _segments(
+    slots: Int64s, records: Int64Table, pool: Int64Table, which: int
+) -> tuple[Int64Table, Int64s]:
     total = 0
     for slot in slots:
         total += records[slot, which]
@@ -258,17 +262,17 @@ def _segments(slots: Int64s, records: Int64s, pool: Int64s, which: int) -> tuple
     return segments, counts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _restore(
     slots: Int64s,
     sizes: Int64s,
-    derived: Int64s,
+    derived: Int64Table,
     counts: Int64s,
-    emitted: Int64s,
+    emitted: Int64Table,
     shown_counts: Int64s,
-    shown: Int64s,
+    shown: Int64Table,
     held: Held,
-) -> Int64s:
+) -> Int64Table:
     records, outside, pool, free, totals = held
     derivation, segment, other = 0, 0, 0
     for number in range(len(slots)):

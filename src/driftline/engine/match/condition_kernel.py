@@ -13,8 +13,8 @@ import numpy as np
 
 from driftline.engine.by_rows.piece_kernels import rounded
 from driftline.engine.state.exact_floats import two_product, two_sum
-from driftline.model.arrays import Floats, Int64s, Mask
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place, inlined
+from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, Mask, MaskTable
 
 (
     CONSTANT, LOAD, LOAD_BY_LABEL, NUMBER, AGGREGATE, JUMP, JUMP_UNLESS, JUMP_IF_FALSE,
@@ -57,16 +57,16 @@ class Conditions(NamedTuple):
     base: Int64s
     stop: Int64s
     ahead: Int64s
-    masks: Mask
-    code: Int64s
-    places: Int64s
-    of: Mask
-    words: Int64s
-    floats: Floats
-    null: Mask
+    masks: MaskTable
+    code: Int64Table
+    places: Int64Table
+    of: MaskTable
+    words: Int64Table
+    floats: FloatTable
+    null: MaskTable
     constants: Int64s
     constant_null: Mask
-    aggregates: Int64s
+    aggregates: Int64Table
     by_order: Int64s
     by_order_null: Mask
 
@@ -78,10 +78,10 @@ class Lookups(NamedTuple):
     many; `widths`: the number of operands of each operation."""
 
     used: Mask
-    keys: Int64s
+    keys: Int64Table
     words: Int64s
     null: Mask
-    asked: Int64s
+    asked: Int64Table
     asks: Int64s
     widths: Int64s
 
@@ -96,7 +96,7 @@ class Machine(NamedTuple):
     error: Int64s
 
 
-@njit(inline="always")
+@inlined
 def _found(
     conditions: Conditions, place: int, size: int, start: int, at: int, labels: Int64s
 ) -> int:
@@ -129,7 +129,7 @@ def _found(
     return found if 0 <= found < size else -1
 
 
-@njit(inline="always")
+@inlined
 def _is_less(one: float, other: float) -> bool:
     """NaN is the greatest number."""
     if np.isnan(other):
@@ -137,12 +137,12 @@ def _is_less(one: float, other: float) -> bool:
     return one < other
 
 
-@njit(inline="always")
+@inlined
 def _is_equal(one: float, other: float) -> bool:
     return one == other or (np.isnan(one) and np.isnan(other))
 
 
-@njit(inline="always")
+@inlined
 def _overflows(one: int, other: int, product: int) -> bool:
     """Whether a product is not that of two numbers."""
     about = abs(float(one) * float(other))
@@ -250,7 +250,7 @@ def _aggregated(
         machine.floats[top] = real
 
 
-@njit(inline="always")
+@inlined
 def _looked_up(lookups: Lookups, machine: Machine, operation: int, top: int) -> int:
     """The place of an answer in the table; -1: it is not there, and is asked for now."""
     width = lookups.widths[operation]
@@ -432,8 +432,8 @@ def is_true(
     return not null[0] and words[0] != 0
 
 
-@njit(cache=True, nogil=True)
-def remember(lookups: Lookups, keys: Int64s, words: Int64s, null: Mask) -> None:
+@compiled
+def remember(lookups: Lookups, keys: Int64Table, words: Int64s, null: Mask) -> None:
     """Put answers into the table."""
     mask = np.int64(len(lookups.used) - 1)
     for number in range(len(keys)):
@@ -449,7 +449,7 @@ def remember(lookups: Lookups, keys: Int64s, words: Int64s, null: Mask) -> None:
         lookups.words[place], lookups.null[place] = words[number], null[number]
 
 
-@njit(inline="always")
+@inlined
 def _mixed(code: np.uint64, word: int, is_null: bool) -> np.uint64:
     code = (code ^ (np.uint64(word) + np.uint64(is_null))) * np.uint64(0x9E3779B97F4A7C15)
     return code ^ (code >> np.uint64(29))

@@ -7,15 +7,15 @@ from driftline.engine.by_rows.snapshot_kernel import END, PLACE, START
 from driftline.engine.match.sequence import back_to, first_from
 from driftline.engine.match.sweep_state import OPEN
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle_rows(
     slots: Int64s, final: int, back: int, keeps_last: bool, over_after: int, members: RunArrays,
-    known: Int64s, has_copies: bool, freed: Int64s,
+    known: Int64Table, has_copies: bool, freed: Int64s,
 ) -> int:  # fmt: skip
     """Drop the members before the first attempt that was open when the last row that is final was
     the last, but so many (`back`) that are looked at before it; their places go to `freed`.
@@ -37,10 +37,10 @@ def settle_rows(
     return gone
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_rows(
     slots: Int64s, final: int, back: int, keeps_last: bool, over_after: int, members: RunArrays,
-    known: Int64s, has_copies: bool, stale: Int64s,
+    known: Int64Table, has_copies: bool, stale: Int64s,
 ) -> None:  # fmt: skip
     """Lower `stale` to when the next rows can be dropped: by bisection, as what is needed never
     begins earlier than before."""
@@ -67,7 +67,7 @@ def next_rows(
                 stale[number] = min(stale[number], members.ints[base + last, START] + over_after)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _first_needed(
     members: RunArrays,
     base: int,
@@ -76,7 +76,7 @@ def _first_needed(
     back: int,
     keeps_last: bool,
     over_after: int,
-    known: Int64s,
+    known: Int64Table,
     has_copies: bool,
 ) -> int:
     """The first member that is still needed when so many of a run are final."""
@@ -89,7 +89,7 @@ def _first_needed(
     return back_to(members, base, base + count, needed, has_copies)[0] - base
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle_matches(slots: Int64s, final: int, segments: RunArrays, freed: Int64s) -> int:
     """Drop the segments that were settled before what is final, or have ended by then."""
     gone = 0
@@ -107,7 +107,7 @@ def settle_matches(slots: Int64s, final: int, segments: RunArrays, freed: Int64s
     return gone
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_matches(slots: Int64s, segments: RunArrays, stale: Int64s) -> None:
     """Lower `stale` to when the next segments can be dropped."""
     for number in range(len(slots)):

@@ -33,8 +33,8 @@ from driftline.engine.match.version_kernel import (
 )
 from driftline.engine.match.version_kernel import SIZE as SIZE_COLUMN
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place
+from driftline.model.arrays import Int64s, Int64Table
 
 MOST_GROWING = 12
 """Patterns with more instructions TAKE are not simulated: a trail has five bits for each."""
@@ -69,7 +69,7 @@ class Growth(NamedTuple):
     first_path: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def growth_of(program: Program, threads: int, entries: int, paths: RunArrays) -> Growth:
     """Room to simulate; none, if there are no threads."""
     states = len(program.code) << program.loops if threads > 0 else 0
@@ -330,10 +330,10 @@ def put_grown(
     return made
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def keep_paths(
-    slots: Int64s, growing: Int64s, cursors: Int64s, places: Int64s, symbol: Int64s, trail: Int64s,
-    before: int, bounds: Int64s, paths: RunArrays,
+    slots: Int64s, growing: Int64s, cursors: Int64Table, places: Int64s, symbol: Int64s,
+    trail: Int64s, before: int, bounds: Int64s, paths: RunArrays,
 ) -> None:  # fmt: skip
     """Add the rows of attempts whose matches grow to what is carried; `growing`: the numbers of
     their slots, for whose paths there is room."""

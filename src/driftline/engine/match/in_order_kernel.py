@@ -49,8 +49,8 @@ from driftline.engine.match.thread_kernel import (
     first_start,
 )
 from driftline.engine.match.version_kernel import SETTLED, UNTIL, Written
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place
+from driftline.kernels import in_place
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import BEGINNING, INFINITY
 
 LONG_OPEN = 64
@@ -141,7 +141,7 @@ def _resume(number: int, sequence: Sequence, size: int, threads: Threads) -> boo
 
 @in_place
 def _note(
-    known: Int64s, entry: int, size: int, since: int, matches: int, covered: int, quiet: bool,
+    known: Int64Table, entry: int, size: int, since: int, matches: int, covered: int, quiet: bool,
     threads: Threads,
 ) -> None:  # fmt: skip
     """Write what is known of an entry."""
@@ -156,7 +156,7 @@ def _note(
 
 
 @in_place
-def _is_as_before(known: Int64s, before: Int64s, entry: int) -> bool:
+def _is_as_before(known: Int64Table, before: Int64Table, entry: int) -> bool:
     return bool(
         known[entry, OPEN] == before[entry, OPEN]
         and known[entry, NUMBERED] == before[entry, NUMBERED]

@@ -28,8 +28,8 @@ from driftline.engine.compile.aggregates import aggregate_of, argument_of, rows_
 from driftline.engine.expressions import evaluate
 from driftline.engine.match.lowering import Apart, taken_apart
 from driftline.engine.match.version_kernel import CARRIED_ROW, NO_ROW, UNMATCHED
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, Mask, to_arrow
-from driftline.model.compiled import njit
 from driftline.plan.expressions import Column, Expression
 from driftline.plan.nodes import RowsPerMatch
 from driftline.plan.patterns.navigation import (
@@ -276,7 +276,7 @@ def _over_columns(value: Expression) -> Expression:
     return value.transform(changed)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _listed(
     versions: Versions, mode: int, before: int, keeps_rows: bool, carried: Int64s
 ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
@@ -321,7 +321,7 @@ def _listed(
     return version_of[:made], last[version_of[:made]], current_of[:made], entry_of[:made]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _navigated(
     versions: Versions,
     version_of: Int64s,
@@ -367,7 +367,7 @@ def _navigated(
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _counted(
     versions: Versions,
     version_of: Int64s,
@@ -395,7 +395,7 @@ def _counted(
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _changes(
     versions: Versions,
     version_of: Int64s,
@@ -433,7 +433,7 @@ def _changes(
     return steps, places[:made]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _seen(
     versions: Versions,
     version_of: Int64s,

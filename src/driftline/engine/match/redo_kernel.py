@@ -30,8 +30,8 @@ from driftline.engine.match.version_kernel import (
     put_match,
     put_unmatched,
 )
+from driftline.kernels import in_place
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place
 from driftline.model.time import BEGINNING, INFINITY
 
 

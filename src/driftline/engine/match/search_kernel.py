@@ -29,8 +29,8 @@ from driftline.engine.match.program import (
     TAKE,
     Program,
 )
+from driftline.kernels import in_place, inlined
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
 
 NO_MATCH, TOO_MANY_STEPS, FULL_STACK = -1, -2, -3
 
@@ -52,7 +52,7 @@ class Failed(NamedTuple):
     width: int
 
 
-@njit(inline="always")
+@inlined
 def attempt(
     program: Program,
     conditions: Conditions,

@@ -16,8 +16,8 @@ from driftline.engine.match import growth_kernel
 from driftline.engine.match.sweep_state import COVERED, NUMBERED, OPEN, THREADED
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place
+from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
 LOOK_AHEAD = 32
@@ -93,7 +93,7 @@ def _numbered(copies: Int64s) -> Int64s:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def from_open(
     slots: Int64s,
     earliest: Int64s,
@@ -103,10 +103,10 @@ def from_open(
     back: int,
     over_after: int,
     members: RunArrays,
-    known: Int64s,
-    cursors: Int64s,
+    known: Int64Table,
+    cursors: Int64Table,
     has_copies: bool,
-) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64s, Mask, Mask]:
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s, Int64Table, Mask, Mask]:
     """The members from the first open attempt before the earliest change of each slot on, and some
     (`ahead`) after the last: the number of the slot, the member; and of each slot where its search
     goes on, as a number of entries from its first on, how many matches are before that, how many
@@ -157,7 +157,7 @@ def from_open(
     return slot, member, start, number_of, covered, threads, whole, resumed
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_from(members: RunArrays, base: int, size: int, time: int) -> int:
     """The first member of a run that does not start before a time."""
     low, high = 0, size
@@ -170,7 +170,7 @@ def first_from(members: RunArrays, base: int, size: int, time: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def back_to(
     members: RunArrays, base: int, before: int, needed: int, has_copies: bool
 ) -> tuple[int, int]:
@@ -191,7 +191,7 @@ def back_to(
 
 
 @in_place
-def learn(known: Int64s, places: Int64s, found: Int64s) -> None:
+def learn(known: Int64Table, places: Int64s, found: Int64Table) -> None:
     """Note what was found out of rows at some places (OPEN is -1: nothing)."""
     for entry in range(len(places)):
         if found[entry, OPEN] >= 0:

@@ -38,8 +38,8 @@ from driftline.engine.match.sweep_state import (
 from driftline.engine.match.thread_kernel import threads_of
 from driftline.engine.match.version_kernel import UNTIL, Written, with_more_room, written
 from driftline.engine.state.runs import RunArrays
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import BEGINNING, INFINITY
 
 _LARGEST_MEMORY = 1 << 26
@@ -112,7 +112,7 @@ def _slot(
     return FINE
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sweep(
     sequence: Sequence,
     earliest: Int64s,
@@ -124,7 +124,7 @@ def sweep(
     rules: Rules,
     limit: int,
     paths: RunArrays,
-) -> tuple[Int64s, Int64s, Learned, int]:
+) -> tuple[Int64Table, Int64Table, Learned, int]:
     """The versions from the earliest times on, their rows, in order of time what is known then,
     and which problem there is. `limit`: of steps of one attempt; `paths`: the rows of matches that
     go on growing."""
@@ -177,7 +177,7 @@ def sweep(
     return output.versions[: counts[0]], output.pool[: counts[1]], learned, FINE
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _memory(program: Program, knows: int, longest: int) -> tuple[int, Failed]:
     """Room to remember what has failed, if that is of use and not too much."""
     joins, width = np.full(len(program.code), -1, np.int64), 0

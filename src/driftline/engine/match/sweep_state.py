@@ -12,8 +12,8 @@ from driftline.engine.match.program import Program
 from driftline.engine.match.search_kernel import Failed
 from driftline.engine.match.thread_kernel import Threads
 from driftline.engine.match.version_kernel import Written
-from driftline.model.arrays import Int64s, Mask
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place
+from driftline.model.arrays import Int64s, Int64Table, Mask
 
 FINE, STEPS, SKIPS_NOWHERE, SKIPS_BACK, FULL = range(5)
 FINISHED, MORE_AHEAD, MORE_BACK = range(3)
@@ -66,11 +66,11 @@ class Sequence(NamedTuple):
     start: Int64s
     number: Int64s
     covered: Int64s
-    threads: Int64s
+    threads: Int64Table
     changed: Int64s
     whole: Mask
-    known: Int64s
-    cursors: Int64s
+    known: Int64Table
+    cursors: Int64Table
     path: Int64s
     carried: Int64s
 
@@ -123,15 +123,15 @@ class Learned(NamedTuple):
     from which on each slot is as it was before; whether it is FINISHED; where each goes on, with
     the symbols and trails of entries (see `growth_kernel`)."""
 
-    known: Int64s
+    known: Int64Table
     same_from: Int64s
     unfinished: Int64s
-    cursors: Int64s
+    cursors: Int64Table
     symbol: Int64s
     trail: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def attempts_of(count: int) -> Attempts:
     return Attempts(
         np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64),

@@ -23,8 +23,8 @@ from driftline.engine.match.program import (
     TAKE,
     Program,
 )
+from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
 
 NOWHERE = np.iinfo(np.int64).max
 MOST_THREADS, MOST_STATES = 32, 4096
@@ -45,7 +45,7 @@ class Threads(NamedTuple):
     stack: Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def threads_of(program: Program, count: int) -> Threads:
     """The threads of a program with so many instructions TAKE; none, if it is not simulated."""
     step, of_step = np.empty(count, np.int64), np.full(len(program.code), -1, np.int64)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import compiled, in_place
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
 MATCHED, UNMATCHED = range(2)
@@ -31,14 +31,14 @@ class Written(NamedTuple):
     """`versions` and the `pool` of their rows, with `counts`, how many there are of both. `before`,
     `after`: how many rows around a match its measures see."""
 
-    versions: Int64s
-    pool: Int64s
+    versions: Int64Table
+    pool: Int64Table
     counts: Int64s
     before: int
     after: int
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def written(before: int, after: int) -> Written:
     """Room for some versions."""
     return Written(
@@ -47,15 +47,15 @@ def written(before: int, after: int) -> Written:
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def with_more_room(output: Written) -> Written:
     return Written(
         _grown(output.versions), _grown(output.pool), output.counts, output.before, output.after
     )
 
 
-@njit(cache=True, nogil=True)
-def _grown(array: Int64s) -> Int64s:
+@compiled
+def _grown(array: Int64Table) -> Int64Table:
     bigger = np.empty((2 * len(array), array.shape[1]), np.int64)
     bigger[: len(array)] = array
     return bigger
@@ -105,7 +105,7 @@ def put_match(
 
 @in_place
 def put_version(
-    versions: Int64s, version: int, slot: int, kind: int, since: int, until: int, number: int,
+    versions: Int64Table, version: int, slot: int, kind: int, since: int, until: int, number: int,
     first: int, size: int,
 ) -> None:  # fmt: skip
     versions[version, SLOT], versions[version, KIND] = slot, kind

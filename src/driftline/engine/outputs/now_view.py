@@ -28,8 +28,8 @@ from driftline.engine.state.growing import grown
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, UInt64s, to_arrow
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.choices import Clock
 
@@ -196,7 +196,7 @@ class NowView:
         self._store(batch, batch.row_fingerprints(), np.arange(len(batch)))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cancelled(
     at: Int64s, weight: Int64s, low: UInt64s, high: UInt64s, place: Int64s, order: Int64s
 ) -> tuple[Int64s, Int64s]:
@@ -222,7 +222,7 @@ def _cancelled(
     return kept[:made].copy(), left[kept[:made]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cancel(
     going: Int64s, coming: Int64s, left: Int64s, low: UInt64s, high: UInt64s, place: Int64s
 ) -> None:

@@ -31,8 +31,8 @@ from driftline.event_log.bad import Misfit, Misfits
 from driftline.event_log.reader import not_utf8
 from driftline.event_log.source import Source as Text
 from driftline.event_log.source import line_bounds
+from driftline.kernels import compiled
 from driftline.model.arrays import Bytes, Int64s
-from driftline.model.compiled import njit
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes import Source
 from driftline.plan.types import DATE, a_type, is_timestamp
@@ -344,7 +344,7 @@ class _Lines:
         return self.block[starts[row] : ends[row]].removesuffix(b"\r")
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def records_of(block: Bytes, delimiter: int) -> tuple[Int64s, Int64s, Int64s, Int64s, bool]:
     """Where each record of a block starts and ends (before the end of its line), how many lines
     are before it, and how many fields it has, with a `delimiter` between them; and whether the last

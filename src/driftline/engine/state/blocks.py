@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.engine.state.runs import RunArrays, Runs, copy_entry
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
 
 _CLASSES = 48
 _GROWTH = 1.25
@@ -78,7 +78,7 @@ class Blocks(Runs):
         super().clear(slots)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _relocate(arrays: RunArrays, slots: Int64s, places: Int64s, rooms: Int64s) -> None:
     ints, floats = arrays.ints, arrays.floats
     for number in range(len(slots)):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 BLOCK = 1024
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _set(slots: Int64s, new: Int64s, times: Int64s, least: Int64s) -> None:
     for number in range(len(slots)):
         slot = slots[number]
@@ -24,7 +24,7 @@ def _set(slots: Int64s, new: Int64s, times: Int64s, least: Int64s) -> None:
         least[slot // BLOCK] = min(least[slot // BLOCK], new[number])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _raise(slots: Int64s, new: Int64s, times: Int64s, least: Int64s) -> None:
     for slot in slots:
         if times[slot] == INFINITY:
@@ -35,7 +35,7 @@ def _raise(slots: Int64s, new: Int64s, times: Int64s, least: Int64s) -> None:
         least[slot // BLOCK] = min(least[slot // BLOCK], times[slot])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _up_to(limit: int, times: Int64s, least: Int64s) -> Int64s:
     found, made = np.empty(64, np.int64), 0
     for block in range(len(least)):

@@ -11,8 +11,8 @@ finite again when what made it so has gone.
 
 from __future__ import annotations
 
-from driftline.model.arrays import Floats
-from driftline.model.compiled import in_place, njit
+from driftline.kernels import in_place, inlined
+from driftline.model.arrays import Floats, FloatTable
 
 GREAT, GREAT_SQUARED = 2.0**960, 2.0**480
 """Lesser numbers, and the squares of lesser numbers, can be added up 2^63 times."""
@@ -22,7 +22,7 @@ _NOISE = 2.0**-98
 """What twice the precision of a float does not tell from nothing."""
 
 
-@njit(inline="always")
+@inlined
 def two_sum(a: float, b: float) -> tuple[float, float]:
     """a + b as the nearest float and the exact rest."""
     total = a + b
@@ -30,7 +30,7 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
     return total, (a - (total - part)) + (b - part)
 
 
-@njit(inline="always")
+@inlined
 def two_product(a: float, b: float) -> tuple[float, float]:
     """a · b as the nearest float and the exact rest (which is lost near the ends of the range)."""
     product = a * b
@@ -41,30 +41,30 @@ def two_product(a: float, b: float) -> tuple[float, float]:
     return product, rest
 
 
-@njit(inline="always")
-def add(sums: Floats, row: int, place: int, value: float) -> None:
+@inlined
+def add(sums: FloatTable, row: int, place: int, value: float) -> None:
     """Add a value to the sum in the three columns of a row from `place` on."""
     sums[row, place], rest = two_sum(sums[row, place], value)
     sums[row, place + 1], rest = two_sum(sums[row, place + 1], rest)
     sums[row, place + 2] += rest
 
 
-@njit(inline="always")
-def add_sums(sums: Floats, row: int, others: Floats, other: int, sign: float) -> None:
+@inlined
+def add_sums(sums: FloatTable, row: int, others: FloatTable, other: int, sign: float) -> None:
     """Add (sign 1) or take away (sign -1) all sums of a row of other sums."""
     for part in range(sums.shape[1]):
         if others[other, part] != 0.0:
             add(sums, row, part - part % 3, sign * others[other, part])
 
 
-@njit(inline="always")
-def total(sums: Floats, row: int, place: int) -> float:
+@inlined
+def total(sums: FloatTable, row: int, place: int) -> float:
     """The sum, rounded."""
     high, low = two_sum(sums[row, place], sums[row, place + 1])
     return float(high + (low + sums[row, place + 2]))
 
 
-@njit(inline="always")
+@inlined
 def add_great(sums: Floats, row: int, place: int, value: float, sign: float, square: bool) -> None:
     """Add a great number, or its square, to the sum of such at `place`."""
     value *= _TO_UNITS
@@ -74,8 +74,8 @@ def add_great(sums: Floats, row: int, place: int, value: float, sign: float, squ
     add(sums, row, place, sign * value)
 
 
-@njit(inline="always")
-def total_with_great(sums: Floats, row: int, place: int, great: int) -> float:
+@inlined
+def total_with_great(sums: FloatTable, row: int, place: int, great: int) -> float:
     """The sum at `place` and that of great numbers at `great`, rounded."""
     if total(sums, row, great) == 0.0:
         return total(sums, row, place)
@@ -85,7 +85,9 @@ def total_with_great(sums: Floats, row: int, place: int, great: int) -> float:
 
 
 @in_place
-def variance(sums: Floats, row: int, place: int, squares: int, count: int, degrees: int) -> float:
+def variance(
+    sums: FloatTable, row: int, place: int, squares: int, count: int, degrees: int
+) -> float:
     """The variance of `count` values with their sum at `place` and the sum of their squares at
     `squares`, divided by `degrees`; in twice the precision of a float throughout."""
     if count == 1:
@@ -97,7 +99,7 @@ def variance(sums: Floats, row: int, place: int, squares: int, count: int, degre
 
 @in_place
 def variance_with_great(
-    sums: Floats, row: int, place: int, squares: int, great: int, count: int, degrees: int
+    sums: FloatTable, row: int, place: int, squares: int, great: int, count: int, degrees: int
 ) -> float:
     """The same, where the sums of great numbers lie `great` columns behind the others."""
     if total(sums, row, great + squares) == 0.0:
@@ -116,14 +118,14 @@ def variance_with_great(
     return spread / degrees * UNIT * UNIT
 
 
-@njit(inline="always")
-def _high_and_low(sums: Floats, row: int, place: int) -> tuple[float, float]:
+@inlined
+def _high_and_low(sums: FloatTable, row: int, place: int) -> tuple[float, float]:
     """A sum as two floats."""
     high, low = two_sum(sums[row, place], sums[row, place + 1])
     return high, low + sums[row, place + 2]
 
 
-@njit(inline="always")
+@inlined
 def _spread(high: float, low: float, all_high: float, all_low: float, count: int) -> float:
     """The sum of squares (all_high, all_low) less the square of the sum (high, low) / count."""
     square, rest = two_product(high, high)

@@ -17,8 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from driftline.model.arrays import MONTHS, Int64s, UInt64s, months_in
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import (
+    MONTHS,
+    Bytes,
+    Floats,
+    FrozenFloats,
+    FrozenUInt64s,
+    Int64s,
+    UInt64s,
+    months_in,
+)
 
 _SEEDS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _NULL = np.uint64(0x5851F42D4C957F2D)
@@ -190,8 +199,8 @@ def _joined(left: Fingerprints, right: Fingerprints) -> Fingerprints:
     return Fingerprints(low, high)
 
 
-@njit(cache=True, nogil=True)
-def _canonical(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+@compiled
+def _canonical(numbers: FrozenFloats) -> Floats:
     """Floats with one NaN and one zero."""
     result = np.empty(len(numbers), np.float64)
     for row in range(len(numbers)):
@@ -199,7 +208,7 @@ def _canonical(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-@njit(inline="always")
+@inlined
 def _mix(word: np.uint64) -> np.uint64:
     """A bijection of 64 bits in which every bit of the input moves half of the output's."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -207,8 +216,8 @@ def _mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
-def _hash_words(column: UInt64s) -> tuple[UInt64s, UInt64s]:
+@compiled
+def _hash_words(column: FrozenUInt64s) -> tuple[UInt64s, UInt64s]:
     low, high = np.empty_like(column), np.empty_like(column)
     for row in range(len(column)):
         low[row] = _mix(column[row] + np.uint64(0x9E3779B97F4A7C15))
@@ -216,8 +225,8 @@ def _hash_words(column: UInt64s) -> tuple[UInt64s, UInt64s]:
     return low, high
 
 
-@njit(cache=True, nogil=True)
-def _hash_bytes(offsets: Int64s, data: NDArray[np.uint8]) -> tuple[UInt64s, UInt64s]:
+@compiled
+def _hash_bytes(offsets: Int64s, data: Bytes) -> tuple[UInt64s, UInt64s]:
     rows = len(offsets) - 1
     low, high = np.empty(rows, np.uint64), np.empty(rows, np.uint64)
     for row in range(rows):
@@ -239,7 +248,7 @@ def _hash_bytes(offsets: Int64s, data: NDArray[np.uint8]) -> tuple[UInt64s, UInt
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _join(
     low: UInt64s, high: UInt64s, next_low: UInt64s, next_high: UInt64s
 ) -> tuple[UInt64s, UInt64s]:
@@ -250,8 +259,8 @@ def _join(
     return one, two
 
 
-@njit(cache=True, nogil=True)
-def _first_words(column: UInt64s) -> tuple[UInt64s, UInt64s]:
+@compiled
+def _first_words(column: FrozenUInt64s) -> tuple[UInt64s, UInt64s]:
     """What `_join` makes of the seeds and the hashes of a column of words."""
     one, two = np.empty_like(column), np.empty_like(column)
     start, other = (
@@ -264,8 +273,8 @@ def _first_words(column: UInt64s) -> tuple[UInt64s, UInt64s]:
     return one, two
 
 
-@njit(cache=True, nogil=True)
-def _join_words(low: UInt64s, high: UInt64s, column: UInt64s) -> None:
+@compiled
+def _join_words(low: UInt64s, high: UInt64s, column: FrozenUInt64s) -> None:
     """What `_join` makes of fingerprints and the hashes of a column of words, in their place."""
     for row in range(len(low)):
         next_low = _mix(column[row] + np.uint64(0x9E3779B97F4A7C15))
@@ -274,7 +283,7 @@ def _join_words(low: UInt64s, high: UInt64s, column: UInt64s) -> None:
         high[row] = _mix((high[row] * np.uint64(0xFF51AFD7ED558CCD)) ^ next_high)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fold(offsets: Int64s, item_low: UInt64s, item_high: UInt64s) -> tuple[UInt64s, UInt64s]:
     rows = len(offsets) - 1
     low, high = np.empty(rows, np.uint64), np.empty(rows, np.uint64)

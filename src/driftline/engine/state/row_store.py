@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from driftline.engine.state.fingerprints import is_bytes, string_buffers
 from driftline.engine.state.growing import grown
 from driftline.engine.state.order_keys import valid
+from driftline.kernels import compiled
 from driftline.model.arrays import Bytes, Int64s, Mask, without_columns
-from driftline.model.compiled import njit
 
 _SMALLEST_HEAP = 1 << 16
 
@@ -233,7 +233,7 @@ class _ObjectColumn:
         return self.values.nbytes + self.valid.nbytes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gathered(heap: Bytes, start: Int64s, length: Int64s, offsets: Int64s) -> Bytes:
     data = np.empty(offsets[-1], np.uint8)
     for row in range(len(start)):

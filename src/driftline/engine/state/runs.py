@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine.state.growing import grown
-from driftline.model.arrays import Floats, Int64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled, inlined
+from driftline.model.arrays import FloatTable, Int64s, Int64Table
 
 _SMALLEST = 1024
 _SPARE = 0.5
@@ -29,8 +29,8 @@ class RunArrays(NamedTuple):
     first: Int64s
     size: Int64s
     room: Int64s
-    ints: Int64s  # [entry, column]; column 0 is the time
-    floats: Floats  # [entry, column]
+    ints: Int64Table  # [entry, column]; column 0 is the time
+    floats: FloatTable  # [entry, column]
     origin: Int64s
 
 
@@ -140,9 +140,14 @@ class Runs:
         self.arrays.floats[places] = saved[f"{prefix}.floats"]
 
 
-@njit(inline="always")
+@inlined
 def copy_entry(
-    to_ints: Int64s, to_floats: Floats, to: int, ints: Int64s, floats: Floats, of: int
+    to_ints: Int64Table,
+    to_floats: FloatTable,
+    to: int,
+    ints: Int64Table,
+    floats: FloatTable,
+    of: int,
 ) -> None:
     """Copy an entry, column by column, which is much quicker than row by row."""
     for column in range(ints.shape[1]):
@@ -151,7 +156,7 @@ def copy_entry(
         to_floats[to, column] = floats[of, column]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _slid_back(arrays: RunArrays, slots: Int64s, needed: Int64s) -> Int64s:
     """Move runs to the beginning of what they were given, if they have the room they need there.
     Returns the room that each of the others shall have, and 0 for those moved. What grows for the
@@ -173,7 +178,7 @@ def _slid_back(arrays: RunArrays, slots: Int64s, needed: Int64s) -> Int64s:
     return wanted
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _moved(arrays: RunArrays, slots: Int64s, room: Int64s, top: int) -> int:
     ints, floats = arrays.ints, arrays.floats
     for number in range(len(slots)):
@@ -189,8 +194,8 @@ def _moved(arrays: RunArrays, slots: Int64s, room: Int64s, top: int) -> int:
     return top
 
 
-@njit(cache=True, nogil=True)
-def _packed(arrays: RunArrays, rooms: Int64s, ints: Int64s, floats: Floats) -> int:
+@compiled
+def _packed(arrays: RunArrays, rooms: Int64s, ints: Int64Table, floats: FloatTable) -> int:
     top = 0
     old_ints, old_floats = arrays.ints, arrays.floats
     for slot in range(len(arrays.first)):
@@ -203,7 +208,7 @@ def _packed(arrays: RunArrays, rooms: Int64s, ints: Int64s, floats: Floats) -> i
     return top
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _places(first: Int64s, size: Int64s) -> Int64s:
     places = np.empty(size.sum(), np.int64)
     filled = 0

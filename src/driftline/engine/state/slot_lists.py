@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
 
 NOWHERE = -1
 """The number of a slot that has none."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def by_slot(slots: Int64s, used: int) -> tuple[Int64s, Int64s, Int64s]:
     """The distinct slots in order of appearance, how often each is there, and the places of each
     one after the other, in their order."""
     return by_slot_in(slots, np.full(used, NOWHERE, np.int64))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def by_slot_in(slots: Int64s, number_of: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """The same, with an array that has NOWHERE for every slot, and has it again afterwards: it need
     not be made for a few slots of many."""
@@ -44,7 +44,7 @@ def by_slot_in(slots: Int64s, number_of: Int64s) -> tuple[Int64s, Int64s, Int64s
     return touched[:distinct], counts[:distinct], order
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def each_once_in(slots: Int64s, number_of: Int64s) -> Int64s:
     """The distinct slots in order of appearance; `number_of`: see `by_slot_in`."""
     found, distinct = np.empty(len(slots), np.int64), 0
@@ -68,7 +68,7 @@ def in_order(slots: Int64s, others: Int64s) -> Int64s:
     return both[np.concatenate([[True], both[1:] != both[:-1]])] if len(both) else both
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def without(slots: Int64s, others: Int64s, used: int) -> Int64s:
     """The slots, each once, without some others."""
     seen = np.zeros(used, np.bool_)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine.state.fingerprints import Fingerprints
-from driftline.model.arrays import Int64s, UInt64s
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import FrozenInt64s, Int64s, Int64Table, UInt64s
 
 NO_SLOT = -1
 _LOW, _HIGH, _SLOT = range(3)
@@ -143,11 +143,11 @@ class Slots:
         self.occupied = self.live
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find_or_add(
     low: Int64s,
     high: Int64s,
-    table: Int64s,
+    table: Int64Table,
     place_of: Int64s,
     free: Int64s,
     used: int,
@@ -186,8 +186,8 @@ def _find_or_add(
     return used, taken, added
 
 
-@njit(cache=True, nogil=True)
-def _find(low: Int64s, high: Int64s, table: Int64s) -> Int64s:
+@compiled
+def _find(low: FrozenInt64s, high: FrozenInt64s, table: Int64Table) -> Int64s:
     mask = len(table) - 1
     slots = np.full(len(low), NO_SLOT, np.int64)
     for row in range(len(low)):
@@ -201,8 +201,8 @@ def _find(low: Int64s, high: Int64s, table: Int64s) -> Int64s:
     return slots
 
 
-@njit(cache=True, nogil=True)
-def _put(keys: Int64s, slots: Int64s, table: Int64s, place_of: Int64s) -> None:
+@compiled
+def _put(keys: Int64Table, slots: Int64s, table: Int64Table, place_of: Int64s) -> None:
     """Fill a table that has no tombstones; `keys` have fingerprints as the table has them."""
     mask = len(table) - 1
     ahead = np.empty(AHEAD, np.int64)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import in_place, njit
 
 _SHORT = 32
 """Stretches of so many rows are sorted by insertion, and then merged."""
@@ -32,7 +32,7 @@ def sort_by(times: Int64s, rows: Int64s, spare: Int64s) -> None:
         width *= 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sort_each_by(times: Int64s, rows: Int64s, bounds: Int64s) -> None:
     """Put the rows of every stretch, bounds[n] … bounds[n + 1] - 1, in order of their times."""
     longest = 0

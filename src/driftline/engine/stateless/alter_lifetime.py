@@ -33,8 +33,8 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch, latest_start
 from driftline.engine.core.operator import Arrays, Operator
 from driftline.engine.stateless.linear_times import Linear, greatest_cti
+from driftline.kernels import compiled
 from driftline.model.arrays import Int64s
-from driftline.model.compiled import njit
 from driftline.model.time import BEGINNING, INFINITY
 
 TimeFunction = Callable[[Int64s, Int64s], Int64s]
@@ -166,7 +166,7 @@ class _Hopping(AlterLifetime):
         return _hops(vs, max(self.size, 0), self.slide)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def plus(times: Int64s, durations: Int64s) -> Int64s:
     """`time + duration` for arrays, where infinity absorbs and nothing goes past it."""
     result = np.empty(len(times), np.int64)
@@ -182,7 +182,7 @@ def plus(times: Int64s, durations: Int64s) -> Int64s:
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _hops(vs: Int64s, size: int, slide: int) -> tuple[Int64s, Int64s]:
     """The least multiples of `slide` after each time, and after each time plus `size`."""
     start, end = multiples_after(vs, slide), np.empty(len(vs), np.int64)
@@ -195,7 +195,7 @@ def _hops(vs: Int64s, size: int, slide: int) -> tuple[Int64s, Int64s]:
     return start, end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def multiples_after(times: Int64s, step: int) -> Int64s:
     """The least multiple of `step` after each time; infinity past the last one."""
     result = np.empty(len(times), np.int64)

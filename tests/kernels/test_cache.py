@@ -10,29 +10,30 @@ from pathlib import Path
 import pytest
 
 from driftline.engine.core.batch import latest_start
-from driftline.model.compiled import in_place
-from driftline.model.kernel_cache import stamp
+from driftline.kernels import in_place
+from driftline.kernels.stamps import stamp
 
 CALLER = """
 import sys
 import numpy as np
 import callee
 from callee import STEP, Step, added
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s
 
-@njit(cache=True)
-def inner(value):
+@compiled
+def inner(value: int) -> int:
     return added(value) * STEP
 
-@njit(cache=True)
-def called(values, step):
+@compiled
+def called(values: Int64s, step: Step) -> int:
     return inner(values[0]) + callee.more(step.size)
 
 print(int(called(np.array([2]), Step(3))), called.stats.cache_misses.total())
 """
 CALLEE = """
 from typing import NamedTuple
-from driftline.model.compiled import njit
+from driftline.kernels import compiled
 
 STEP = 10
 FAR = (1, 2)
@@ -40,12 +41,12 @@ FAR = (1, 2)
 class Step(NamedTuple):
     size: int
 
-@njit(cache=True)
-def added(value):
+@compiled
+def added(value: int) -> int:
     return value + 1
 
-@njit(cache=True)
-def more(value):
+@compiled
+def more(value: int) -> int:
     return value + FAR[1]
 """
 
@@ -122,7 +123,7 @@ def test_without_a_place_kernels_are_compiled_in_memory(folder: Path) -> None:
 def test_a_full_disk_is_no_error(folder: Path) -> None:
     text = CALLER.replace(
         "import sys",
-        "import errno, os, sys, driftline.model.kernel_cache as kept\n"
+        "import errno, os, sys, driftline.kernels.cache as kept\n"
         "def full(*_): raise OSError(errno.ENOSPC, 'No space left on device')\n"
         "kept._Files._save_data = full",
     )
@@ -146,7 +147,7 @@ def test_what_is_not_known_is_an_error() -> None:
 def test_a_stamp_is_the_same_in_every_process(tmp_path: Path) -> None:
     (tmp_path / "print.py").write_text(
         "from driftline.engine.core.batch import latest_start\n"
-        "from driftline.model.kernel_cache import stamp\n"
+        "from driftline.kernels.stamps import stamp\n"
         "print(stamp(latest_start))\n"
     )
     for seed in ("1", "2"):

@@ -1,0 +1,69 @@
+"""The library of kernels that was compiled when Driftline was built, if it is there.
+
+`DRIFTLINE_KERNELS` says otherwise: `jit` leaves it alone, and with `shipped` nothing is compiled:
+a kernel that is not in the library is an error.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+__all__ = ["BASELINES", "CHOICE", "SHIPPED", "baselines", "is_there", "kernel", "path"]
+
+BASELINES = {"x86_64": ("x86-64-v3", "x86-64-v2"), "aarch64": ("generic",)}
+"""By the machine the processors that libraries are built for, the best one first."""
+
+CHOICE = os.environ.get("DRIFTLINE_KERNELS", "")
+JIT, SHIPPED = "jit", "shipped"
+
+
+class _InPython(Protocol):
+    """A kernel in Python, which is asked whether the library is of its sources."""
+
+    @property
+    def name(self) -> str: ...
+
+
+def kernel(by: _InPython) -> Any:
+    """The same kernel in the library; None, if there is none."""
+    caller, library, names = _opened()
+    return caller.Kernel(library, by.name, by) if by.name in names else None
+
+
+def is_there() -> bool:
+    """Whether there is a library for this machine."""
+    return bool(_opened()[2])
+
+
+def baselines() -> tuple[str, ...]:
+    """The processors that a library can be built for here."""
+    return BASELINES.get(os.uname().machine, ()) if sys.platform == "linux" else ()
+
+
+def path(baseline: str) -> Path:
+    """The library for a processor. (As *.so, Python would take it for a module.)"""
+    return Path(__file__).with_name(f"machine_code.{baseline}")
+
+
+@cache
+def _opened() -> tuple[Any, Any, frozenset[str]]:
+    none = (None, None, frozenset[str]())
+    if CHOICE == JIT:
+        return none
+    try:
+        from driftline.kernels import caller  # type: ignore[attr-defined]
+    except ImportError:  # nothing was built for this Python
+        return none
+    for baseline in baselines():
+        library = path(baseline)
+        if caller.supports(baseline) and library.exists():
+            try:
+                return (caller, *caller.open(str(library)))
+            except OSError as error:
+                logging.getLogger("driftline").warning("driftline: %s", error)
+    return none
