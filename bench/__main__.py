@@ -62,7 +62,7 @@ PARTS: dict[str, Callable[[int], Findings]] = {
     "logs": event_logs.measure,
     "files": files.measure,
     "spark": spark.measure,
-    "first": first_answer.measure,
+    "first-answer": first_answer.measure,
     "held": held.measure,
     "time": time.measure,
     "holding": holding.measure,

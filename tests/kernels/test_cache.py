@@ -29,7 +29,7 @@ def inner(value: int) -> int:
 def called(values: Int64s, step: Step) -> int:
     return inner(values[0]) + callee.more(step.size)
 
-print(int(called(np.array([2]), Step(3))), called.stats.cache_misses.total())
+print(int(called(np.array([2]), Step(3))), called.compiled().stats.cache_misses.total())
 """
 CALLEE = """
 from typing import NamedTuple

@@ -26,7 +26,7 @@ from driftline.model.arrays import Int64s
 def double(values: Int64s) -> Int64s:
     return values + values
 
-print(double(np.array([1, 2])).tolist(), double.stats.cache_misses.total())
+print(double(np.array([1, 2])).tolist(), double.compiled().stats.cache_misses.total())
 """
 
 
@@ -69,7 +69,7 @@ print(checked(np.array([2, 1])).tolist(), unused._made)
 try:
     checked(np.array([-1, 1]))
 except ValueError as error:
-    print(error.args, checked.stats.cache_misses.total())
+    print(error.args, checked.compiled().stats.cache_misses.total())
 """
 
 

@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from driftline.kernels.part import CannotBuild, Row, compile_part, kernels, report_to
-from driftline.kernels.shipped import baselines, path
+from driftline.kernels.part import HOMES, CannotBuild, Row, compile_part, kernels, report_to
+from driftline.kernels.shipped import baselines, path, sealed
 
 __all__ = ["CannotBuild", "build"]
 
@@ -56,9 +56,11 @@ def build(
     baselines: Sequence[str] = (),
     into: Path = HERE,
     report: Callable[[str, int], None] = lambda doing, steps: None,
+    homes: Sequence[str] = HOMES,
 ) -> None:
     """Build the libraries for some processors, or else for this one, and what calls them. `report`
-    is told what is done next, and how many steps there are in all."""
+    is told what is done next, and how many steps there are in all; `homes`: the packages whose
+    kernels these are."""
     compiler = _compiler()
     with TemporaryDirectory(prefix="driftline-") as folder:
         objects, made = Path(folder), dict[Path, Path]()
@@ -66,9 +68,9 @@ def build(
         caller = objects / f"caller{sysconfig.get_config_var('EXT_SUFFIX')}"
         _run(compiler, *FLAGS, *headers, HERE / "caller.c", "-o", caller)
         made[caller] = into / caller.name
-        divided = parts(list(kernels()))
+        divided = parts(list(kernels(homes)))
         wanted = baselines or _best(caller)
-        rows = _compiled(divided, wanted, objects, report)
+        rows = _compiled(divided, wanted, objects, report, homes)
         (objects / "table.c").write_text(_table(rows))
         for baseline in wanted:
             sources = [objects / "table.c", HERE / "library.c"]
@@ -76,6 +78,7 @@ def build(
             library = objects / baseline
             hidden = ["-fvisibility=hidden", "-Wl,--no-undefined"]
             _run(compiler, *FLAGS, *hidden, *sources, *machine_code, "-lm", "-o", library)
+            library.write_bytes(sealed(library.read_bytes()))
             made[library] = into / path(baseline).name
         for new, place in made.items():  # whole, as another process may have the old one open
             beside = place.with_name(f"{place.name}.new")
@@ -97,6 +100,7 @@ def _compiled(
     baselines: Sequence[str],
     into: Path,
     report: Callable[[str, int], None],
+    homes: Sequence[str],
 ) -> list[Row]:
     steps = sum(map(len, parts)) + len(parts) * len(baselines)
     context = get_context("spawn")
@@ -104,7 +108,7 @@ def _compiled(
         reports = manager.Queue()
         with ProcessPoolExecutor(AT_ONCE, context, report_to, (reports,)) as pool:
             running = [
-                pool.submit(compile_part, number, names, baselines, into)
+                pool.submit(compile_part, number, names, baselines, into, homes)
                 for number, names in enumerate(parts)
             ]
             while wait(running, 0.1).not_done:

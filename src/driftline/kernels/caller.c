@@ -1,14 +1,15 @@
 /* Calls kernels that were compiled ahead of time from Python.
  *
- *     open(path)         a library of machine code, as a dict from names to (address, stamp, types)
- *     Kernel(found, by)  a function that calls one of them; `by` is the same kernel in Python
- *     kernel.calls       how often it was called
- *     supports(cpu)      whether this processor runs code for x86-64-v3, x86-64-v2 …
+ *     open(path)                 a library of machine code, and the names of its kernels
+ *     Kernel(library, name, by)  a function that calls one of them; `by` is the same in Python
+ *     kernel.calls               how often it was called
+ *     supports(cpu)              whether this processor runs code for x86-64-v3, x86-64-v2 …
  *
  * A kernel takes and returns 64-bit words. What its arguments are is written as `signatures.py`
- * writes it: i8 u8 f8 b1 for a number; Ai82w for an array of i8 of two dimensions that can be
- * written, which is passed as five words and two for each dimension; T(…) for a tuple, and
- * Tmodule:Class(…) for a NamedTuple, which are passed as their items; 0 for nothing.
+ * writes it: i8 f8 b1 for a number (and u8 i4 … for one that is returned); Ai82w for an array of i8
+ * of two dimensions that can be written, which is passed as two words and two for each dimension;
+ * T(…) for a tuple, and Tmodule:Class(…) for a NamedTuple, which are passed as their items; 0 for
+ * nothing.
  *
  * The first call asks `by.is_made_of(stamp)`, and goes on with `by` for good if the sources have
  * changed since. Arguments that do not fit go to `by.fitted(…)`, which makes them fit, or explains.
@@ -116,7 +117,14 @@ static int type_number(const Type *type) {
 
 /* From Python to words. Return -1, perhaps with an error, if the value does not fit. */
 
+/* As Numba has it: neither an array of one number, nor a Decimal, nor whatever is true or false. */
+static int is_number(PyObject *value) {
+    return PyLong_Check(value) || PyFloat_Check(value) || PyArray_IsScalar(value, Bool) ||
+           PyArray_IsScalar(value, Integer) || PyArray_IsScalar(value, Float);
+}
+
 static int number_in(const Type *type, PyObject *value, int64_t *word) {
+    if (!is_number(value)) return -1;
     if (type->kind == 'f') {
         double number = PyFloat_AsDouble(value);
         memcpy(word, &number, sizeof number);
@@ -125,7 +133,7 @@ static int number_in(const Type *type, PyObject *value, int64_t *word) {
     } else {
         PyObject *whole = PyNumber_Index(value);
         if (!whole) return -1;
-        *word = type->kind == 'u' ? (int64_t)PyLong_AsUnsignedLongLong(whole) : PyLong_AsLongLong(whole);
+        *word = PyLong_AsLongLong(whole);
         Py_DECREF(whole);
     }
     return PyErr_Occurred() ? -1 : 0;
@@ -165,11 +173,11 @@ static void release(PyObject *capsule) {
     library->release(PyCapsule_GetPointer(capsule, NULL));
 }
 
-/* The array among the arguments that a place in memory is in. */
+/* The array among the arguments that a place in memory is in. (Behind its end another may begin.) */
 static PyObject *owner_of(const Type *type, PyObject *value, const char *place) {
     if (type->what == ARRAY) {
         const char *data = PyArray_DATA((PyArrayObject *)value);
-        return place >= data && place <= data + PyArray_NBYTES((PyArrayObject *)value) ? value : NULL;
+        return place >= data && place < data + PyArray_NBYTES((PyArrayObject *)value) ? value : NULL;
     }
     PyObject *found = NULL;
     for (int i = 0, at = 1; type->what == TUPLE && i < type->items && !found; i++, at += type[at].size)
@@ -259,9 +267,10 @@ static PyObject *value_out(const Kernel *kernel, Type *type, int64_t **words, Py
 
 /* Calls */
 
-/* Raise what compiled code says: a class and its arguments, pickled when the library was made. */
+/* Raise what compiled code says: a class and its arguments, pickled when the library was made. Only
+ * some functions of NumPy compute these; what they say is left out. */
 static PyObject *raised(const Kernel *kernel, const Failure *failure) {
-    PyObject *pickle = failure ? PyImport_ImportModule("pickle") : NULL;
+    PyObject *pickle = failure && !failure->computed ? PyImport_ImportModule("pickle") : NULL;
     PyObject *error =
         pickle ? PyObject_CallMethod(pickle, "loads", "y#", failure->data, (Py_ssize_t)failure->length) : NULL;
     if (error && PyTuple_Check(error) && PyTuple_GET_SIZE(error) >= 2)
@@ -407,9 +416,10 @@ static PyType_Spec kernel_spec = {
 /* The module */
 
 static PyObject *open_library(PyObject *self, PyObject *path) {
-    const char *name = PyUnicode_AsUTF8(path);
-    if (!name) return NULL;
-    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    PyObject *name;
+    if (!PyUnicode_FSConverter(path, &name)) return NULL;
+    void *handle = dlopen(PyBytes_AS_STRING(name), RTLD_NOW | RTLD_LOCAL);
+    Py_DECREF(name);
     const Library *library = handle ? dlsym(handle, "driftline_kernels") : NULL;
     if (!library) return PyErr_Format(PyExc_OSError, "%s", dlerror());
     PyObject *names = PySet_New(NULL);

@@ -53,6 +53,11 @@ class Kernel(Generic[P, T]):
         """What Numba makes of it."""
         if self._is_ready:
             return self._made
+        if shipped.CHOICE == shipped.SHIPPED:
+            raise RuntimeError(
+                f"the kernel {self.name} is not in the library as it is here, and with "
+                "DRIFTLINE_KERNELS=shipped nothing is compiled (driftline prepare builds a library)"
+            )
         import numba
         from numba.core.compiler_lock import global_compiler_lock
 
@@ -72,8 +77,6 @@ class Kernel(Generic[P, T]):
     def _compile(self, made: Any) -> None:
         from driftline.kernels.cache import KernelCache
 
-        if shipped.CHOICE == shipped.SHIPPED:
-            raise RuntimeError(f"the kernel {self.name} would have to be compiled")
         if not self.options_of_build:
             made._cache = KernelCache(self, _announce)
         made.compile(tuple(map(numba_type, self.types)))
@@ -84,22 +87,25 @@ class Kernel(Generic[P, T]):
         """What its annotations say of its arguments."""
         return signatures.arguments_of(self.py_func)
 
-    def fitted(self, *args: Any) -> tuple[Any, ...]:
+    def fitted(self, *args: Any, **named: Any) -> tuple[Any, ...]:
         """Arguments that did not fit, so that they do; a TypeError says why if they cannot."""
+        if named:
+            raise TypeError(
+                f"the kernel {self.py_func.__name__} is called by position, not by name"
+            )
         return signatures.fitted(self.py_func, self.types, args)
 
     def is_made_of(self, stamp: str) -> bool:
         """Whether machine code of a stamp is that of this kernel."""
         return stamps.stamp(self) == stamp
 
-    def __getattr__(self, name: str) -> Any:
+    @property
+    def _numba_type_(self) -> Any:
         """What Numba asks of a function that it finds in another."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.compiled(), name)
+        return self.compiled()._numba_type_
 
     def __reduce__(self) -> str:
-        return str(self.__qualname__)  # pickled by its name, as functions are
+        return self.py_func.__qualname__  # pickled by its name, as functions are
 
 
 def numba_type(stated: signatures.Type) -> Any:

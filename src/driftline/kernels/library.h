@@ -16,4 +16,6 @@ typedef struct {
 typedef struct {
     const char *data;
     int32_t length;
+    void *of_numba[2];
+    int32_t computed; /* how many arguments of the error are not in the data */
 } Failure;

@@ -33,8 +33,11 @@ _utils: Any = cgutils
 _types: Any = types
 
 
-HOMES = ("model", "event_log", "time", "engine")
-"""The folders of Driftline that have kernels."""
+UNWRAPPING = "__excinfo_unwrap_args"
+"""In the name of a function that Numba makes for an error whose arguments are computed."""
+
+HOMES = ("driftline.model", "driftline.event_log", "driftline.time", "driftline.engine")
+"""The packages of Driftline that have kernels."""
 
 
 class CannotBuild(Exception):
@@ -51,14 +54,14 @@ class Row(NamedTuple):
     symbol: str
 
 
-def kernels() -> dict[str, Kernel[..., Any]]:
-    """All kernels of Driftline that are called, by their names."""
-    package = Kernel.__module__.partition(".")[0]
-    for home in HOMES:
-        module = importlib.import_module(f"{package}.{home}")
-        for found in pkgutil.walk_packages(module.__path__, f"{module.__name__}."):
+def kernels(homes: Sequence[str] = HOMES) -> dict[str, Kernel[..., Any]]:
+    """All kernels of some packages or modules that are called, by their names."""
+    for home in homes:
+        module = importlib.import_module(home)
+        for found in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{home}."):
             importlib.import_module(found.name)
-    return {name: each for name, each in Kernel.called.items() if name.startswith(f"{package}.")}
+    inside = tuple(f"{home}." for home in homes)
+    return {name: each for name, each in Kernel.called.items() if name.startswith(inside)}
 
 
 class _Library(_UntypedLibrary):  # type: ignore[misc]
@@ -91,6 +94,8 @@ class _Linked:
         """Compile a kernel, with an entry of that name. What it returns."""
         made = kernel.compiled()
         (found,) = made.overloads.values()
+        if any(UNWRAPPING in each.name for each in found.library._final_module.functions):
+            raise TypeError("the arguments of an error that it raises are no constants")
         self._take(found.library)
         self.entries.append(self._entry(found, symbol))
         return _stated(found.signature.return_type)
@@ -141,10 +146,11 @@ class _Linked:
         ended, result = context.call_conv.call_function(
             builder, callee, described.restype, described.argtypes, arguments
         )
-        words = self._words(builder, function.args[1])
         with _utils.if_likely(builder, ended.is_ok):
+            words = self._words(builder, function.args[1])
             self._write(builder, described.restype, result, words)
             builder.ret(ir.Constant(STATUS, 0))
+        words = self._words(builder, function.args[1])
         builder.store(builder.ptrtoint(ended.excinfoptr, WORD), next(words))
         builder.ret(ended.code)
         return module
@@ -234,9 +240,11 @@ def report_to(queue: Any) -> None:
     gc.set_threshold(100_000, 20, 100)  # what Numba makes is kept to the end
 
 
-def compile_part(number: int, names: list[str], baselines: Sequence[str], into: Path) -> list[Row]:
+def compile_part(
+    number: int, names: list[str], baselines: Sequence[str], into: Path, homes: Sequence[str]
+) -> list[Row]:
     """Compile some kernels into DIR/NUMBER-BASELINE.o."""
-    known, linked, rows = kernels(), _Linked(), list[Row]()
+    known, linked, rows = kernels(homes), _Linked(), list[Row]()
     for place, name in enumerate(names):
         _reports.put(name)
         kernel, symbol = known[name], f"kernel_{number}_{place}"

@@ -13,7 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-__all__ = ["BASELINES", "CHOICE", "SHIPPED", "baselines", "is_there", "kernel", "path"]
+from driftline.kernels.stamps import SIZE, digest
+
+__all__ = ["BASELINES", "CHOICE", "SHIPPED", "baselines", "is_there", "kernel", "path", "sealed"]
 
 BASELINES = {"x86_64": ("x86-64-v3", "x86-64-v2"), "aarch64": ("generic",)}
 """By the machine the processors that libraries are built for, the best one first."""
@@ -63,7 +65,20 @@ def _opened() -> tuple[Any, Any, frozenset[str]]:
         library = path(baseline)
         if caller.supports(baseline) and library.exists():
             try:
+                _check(library)
                 return (caller, *caller.open(str(library)))
             except OSError as error:
                 logging.getLogger("driftline").warning("driftline: %s", error)
     return none
+
+
+def sealed(library: bytes) -> bytes:
+    """A library with its digest behind it, where nothing looks for code."""
+    return library + digest(library)
+
+
+def _check(library: Path) -> None:
+    """An OSError if this is not what was built: to open what was cut off could end the process."""
+    data = library.read_bytes()
+    if data[-SIZE:] != digest(data[:-SIZE]):
+        raise OSError(f"{library} is damaged: driftline prepare builds it anew")

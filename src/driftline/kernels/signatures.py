@@ -34,6 +34,9 @@ __all__ = [
 FROZEN = "frozen"
 """In an annotation: the array is only read."""
 
+BITS_SHOWN = 64
+"""Of an int that does not fit; Python does not even print very long ones."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -80,6 +83,7 @@ class Nothing:
 Type = Number | ArrayOf | Several | Nothing
 
 _NUMBERS = {int: Number("i8"), float: Number("f8"), bool: Number("b1")}
+"""Numbers of fewer bytes are only in arrays: as arguments, they would have to be cut off to fit."""
 
 
 def arguments_of(function: Callable[..., Any]) -> tuple[Type, ...]:
@@ -101,8 +105,6 @@ def arguments_of(function: Callable[..., Any]) -> tuple[Type, ...]:
 def _type_of(hint: Any) -> Type:
     if hint in _NUMBERS:
         return _NUMBERS[hint]
-    if isinstance(hint, type) and issubclass(hint, np.generic):
-        return Number(_kind(hint))
     if isinstance(hint, type) and issubclass(hint, tuple):
         fields = get_type_hints(hint, include_extras=True)
         return Several(tuple(_type_of(fields[name]) for name in fields), hint)
@@ -175,9 +177,11 @@ def _given(value: Any) -> str:
     if isinstance(value, tuple):
         name = f"{type(value).__module__}:{type(value).__qualname__}"
         return f"T{name if hasattr(value, '_fields') else ''}({''.join(map(_given, value))})"
+    if isinstance(value, int) and value.bit_length() > BITS_SHOWN:
+        return f"an int of {value.bit_length()} bits"
     if not isinstance(value, np.ndarray):
         known = _NUMBERS.get(type(value))
         return str(known) if known and known.kind != "i8" else repr(value)
-    is_whole = value.flags.c_contiguous and value.flags.behaved
+    is_whole = value.flags.c_contiguous and value.flags.aligned
     where = ("w" if value.flags.writeable else "r") if is_whole else " in pieces"
-    return f"A{value.dtype.str[1:]}{value.ndim}{where}"
+    return f"A{value.dtype.str.lstrip('<|')}{value.ndim}{where}"

@@ -103,8 +103,8 @@ def _of_annotations(annotated: Any, around: Mapping[str, Any]) -> object:
     words = sorted({word for each in types.values() for word in _WORD.findall(each)})
     meanings = [(word, around[word]) for word in words if word in around]
     return types, [
-        (word, _described(meaning, ()) if isinstance(meaning, type) else repr(meaning))
-        for word, meaning in meanings
+        (word, _described(each, ()) if isinstance(each, type | ModuleType) else repr(each))
+        for word, each in meanings
     ]
 
 
