@@ -50,6 +50,7 @@ from driftline.running.streams import Streamed, csv_form
 from driftline.spark.columns import for_spark
 from driftline.spark.kafka_source import messages
 from driftline.spark.places import address_of
+from driftline.spark.session import mapped
 from driftline.spark.sources import EVENTS, FILE, ROW, UNREADABLE, payload_name, raw_events
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _file_events(
     schema = _raw_schema(source, events=given.form == "log")
     if with_files:
         schema += f", {quoted(FILE_OF)} STRING"
-    return files.mapInArrow(read, schema)
+    return mapped(files, read, schema)
 
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
@@ -321,7 +322,7 @@ def message_events(found: DataFrame, source: Source, given: Streamed) -> DataFra
     """Messages as raw events: their values are records in JSON, or lines of an event log; `source`
     and `line` are where each stood."""
     read = partial(read_messages, source, given.form, given.stream or source.name)
-    return found.mapInArrow(read, _raw_schema(source, events=given.form == "log"))
+    return mapped(found, read, _raw_schema(source, events=given.form == "log"))
 
 
 def read_messages(

@@ -42,14 +42,15 @@ from driftline.engine.shards.stages import Reading, stages
 from driftline.engine.shards.stored import Stepped
 from driftline.model.columns import CTI, INSERT
 from driftline.model.time import INFINITY
+from driftline.plan.depth import room
 from driftline.plan.errors import PlanError
 from driftline.plan.fingerprint import fingerprint
 from driftline.plan.fragments import Prefix, cut_together
-from driftline.plan.nodes import Constant, Node, Source
+from driftline.plan.nodes import CALLS, Constant, Node, Source
 from driftline.spark.labels import state_partitions
 from driftline.spark.marks import inputs_of
 from driftline.spark.places import Place
-from driftline.spark.session import configured
+from driftline.spark.session import configured, mapped, our_python
 from driftline.spark.sources import payload_name, prefixed, raw_events, reading_of, with_files
 from driftline.spark.tables import are_written, write_tables
 from driftline.spark.ticks import Heard, ticking, ticks
@@ -236,7 +237,7 @@ def _packed(
             )
             yield from to_arrow(messages, shards)
 
-    return prefixed(raw, prefix, wanted, counted=counted).mapInArrow(pack, WIRE)
+    return mapped(prefixed(raw, prefix, wanted, counted=counted), pack, WIRE)
 
 
 def _conformed(
@@ -293,11 +294,13 @@ def staged(flow: DataFrame, stage: Stepped, tables: str | None, *, fixed: bool) 
     from driftline.spark.processor import StageProcessor
     from driftline.spark.stepping import stepped_once
 
-    if not flow.isStreaming:
-        return flow.groupBy("label").applyInPandas(lambda rows: stepped_once(stage, rows), WIRE)
-    return flow.groupBy("label").transformWithStateInPandas(
-        StageProcessor(stage, tables, fixed=fixed), WIRE, outputMode="append", timeMode="None"
-    )
+    by_shard = flow.groupBy("label")
+    with our_python(flow.sparkSession), room(CALLS):  # a pickler goes down plans, too
+        if not flow.isStreaming:
+            return by_shard.applyInPandas(lambda rows: stepped_once(stage, rows), WIRE)
+        return by_shard.transformWithStateInPandas(
+            StageProcessor(stage, tables, fixed=fixed), WIRE, outputMode="append", timeMode="None"
+        )
 
 
 def _raw(frame: DataFrame, source: Source, *, counted: bool, closed: bool) -> DataFrame:

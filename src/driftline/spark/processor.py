@@ -6,8 +6,6 @@ takes seconds to load, is not needed for that: the stage is packed until rows co
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from driftline.engine.shards.stored import Stepped
-
-ASKING = "pyspark.sql.streaming.transform_with_state_driver_worker"
-"""The process that only asks which state a stage has, and prints every step of that."""
 
 _PICKLER: Any = CPickleSerializer()
 """What Spark itself packs functions with."""
@@ -40,11 +35,6 @@ class StageProcessor(StatefulProcessor):
     def __init__(self, stage: Stepped, tables: str | None = None, *, fixed: bool = True) -> None:
         self.packed = _PICKLER.dumps(stage)
         self.tables, self.fixed = tables, fixed
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if _runs(ASKING):
-            sys.stdout = io.StringIO()
 
     @cached_property
     def stage(self) -> Stepped:
@@ -67,12 +57,6 @@ class StageProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-def _runs(module: str) -> bool:
-    """Whether this process runs a module."""
-    spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return spec is not None and spec.name == module
 
 
 class _Store:

@@ -1,4 +1,8 @@
-"""Spark sessions: a quiet one of our own, and the settings that a query needs in any."""
+"""Spark sessions: a quiet one of the command's own, and what a query needs in any.
+
+A session that we are given stays as its user has it: settings are those of a query while it starts
+(`configured`), and workers are told which Python is ours by the functions alone (`our_python`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ import re
 import subprocess
 import sys
 import threading
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,10 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-
-STDERR = 2
 
 PYTHON = "PYSPARK_PYTHON"
 """In the environment: the Python of workers."""
@@ -110,28 +111,30 @@ file, to see whether a name is a link."""
 def session(
     name: str = "driftline", master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A quiet Spark: this machine's cores unless a master is named or configured. The workers of a
-    cluster get this package."""
+    """A quiet Spark for a process of our own: this machine's cores unless a master is named or
+    configured. The workers of a cluster get this package."""
     os.environ.setdefault(PYTHON, sys.executable)
     if is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark import SparkConf, SparkContext, java_gateway
     from pyspark.sql import SparkSession
 
-    builder: Any = SparkSession.builder.appName(name)
-    if master is not None:
-        builder = builder.master(master)
     own = _throughput(settings or {}) if is_local(master) else _shipped()
-    for key, value in {**QUIET, **WORKERS, **STREAMING, **own, **(settings or {})}.items():
-        builder = builder.config(key, value)
+    chosen = {**QUIET, **WORKERS, **STREAMING, **own, **(settings or {}), "spark.app.name": name}
+    if master is not None:
+        chosen["spark.master"] = master
     if DEBUG in os.environ:
-        builder = builder.config("spark.log.level", "WARN")
-        with _nothing_left():
-            return cast("SparkSession", builder.getOrCreate())
-    for each in PYSPARKS_LOGGERS:
-        logging.getLogger(each).setLevel(logging.CRITICAL)
-    with _silence(), _nothing_left():
-        made: SparkSession = builder.getOrCreate()
-    return made
+        chosen["spark.log.level"] = "WARN"
+    else:
+        for each in PYSPARKS_LOGGERS:
+            logging.getLogger(each).setLevel(logging.CRITICAL)
+    conf = SparkConf(loadDefaults=False).setAll(list(chosen.items()))
+    if SparkSession.getActiveSession() is None and DEBUG not in os.environ:
+        untyped: Any = java_gateway  # the JVM is noisy when it starts
+        gateway = untyped.launch_gateway(conf, {"stderr": subprocess.DEVNULL})
+        SparkContext(conf=conf, gateway=gateway)
+    builder: Any = SparkSession.builder
+    return cast("SparkSession", builder.config(conf=conf).getOrCreate())
 
 
 def is_local(master: str | None) -> bool:
@@ -200,18 +203,32 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
 
 
 def prepare_workers(spark: SparkSession) -> None:
-    """Let the workers of a local session start now, as the same Python and with the engine loaded,
-    while the driver does other things. A session that was given another Python or daemon keeps
-    these."""
-    if not is_local(spark.sparkContext.master) or spark in _PREPARED:
+    """Let the workers of a session on this machine start now, with the engine loaded, while the
+    driver does other things."""
+    if is_local(spark.sparkContext.master) and spark not in _PREPARED:
+        _PREPARED[spark] = threading.Thread(target=_start_workers, args=(spark,), daemon=True)
+        _PREPARED[spark].start()
+
+
+@contextmanager
+def our_python(spark: SparkSession) -> Iterator[None]:
+    """While functions of ours are given to a session on this machine. They run in the Python that
+    the driver has, unless another one was named: else it would be the first python3 on the path."""
+    if is_remote(spark) or PYTHON in os.environ or not is_local(spark.sparkContext.master):
+        yield
         return
-    if PYTHON not in os.environ:  # else it would be the first python3 on the path
-        spark.sparkContext.pythonExec = sys.executable
-    conf = spark._jsc.sc().conf()  # that of the workers, too, as they are on this machine
-    if not conf.contains(DAEMON):
-        conf.set(DAEMON, WORKERS[DAEMON])
-    _PREPARED[spark] = threading.Thread(target=_start_a_worker, args=(spark,), daemon=True)
-    _PREPARED[spark].start()
+    context: Any = spark.sparkContext
+    before, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
+
+
+def mapped(frame: DataFrame, function: Any, columns: Any) -> DataFrame:
+    """A DataFrame with a function of ours applied to its batches."""
+    with our_python(frame.sparkSession):
+        return frame.mapInArrow(function, columns)
 
 
 def await_workers(spark: SparkSession) -> None:
@@ -234,46 +251,19 @@ def await_sources(query: StreamingQuery) -> None:
         query._jsq.streamingQuery().awaitInitialization(1000 * LONGEST)
 
 
-def _start_a_worker(spark: SparkSession) -> None:
-    """Run an empty job on a worker, with the settings that queries have. What goes wrong here goes
-    wrong again where the worker is needed, and is reported there."""
-    from driftline.spark.warm import unchanged
+def _start_workers(spark: SparkSession) -> None:
+    """Run an empty job on the workers, with the settings that queries have. What goes wrong here
+    goes wrong again where they are needed, and is reported there."""
+    from driftline.spark.warm import warm
 
     with suppress(Exception):
         own = spark.newSession()
         for key, value in SAME_WORKERS.items():
             own.conf.set(key, value)
-        own.range(0, 1, 1, 1).mapInArrow(unchanged, "id BIGINT").collect()
+        many = parallelism(spark)
+        mapped(own.range(0, many, 1, many), warm, "id BIGINT").collect()
 
 
 def on_disk(spark: SparkSession) -> dict[str, str]:
     """The settings for a checkpoint on the disk of this machine, where all workers are."""
     return BY_NAME if is_local(spark.sparkContext.master) else {}
-
-
-@contextmanager
-def _nothing_left() -> Iterator[None]:
-    """Kill the JVM if we are interrupted while it starts: it would stay otherwise. Only the
-    function that was about to return it has it."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        for frame, _ in traceback.walk_tb(interrupt.__traceback__):
-            for value in list(frame.f_locals.values()):
-                if isinstance(value, subprocess.Popen):
-                    value.kill()
-        raise
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Processes started inside inherit no stderr: the JVM is noisy at its start."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(STDERR), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, STDERR)
-    try:
-        yield
-    finally:
-        os.dup2(kept, STDERR)
-        os.close(kept)
-        os.close(nowhere)

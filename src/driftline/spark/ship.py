@@ -22,7 +22,7 @@ def shipped() -> dict[str, str]:
 
     package = Path(driftline.__file__).parent
     path = Path(folder_for_now()) / f"{NAME}.tar.gz"
-    with tarfile.open(path, "w:gz", compresslevel=1) as archive:  # keeps times to the fraction
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         for file in sorted(package.rglob("*")):
             if file.is_file() and file.suffix not in _LEFT_OUT:
                 archive.add(file, f"driftline/{file.relative_to(package)}")

@@ -31,6 +31,7 @@ from driftline.engine.shards.source_messages import POSITION
 from driftline.engine.shards.stored import counters_in
 from driftline.plan.nodes import Source
 from driftline.spark.labels import state_partitions
+from driftline.spark.session import mapped, our_python
 from driftline.spark.tick_source import FORMAT, TickSource
 from driftline.spark.wire import WIRE, to_arrow
 
@@ -123,7 +124,8 @@ def ticks(
     on, the first shard gets the messages: there is a micro-batch all the same."""
     from pyspark.sql import functions as f
 
-    spark.dataSource.register(TickSource)
+    with our_python(spark):
+        spark.dataSource.register(TickSource)
     reader = spark.readStream.format(FORMAT).option("period", period(sources))
     if heard is not None:
         reader = reader.option("heard", heard.path).option("patience", patience(sources))
@@ -147,7 +149,7 @@ def ticks(
                 yield from to_arrow(own, shards)
 
     clock = f.unix_millis(f.current_timestamp())
-    return reader.load().select(clock).mapInArrow(messages, WIRE)
+    return mapped(reader.load().select(clock), messages, WIRE)
 
 
 class Heard:

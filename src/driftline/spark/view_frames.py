@@ -43,6 +43,7 @@ from driftline.plan.types import quoted, type_name
 from driftline.spark.columns import for_spark
 from driftline.spark.labels import state_partitions
 from driftline.spark.pipeline import Pipeline, staged
+from driftline.spark.session import mapped
 from driftline.spark.sinks.dead_letters import letter_lines
 from driftline.spark.views import (
     MILLISECOND,
@@ -126,7 +127,7 @@ class ViewOf:
                         changes = change_rows(unpacked_batch(data, schema), stamps)
                         yield from for_spark(changes.to_batches())
 
-        return self.own.select("data").mapInArrow(unpack, self.columns(*OWN["changes"]))
+        return mapped(self.own.select("data"), unpack, self.columns(*OWN["changes"]))
 
     def view(self, name: ViewName, keys: Sequence[str] = ()) -> DataFrame:
         """A view of every micro-batch by itself; with keys, of current values, one row for each."""
@@ -181,9 +182,9 @@ class ViewOf:
             if parts:
                 yield from for_spark(make(parts, time).to_batches())
 
-        parts = self.own.mapInArrow(scatter, WIRE).repartition(shards, "label")
+        parts = mapped(self.own, scatter, WIRE).repartition(shards, "label")
         began = f.unix_millis(f.current_timestamp()).alias(TIME)
-        return parts.select("*", began).mapInArrow(gather, columns)
+        return mapped(parts.select("*", began), gather, columns)
 
     def _target(self, level: int, keys: Sequence[str]) -> Target:
         """Where rows go, by a key or by all of their columns."""
@@ -230,10 +231,10 @@ class ViewOf:
                     yield from for_spark(now.to_batches())
 
         began = f.unix_millis(f.current_timestamp()).alias(TIME)
-        parts = self.made.messages.select("*", began).mapInArrow(scatter, WIRE)
+        parts = mapped(self.made.messages.select("*", began), scatter, WIRE)
         flow = staged(parts, stage, None, fixed=fixed)
         rows = flow.where(f"level = {OUTPUT} AND kind = {int(Kind.ROWS)}").select("data")
-        return rows.mapInArrow(shown, columns)
+        return mapped(rows, shown, columns)
 
 
 LETTERS = "stream STRING, reason STRING, letter STRING"
@@ -257,7 +258,7 @@ def dead_letters(made: Pipeline, sources: Mapping[str, Node]) -> DataFrame:
             }
             yield pa.RecordBatch.from_pydict(columns)
 
-    return made.messages.mapInArrow(unpack, LETTERS)
+    return mapped(made.messages, unpack, LETTERS)
 
 
 def strict(made: Pipeline, sources: Mapping[str, Node]) -> Pipeline:
@@ -271,7 +272,7 @@ def strict(made: Pipeline, sources: Mapping[str, Node]) -> Pipeline:
                 raise BadInput(letters_from_bytes(message.data, schema).first(message.port, stamps))
             yield rows
 
-    return replace(made, messages=made.messages.mapInArrow(checked, made.messages.schema))
+    return replace(made, messages=mapped(made.messages, checked, made.messages.schema))
 
 
 def _letters_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:

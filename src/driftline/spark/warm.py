@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def unchanged(batches: T) -> T:
+def warm(batches: T) -> T:
     """What a worker is given to do that is only to start."""
+    warm_up()
     return batches
 
 
+@cache
 def warm_up() -> None:
     """Load what almost every query uses. What goes wrong here goes wrong again where it is
     needed, and is reported there: the process that starts workers cannot report it."""

@@ -29,7 +29,7 @@ from pyarrow import fs
 
 from driftline.engine.shards.messages import Kind, Message, unpacked_batch
 from driftline.spark.places import Place, place_of
-from driftline.spark.session import is_local
+from driftline.spark.session import is_local, mapped
 from driftline.spark.views import MicroBatch, ViewName, view_of
 from driftline.spark.wire import from_arrow, to_arrow
 
@@ -116,7 +116,7 @@ def written(frame: DataFrame, targets: Targets, about: SparkUpdate, shards: int)
         for batch in batches:
             yield from to_arrow(map(put, from_arrow(batch)), shards)
 
-    return frame.mapInArrow(write, WIRE)
+    return mapped(frame, write, WIRE)
 
 
 def files_in(messages: Sequence[Message]) -> dict[FileTarget, list[WrittenFile]]:
