@@ -1,7 +1,8 @@
 """Driftline: continuous queries over streams that arrive late, out of order, and are corrected.
 
 api            the Python interface (arguments: checks what it is given; results: what it gives;
-               drawings: these in notebooks; automata: queries for their runs)
+               drawings: these in notebooks; automata: queries for their runs;
+               spark_columns: columns of PySpark as SQL)
 sql            from SQL text to plans
 plan           logical plans, schemas, expressions
 kernels        functions over arrays that run as machine code

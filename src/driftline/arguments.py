@@ -14,8 +14,8 @@ from driftline.plan.expressions import Cast, Column, Expression
 from driftline.plan.naming import check_names, parse_aliased
 from driftline.plan.resolver import parse_expression, resolve
 from driftline.plan.sizes import size_of, steps_of
-from driftline.plan.spark_columns import Text, is_column, sql_text
 from driftline.plan.types import BIGINT, BOOLEAN, VOID, Schema, is_integer, parse_type
+from driftline.spark_columns import Text, is_column, sql_text
 
 if TYPE_CHECKING:
     from driftline.engine.options import Options

@@ -12,8 +12,8 @@ from driftline.plan import nodes
 from driftline.plan.choices import need_choice
 from driftline.plan.errors import PlanError
 from driftline.plan.nodes.automaton import NUMBER, SYMBOLS
-from driftline.plan.spark_columns import Text
 from driftline.plan.types import is_integer, type_name
+from driftline.spark_columns import Text
 
 if TYPE_CHECKING:
     from driftline.api import Relation

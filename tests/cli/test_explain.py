@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import pytest
@@ -207,3 +208,19 @@ def test_why_a_loop_is_in_one_shard(tmp_path: Path, step: str, reason: str) -> N
     )
     printed = driftline("explain", path).out
     assert f"keys: none, so one shard on Spark: {reason}" in printed
+
+
+def test_long_chains_of_views(tmp_path: Path) -> None:
+    views = "".join(
+        f"CREATE VIEW v{number} AS SELECT k, x + 1 AS x FROM {f'v{number - 1}' if number else 't'};"
+        for number in range(300)
+    )
+    path = tmp_path / "q.sql"
+    path.write_text(
+        f"CREATE STREAM t (k INT, x INT); {views} SELECT k, sum(x) FROM v299 GROUP BY k"
+    )
+    before = sys.getrecursionlimit()
+    ran = driftline("explain", path)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.count("project") > 2 * 299
+    assert sys.getrecursionlimit() == before

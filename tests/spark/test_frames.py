@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable
 from datetime import time
@@ -396,3 +397,26 @@ def test_a_custom_sink_is_given_dataframes(trades: Any, tmp_path: Path) -> None:
     assert running.awaitTermination(150)
     sums = [row["qty"] for number in sorted(found) for row in found[number] if row["op"] == "+"]
     assert sums == [13, 19, 35]
+
+
+@pytest.mark.spark
+def test_what_is_deep_is_shipped_to_workers_and_runs_there(trades: Any, tmp_path: Path) -> None:
+    """Operators on one another, a long chain of operands and a nest of brackets."""
+    views = "; ".join(
+        f"CREATE VIEW v{n} AS SELECT symbol, qty + 1 AS qty FROM v{n - 1}" for n in range(1, 300)
+    )
+    total = " + ".join(["sum(qty)"] * 1200)
+    deep = f"""CREATE VIEW v0 AS SELECT symbol, {total} AS qty FROM trades GROUP BY symbol; {views};
+               SELECT symbol, max(qty) AS qty FROM v299 GROUP BY symbol"""
+    nested = f"""SELECT * FROM trades MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts
+                 MEASURES LAST(qty) AS qty PATTERN ({"(A " * 190} A {")?" * 190})
+                 DEFINE A AS qty > 0)"""
+    before = sys.getrecursionlimit()
+    stream = dl.stream("trades", trades, time="ts", disorder=20)
+    for name, query in (("deep", deep), ("nested", nested)):
+        frame = dl.sql(query, trades=stream).history(emit="eager")
+        found: Counter[tuple[Any, ...]] = Counter()
+        for row in (row for rows in micro_batches(frame, tmp_path / name) for row in rows):
+            found[own(row, "system_time", "batch", "weight")] += row["weight"]
+        assert +found == Counter(map(own, local(query, len(BATCHES))))
+    assert sys.getrecursionlimit() == before

@@ -11,8 +11,8 @@ from driftline.plan.errors import PlanError
 from driftline.plan.expressions import AggregateCall, Column, Expression
 from driftline.plan.functions.collections import in_key_order
 from driftline.plan.resolver import parse_expression
-from driftline.plan.spark_columns import Text
 from driftline.plan.types import canonical, parse_type
+from driftline.spark_columns import Text
 
 if TYPE_CHECKING:
     from driftline.api.relation import Relation

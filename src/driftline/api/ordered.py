@@ -12,7 +12,7 @@ from driftline.plan import nodes
 from driftline.plan.choices import need_choice
 from driftline.plan.durations import Duration
 from driftline.plan.errors import PlanError
-from driftline.plan.spark_columns import Text, sql_text
+from driftline.spark_columns import Text, sql_text
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,8 +13,8 @@ from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Expression
 from driftline.plan.naming import parse_ordered
 from driftline.plan.resolver import parse_expression, resolve
-from driftline.plan.spark_columns import Text, sql_text
 from driftline.plan.types import Schema, is_orderable, type_name
+from driftline.spark_columns import Text, sql_text
 
 
 @dataclass(frozen=True, repr=False)

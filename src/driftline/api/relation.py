@@ -17,9 +17,9 @@ from driftline.plan.combining import need_same_time, with_common_types
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Call, Column
 from driftline.plan.resolver import parse_expression
-from driftline.plan.spark_columns import Text, is_column, sql_text
 from driftline.plan.types import BOOLEAN
 from driftline.plan.until import until
+from driftline.spark_columns import Text, is_column, sql_text
 
 if TYPE_CHECKING:
     from driftline.automata import By

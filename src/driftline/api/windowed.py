@@ -12,8 +12,8 @@ from driftline.plan import nodes
 from driftline.plan.durations import Duration, ticks
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Column
-from driftline.plan.spark_columns import Text
 from driftline.plan.types import is_integer, is_timestamp, type_name
+from driftline.spark_columns import Text
 
 
 @dataclass(frozen=True, repr=False)

@@ -46,10 +46,14 @@ def print_plans(outputs: Sequence[Output], emit: str | None = None) -> None:
 
 def explained(output: Output, emit: str | None = None) -> list[str]:
     """The lines about one query: how it is run, and its plan."""
+    from driftline.plan.depth import room
+    from driftline.plan.nodes import CALLS
+
     consistency = consistency_of(output, {"emit": emit})
     loops, sink = _loops(output.plan, consistency), _sink(output)
     lines = [f"{output.name}: {_shown(consistency)}{loops}{sink}"]
-    lines += _tree(output.plan, consistency.emit, _of_plain_records(output.plan), set())
+    with room(CALLS):
+        lines += _tree(output.plan, consistency.emit, _of_plain_records(output.plan), set())
     if _nothing_final(output.plan, consistency.remember):
         lines.append(
             "note: without ctis in the input, disorder or remember, nothing is final before the "

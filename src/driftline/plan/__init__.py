@@ -14,7 +14,6 @@ From text to expressions:
     constants      constants in the syntax tree;  literals: as SQL text;  temporal: dates and times
     folding        constants written as arithmetic;  number_formats: of to_number and to_char
     csv_lines      lines of CSV, and the types in them;  xml_events: texts of XML, part by part
-    spark_columns  columns of PySpark as SQL
     durations      "5 minutes";  milliseconds: of the arrival clock;  sizes: "8GB", other limits
     timing         the bounds of a stream;  source_bounds: those that differ by source
     patterns       patterns, conditions and measures of MATCH_RECOGNIZE

@@ -18,9 +18,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from driftline.plan import nodes
+from driftline.plan.depth import room
 from driftline.plan.facts import Closes, Delays, Facts
 
 
+@room(nodes.CALLS)
 def delays(
     node: nodes.Node, inserts_only: Collection[str], known: Mapping[str, Delays]
 ) -> dict[int, Closes]:

@@ -20,13 +20,13 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from driftline.plan.depth import make_room
+from driftline.plan.depth import room
 from driftline.plan.errors import ExpressionError
 
 DEEPEST = 200
 """How many brackets, CASEs and signs may be inside one another."""
-_CALLS_A_LEVEL = 50
-"""The parser's calls, at most, for each of them."""
+CALLS = 50 * DEEPEST
+"""Python's calls, at most, to read what is inside one another."""
 _OPENS = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSES = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
 _SIGNS = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
@@ -101,7 +101,8 @@ class DriftlineSpark(Spark):
 
         def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
             _check_tokens(raw_tokens)
-            return super()._parse(parse_method, raw_tokens, sql)
+            with room(CALLS):
+                return super()._parse(parse_method, raw_tokens, sql)
 
         def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
             # array(NULL) is a call, though ARRAY and NULL are also names of types.
@@ -235,7 +236,6 @@ def _check_tokens(tokens: list[Token]) -> None:
                 token.line,
                 column,
             )
-    make_room(DEEPEST * _CALLS_A_LEVEL)
 
 
 def parse_sql(text: str, into: type[exp.Expr] | None = None) -> exp.Expr:

@@ -24,6 +24,7 @@ from collections.abc import Collection
 
 from driftline.model.level import Level
 from driftline.plan import nodes
+from driftline.plan.depth import room
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Column, FieldAccess
 from driftline.plan.facts import END, START, Facts
@@ -46,6 +47,7 @@ def only_final(
     )
 
 
+@room(nodes.CALLS)
 def final(
     plan: nodes.Node, plain: Collection[str] = (), tables: Collection[str] = ()
 ) -> nodes.Final:

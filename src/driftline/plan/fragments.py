@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from driftline.plan import nodes
+from driftline.plan.depth import room
 from driftline.plan.expressions import Column
 from driftline.plan.lifetimes import Coalescing
 from driftline.plan.nodes import EVERY_SHARD, Keys
@@ -64,6 +65,7 @@ def cut(plan: nodes.Node, name: str = RESULT) -> tuple[Fragment, ...]:
     return cut_together({name: plan})
 
 
+@room(nodes.CALLS)
 def cut_together(
     plans: Mapping[str, nodes.Node], outside: Callable[[nodes.Source], bool] = lambda source: False
 ) -> tuple[Fragment, ...]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from driftline.plan import nodes
+from driftline.plan.depth import room
 from driftline.plan.facts import Facts
 
 
@@ -23,6 +24,7 @@ def is_loose(node: nodes.Node) -> bool:
     return node.is_loose
 
 
+@room(nodes.CALLS)
 def only_grows(node: nodes.Node, inserts_only: Collection[str]) -> bool:
     """Whether nothing is ever retracted of an answer, if nothing is of these sources."""
     return Facts(inserts_only).only_grows(node)

@@ -25,6 +25,8 @@ from sqlglot import exp
 from driftline.plan import nodes
 from driftline.plan.choices import CHOICES, need_choice, tokens_of
 from driftline.plan.coercion import can_cast
+from driftline.plan.depth import room
+from driftline.plan.dialect import CALLS
 from driftline.plan.durations import ticks
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.names import shown
@@ -105,7 +107,7 @@ class Script:
 
 def read_script(text: str, relations: Mapping[str, nodes.Node] | None = None) -> Script:
     """The meaning of a script; a mistake raises `SqlError`. `relations` are known before it."""
-    with in_text(text):
+    with in_text(text), room(CALLS):
         reader = _Reader(relations or {})
         for statement in parse_script(text):
             with at(statement):

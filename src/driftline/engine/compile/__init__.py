@@ -24,6 +24,7 @@ from driftline.engine.narrowing import narrow_joins
 from driftline.model.level import Level
 from driftline.plan import nodes
 from driftline.plan.choices import Expiry, Loops, Scheduler
+from driftline.plan.depth import room
 from driftline.plan.facts import Delays
 
 BUILDERS: dict[type[nodes.Node], Builder] = {
@@ -72,6 +73,7 @@ def compile_plan(
     return compile_plans([(plan, sink)], level, scheduler, inserts_only, closing, expiry, loop)
 
 
+@room(nodes.CALLS)
 def compile_plans(
     plans: Iterable[tuple[nodes.Node, Callable[[Batch], None]]],
     level: Level = Level.ORDERED,

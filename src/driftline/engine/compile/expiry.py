@@ -73,9 +73,10 @@ def _only_ports(step: Step) -> bool:
 
 def _needs_every(step: Step) -> bool:
     """Whether something farther up has several ports, or makes ends of its own."""
-    return any(
-        target.operator.ports > 1
-        or isinstance(target.operator, Expire | NegativeTuples)
-        or _needs_every(target)
-        for target, _ in step.outputs
-    )
+    waiting = [step]
+    while waiting:
+        for target, _ in waiting.pop().outputs:
+            if target.operator.ports > 1 or isinstance(target.operator, Expire | NegativeTuples):
+                return True
+            waiting.append(target)
+    return False

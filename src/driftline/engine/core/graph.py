@@ -73,7 +73,13 @@ class Step:
     outputs: list[tuple[Step, int]] = field(default_factory=list)
 
     def leads_to(self, other: Step) -> bool:
-        return any(step is other or step.leads_to(other) for step, _ in self.outputs)
+        waiting = [self]
+        while waiting:
+            for step, _ in waiting.pop().outputs:
+                if step is other:
+                    return True
+                waiting.append(step)
+        return False
 
 
 class Graph:

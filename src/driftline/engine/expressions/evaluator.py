@@ -38,7 +38,7 @@ from driftline.engine.expressions.java_patterns import TOO_SLOW
 from driftline.engine.expressions.literals import scalar_of
 from driftline.engine.expressions.registry import KERNELS, Kernel
 from driftline.event_log.text import plain_values
-from driftline.plan.depth import make_room
+from driftline.plan.depth import SPARE, again_with_room, room
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import (
     AggregateCall,
@@ -68,7 +68,7 @@ def evaluate(expression: Expression, columns: Any) -> Array:
     [10.0, None, None]
     """
     try:
-        return compiled(expression).array(Frame(columns))
+        return _values(expression, columns)
     except pa.ArrowCapacityError:
         raise full_column(expression.brief()) from None
     except EvaluationError as error:
@@ -77,13 +77,18 @@ def evaluate(expression: Expression, columns: Any) -> Array:
         raise
 
 
+@again_with_room
+def _values(expression: Expression, columns: Any) -> Array:
+    return compiled(expression).array(Frame(columns))
+
+
 def _place_of_error(expression: Expression, columns: Any) -> str:
     """The expression, and the first row for which it fails, as far as it reads that."""
-    step, low, high = compiled(expression), 0, columns.num_rows
+    low, high = 0, columns.num_rows
     while low + 1 < high:  # the first `low` rows are fine, and the first `high` are not
         middle = (low + high) // 2
         try:
-            step.array(Frame(columns.slice(0, middle)))
+            _values(expression, columns.slice(0, middle))
             low = middle
         except EvaluationError:
             high = middle
@@ -122,8 +127,11 @@ def compiled(expression: Expression) -> Step:
     """The steps of an expression, made once and kept with it."""
     found: Step | None = expression.__dict__.get(_KEPT_AS)
     if found is None:
-        make_room(expression.height * _CALLS_A_LEVEL)
-        found = _compile(expression)
+        calls = expression.height * _CALLS_A_LEVEL
+        with room(calls):
+            found = _compile(expression)
+        if calls > SPARE:
+            found = replace(found, run=room(calls)(found.run))
         expression.__dict__[_KEPT_AS] = found
     return found
 

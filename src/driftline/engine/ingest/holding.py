@@ -21,9 +21,12 @@ from driftline.engine.core.operator import Arrays
 from driftline.model.arrays import Int64s
 from driftline.model.time import INFINITY
 from driftline.plan.choices import Heartbeat
+from driftline.plan.depth import room
 from driftline.time.labels import Labels, Operator, memory_aware, operator_level, query_level
 
 _OUTPUT = "output"
+_CALLS_A_STEP = 3
+"""Python's calls, at most, to go down a step of a graph."""
 NOTHING_YET = np.zeros(2, np.int64)
 _LEVELS = {"operator": operator_level, "memory": memory_aware, "query": query_level}
 
@@ -56,6 +59,10 @@ class Holding:
     def _labels(self) -> Labels:
         if self.how == "source":
             return {}
+        with room(_CALLS_A_STEP * len(self.graph.steps)):
+            return self._labels_of_steps()
+
+    def _labels_of_steps(self) -> Labels:
         readers: dict[str, set[str]] = {name: set() for name in self.graph.sources}
         children: list[Operator] = []
         streams: set[str] = set()

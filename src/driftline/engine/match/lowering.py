@@ -19,7 +19,7 @@ import pyarrow as pa
 from driftline.engine.compile.aggregates import FUNCTIONS, argument_of
 from driftline.engine.match import condition_kernel as machine
 from driftline.engine.state.fingerprints import words
-from driftline.plan.depth import make_room
+from driftline.plan.depth import room
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import (
     Call,
@@ -105,8 +105,8 @@ class Code:
     def lower(self, condition: Expression) -> tuple[int, int]:
         """Write the code of a condition; returns where it begins and ends."""
         begin = len(self.lines)
-        make_room(condition.height * _CALLS_A_LEVEL)
-        self._write(without_numbers(condition))
+        with room(condition.height * _CALLS_A_LEVEL):
+            self._write(without_numbers(condition))
         return begin, len(self.lines)
 
     def _put(self, operation: int, one: int = 0, two: int = 0) -> int:
@@ -303,7 +303,6 @@ def taken_apart(value: Expression) -> Apart:
 
 def replaced(value: Expression, leaf: Callable[[Expression], Expression]) -> Expression:
     """An expression with something else for what finds rows of the match."""
-    make_room(value.height * _CALLS_A_LEVEL)
 
     def changed(part: Expression) -> Expression:
         if isinstance(part, (Navigation, MatchAggregate, MatchNumber)):
@@ -311,7 +310,8 @@ def replaced(value: Expression, leaf: Callable[[Expression], Expression]) -> Exp
         children = tuple(map(changed, part.children))
         return part.with_children(children) if children else part
 
-    return changed(value)
+    with room(value.height * _CALLS_A_LEVEL):
+        return changed(value)
 
 
 def place_of(value: Navigation) -> Place:

@@ -38,6 +38,7 @@ from driftline.event_log.bad import BadEvent, Misfit, Misfits
 from driftline.model.arrays import Int64s, Mask, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.coercion import can_cast
+from driftline.plan.depth import again_with_room
 from driftline.plan.errors import ExpressionError, PlanError
 from driftline.plan.expressions import Cast, Column
 from driftline.plan.nodes import Source
@@ -189,6 +190,7 @@ def typed(source: Source, table: pa.Table) -> tuple[pa.Table, Misfits]:
     return pa.table(columns, schema=schema), misfits
 
 
+@again_with_room
 def typed_column(
     source: Source, field: pa.Field, column: pa.ChunkedArray
 ) -> tuple[pa.Array | pa.ChunkedArray, Misfits]:

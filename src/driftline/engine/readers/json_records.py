@@ -36,6 +36,7 @@ from driftline.event_log.fields import WORDS, may_hold_words, take_words_out
 from driftline.event_log.reader import not_utf8
 from driftline.event_log.source import Source as Text
 from driftline.event_log.source import line_bounds
+from driftline.plan.depth import again_with_room
 from driftline.plan.types import (
     BIGINT,
     BINARY,
@@ -370,6 +371,7 @@ def holds(kind: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
     return test(kind) or any(holds(part, test) for part in parts)
 
 
+@again_with_room
 def column_of(name: str, kind: pa.DataType, values: list[Any]) -> tuple[pa.Array, Misfits]:
     """Values as they were read, in a column that can be cast to its type; those that do not have
     the shape of the type are null."""

@@ -52,6 +52,7 @@ from __future__ import annotations
 from driftline.plan.nodes.as_of import AsOf
 from driftline.plan.nodes.automaton import AutomatonRuns
 from driftline.plan.nodes.base import (
+    CALLS,
     DEEPEST,
     EVERY_SHARD,
     Keys,
@@ -87,6 +88,7 @@ from driftline.plan.resolver import parse_expression
 from driftline.plan.types import Schema
 
 __all__ = [
+    "CALLS",
     "DEEPEST",
     "EVERY_SHARD",
     "ROW",

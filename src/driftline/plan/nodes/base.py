@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from driftline.plan.depth import make_room
+from driftline.plan.depth import room
 from driftline.plan.errors import PlanError
 from driftline.plan.expressions import Cast, Column, Expression
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 DEEPEST = 1000
 """How many operators may stand one on another."""
-_CALLS_A_LEVEL = 8
-"""Python's calls, at most, for each of them."""
+CALLS = 8 * DEEPEST
+"""Python's calls, at most, to go down a plan: what does that has room for so many."""
+_KNOWN_AT_ONCE = ("schema", "timestamps", "is_loose")
+"""What a node asks its inputs when it is made. Asked later, it would be asked all the way down."""
 
 SETTLED = "$settled"
 """A column with the start of the last row that could change a row; null: it is not there yet."""
@@ -111,8 +113,8 @@ class Node(ABC):
                 f"the query is more than {DEEPEST} operators deep: write part of its results to "
                 "an output, and read that in another query"
             )
-        make_room(depth * _CALLS_A_LEVEL)
         self.__dict__["_depth"] = depth
+        self._ask_inputs()
 
     # What it is
 
@@ -324,9 +326,13 @@ class Node(ABC):
         """What is drawn of it besides its inputs: of a loop its rules."""
         return []
 
+    @room(CALLS)
     def tree(self) -> str:
         """The plan, drawn."""
-        return "\n".join(self.drawn([], [child.tree().split("\n") for child in self.inputs]))
+        drawn: dict[int, list[str]] = {}
+        for node in self.from_below():
+            drawn[id(node)] = node.drawn([], [drawn[id(each)] for each in node.inputs])
+        return "\n".join(drawn[id(self)])
 
     def drawn(self, remarks: Sequence[str], inputs: Sequence[Sequence[str]]) -> list[str]:
         """The node with remarks over its inputs, of which each is drawn already."""
@@ -339,9 +345,17 @@ class Node(ABC):
                 lines.append(edge + line)
         return lines
 
+    def _ask_inputs(self) -> None:
+        for name in _KNOWN_AT_ONCE:
+            getattr(self, name)
+
     def __getstate__(self) -> dict[str, object]:
         kept = ("_depth", *(each.name for each in fields(self)))  # the rest is found again
         return {name: self.__dict__[name] for name in kept}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._ask_inputs()
 
 
 def columns_of(schema: Schema) -> Keys:

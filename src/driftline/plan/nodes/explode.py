@@ -40,7 +40,6 @@ class Explode(Rowwise):
     fields: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         kinds = self._kinds()
         if self.names and len(self.names) != len(kinds):
             what = ", ".join(name for name, _ in kinds)
@@ -48,6 +47,7 @@ class Explode(Rowwise):
                 f"explode({self.value.sql()}) gives {len(kinds)} columns ({what}), and there are "
                 f"{len(self.names)} names for them"
             )
+        super().__post_init__()
 
     def _kinds(self) -> list[tuple[str, DataType]]:
         """The columns that are added, with the names they have if none are given."""

@@ -104,7 +104,7 @@ class Distinct(Keyed):
 
     of_a_set: bool = False
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 

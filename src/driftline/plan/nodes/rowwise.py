@@ -147,7 +147,7 @@ class Select(Rowwise):
 
     predicate: Expression
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 

@@ -26,7 +26,7 @@ class Session(Partitioned):
     gap: int
     at_most: int | None = None
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 

@@ -51,7 +51,7 @@ class TwoInputs(Node):
 class ByPosition(TwoInputs):
     """A node whose columns are those of both inputs, by position."""
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.left.schema
 

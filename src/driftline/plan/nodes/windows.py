@@ -35,7 +35,7 @@ WindowForm = Literal["sliding", "hopping", "within", "now", "unbounded", "genera
 class SameRows(OneInput):
     """A node that gives the rows of its input, with lifetimes of its own."""
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from driftline.model.patterns import Pattern, Skip, To
+from driftline.plan.depth import room
+from driftline.plan.dialect import CALLS
 from driftline.plan.durations import ticks
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Expression
@@ -32,6 +34,7 @@ class Written:
     within: int | None = None
 
 
+@room(CALLS)
 def matched(
     rows: Node, partition: Sequence[Expression], order: Sequence[OrderItem], written: Written
 ) -> Match:

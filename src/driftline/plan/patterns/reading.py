@@ -27,7 +27,8 @@ from driftline.model.patterns import (
     Repeat,
     Variable,
 )
-from driftline.plan.dialect import DEEPEST
+from driftline.plan.depth import room
+from driftline.plan.dialect import CALLS, DEEPEST
 from driftline.plan.errors import ExpressionError
 
 MOST_PERMUTED = 6
@@ -50,7 +51,8 @@ def parse_pattern(text: str, line: int = 1, column: int = 1) -> Pattern:
     in upper and lower case alone, the first one is meant."""
     if not isinstance(text, str):
         raise ExpressionError(f"a pattern is written as text, 'A B+ C', not {text!r}")
-    return _Reader(text, line, column).read()
+    with room(CALLS):
+        return _Reader(text, line, column).read()
 
 
 class _Reader:

@@ -6,7 +6,8 @@ from typing import Any, cast
 
 from sqlglot import exp
 
-from driftline.plan.dialect import parse_sql
+from driftline.plan.depth import room
+from driftline.plan.dialect import CALLS, parse_sql
 from driftline.plan.errors import ExpressionError
 from driftline.plan.expressions import Expression
 from driftline.plan.resolver.calls import Calls
@@ -36,6 +37,7 @@ def resolve(node: exp.Expr, schema: Schema) -> Expression:
     return resolve_by(Resolver(schema), node)
 
 
+@room(CALLS)
 def resolve_by(resolver: Resolver, node: exp.Expr) -> Expression:
     """The expression that a resolver finds for a parsed piece of SQL, all of which it has used."""
     mark(node)

@@ -34,6 +34,7 @@ from driftline.engine.expressions.variants.codec import (
     shortened,
 )
 from driftline.plan.coercion import can_cast
+from driftline.plan.depth import room
 from driftline.plan.expressions import Call
 from driftline.plan.types import (
     BIGINT,
@@ -58,6 +59,8 @@ Step = str | int
 _SPACES = " \t\r\n"
 _END = ("", *_SPACES)
 _PATH = re.compile(r"""\.([^.\[]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]""")
+_CALLS_TO_READ = 3_000
+"""Python's calls, at most, to read a thousand levels, as Spark does."""
 _KINDS: dict[str, Any] = {
     "DATE": DATE,
     "TIMESTAMP": TIMESTAMP,
@@ -315,6 +318,7 @@ def _try_parse_json(call: Call, args: Sequence[Value]) -> Array:
     return _parsed_texts(args[0], fails=False)
 
 
+@room(_CALLS_TO_READ)
 def _parsed_texts(texts: Array, fails: bool) -> Array:
     def pair(text: str | None) -> Pair | None:
         try:

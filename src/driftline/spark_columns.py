@@ -3,16 +3,24 @@
 A Column is a tree inside Spark's JVM; what it prints is no SQL (`>(a, 1)`), so the tree itself is
 written out. Attributes, literals, functions, casts, CASE, aliases and orders have a text; functions
 in Python, windows and the like have none, and are refused.
+
+The tree and the classes of its nodes are private to Spark, which has no public way from a Column to
+SQL: of a version of PySpark that is not among `KNOWN`, or where a tree is not as it is there, no
+column is read, and expressions are written as SQL instead.
 """
 
 from __future__ import annotations
 
 import decimal
+import logging
 import math
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from driftline.plan.depth import room
+from driftline.plan.dialect import CALLS
 from driftline.plan.errors import PlanError
 from driftline.plan.types import quoted
 
@@ -23,6 +31,9 @@ if TYPE_CHECKING:
     """An expression: SQL, or a column of PySpark."""
 else:
     Text = Any
+
+KNOWN = frozenset(["4.3"])
+"""The versions of PySpark whose columns are read."""
 
 INFIX = frozenset(
     ["+", "-", "*", "/", "%", "=", "==", "<=>", "<", ">", "<=", ">=", "and", "or", "&", "|", "^"]
@@ -45,10 +56,19 @@ def sql_text(given: Any) -> str:
         return cast(str, given)
     if not hasattr(given, "_jc"):
         raise PlanError(f"{given} is a column of Spark Connect: write it as SQL")
-    node = given._jc.node()
-    if node.getClass().getSimpleName() == "SqlExpression":  # which may give its name
-        return str(node.expression())
-    return _written(node, str(given))
+    from py4j.protocol import Py4JError
+    from pyspark import __version__ as version
+
+    if ".".join(version.split(".")[:2]) not in KNOWN:
+        raise _not_read(given, version)
+    try:
+        node = given._jc.node()
+        if node.getClass().getSimpleName() == "SqlExpression":  # which may give its name
+            return str(node.expression())
+        with room(CALLS):
+            return _written(node, str(given))
+    except (Py4JError, AttributeError, TypeError) as error:
+        raise _not_read(given, version) from error
 
 
 def _written(node: Any, whole: str) -> str:
@@ -140,14 +160,36 @@ def _items(sequence: Any) -> Iterator[Any]:
         yield sequence.apply(place)
 
 
+def _not_read(column: object, version: str) -> PlanError:
+    """The error for a column whose tree is not known."""
+    _warn(version)
+    return PlanError(
+        f"{_short(str(column))} is a column of PySpark {version}, which Driftline cannot read: "
+        "write it as SQL text, such as 'qty > 4'"
+    )
+
+
+@cache
+def _warn(version: str) -> None:
+    logging.getLogger("driftline").warning(
+        "driftline: columns of PySpark %s cannot be read, only those of %s as they are known: "
+        "write expressions as SQL",
+        version,
+        " and ".join(sorted(KNOWN)),
+    )
+
+
 def _no_sql(whole: str) -> PlanError:
     if found := _OF_PYTHON.search(whole):
         return PlanError(
             f"{found[1]} is a Python function (udf), which Driftline does not run: apply it to the "
             "DataFrame before, df.withColumn(…), or write it in SQL"
         )
-    shown = whole if len(whole) <= _MOST_SHOWN else f"{whole[:_MOST_SHOWN]}…"
-    return PlanError(f"{shown} cannot be written as SQL: write what it means as text")
+    return PlanError(f"{_short(whole)} cannot be written as SQL: write what it means as text")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 _OF_PYTHON = re.compile(r"([^\s(']+)\(columnnodeexpression\(")
