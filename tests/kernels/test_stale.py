@@ -1,6 +1,6 @@
 """When sources change, answers do, whatever is kept of the old ones.
 
-Driftline is installed into a folder, with its library, and counts. Then `segments.correct` adds 100
+Driftline is installed into a folder, with its library, and counts. Then `trace.correct` adds 100
 to each count. It is compiled into `timeline.go_through`, which is in another file.
 """
 
@@ -21,9 +21,9 @@ from driftline.kernels import shipped
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SEGMENTS = Path("driftline", "engine", "additive", "segments.py")
-BEFORE = "    piece = 0\n    written = base + first\n"
-AFTER = f"    for each in range(pieces):\n        piece_ints[each, VALUES] += 100\n{BEFORE}"
+TRACE = Path("driftline", "engine", "state", "trace.py")
+BEFORE = "    written, piece = base + kept, 0\n"
+AFTER = f"    for each in range(count):\n        pieces[each, VALUE + 1] += 100\n{BEFORE}"
 CHANGED = "driftline.engine.additive.timeline.go_through"
 
 QUERY = "CREATE STREAM t (k INT); SELECT k, count(*) AS c FROM t [RANGE 5] GROUP BY k;"
@@ -93,9 +93,9 @@ class Installed(NamedTuple):
 
 
 def change(sources: Path) -> None:
-    text = (sources / SEGMENTS).read_text()
+    text = (sources / TRACE).read_text()
     assert text.count(BEFORE) == 1, "this test needs another place to change"
-    (sources / SEGMENTS).write_text(text.replace(BEFORE, AFTER))
+    (sources / TRACE).write_text(text.replace(BEFORE, AFTER))
 
 
 @pytest.fixture(scope="module")

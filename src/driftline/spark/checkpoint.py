@@ -47,7 +47,7 @@ from driftline.running.notes import WHAT_TO_DO, digest
 from driftline.spark.pipeline import OWN_STEPS
 from driftline.spark.places import Place
 
-FORMAT = 6
+FORMAT = 7
 """Of what is stored: a change of state that an older version could not read raises it."""
 FILE = "driftline.json"
 REPORT = "state.json"

@@ -7,7 +7,7 @@ A late row that comes to a GROUP BY takes this way:
     timeline_entries   merges these sums into the timelines of the slots that they touch
     timeline           goes through a slot's snapshots from the earliest change on
     pieces             computes the values of the answer in each of these snapshots
-    segments           compares them with what was emitted: retracts what is wrong, emits the rest
+    state.trace        compares them with what was emitted: retracts what is wrong, emits the rest
 
     aggregates         count, sum, avg, variance … as columns of state (`layout` names the arrays)
     extremes           min and max: the values of every lifetime in heaps (`extremes_kernel`)

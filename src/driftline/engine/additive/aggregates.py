@@ -96,10 +96,9 @@ class State:
         rows = [self._value(aggregate) for aggregate in aggregates]
         self.ints += bool(self.extremes)
         is_float = np.array([in_floats(item) for item in aggregates], np.bool_)
-        place = np.where(is_float, np.cumsum(is_float), np.cumsum(~is_float)) - 1
         names = self.float_arguments
         return Values(
-            np.column_stack([np.array(rows, np.int64).reshape(-1, 5), is_float, place]),
+            np.column_stack([np.array(rows, np.int64).reshape(-1, 5), is_float]),
             np.array([names.index(name) for name, _ in self.floats], np.int64),
             np.array([squared for _, squared in self.floats], np.bool_),
         )
@@ -198,7 +197,7 @@ class State:
 
 
 def in_floats(aggregate: Aggregate) -> bool:
-    """Whether the values of an aggregate lie among the floats; extremes are order keys."""
+    """Whether the values of an aggregate are floats; extremes are order keys."""
     return bool(pa.types.is_floating(aggregate.type)) and aggregate.function not in EXTREMES
 
 

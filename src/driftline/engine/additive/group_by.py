@@ -15,9 +15,9 @@ import pyarrow as pa
 from driftline.engine.additive import layout
 from driftline.engine.additive.aggregates import Aggregate, State, column_of
 from driftline.engine.additive.cells import Contribution
-from driftline.engine.additive.layout import Emitted
 from driftline.engine.additive.operator import AdditiveOperator, Layout
-from driftline.model.arrays import Int64s
+from driftline.engine.state import trace
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level
 
 
@@ -55,14 +55,16 @@ class GroupBy(AdditiveOperator):
         keys, there = self.state.extreme_keys(rows)
         return Contribution(ints, floats, keys, there, any_great)
 
-    def output(self, keys: list[pa.Array], emitted: Emitted) -> tuple[pa.RecordBatch, Int64s]:
-        columns, any_nulls = list(keys), bool(emitted.nulls.any())
+    def output(self, keys: list[pa.Array], changes: Int64Table) -> tuple[pa.RecordBatch, Int64s]:
+        nulls = changes[trace.VALUES + layout.NULLS]
+        columns, any_nulls = list(keys), bool(nulls.any())
         for number, aggregate in enumerate(self.aggregates):
-            place = self.values.how[number, layout.PLACE]
-            is_null = ((emitted.nulls >> number) & 1).astype(np.bool_) if any_nulls else None
-            values = emitted.floats if self.values.how[number, layout.IS_FLOAT] else emitted.ints
-            columns.append(column_of(aggregate, values[:, place], is_null))
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema), emitted.weight
+            is_null = ((nulls >> number) & 1).astype(np.bool_) if any_nulls else None
+            values = changes[trace.VALUES + layout.FIRST + number]
+            is_float = self.values.how[number, layout.IS_FLOAT]
+            values_of_kind = values.view(np.float64) if is_float else values
+            columns.append(column_of(aggregate, values_of_kind, is_null))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema), changes[trace.WEIGHT]
 
 
 def distinct(schema: pa.Schema, level: Level) -> GroupBy:

@@ -8,13 +8,13 @@ from driftline.model.arrays import FloatTable, Int64s, Int64Table, Mask
 
 # Columns of a timeline entry, before those of the state. Column 0 of the state counts the rows.
 TIME, MARKS, STATE = 0, 1, 2
-# Columns of an emitted segment, before its values.
-START, END, NULLS, VALUES = 0, 1, 2, 3
+# Words of a value of the answer: which of its values are null, bit by bit, and these.
+NULLS, FIRST = 0, 1
 # How a value is made from the state: see `pieces.evaluate`.
 COUNT, SUM_INT, SUM_FLOAT, AVG_INT, AVG_FLOAT, VARIANCE, STDDEV, LEAST, GREATEST = range(9)
 FEWER, MORE = 9, 10  # of two counts: the smaller; by how much the first is greater
 # Columns of `Values.how`.
-KIND, COUNTS, SUM, SQUARES, DEGREES_LOST, IS_FLOAT, PLACE = range(7)
+KIND, COUNTS, SUM, SQUARES, DEGREES_LOST, IS_FLOAT = range(6)
 # Columns of a lifetime whose least and greatest values are kept: see `extremes`.
 CELL_VS, CELL_VE, CELL_NUMBER = range(3)
 
@@ -44,8 +44,7 @@ class Values(NamedTuple):
     """How the values of the answer are made.
 
     `how`: for each value its kind, the columns of the state with its count of values, its sum and
-    its squares, the degrees of freedom lost, whether it is a float, and its place among the floats
-    or the whole numbers.
+    its squares, the degrees of freedom lost, and whether it is a float.
 
     For FEWER and MORE, the columns COUNTS and SUM are the two counts, and DEGREES_LOST is 1 when
     only one copy is wanted; there is no piece where the value is 0.
@@ -57,15 +56,3 @@ class Values(NamedTuple):
     how: Int64Table  # [value, column]
     float_columns: Int64s  # which arguments go into which sum of floats of the state
     is_square: Mask  # … squared
-
-
-class Emitted(NamedTuple):
-    """The output of a call: signed lifetimes of slots, with their values."""
-
-    slot: Int64s
-    vs: Int64s
-    ve: Int64s
-    weight: Int64s
-    ints: Int64Table
-    floats: FloatTable
-    nulls: Int64s

@@ -20,17 +20,18 @@ import pyarrow as pa
 from driftline.engine.additive import layout, timeline
 from driftline.engine.additive.cells import Contribution, gathered
 from driftline.engine.additive.extremes import Extremes
-from driftline.engine.additive.layout import Changes, Cursors, Emitted, Values
+from driftline.engine.additive.layout import Changes, Cursors, Values
 from driftline.engine.additive.timeline_entries import take_in
 from driftline.engine.core.batch import Batch, empty, latest_start
 from driftline.engine.core.operator import Arrays
 from driftline.engine.core.snapshot_operator import NO_SLOTS, SnapshotOperator
+from driftline.engine.state import trace
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.growing import grown
 from driftline.engine.state.runs import RunArrays, Runs
 from driftline.engine.state.slot_lists import by_slot, in_order
 from driftline.kernels import compiled
-from driftline.model.arrays import Floats, Int64s
+from driftline.model.arrays import Floats, Int64s, Int64Table
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -61,9 +62,8 @@ class AdditiveOperator(SnapshotOperator):
     ) -> None:
         super().__init__(schema, key_schema, level)
         self.values = values
-        float_values = int(values.how[:, layout.IS_FLOAT].sum())
         self.timelines = Runs(layout.STATE + columns.state_ints, columns.state_floats)
-        self.segments = Runs(layout.VALUES + len(values.how) - float_values, float_values)
+        self.trace = Runs(trace.VALUE + layout.FIRST + len(values.how), 0)
         self.extremes = Extremes(columns.extremes, only_grows=only_grows)
         self.cursors = Cursors(
             np.zeros(0, np.int64),
@@ -81,8 +81,8 @@ class AdditiveOperator(SnapshotOperator):
         """What each row adds to the state."""
 
     @abstractmethod
-    def output(self, keys: list[pa.Array], emitted: Emitted) -> tuple[pa.RecordBatch, Int64s]:
-        """The rows that are emitted, and their weights."""
+    def output(self, keys: list[pa.Array], changes: Int64Table) -> tuple[pa.RecordBatch, Int64s]:
+        """The rows of changes of the trace, and their weights."""
 
     def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
         """Merge the changes into the timelines of their slots: these, and the earliest time that
@@ -117,13 +117,13 @@ class AdditiveOperator(SnapshotOperator):
         if len(slots) == 0:  # a promise, or a time at which nothing ends
             return empty(self.schema, self._promise())
         sizes = self.timelines.sizes(slots)
-        self.segments.reserve(slots, self.segments.sizes(slots) + sizes + 2)
+        self.trace.reserve(slots, 2 * self.trace.sizes(slots) + sizes + 2)
         next_due, last_end = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
         final = self._final()
-        emitted, overflows = timeline.go_through(
+        changes, overflows = timeline.go_through(
             timeline.Call(slots, earliest, next_due, last_end),
             timeline.Held(
-                self.timelines.arrays, self.cursors, self.segments.arrays, self.extremes.arrays
+                self.timelines.arrays, self.cursors, self.trace.arrays, self.extremes.arrays
             ),
             self.values,
             self.level,
@@ -137,10 +137,11 @@ class AdditiveOperator(SnapshotOperator):
         self.due.set(slots, next_due)
         self.ending.set(slots, last_end)
         cti = self._promise()
-        if len(emitted.slot) == 0:
+        slot, vs, ve = changes[trace.KEY], changes[trace.VS], changes[trace.VE]
+        if len(slot) == 0:
             return empty(self.schema, cti)
-        rows, weight = self.output(self.key_rows.take(emitted.slot).columns, emitted)
-        return Batch(emitted.vs, emitted.ve, weight, rows, cti, latest_start(emitted.vs, weight))
+        rows, weight = self.output(self.key_rows.take(slot).columns, changes)
+        return Batch(vs, ve, weight, rows, cti, latest_start(vs, weight))
 
     def _make_room(self, slots: Int64s, more: Int64s) -> None:
         """See to it that slots have cursors, and their timelines room for more entries."""
@@ -166,7 +167,7 @@ class AdditiveOperator(SnapshotOperator):
         if self.cti == BEGINNING or len(slots) == 0:
             return
         ended, closed = self._ended(), self.closing.closed(self.cti)
-        gone = ended[(self.timelines.sizes(ended) == 0) & (self.segments.sizes(ended) == 0)]
+        gone = ended[(self.timelines.sizes(ended) == 0) & (self.trace.sizes(ended) == 0)]
         if len(closed):
             gone = in_order(gone, closed[self.timelines.sizes(closed) == 0])
         if len(gone) == 0:
@@ -178,7 +179,7 @@ class AdditiveOperator(SnapshotOperator):
             part[gone] = 0
 
     def _runs(self) -> tuple[Runs, ...]:
-        return self.timelines, self.segments
+        return self.timelines, self.trace
 
     def state_size(self) -> tuple[int, int]:
         rows, held = super().state_size()
@@ -189,7 +190,7 @@ class AdditiveOperator(SnapshotOperator):
         return {
             **super().snapshot(),
             **self.timelines.snapshot(live, "timelines"),
-            **self.segments.snapshot(live, "segments"),
+            **self.trace.snapshot(live, "trace"),
             **self.extremes.snapshot(live, "extremes"),
             "cursors.place": self.cursors.place[live],
             "cursors.ints": self.cursors.ints[live],
@@ -204,7 +205,7 @@ class AdditiveOperator(SnapshotOperator):
         live = self.slots.live_slots()
         self._make_room(live, np.zeros(len(live), np.int64))
         self.timelines.restore(live, arrays, "timelines")
-        self.segments.restore(live, arrays, "segments")
+        self.trace.restore(live, arrays, "trace")
         self.extremes.restore(live, arrays, "extremes")
         if len(live):
             self.cursors.place[live] = arrays["cursors.place"]

@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from driftline.engine.additive import layout
 from driftline.engine.additive.cells import Contribution
-from driftline.engine.additive.layout import Emitted, Values
+from driftline.engine.additive.layout import Values
 from driftline.engine.additive.operator import AdditiveOperator, Layout
-from driftline.model.arrays import Int64s
+from driftline.engine.state import trace
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level
 
 KINDS = {"intersect": layout.FEWER, "minus": layout.MORE}
@@ -34,7 +35,7 @@ class SetOperator(AdditiveOperator):
         self, schema: pa.Schema, kind: Literal["intersect", "minus"], distinct: bool, level: Level
     ) -> None:
         values = Values(
-            np.array([[KINDS[kind], _COUNTS, _COUNTS + 1, 0, distinct, 0, 0]], np.int64),
+            np.array([[KINDS[kind], _COUNTS, _COUNTS + 1, 0, distinct, 0]], np.int64),
             np.empty(0, np.int64),
             np.empty(0, np.bool_),
         )
@@ -49,6 +50,6 @@ class SetOperator(AdditiveOperator):
         none = np.zeros((0, len(weight)), np.int64)
         return Contribution(ints, none.astype(np.float64), none, none.astype(np.bool_), False)
 
-    def output(self, keys: list[pa.Array], emitted: Emitted) -> tuple[pa.RecordBatch, Int64s]:
+    def output(self, keys: list[pa.Array], changes: Int64Table) -> tuple[pa.RecordBatch, Int64s]:
         rows = pa.RecordBatch.from_arrays(keys, schema=self.schema)
-        return rows, emitted.weight * emitted.ints[:, 0]
+        return rows, changes[trace.WEIGHT] * changes[trace.VALUES + layout.FIRST]

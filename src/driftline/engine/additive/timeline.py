@@ -6,10 +6,9 @@ state during a snapshot is the sum of all entries up to its start. The cursor of
 behind the last entry at or before the output watermark, together with the state there, so that
 work begins where time has come to; for a late change it is moved back by taking entries away.
 
-What was emitted of a slot is a run of segments, [start, end) with their values. A batch is taken
-in like this: merge its changes into the timeline; go through it from the earliest time that is
-affected to the limit of the latency level, which gives the new pieces of the answer; keep every
-segment as far as the new pieces agree with it, retract the rest, and emit what is missing.
+What was emitted is a trace (`state.trace`). A batch is taken in like this: merge its changes into
+the timeline; go through it from the earliest time that is affected to the limit of the latency
+level, which gives the new pieces of the answer; correct the trace by these.
 
 A cti evicts all entries before it and all segments that end at or before it.
 """
@@ -22,23 +21,12 @@ import numpy as np
 
 from driftline.engine.additive.extremes import ExtremeArrays
 from driftline.engine.additive.extremes_kernel import enter
-from driftline.engine.additive.layout import (
-    END,
-    FEWER,
-    KIND,
-    START,
-    STATE,
-    TIME,
-    VALUES,
-    Cursors,
-    Emitted,
-    Values,
-)
+from driftline.engine.additive.layout import FEWER, KIND, STATE, TIME, Cursors, Values
 from driftline.engine.additive.pieces import evaluate, joined_pieces
-from driftline.engine.additive.segments import correct, room, wider
 from driftline.engine.additive.timeline_entries import apply, moved_back
 from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT
 from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.trace import END, START, VALUE, correct, evict, room_for, wider
 from driftline.kernels import compiled, in_place
 from driftline.model.arrays import FloatTable, Int64s, Int64Table, MaskTable
 from driftline.model.time import BEGINNING, INFINITY
@@ -49,7 +37,7 @@ class Held(NamedTuple):
 
     timelines: RunArrays
     cursors: Cursors
-    segments: RunArrays
+    trace: RunArrays
     extremes: ExtremeArrays
 
 
@@ -75,64 +63,54 @@ class _Pieces(NamedTuple):
     """Room for the new pieces of one slot: their times and values, what these are made of, and the
     heaps of the cells that have begun (see `extremes_kernel.enter`)."""
 
-    ints: Int64Table
-    floats: FloatTable
+    words: Int64Table
+    reals: FloatTable  # the same memory
     states: Int64Table
     sums: FloatTable
     best: Int64Table
     there: MaskTable
     heaps: Int64Table
     heap_sizes: Int64s
-    old_ints: Int64Table  # segments
-    old_floats: FloatTable
+    old: Int64Table  # segments
 
 
 @compiled
 def go_through(
     call: Call, held: Held, values: Values, level: int, moment: Moment
-) -> tuple[Emitted, int]:
-    """Bring slots up to the watermark. Returns what is emitted, and how many sums did not fit."""
+) -> tuple[Int64Table, int]:
+    """Bring slots up to the watermark. Returns the changes of the trace, and how many sums did not
+    fit."""
     slots = call.slots
-    timelines, cursors, segments, extremes = held
-    int_values, float_values = segments.ints.shape[1] - VALUES, segments.floats.shape[1]
-    count = extremes.top.shape[1]
+    timelines, cursors, trace, extremes = held
+    words, count = trace.ints.shape[1], extremes.top.shape[1]
     most_pieces, most_segments, most_cells = 2, 0, 0
     for slot in slots:
         most_pieces = max(most_pieces, timelines.size[slot] + 2)
-        most_segments = max(most_segments, segments.size[slot])
+        most_segments = max(most_segments, trace.size[slot])
         if count:
             most_cells = max(most_cells, extremes.cells.size[slot])
+    piece_words = np.empty((most_pieces, words), np.int64)
     pieces = _Pieces(
-        np.empty((most_pieces, VALUES + int_values), np.int64),
-        np.empty((most_pieces, float_values), np.float64),
+        piece_words,
+        piece_words.view(np.float64),
         np.empty((most_pieces, cursors.ints.shape[1]), np.int64),
         np.empty((most_pieces, cursors.floats.shape[1]), np.float64),
         np.empty((most_pieces, count), np.int64),
         np.empty((most_pieces, count), np.bool_),
         np.empty((count, most_cells), np.int64),
         np.zeros(count, np.int64),
-        np.empty((most_segments, VALUES + int_values), np.int64),
-        np.empty((most_segments, float_values), np.float64),
+        np.empty((most_segments, words), np.int64),
     )
-    out = room(4 * len(slots) + 64, int_values, float_values)
-    number, emitted, overflows = 0, 0, 0
+    changes = room_for(4 * len(slots) + 64, words - VALUE)
+    number, made, overflows = 0, 0, 0
     while True:
-        number, emitted, needed, overflows = _go_on(
-            number, call, held, values, level, moment, pieces, out, emitted, overflows
+        number, made, needed, overflows = _go_on(
+            number, call, held, values, level, moment, pieces, changes, made, overflows
         )  # fmt: skip
         if number == len(slots):
             break
-        out = wider(out, emitted, 2 * (emitted + needed))
-    result = Emitted(
-        out.slot[:emitted],
-        out.vs[:emitted],
-        out.ve[:emitted],
-        out.weight[:emitted],
-        out.ints[:emitted],
-        out.floats[:emitted],
-        out.nulls[:emitted],
-    )
-    return result, overflows
+        changes = wider(changes, made, 2 * (made + needed))
+    return changes[:, :made], overflows
 
 
 @in_place
@@ -144,23 +122,23 @@ def _go_on(
     level: int,
     moment: Moment,
     pieces: _Pieces,
-    out: Emitted,
-    emitted: int,
+    changes: Int64Table,
+    changed: int,
     overflows: int,
 ) -> tuple[int, int, int, int]:
-    """Go through the slots from a number on, as far as there is room for the output. Returns the
-    first slot that there was none for, how much was emitted, how much that slot may emit, and
-    the number of sums that did not fit."""
+    """Go through the slots from a number on, as far as there is room for changes. Returns the first
+    slot that there was none for, how many changes there are, how many that slot may make, and the
+    number of sums that did not fit."""
     slots, earliest, next_due, last_end = call
-    timelines, cursors, segments, _ = held
+    timelines, cursors, trace, _ = held
     old_watermark, watermark, cti = moment
     copies = len(values.how) > 0 and values.how[0, KIND] >= FEWER  # the value counts copies
     limit = INFINITY if level == EAGER else watermark
     while number < len(slots):
         slot = slots[number]
-        needed = 3 * segments.size[slot] + timelines.size[slot] + 3
-        if emitted + needed > len(out.slot):
-            return number, emitted, needed, overflows
+        needed = 3 * trace.size[slot] + timelines.size[slot] + 3
+        if changed + needed > changes.shape[1]:
+            return number, changed, needed, overflows
 
         # 1. Where to begin.
         base, cursor = timelines.first[slot], cursors.place[slot]
@@ -171,16 +149,15 @@ def _go_on(
             begin = min(begin, old_watermark)
 
         if begin <= limit:
-            # 2. The new pieces, their values, and what was emitted, against them.
+            # 2. The new pieces, their values, and the trace corrected by them.
             made = _cut(held, slot, begin, limit, level, pieces)
             overflows += evaluate(
-                pieces.ints, pieces.floats, made, pieces.states, pieces.sums, pieces.best,
+                pieces.words, pieces.reals, made, pieces.states, pieces.sums, pieces.best,
                 pieces.there, values.how, 3 * len(values.float_columns),
             )  # fmt: skip
-            made = joined_pieces(pieces.ints, pieces.floats, made, copies)
-            emitted = correct(
-                segments, slot, begin, pieces.ints, pieces.floats, made, pieces.old_ints,
-                pieces.old_floats, out, emitted,
+            made = joined_pieces(pieces.words, made, copies)
+            changed = correct(
+                trace, slot, begin, pieces.words, made, pieces.old, changes, changed
             )  # fmt: skip
         if cursors.ints[slot, 0] == 0:
             for column in range(cursors.floats.shape[1]):
@@ -194,20 +171,14 @@ def _go_on(
         timelines.room[slot] -= gone
         timelines.size[slot] -= gone
         cursors.place[slot] -= gone
-        gone = 0
-        base = segments.first[slot]
-        while gone < segments.size[slot] and segments.ints[base + gone, END] <= cti:
-            gone += 1
-        segments.first[slot] += gone
-        segments.room[slot] -= gone
-        segments.size[slot] -= gone
+        evict(trace, slot, cti)
 
         base, cursor = timelines.first[slot], cursors.place[slot]
         is_due = cursor < timelines.size[slot]
         next_due[number] = timelines.ints[base + cursor, TIME] if is_due else INFINITY
         last_end[number] = _last_end(held, slot)
         number += 1
-    return number, emitted, 0, overflows
+    return number, changed, 0, overflows
 
 
 @in_place
@@ -243,7 +214,7 @@ def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pie
                     pieces.best, pieces.there, made,
                 )  # fmt: skip
             if states[slot, 0] > 0:
-                pieces.ints[made, START], pieces.ints[made, END] = start, end
+                pieces.words[made, START], pieces.words[made, END] = start, end
                 for column in range(states.shape[1]):
                     pieces.states[made, column] = states[slot, column]
                 for column in range(state_floats.shape[1]):
@@ -264,7 +235,7 @@ def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pie
 @in_place
 def _last_end(held: Held, slot: int) -> int:
     """When a slot will be empty, and nothing is left of what was emitted of it."""
-    timelines, cursors, segments, _ = held
+    timelines, cursors, trace, _ = held
     base, size = timelines.first[slot], timelines.size[slot]
     rows = cursors.ints[slot, 0]
     for place in range(cursors.place[slot], size):
@@ -273,7 +244,7 @@ def _last_end(held: Held, slot: int) -> int:
         return INFINITY
     if size:
         return timelines.ints[base + size - 1, TIME]  # type: ignore[no-any-return]
-    if segments.size[slot]:
-        last = segments.first[slot] + segments.size[slot] - 1
-        return segments.ints[last, END]  # type: ignore[no-any-return]
+    if trace.size[slot]:
+        last = trace.first[slot] + trace.size[slot] - 1
+        return trace.ints[last, END]  # type: ignore[no-any-return]
     return BEGINNING

@@ -5,6 +5,8 @@
     row_store      payload rows in numbered places; `free_places` hands these out
     stored_rows    rows as bytes, the form in which a snapshot holds them
     runs           for every slot a sorted run of entries, in pooled arrays
+    trace          what was emitted of each key and not retracted, and its correction
+    words          rows of 64-bit words, which entries and segments are made of
     blocks         runs in blocks that are used again, for runs that grow and shrink for ever
     order_keys     64-bit numbers in the order of the values they stand for
     exact_floats   sums of floats that do not drift
@@ -15,6 +17,7 @@
     growing        arrays that grow as their places are needed
     sorting        sorting a few rows by their times
 
-A key's way: `fingerprints` of its columns, its slot in `slots`, its entries in `runs`.
+A key's way: `fingerprints` of its columns, its slot in `slots`, its entries in `runs`, what
+was emitted of it in a `trace`.
 What these compute is stored in checkpoints: changing it raises the checkpoint's format number.
 """
