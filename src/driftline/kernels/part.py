@@ -73,6 +73,12 @@ class _Library(_UntypedLibrary):  # type: ignore[misc]
     def finalize(self) -> None:
         self._finalized = True
 
+    def optimize(self) -> None:
+        """Optimise it now: functions first, in which counts of references are found to be of no use
+        only when their variables are no memory any more."""
+        super()._optimize_functions(self._final_module)
+        self._optimize_final_module()
+
 
 class _Codegen(_UntypedCodegen):  # type: ignore[misc]
     _library_class = _Library
@@ -129,7 +135,7 @@ class _Linked:
         codegen = _Codegen("kernels", cpu_name=baseline)
         library = codegen.create_library("kernels")
         library._final_module = binding.parse_bitcode(module)
-        library._optimize_final_module()
+        library.optimize()
         return bytes(codegen._tm.emit_object(library._final_module))
 
     # int f(int64 *in, int64 *out): 0, or else where the failure is described is the first of out

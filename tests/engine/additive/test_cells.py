@@ -30,7 +30,7 @@ def test_changes_add_up_by_slot_and_lifetime(
     )
     floats = np.array([[change[4] for change in changes]])
     nothing = np.zeros((0, len(changes)), np.int64)
-    values = Values(np.zeros((0, 7), np.int64), np.zeros(1, np.int64), np.zeros(1, np.bool_))
+    values = Values(np.zeros((0, 6), np.int64), np.zeros(1, np.int64), np.zeros(1, np.bool_))
     brought = Contribution(weight[None, :].copy(), floats, nothing, nothing.astype(np.bool_), False)
     cells = gathered(slots, vs, ve, weight, brought, values, False, 3)
     wanted: dict[tuple[int, int, int], list[Fraction]] = {}
@@ -41,10 +41,10 @@ def test_changes_add_up_by_slot_and_lifetime(
     found = zip(cells.slot.tolist(), cells.vs.tolist(), cells.ve.tolist(), strict=True)
     assert list(found) == list(wanted)
     assert (
-        cells.marks.tolist()
-        == cells.ints[:, 0].tolist()
+        cells.words[:, 0].tolist()
+        == cells.words[:, 1].tolist()
         == [int(sums[0]) for sums in wanted.values()]
     )
-    totals = [sum(map(Fraction, row.tolist()), Fraction()) for row in cells.floats]
+    totals = [sum(map(Fraction, row.tolist()), Fraction()) for row in cells.reals[:, 2:]]
     assert totals == [sums[1] for sums in wanted.values()]
     assert [list(wanted).index(change[:3]) for change in changes] == cells.number.tolist()

@@ -42,9 +42,8 @@ class Cells(NamedTuple):
     slot: Int64s
     vs: Int64s
     ve: Int64s
-    marks: Int64s
-    ints: Int64Table
-    floats: FloatTable
+    words: Int64Table
+    reals: FloatTable
 
 
 @compiled
@@ -52,31 +51,32 @@ def gathered(
     slots: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, brought: Contribution, values: Values,
     only_grows: bool, width: int,
 ) -> Cells:  # fmt: skip
-    """The cells of a batch, in order of appearance. Where there are extremes, a last column of the
-    state holds a checksum of their keys, which tells whether changes cancel; if nothing is ever
-    taken back, it stays 0. `width`: of the sums of floats, with those of great numbers if any."""
+    """The cells of a batch, in order of appearance. Where there are extremes, a last whole number
+    of the state holds a checksum of their keys, which tells whether changes cancel; if nothing is
+    ever taken back, it stays 0. `width`: of the sums of floats, with those of great numbers if
+    any."""
     number, first = _numbered(slots, vs, ve)
     columns, extremes = len(brought.ints), len(brought.keys)
-    ints = np.zeros((len(first), columns + (extremes > 0)), np.int64)
-    floats = np.zeros((len(first), width), np.float64)
-    marks = np.zeros(len(first), np.int64)
+    floats = 1 + columns + (extremes > 0)
+    words = np.zeros((len(first), floats + width), np.int64)
+    reals = words.view(np.float64)
     for change in range(len(slots)):
-        marks[number[change]] += weight[change]
+        words[number[change], 0] += weight[change]
     for column in range(columns):
         column_ints = brought.ints[column]
         for change in range(len(slots)):
-            ints[number[change], column] += column_ints[change]
+            words[number[change], 1 + column] += column_ints[change]
     for extreme in range(0 if only_grows else extremes):
         for change in range(len(slots)):
             if brought.there[extreme, change]:
                 key = _mixed(brought.keys[extreme, change] + extreme)
-                ints[number[change], columns] += weight[change] * key
+                words[number[change], 1 + columns] += weight[change] * key
     for column in range(len(values.float_columns)):
         _add_floats(
-            floats, 3 * column, 3 * (column + len(values.float_columns)), number, weight,
-            brought.floats[values.float_columns[column]], values.is_square[column],
+            reals, floats + 3 * column, floats + 3 * (column + len(values.float_columns)), number,
+            weight, brought.floats[values.float_columns[column]], values.is_square[column],
         )  # fmt: skip
-    return Cells(number, slots[first], vs[first], ve[first], marks, ints, floats)
+    return Cells(number, slots[first], vs[first], ve[first], words, reals)
 
 
 @compiled
@@ -131,7 +131,7 @@ def _mixed(key: int) -> np.int64:
 
 @compiled
 def _add_floats(
-    floats: FloatTable, place: int, great: int, number: Int64s, weight: Int64s, argument: Floats,
+    reals: FloatTable, place: int, great: int, number: Int64s, weight: Int64s, argument: Floats,
     is_square: bool,
 ) -> None:  # fmt: skip
     least_great = exact.GREAT_SQUARED if is_square else exact.GREAT
@@ -143,10 +143,10 @@ def _add_floats(
         sign = 1.0 if weight[change] > 0 else -1.0
         for _ in range(abs(weight[change])):
             if abs(value) >= least_great:
-                exact.add_great(floats, cell, great, value, sign, is_square)
+                exact.add_great(reals, cell, great, value, sign, is_square)
             elif is_square:
                 high, low = exact.two_product(value, value)
-                exact.add(floats, cell, place, sign * high)
-                exact.add(floats, cell, place, sign * low)
+                exact.add(reals, cell, place, sign * high)
+                exact.add(reals, cell, place, sign * low)
             else:
-                exact.add(floats, cell, place, sign * value)
+                exact.add(reals, cell, place, sign * value)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from driftline.model.arrays import FloatTable, Int64s, Int64Table, Mask
 
-# Columns of a timeline entry, before those of the state. Column 0 of the state counts the rows.
+# Words of a timeline entry, before those of the state. The first word of a state counts the rows.
 TIME, MARKS, STATE = 0, 1, 2
 # Words of a value of the answer: which of its values are null, bit by bit, and these.
 NULLS, FIRST = 0, 1
@@ -27,17 +27,17 @@ class Changes(NamedTuple):
     order: Int64s
     vs: Int64s
     ve: Int64s
-    marks: Int64s  # the sum of the weights
-    ints: Int64Table  # [change, column of the state]
-    floats: FloatTable  # [change, three columns for every sum of floats]
+    words: Int64Table  # [change, word]: the sum of the weights, and what the state changes by
+    reals: FloatTable  # the same memory
 
 
 class Cursors(NamedTuple):
-    """Where each slot's cursor stands: the number of entries before it, and the state there."""
+    """Where each slot's cursor stands: the number of entries before it, and the state there, which
+    is whole numbers, and then sums of floats in three words each."""
 
     place: Int64s
-    ints: Int64Table
-    floats: FloatTable
+    states: Int64Table
+    reals: FloatTable  # the same memory
 
 
 class Values(NamedTuple):

@@ -31,7 +31,7 @@ from driftline.engine.state.growing import grown
 from driftline.engine.state.runs import RunArrays, Runs
 from driftline.engine.state.slot_lists import by_slot, in_order
 from driftline.kernels import compiled
-from driftline.model.arrays import Floats, Int64s, Int64Table
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -62,13 +62,13 @@ class AdditiveOperator(SnapshotOperator):
     ) -> None:
         super().__init__(schema, key_schema, level)
         self.values = values
-        self.timelines = Runs(layout.STATE + columns.state_ints, columns.state_floats)
+        self.floats = layout.STATE + columns.state_ints  # the first float among an entry's words
+        self.timelines = Runs(self.floats + columns.state_floats, 0)
         self.trace = Runs(trace.VALUE + layout.FIRST + len(values.how), 0)
         self.extremes = Extremes(columns.extremes, only_grows=only_grows)
-        self.cursors = Cursors(
+        self.cursors = _cursors(
             np.zeros(0, np.int64),
-            np.zeros((0, columns.state_ints), np.int64),
-            np.zeros((0, columns.state_floats)),
+            np.zeros((0, columns.state_ints + columns.state_floats), np.int64),
         )
         self.ending = Due()  # the last end of what each slot holds
 
@@ -94,14 +94,14 @@ class AdditiveOperator(SnapshotOperator):
             self._widen()
         cells = gathered(
             slots, batch.vs, batch.ve, batch.weight, brought, self.values, self.extremes.only_grows,
-            self.cursors.floats.shape[1],
+            self.timelines.arrays.ints.shape[1] - self.floats,
         )  # fmt: skip
         touched, counts, order = by_slot(cells.slot, self.slots.used)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        changes = Changes(bounds, order, cells.vs, cells.ve, cells.marks, cells.ints, cells.floats)
+        changes = Changes(bounds, order, cells.vs, cells.ve, cells.words, cells.reals)
         self._make_room(touched, counts + _ends(changes))
         earliest = np.full(len(touched), INFINITY, np.int64)
-        take_in(touched, changes, self.timelines.arrays, self.cursors, earliest)
+        take_in(touched, changes, self.timelines.arrays, self.cursors, self.floats, earliest)
         self.extremes.take(touched, bounds, order, cells, brought, batch.weight)
         return touched, earliest
 
@@ -123,7 +123,12 @@ class AdditiveOperator(SnapshotOperator):
         changes, overflows = timeline.go_through(
             timeline.Call(slots, earliest, next_due, last_end),
             timeline.Held(
-                self.timelines.arrays, self.cursors, self.trace.arrays, self.extremes.arrays
+                self.timelines.arrays,
+                self.timelines.arrays.ints.view(np.float64),
+                self.floats,
+                self.cursors,
+                self.trace.arrays,
+                self.extremes.arrays,
             ),
             self.values,
             self.level,
@@ -149,17 +154,17 @@ class AdditiveOperator(SnapshotOperator):
             return
         needed = int(slots.max()) + 1
         if needed > len(self.cursors.place):
-            place, ints, floats = self.cursors
-            self.cursors = Cursors(grown(place, needed), grown(ints, needed), grown(floats, needed))
+            place, states, _ = self.cursors
+            self.cursors = _cursors(grown(place, needed), grown(states, needed))
         self.timelines.reserve(slots, self.timelines.sizes(slots) + more)
 
     def _widen(self) -> None:
         """Make room for the sums of great numbers, behind the others."""
-        sums = 3 * len(self.values.float_columns)
-        if self.cursors.floats.shape[1] == sums:
-            self.cursors = self.cursors._replace(floats=_widened(self.cursors.floats, sums))
-            arrays = self.timelines.arrays
-            self.timelines.arrays = arrays._replace(floats=_widened(arrays.floats, sums))
+        sums, arrays = 3 * len(self.values.float_columns), self.timelines.arrays
+        if arrays.ints.shape[1] == self.floats + sums:
+            place, states, _ = self.cursors
+            self.cursors = _cursors(place, _widened(states, sums))
+            self.timelines.arrays = arrays._replace(ints=_widened(arrays.ints, sums))
 
     def _evict(self, slots: Int64s) -> None:
         """Give back the slots that have ended before the cti, or that it has closed, which are
@@ -175,8 +180,8 @@ class AdditiveOperator(SnapshotOperator):
         self._remove(gone)
         self.extremes.clear(gone)
         self.ending.set(gone, np.full(len(gone), INFINITY))
-        for part in self.cursors:
-            part[gone] = 0
+        self.cursors.place[gone] = 0
+        self.cursors.states[gone] = 0
 
     def _runs(self) -> tuple[Runs, ...]:
         return self.timelines, self.trace
@@ -193,14 +198,13 @@ class AdditiveOperator(SnapshotOperator):
             **self.trace.snapshot(live, "trace"),
             **self.extremes.snapshot(live, "extremes"),
             "cursors.place": self.cursors.place[live],
-            "cursors.ints": self.cursors.ints[live],
-            "cursors.floats": self.cursors.floats[live],
+            "cursors.states": self.cursors.states[live],
             "ending": self.ending.of(live),
         }
 
     def restore(self, arrays: Arrays) -> None:
         super().restore(arrays)
-        if arrays["cursors.floats"].shape[1] > self.cursors.floats.shape[1]:
+        if arrays["cursors.states"].shape[1] > self.cursors.states.shape[1]:
             self._widen()
         live = self.slots.live_slots()
         self._make_room(live, np.zeros(len(live), np.int64))
@@ -209,13 +213,16 @@ class AdditiveOperator(SnapshotOperator):
         self.extremes.restore(live, arrays, "extremes")
         if len(live):
             self.cursors.place[live] = arrays["cursors.place"]
-            self.cursors.ints[live] = arrays["cursors.ints"]
-            self.cursors.floats[live] = arrays["cursors.floats"]
+            self.cursors.states[live] = arrays["cursors.states"]
         self.ending.set(live, arrays["ending"].astype(np.int64))
 
 
-def _widened(floats: Floats, more: int) -> Floats:
-    return np.concatenate([floats, np.zeros((len(floats), more))], axis=1)
+def _cursors(place: Int64s, states: Int64Table) -> Cursors:
+    return Cursors(place, states, states.view(np.float64))
+
+
+def _widened(words: Int64Table, more: int) -> Int64Table:
+    return np.concatenate([words, np.zeros((len(words), more), np.int64)], axis=1)
 
 
 @compiled

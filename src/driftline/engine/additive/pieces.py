@@ -43,12 +43,14 @@ def evaluate(
     best: Int64Table,
     there: MaskTable,
     how: Int64Table,
+    whole_numbers: int,
     great: int,
 ) -> int:
     """Make the values of so many pieces from their states; returns how many sums do not fit 64
-    bits. `reals`: the words of the pieces as floats. Sums of great numbers, if there are any, lie
-    `great` columns behind the others."""
-    overflows, any_great = 0, sums.shape[1] > great
+    bits. `reals`, `sums`: the words of pieces and states as floats. Of a state, sums of floats
+    lie behind so many whole numbers, and sums of great numbers, if there are any, `great` words
+    behind the others."""
+    overflows, any_great = 0, sums.shape[1] > whole_numbers + great
     for piece in range(count):
         pieces[piece, VALUE + NULLS] = 0
         for number in range(len(how)):
@@ -81,6 +83,8 @@ def evaluate(
                 else:
                     is_null = values == 0
                     degrees = values - how[number, DEGREES_LOST]
+                    total = whole_numbers + how[number, SUM]
+                    squares = whole_numbers + how[number, SQUARES]
                     bad = states[piece, how[number, COUNTS] + 1]
                     up, down = (
                         states[piece, how[number, COUNTS] + 2],
@@ -94,23 +98,18 @@ def evaluate(
                             real = np.nan
                     elif kind == SUM_FLOAT or kind == AVG_FLOAT:
                         if any_great:
-                            real = exact.total_with_great(
-                                sums, piece, how[number, SUM], great + how[number, SUM]
-                            )
+                            real = exact.total_with_great(sums, piece, total, great + total)
                         else:
-                            real = exact.total(sums, piece, how[number, SUM])
+                            real = exact.total(sums, piece, total)
                         if kind == AVG_FLOAT:
                             real /= max(values, 1)
                     elif degrees > 0:
                         if any_great:
                             real = exact.variance_with_great(
-                                sums, piece, how[number, SUM], how[number, SQUARES], great,
-                                values, degrees,
-                            )  # fmt: skip
-                        else:
-                            real = exact.variance(
-                                sums, piece, how[number, SUM], how[number, SQUARES], values, degrees
+                                sums, piece, total, squares, great, values, degrees
                             )
+                        else:
+                            real = exact.variance(sums, piece, total, squares, values, degrees)
                         if kind == STDDEV:
                             real = np.sqrt(real)
                     if kind == VARIANCE or kind == STDDEV:

@@ -27,15 +27,19 @@ from driftline.engine.additive.timeline_entries import apply, moved_back
 from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.trace import END, START, VALUE, correct, evict, room_for, wider
+from driftline.engine.state.words import copy
 from driftline.kernels import compiled, in_place
 from driftline.model.arrays import FloatTable, Int64s, Int64Table, MaskTable
 from driftline.model.time import BEGINNING, INFINITY
 
 
 class Held(NamedTuple):
-    """What is known of all slots."""
+    """What is known of all slots. `floats`: the first word of a timeline's entry that is a float,
+    `reals`: the words of all entries as floats."""
 
     timelines: RunArrays
+    reals: FloatTable
+    floats: int
     cursors: Cursors
     trace: RunArrays
     extremes: ExtremeArrays
@@ -66,7 +70,7 @@ class _Pieces(NamedTuple):
     words: Int64Table
     reals: FloatTable  # the same memory
     states: Int64Table
-    sums: FloatTable
+    sums: FloatTable  # the same memory
     best: Int64Table
     there: MaskTable
     heaps: Int64Table
@@ -81,7 +85,7 @@ def go_through(
     """Bring slots up to the watermark. Returns the changes of the trace, and how many sums did not
     fit."""
     slots = call.slots
-    timelines, cursors, trace, extremes = held
+    timelines, trace, extremes = held.timelines, held.trace, held.extremes
     words, count = trace.ints.shape[1], extremes.top.shape[1]
     most_pieces, most_segments, most_cells = 2, 0, 0
     for slot in slots:
@@ -90,11 +94,12 @@ def go_through(
         if count:
             most_cells = max(most_cells, extremes.cells.size[slot])
     piece_words = np.empty((most_pieces, words), np.int64)
+    states = np.empty((most_pieces, held.cursors.states.shape[1]), np.int64)
     pieces = _Pieces(
         piece_words,
         piece_words.view(np.float64),
-        np.empty((most_pieces, cursors.ints.shape[1]), np.int64),
-        np.empty((most_pieces, cursors.floats.shape[1]), np.float64),
+        states,
+        states.view(np.float64),
         np.empty((most_pieces, count), np.int64),
         np.empty((most_pieces, count), np.bool_),
         np.empty((count, most_cells), np.int64),
@@ -130,7 +135,7 @@ def _go_on(
     slot that there was none for, how many changes there are, how many that slot may make, and the
     number of sums that did not fit."""
     slots, earliest, next_due, last_end = call
-    timelines, cursors, trace, _ = held
+    timelines, _, floats, cursors, trace, _ = held
     old_watermark, watermark, cti = moment
     copies = len(values.how) > 0 and values.how[0, KIND] >= FEWER  # the value counts copies
     limit = INFINITY if level == EAGER else watermark
@@ -153,15 +158,15 @@ def _go_on(
             made = _cut(held, slot, begin, limit, level, pieces)
             overflows += evaluate(
                 pieces.words, pieces.reals, made, pieces.states, pieces.sums, pieces.best,
-                pieces.there, values.how, 3 * len(values.float_columns),
+                pieces.there, values.how, floats - STATE, 3 * len(values.float_columns),
             )  # fmt: skip
             made = joined_pieces(pieces.words, made, copies)
             changed = correct(
                 trace, slot, begin, pieces.words, made, pieces.old, changes, changed
             )  # fmt: skip
-        if cursors.ints[slot, 0] == 0:
-            for column in range(cursors.floats.shape[1]):
-                cursors.floats[slot, column] = 0.0
+        if cursors.states[slot, 0] == 0:
+            for word in range(floats - STATE, cursors.states.shape[1]):
+                cursors.reals[slot, word] = 0.0
 
         # 3. What the cti evicts.
         cursor, gone = cursors.place[slot], 0
@@ -185,14 +190,13 @@ def _go_on(
 def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pieces) -> int:
     """The new pieces of a slot from a time up to the limit, with what their values are made of;
     returns how many there are. The cursor goes up to the limit."""
-    timelines, cursors, _, extremes = held
-    entries, entry_floats = timelines.ints, timelines.floats
-    states, state_floats = cursors.ints, cursors.floats
+    timelines, reals, floats, cursors, _, extremes = held
+    entries, states = timelines.ints, cursors.states
     cells, top, there = extremes.cells.ints, extremes.top, extremes.there
     heaps, heap_sizes = pieces.heaps, pieces.heap_sizes
     base, size, count = timelines.first[slot], timelines.size[slot], len(heap_sizes)
     cursor = moved_back(
-        entries, entry_floats, base, cursors.place[slot], states, state_floats, slot, begin
+        entries, reals, base, cursors.place[slot], states, cursors.reals, slot, floats, begin
     )
     made, start, entered, last_cell = 0, begin, 0, 0
     if count:
@@ -201,7 +205,7 @@ def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pie
         heap_sizes[:] = 0
     while True:
         while cursor < size and entries[base + cursor, TIME] <= start:
-            apply(entries, entry_floats, base + cursor, states, state_floats, slot, 1)
+            apply(entries, reals, base + cursor, states, cursors.reals, slot, floats, 1)
             cursor += 1
         end = entries[base + cursor, TIME] if cursor < size else INFINITY
         last = end > limit or end == INFINITY
@@ -215,10 +219,7 @@ def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pie
                 )  # fmt: skip
             if states[slot, 0] > 0:
                 pieces.words[made, START], pieces.words[made, END] = start, end
-                for column in range(states.shape[1]):
-                    pieces.states[made, column] = states[slot, column]
-                for column in range(state_floats.shape[1]):
-                    pieces.sums[made, column] = state_floats[slot, column]
+                copy(pieces.states, made, states, slot)
                 made += 1
         if last:
             break
@@ -226,7 +227,7 @@ def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pie
     # The cursor stands at the watermark, also where only the last piece has gone past it.
     if limit < INFINITY:
         cursor = moved_back(
-            entries, entry_floats, base, cursor, states, state_floats, slot, limit + 1
+            entries, reals, base, cursor, states, cursors.reals, slot, floats, limit + 1
         )
     cursors.place[slot] = cursor
     return made
@@ -235,9 +236,9 @@ def _cut(held: Held, slot: int, begin: int, limit: int, level: int, pieces: _Pie
 @in_place
 def _last_end(held: Held, slot: int) -> int:
     """When a slot will be empty, and nothing is left of what was emitted of it."""
-    timelines, cursors, trace, _ = held
+    timelines, _, _, cursors, trace, _ = held
     base, size = timelines.first[slot], timelines.size[slot]
-    rows = cursors.ints[slot, 0]
+    rows = cursors.states[slot, 0]
     for place in range(cursors.place[slot], size):
         rows += timelines.ints[base + place, STATE]
     if rows > 0:

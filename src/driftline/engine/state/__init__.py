@@ -5,6 +5,7 @@
     row_store      payload rows in numbered places; `free_places` hands these out
     stored_rows    rows as bytes, the form in which a snapshot holds them
     runs           for every slot a sorted run of entries, in pooled arrays
+    arrangement    what is alive of each key, in order: merging changes into it
     trace          what was emitted of each key and not retracted, and its correction
     words          rows of 64-bit words, which entries and segments are made of
     blocks         runs in blocks that are used again, for runs that grow and shrink for ever

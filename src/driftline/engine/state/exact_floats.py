@@ -50,14 +50,6 @@ def add(sums: FloatTable, row: int, place: int, value: float) -> None:
 
 
 @inlined
-def add_sums(sums: FloatTable, row: int, others: FloatTable, other: int, sign: float) -> None:
-    """Add (sign 1) or take away (sign -1) all sums of a row of other sums."""
-    for part in range(sums.shape[1]):
-        if others[other, part] != 0.0:
-            add(sums, row, part - part % 3, sign * others[other, part])
-
-
-@inlined
 def total(sums: FloatTable, row: int, place: int) -> float:
     """The sum, rounded."""
     high, low = two_sum(sums[row, place], sums[row, place + 1])
