@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from driftline.engine.by_rows import pieces as by_pieces
 from driftline.engine.by_rows.pieces import Pieces, PiecesOperator
-from driftline.engine.by_rows.snapshot_kernel import sort_by
 from driftline.model.arrays import Int64s
 from driftline.model.event import Event
 from driftline.model.history import Bag, History, Lifetime, canonical_history
@@ -142,10 +141,3 @@ def test_portions_make_no_difference(events: list[Event]) -> None:
         hold(lambda: AtLeastTwo(Level.EAGER), KX, at_least_two, events, Level.EAGER, 1000)
     finally:
         by_pieces.ROWS_AT_ONCE = before
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=100))
-def test_sort_by_is_a_stable_sort(keys: list[tuple[int, int]]) -> None:
-    order = np.arange(len(keys))
-    sort_by(np.array(keys, np.int64).reshape(-1, 2), order)
-    assert order.tolist() == sorted(range(len(keys)), key=lambda place: keys[place])

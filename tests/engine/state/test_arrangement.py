@@ -32,7 +32,7 @@ class Arranged:
     """The runs of some keys."""
 
     def __init__(self) -> None:
-        self.runs = Runs(WORDS, 0)
+        self.runs = Runs(WORDS)
 
     def merge(self, changes: Changes) -> None:
         for key in sorted({change[0] for change in changes}):
@@ -96,6 +96,6 @@ def test_rows_are_sorted_and_equal_ones_stay_in_their_order(
 
 
 def test_reading_ahead_reads_runs_that_are_empty() -> None:
-    runs = Runs(WORDS, 0)
+    runs = Runs(WORDS)
     runs.make_slots(3)
     read_ahead(runs.arrays, np.arange(3), 0, np.empty(1, np.int64))

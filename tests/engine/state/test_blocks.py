@@ -28,7 +28,7 @@ def read(blocks: Blocks, slot: int) -> list[int]:
 def test_runs_keep_their_entries_while_others_grow_and_go(
     rounds: list[dict[int, int]], data: st.DataObject
 ) -> None:
-    blocks = Blocks(1, 0)
+    blocks = Blocks(1)
     held: dict[int, list[int]] = {}
     blocks.make_slots(6)
     for number, sizes in enumerate(rounds):
@@ -42,13 +42,13 @@ def test_runs_keep_their_entries_while_others_grow_and_go(
             del held[gone]
         assert {slot: read(blocks, slot) for slot in held} == held
     live = np.array(sorted(held), np.int64)
-    again = Blocks(1, 0)
+    again = Blocks(1)
     again.restore(live, blocks.snapshot(live, "run"), "run")
     assert {slot: read(again, slot) for slot in held} == held
 
 
 def test_blocks_are_used_again() -> None:
-    blocks = Blocks(1, 0)
+    blocks = Blocks(1)
     for number in range(1000):
         write(blocks, number % 3, range(30))
         blocks.clear(np.array([number % 3]))

@@ -78,7 +78,7 @@ class Traced:
     """The traces of some keys; a value is two words."""
 
     def __init__(self) -> None:
-        self.runs = Runs(trace.VALUE + 2, 0)
+        self.runs = Runs(trace.VALUE + 2)
 
     def correct(self, key: int, since: int, new: list[Segment]) -> dict[Segment, int]:
         keys = np.array([key])

@@ -57,8 +57,8 @@ class Extremes:
 
     def __init__(self, count: int, *, only_grows: bool = False) -> None:
         self.count, self.only_grows = count, only_grows
-        self.cells = Runs(3, 0)
-        self.held, self.gone = Runs(1, 0), Runs(1, 0)
+        self.cells = Runs(3)
+        self.held, self.gone = Runs(1), Runs(1)
         self.top, self.there = np.zeros((0, count), np.int64), np.zeros((0, count), np.bool_)
         self.upto = np.zeros(0, np.int64)  # what of a slot has begun by then goes by its end alone
         self.free = np.zeros(0, np.int64)  # numbers of cells to use again

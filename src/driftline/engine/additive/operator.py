@@ -63,8 +63,8 @@ class AdditiveOperator(SnapshotOperator):
         super().__init__(schema, key_schema, level)
         self.values = values
         self.floats = layout.STATE + columns.state_ints  # the first float among an entry's words
-        self.timelines = Runs(self.floats + columns.state_floats, 0)
-        self.trace = Runs(trace.VALUE + layout.FIRST + len(values.how), 0)
+        self.timelines = Runs(self.floats + columns.state_floats)
+        self.trace = Runs(trace.VALUE + layout.FIRST + len(values.how))
         self.extremes = Extremes(columns.extremes, only_grows=only_grows)
         self.cursors = _cursors(
             np.zeros(0, np.int64),

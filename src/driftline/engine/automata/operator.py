@@ -56,8 +56,8 @@ class AutomatonRuns(Operator):
 
     def _start_empty(self) -> None:
         self.slots, self.key_rows, self.ends = Slots(), RowStore(self.keys), Due()
-        self.rows = Runs(kernel.ROW, 0)
-        self.runs = Runs(kernel.REGISTERS + len(self.automaton.registers), 0)
+        self.rows = Runs(kernel.ROW)
+        self.runs = Runs(kernel.REGISTERS + len(self.automaton.registers))
         none = np.empty(0, np.int64)
         self.cells = kernel.Cells(none, none, none, none, np.empty(0, np.bool_))
 

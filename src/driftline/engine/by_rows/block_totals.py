@@ -62,7 +62,7 @@ _ADDED = {"count", "sum", "avg", *SPREADS, *MOMENTS}
 _BLOCKS_AT_ONCE = 1024
 """So many blocks are added up at once, to bound the memory that takes."""
 
-NO_BLOCKS = Blocks(Runs(ROWS_IN + 1, 0).arrays, np.zeros(0, np.int64), FAN_OUT, LEVELS)
+NO_BLOCKS = Blocks(Runs(ROWS_IN + 1).arrays, np.zeros(0, np.int64), FAN_OUT, LEVELS)
 
 
 def has_total(aggregate: Aggregate, schema: pa.Schema) -> bool:
@@ -126,7 +126,8 @@ class BlockTotals:
         self.layout = Layout([operands[name, False] for name in plain])
         self.extremes = self._those_of(plain, functions, ("min", "max"))
         self.bits = self._those_of(plain, functions, BITS)
-        self.runs = Runs(self.layout.ints + len(self.extremes) + len(self.bits), self.layout.floats)
+        self.floats = self._first_bits + len(self.bits)  # the first of a block's words that is one
+        self.runs = Runs(self.floats + self.layout.floats)
         self.known = np.zeros(0, np.int64)  # by slot: blocks of the first so many members are right
         of_ranks = {each.argument for each in aggregates if each.function in PERCENTILES}
         self.different = {
@@ -214,7 +215,8 @@ class BlockTotals:
                     bounds = np.arange(0, len(of[part]) + 1, self.fan_out)
                     made = self._of_blocks(of[part], bounds, rows)
                 places = to[begin : begin + _BLOCKS_AT_ONCE]
-                self.arrays.ints[places], self.arrays.floats[places] = made
+                self.arrays.ints[places, : self.floats] = made[0]
+                self.arrays.ints[places, self.floats :] = made[1].view(np.int64)
             self.arrays.size[runs] = count
 
     def before(
@@ -306,9 +308,10 @@ class BlockTotals:
         """The totals of blocks of blocks."""
         of = self.arrays.ints[blocks]
         once = np.ones(len(of), np.int64)
-        ints, floats = of[:, : self.layout.ints].copy(), self.arrays.floats[blocks]
+        ints = of[:, : self.layout.ints].copy()
+        floats: Floats = of[:, self.floats :].copy().view(np.float64)
         totals, sums = block_kernels.added_up(bounds, once, ints, floats, self.layout.bounds)
-        more = [of[:, column].copy() for column in range(self.layout.ints, of.shape[1])]
+        more = [of[:, column].copy() for column in range(self.layout.ints, self.floats)]
         return self._with_more(totals, bounds, once, more, rows), sums
 
     def _with_more(

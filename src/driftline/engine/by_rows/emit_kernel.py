@@ -25,16 +25,16 @@ from driftline.engine.by_rows.snapshot_kernel import (
     PLACE,
     SEGMENT_COLUMNS,
     START,
-    compare,
-    sort_by,
 )
 from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.words import compare, sort
 from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
 # Columns of the keys by which answer rows and segments are sorted.
 LINE_LOW, LINE_HIGH, LINE_START = range(3)
+LINE_WORDS = 3
 # A column more of segments that can be settled before they end.
 SETTLED = SEGMENT_COLUMNS
 
@@ -93,14 +93,15 @@ def correct(
         keeps_open = bool(len(keeps) and keeps[number])
         old, old_lines = _affected(segments, slot, first, same, keeps_open)
         by_line = np.arange(len(old))
-        sort_by(old_lines, by_line)
+        _sort(old_lines, by_line)
         rows = np.arange(row_bounds[number], row_bounds[number + 1])
-        sort_by(lines, rows)
+        _sort(lines, rows)
         _tell_copies_apart(lines, rows)
         row, place = 0, 0
         while row < len(rows) or place < len(old):
             if place == len(old) or (
-                row < len(rows) and compare(lines, rows[row], old_lines, by_line[place]) < 0
+                row < len(rows)
+                and compare(lines, rows[row], old_lines, by_line[place], LINE_WORDS) < 0
             ):
                 low, high = lines[rows[row], LINE_LOW], lines[rows[row], LINE_HIGH]
             else:
@@ -185,6 +186,11 @@ def correct(
 
 
 @compiled
+def _sort(lines: Int64Table, order: Int64s) -> None:
+    sort(lines, order, len(order), LINE_WORDS, np.empty(len(order), np.int64))
+
+
+@compiled
 def _affected(
     segments: RunArrays, slot: int, earliest: int, same: int, keeps_open: bool
 ) -> tuple[Int64Table, Int64Table]:
@@ -240,7 +246,7 @@ def _tell_copies_apart(lines: Int64Table, rows: Int64s) -> None:
             lines[two, LINE_HIGH] -= copy * _COPY_STEP
             again = True
     if again:
-        sort_by(lines, rows)
+        _sort(lines, rows)
 
 
 @compiled

@@ -48,9 +48,9 @@ class KeptRows(SnapshotOperator):
         self.answer_schema = answer
         self.kept_schema = pa.schema([schema.field(name) for name in kept])
         self.input_may_grow = False  # lifetimes of `coalesce` that end at the cti may become longer
-        self.members = Runs(MEMBER_COLUMNS, 0)
+        self.members = Runs(MEMBER_COLUMNS)
         self.member_rows, self.member_places = RowStore(self.kept_schema), Places()
-        self.segments = Runs(SEGMENT_COLUMNS, 0)
+        self.segments = Runs(SEGMENT_COLUMNS)
         self.answer_rows, self.answer_places = RowStore(answer), Places()
         self.stale = Due()  # the first end of what each slot holds: a cti past it evicts that
 

@@ -129,7 +129,7 @@ class OrderedRows(KeptRows):
         if is_mirrored:
             both = ([item.mirrored() for item in items] for items in (order, self.ties))
             self.stored_by = OrderWords(schema, *both)
-        self.members = Runs(MEMBER_COLUMNS + self.words.width, 0)
+        self.members = Runs(MEMBER_COLUMNS + self.words.width)
         self.holders = Slots()  # by row: what was emitted of it is in that run of `segments`
         self.ends = Due()  # of each holder, the first end of its segments
         self.reach = Reach(self.words.width)

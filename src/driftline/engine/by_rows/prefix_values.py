@@ -67,7 +67,7 @@ class Prefix(ABC):
 
     def __init__(self, columns: list[str], with_nulls: bool = False) -> None:
         self.columns, self.with_nulls = columns, with_nulls
-        self.stack = Runs(self.width, 0)  # by slot: the values of its first members
+        self.stack = Runs(self.width)  # by slot: the values of its first members
 
     def forget(self, slots: Int64s, places: Int64s) -> None:
         """Take away what comes from some places on."""
@@ -374,7 +374,7 @@ class InOrder(Prefix):
 
     def __init__(self, columns: list[str]) -> None:
         super().__init__(columns)
-        self.sorted = Runs(1, 0)
+        self.sorted = Runs(1)
 
     def _words(self, columns: list[pa.Array], slot_of: Int64s, there: Mask) -> Int64s:
         return order_keys(columns[0])

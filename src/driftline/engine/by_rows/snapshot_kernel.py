@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.words import copy, same, sort
 from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
@@ -33,9 +34,6 @@ MEMBER_COLUMNS, SEGMENT_COLUMNS = 6, 5
 LIFETIME_KEYS = 4
 KEY_VS, KEY_LOW, KEY_HIGH, KEY_VE = range(-LIFETIME_KEYS, 0)
 
-_BLOCK = 8
-"""Blocks of this size are sorted by insertion, and then merged."""
-
 
 class Cut(NamedTuple):
     """Pieces: those of the n-th slot of the call are bounds[n] … bounds[n + 1] - 1."""
@@ -44,46 +42,6 @@ class Cut(NamedTuple):
     start: Int64s
     end: Int64s
     alive: Int64s  # how many rows are in each
-
-
-@compiled
-def compare(keys: Int64Table, one: int, other_keys: Int64Table, other: int) -> int:
-    """-1, 0 or 1, as one row of keys comes before, with or after another."""
-    for column in range(keys.shape[1]):
-        a, b = keys[one, column], other_keys[other, column]
-        if a != b:
-            return -1 if a < b else 1
-    return 0
-
-
-@compiled
-def sort_by(keys: Int64Table, order: Int64s) -> None:
-    """Sort `order`, numbers of rows of `keys`, by these; equal ones stay as they are."""
-    size = len(order)
-    for begin in range(0, size, _BLOCK):
-        for place in range(begin + 1, min(begin + _BLOCK, size)):
-            item, hole = order[place], place
-            while hole > begin and compare(keys, order[hole - 1], keys, item) > 0:
-                order[hole] = order[hole - 1]
-                hole -= 1
-            order[hole] = item
-    width = _BLOCK
-    while width < size:
-        for begin in range(0, size - width, 2 * width):
-            middle, stop = begin + width, min(begin + 2 * width, size)
-            if compare(keys, order[middle - 1], keys, order[middle]) <= 0:
-                continue
-            front = order[begin:middle].copy()
-            left, right, write = 0, middle, begin
-            while left < len(front):
-                if right < stop and compare(keys, front[left], keys, order[right]) > 0:
-                    order[write] = order[right]
-                    right += 1
-                else:
-                    order[write] = front[left]
-                    left += 1
-                write += 1
-        width *= 2
 
 
 @compiled
@@ -107,13 +65,13 @@ def take_in(
     earliest = np.full(len(slots), INFINITY, np.int64)
     left = np.zeros(len(slots), np.int64)
     new, freed = np.empty(len(weight), np.int64), np.empty(len(weight), np.int64)
-    at = np.empty(len(weight), np.int64)
+    at, spare = np.empty(len(weight), np.int64), np.empty(len(weight), np.int64)
     taken, gone, strays = 0, 0, 0
     for number in range(len(slots)):
         mine = order[bounds[number] : bounds[number + 1]]
         if len(mine) == 0:
             continue
-        sort_by(keys, mine)
+        sort(keys, mine, len(mine), keys.shape[1], spare)
         left[number], earliest[number] = _net(keys, mine, weight)
         base, size = members.first[slots[number]], members.size[slots[number]]
         place, before, first_gone = 0, taken, size
@@ -140,7 +98,7 @@ def take_in(
         for number_new in range(taken - 1, before - 1, -1):
             shift = number_new - before + 1
             for row in range(stop - 1, at[number_new] - 1, -1):
-                _move(members.ints, base + row, base + row + shift)
+                copy(members.ints, base + row + shift, members.ints, base + row)
             stop = at[number_new]
             _write(
                 members.ints, base + stop + shift - 1, keys, new[number_new], places[number_new],
@@ -148,12 +106,6 @@ def take_in(
             )  # fmt: skip
         members.size[slots[number]] = size + taken - before
     return earliest, new[:taken], freed[:gone], strays, left
-
-
-@inlined
-def _move(ints: Int64Table, of: int, to: int) -> None:
-    for column in range(ints.shape[1]):
-        ints[to, column] = ints[of, column]
 
 
 @inlined
@@ -178,7 +130,7 @@ def _closed_up(members: RunArrays, base: int, size: int, first: int, at: Int64s)
             at[number] = write
             number += 1
         if members.ints[base + read, COPIES] > 0:
-            _move(members.ints, base + read, base + write)
+            copy(members.ints, base + write, members.ints, base + read)
             write += 1
     at[number:] = write
     return write
@@ -201,7 +153,7 @@ def _net(keys: Int64Table, order: Int64s, weight: Int64s) -> tuple[int, int]:
             item = order[place]
             total = weight[item]
             place += 1
-            while place < len(order) and compare(keys, order[place], keys, item) == 0:
+            while place < len(order) and same(keys, order[place], keys, item, 0):
                 total += weight[order[place]]
                 place += 1
             if total != 0:

@@ -32,7 +32,7 @@ class Side:
 
     def __init__(self, schema: pa.Schema, *, by_start: bool = False) -> None:
         self.by_start = by_start
-        self.slots, self.runs = Slots(), Runs(kernel.COLUMNS, 0)
+        self.slots, self.runs = Slots(), Runs(kernel.COLUMNS)
         self.rows, self.due = RowStore(schema), Due()
         self.members = kernel.Members(_NONE, _NONE, _NONE, _NONE)
         self.time = np.zeros(0, np.int64)
@@ -131,7 +131,7 @@ class SideByTime:
     `time`, `copies`: by place; `is_right`: it is the one that is matched."""
 
     def __init__(self, schema: pa.Schema, *, is_right: bool) -> None:
-        self.places, self.runs = Places(), Runs(kernel.COLUMNS, 0)
+        self.places, self.runs = Places(), Runs(kernel.COLUMNS)
         self.rows, self.due = RowStore(schema), Due()
         self.time, self.copies = _NONE, _NONE
         self.live, self.is_right = 0, is_right

@@ -46,7 +46,7 @@ class Coalesce(Operator):
 
     def _start_empty(self) -> None:
         self.slots, self.due = Slots(), Due()
-        self.runs = Runs(coalesce_kernel.COLUMNS, 0)
+        self.runs = Runs(coalesce_kernel.COLUMNS)
 
     def process(self, port: int, batch: Batch) -> Batch:
         output = self._changed(batch) if len(batch) else empty(self.schema)

@@ -66,7 +66,7 @@ class Session(Operator):
 
     def _start_empty(self) -> None:
         self.slots, self.members = Slots(), Slots()
-        self.runs, self.rows, self.ends = Runs(kernel.COLUMNS, 0), RowStore(self.rows_schema), Due()
+        self.runs, self.rows, self.ends = Runs(kernel.COLUMNS), RowStore(self.rows_schema), Due()
         self.held = kernel.Members(_NONE, _NONE, _NONE)
 
     def process(self, port: int, batch: Batch) -> Batch:

@@ -99,9 +99,9 @@ class Best(Levelled):
 
     def _start_empty(self) -> None:
         self.slots, self.store, self.ends = Slots(), RowStore(self.keys), Due()
-        self.derived = Blocks(derivations.DERIVED, 0, derivations.SMALLEST)
-        self.emitted = Blocks(kernel.KEYS + 2 * len(self.aggregates), 0)
-        self.outside = Blocks(kernel.KEYS + 2 * len(self.aggregates), 0)
+        self.derived = Blocks(derivations.DERIVED, derivations.SMALLEST)
+        self.emitted = Blocks(kernel.KEYS + 2 * len(self.aggregates))
+        self.outside = Blocks(kernel.KEYS + 2 * len(self.aggregates))
         self.unshown: list[Int64s] = []
         self.starts, self.lasts, self.number_of = _NONE, _NONE, _NONE
         self.touched = kernel.Touched(_NONE, np.empty(0, np.bool_))

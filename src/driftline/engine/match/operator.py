@@ -115,7 +115,7 @@ class Match(RowsOperator):
         self.over_after = 0 if self.rules.numbered else self.rules.bound
         self.measures = Measures(measures, variables, rows, self.rules.before)
         if self.in_order:
-            self.segments = type(self.segments)(SEGMENT_COLUMNS + 1, 0)
+            self.segments = type(self.segments)(SEGMENT_COLUMNS + 1)
         # By the place of a member: see `sweep_state.OPEN` and what follows it.
         threads = self.rules.threads
         self.known = np.empty((0, THREAD + threads if threads else THREADED), np.int64)
@@ -125,7 +125,7 @@ class Match(RowsOperator):
         # its rows. Without them attempts are made again.
         self.cursors = np.empty((0, CURSOR + 2 * self.rules.growing), np.int64)
         self.begins_with = np.empty((0, _IDENTITY), np.int64)
-        self.paths = Runs(PATH_COLUMNS, 0)
+        self.paths = Runs(PATH_COLUMNS)
 
     def _note_changes(self, slots: Int64s, batch: Batch) -> None:
         if self.in_order:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.engine.state.runs import RunArrays, Runs, copy_entry
+from driftline.engine.state.runs import RunArrays, Runs
+from driftline.engine.state.words import copy
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s
 
@@ -21,8 +22,8 @@ class Blocks(Runs):
     """`smallest`: the entries of the smallest blocks; `free`: by the logarithm of their size, the
     blocks to use again."""
 
-    def __init__(self, ints: int, floats: int, smallest: int = 2) -> None:
-        super().__init__(ints, floats)
+    def __init__(self, words: int, smallest: int = 2) -> None:
+        super().__init__(words)
         self.smallest = smallest
         self.free: list[list[Int64s]] = [[] for _ in range(_CLASSES)]
 
@@ -63,8 +64,8 @@ class Blocks(Runs):
         if self.top <= len(self.arrays.ints):
             return
         size = max(self.top, int(_GROWTH * len(self.arrays.ints)))
-        for part in (self.arrays.ints, self.arrays.floats):
-            part.resize((size, part.shape[1]), refcheck=False)  # large ones grow where they are
+        words = self.arrays.ints
+        words.resize((size, words.shape[1]), refcheck=False)  # large arrays grow where they are
 
     def _give_back(self, places: Int64s, rooms: Int64s) -> None:
         for room in np.unique(rooms).tolist():
@@ -80,11 +81,11 @@ class Blocks(Runs):
 
 @compiled
 def _relocate(arrays: RunArrays, slots: Int64s, places: Int64s, rooms: Int64s) -> None:
-    ints, floats = arrays.ints, arrays.floats
+    words = arrays.ints
     for number in range(len(slots)):
         slot, to = slots[number], places[number]
         old = arrays.first[slot]
         for place in range(arrays.size[slot]):
-            copy_entry(ints, floats, to + place, ints, floats, old + place)
+            copy(words, to + place, words, old + place)
         arrays.first[slot] = arrays.origin[slot] = to
         arrays.room[slot] = rooms[number]

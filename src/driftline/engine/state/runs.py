@@ -1,9 +1,9 @@
 """Runs: for every slot a sorted run of entries, in pooled arrays.
 
-An entry is a time, some whole numbers and some floats. A run has room to grow; one that outgrows
-its room moves to the end of the pool, and when that is full all runs are packed into a new one.
-Kernels change runs in place, within their room, and drop entries at the front by moving `first`; a
-run gets the room before its first entry back when it needs it.
+An entry is a row of words, of which the first is mostly a time. A run has room to grow; one that
+outgrows its room moves to the end of the pool, and when that is full all runs are packed into a new
+one. Kernels change runs in place, within their room, and drop entries at the front by moving
+`first`; a run gets the room before its first entry back when it needs it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine.state.growing import grown
-from driftline.kernels import compiled, inlined
-from driftline.model.arrays import FloatTable, Int64s, Int64Table
+from driftline.engine.state.words import copy
+from driftline.kernels import compiled
+from driftline.model.arrays import Int64s, Int64Table
 
 _SMALLEST = 1024
 _SPARE = 0.5
@@ -29,19 +30,19 @@ class RunArrays(NamedTuple):
     first: Int64s
     size: Int64s
     room: Int64s
-    ints: Int64Table  # [entry, column]; column 0 is the time
-    floats: FloatTable  # [entry, column]
+    ints: Int64Table  # [entry, word]
     origin: Int64s
 
 
 class Runs:
-    def __init__(self, ints: int, floats: int) -> None:
+    """`words`: how many an entry has."""
+
+    def __init__(self, words: int) -> None:
         self.arrays = RunArrays(
             np.zeros(0, np.int64),
             np.zeros(0, np.int64),
             np.zeros(0, np.int64),
-            np.zeros((_SMALLEST, ints), np.int64),
-            np.zeros((_SMALLEST, floats), np.float64),
+            np.zeros((_SMALLEST, words), np.int64),
             np.zeros(0, np.int64),
         )
         self.top = 0  # the pool is used up to here
@@ -86,9 +87,8 @@ class Runs:
         arrays = self.arrays
         entries = max(_SMALLEST, int((1 + _SPARE) * (int(rooms.sum()) + more)))
         ints = np.empty((entries, arrays.ints.shape[1]), np.int64)
-        floats = np.empty((entries, arrays.floats.shape[1]), np.float64)
-        self.top = _packed(arrays, rooms, ints, floats)
-        self.arrays = arrays._replace(ints=ints, floats=floats)
+        self.top = _packed(arrays, rooms, ints)
+        self.arrays = arrays._replace(ints=ints)
 
     def sizes(self, slots: Int64s) -> Int64s:
         """How long the runs of some slots are."""
@@ -123,11 +123,7 @@ class Runs:
         arrays = self.arrays
         sizes = arrays.size[slots]
         places = _places(arrays.first[slots], sizes)
-        return {
-            f"{prefix}.size": sizes,
-            f"{prefix}.ints": arrays.ints[places],
-            f"{prefix}.floats": arrays.floats[places],
-        }
+        return {f"{prefix}.size": sizes, f"{prefix}.ints": arrays.ints[places]}
 
     def restore(self, slots: Int64s, saved: dict[str, NDArray[np.generic]], prefix: str) -> None:
         sizes = saved[f"{prefix}.size"].astype(np.int64)
@@ -137,23 +133,6 @@ class Runs:
         self.arrays.size[slots] = sizes
         places = _places(self.arrays.first[slots], sizes)
         self.arrays.ints[places] = saved[f"{prefix}.ints"]
-        self.arrays.floats[places] = saved[f"{prefix}.floats"]
-
-
-@inlined
-def copy_entry(
-    to_ints: Int64Table,
-    to_floats: FloatTable,
-    to: int,
-    ints: Int64Table,
-    floats: FloatTable,
-    of: int,
-) -> None:
-    """Copy an entry, column by column, which is much quicker than row by row."""
-    for column in range(ints.shape[1]):
-        to_ints[to, column] = ints[of, column]
-    for column in range(floats.shape[1]):
-        to_floats[to, column] = floats[of, column]
 
 
 @compiled
@@ -161,7 +140,7 @@ def _slid_back(arrays: RunArrays, slots: Int64s, needed: Int64s) -> Int64s:
     """Move runs to the beginning of what they were given, if they have the room they need there.
     Returns the room that each of the others shall have, and 0 for those moved. What grows for the
     first time gets what it needs, what grows again twice that."""
-    ints, floats = arrays.ints, arrays.floats
+    words = arrays.ints
     first, size, room, origin = arrays.first, arrays.size, arrays.room, arrays.origin
     wanted = np.zeros(len(slots), np.int64)
     for number in range(len(slots)):
@@ -170,7 +149,7 @@ def _slid_back(arrays: RunArrays, slots: Int64s, needed: Int64s) -> Int64s:
         # Not for a few entries: a run is moved as a whole.
         if needed[number] <= room[slot] + before and size[slot] <= 2 * before:
             for place in range(size[slot]):
-                copy_entry(ints, floats, origin[slot] + place, ints, floats, first[slot] + place)
+                copy(words, origin[slot] + place, words, first[slot] + place)
             first[slot] = origin[slot]
             room[slot] += before
         else:
@@ -180,14 +159,14 @@ def _slid_back(arrays: RunArrays, slots: Int64s, needed: Int64s) -> Int64s:
 
 @compiled
 def _moved(arrays: RunArrays, slots: Int64s, room: Int64s, top: int) -> int:
-    ints, floats = arrays.ints, arrays.floats
+    words = arrays.ints
     for number in range(len(slots)):
         slot = slots[number]
         if room[number] == 0:
             continue
         old = arrays.first[slot]
         for place in range(arrays.size[slot]):
-            copy_entry(ints, floats, top + place, ints, floats, old + place)
+            copy(words, top + place, words, old + place)
         arrays.first[slot] = arrays.origin[slot] = top
         arrays.room[slot] = room[number]
         top += room[number]
@@ -195,13 +174,12 @@ def _moved(arrays: RunArrays, slots: Int64s, room: Int64s, top: int) -> int:
 
 
 @compiled
-def _packed(arrays: RunArrays, rooms: Int64s, ints: Int64Table, floats: FloatTable) -> int:
-    top = 0
-    old_ints, old_floats = arrays.ints, arrays.floats
+def _packed(arrays: RunArrays, rooms: Int64s, words: Int64Table) -> int:
+    top, old_words = 0, arrays.ints
     for slot in range(len(arrays.first)):
         old = arrays.first[slot]
         for place in range(arrays.size[slot]):
-            copy_entry(ints, floats, top + place, old_ints, old_floats, old + place)
+            copy(words, top + place, old_words, old + place)
         arrays.first[slot] = arrays.origin[slot] = top
         arrays.room[slot] = rooms[slot]
         top += rooms[slot]
