@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.additive.layout import MARKS, STATE, TIME, Changes, Cursors
-from driftline.engine.state.arrangement import AHEAD, add, added_up, merge, read_ahead
+from driftline.engine.state.arrangement import AHEAD, add_row, added_up, merge, read_ahead
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.words import sort
 from driftline.kernels import compiled, in_place, inlined
@@ -119,7 +119,7 @@ def apply(
     sign: int,
 ) -> None:
     """Add an entry of the timeline to the state of a slot, or take it away."""
-    add(states, state_reals, slot, 0, entries, reals, entry, STATE, floats, sign)
+    add_row(states, state_reals, slot, 0, entries, reals, entry, STATE, floats, sign)
 
 
 @in_place

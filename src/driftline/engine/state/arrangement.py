@@ -26,7 +26,7 @@ other."""
 
 
 @inlined
-def add(
+def add_row(
     to: Int64Table,
     to_reals: FloatTable,
     row: int,
@@ -69,7 +69,7 @@ def added_up(
         row = numbers[place]
         place += 1
         while place < count and compare(rows, numbers[place], rows, row, order) == 0:
-            add(rows, reals, row, order, rows, reals, numbers[place], order, floats, 1)
+            add_row(rows, reals, row, order, rows, reals, numbers[place], order, floats, 1)
             place += 1
         if _matters(rows, reals, row, order, floats):
             numbers[kept] = row
@@ -101,7 +101,7 @@ def merge(
         else:
             place = seek(pool, base, place, size, rows, row, order)
         if place < size and compare(pool, base + place, rows, row, order) == 0:
-            add(pool, pool_reals, base + place, order, rows, reals, row, order, floats, 1)
+            add_row(pool, pool_reals, base + place, order, rows, reals, row, order, floats, 1)
             if pool[base + place, order] == 0:
                 gone = min(gone, place)
         elif rows[row, order] != 0:
