@@ -133,6 +133,8 @@ def test_values_of_json(kind: str, values: list[str], unit: Any) -> None:
 @example(raw=[b"a", b"\\ud800"], place=0, kind="STRING")
 @example(raw=[b"a", b"\xed\xa0\x80"], place=0, kind="STRING")
 @example(raw=[b"a", b"\xc0\x80"], place=1, kind="STRING")
+@example(raw=[b"", b"\xef\xbb\xbf"], place=0, kind="STRING")
+@example(raw=[b"\xef\xbb\xbf"], place=0, kind="STRING")
 @settings(deadline=None)
 def test_bytes_that_are_no_text(raw: list[bytes], place: int, kind: str) -> None:
     form = (b'{"k":"%s"}', b'{"k":"","x":"%s"}', b'{"k":"","%s":1}', b'{"k":""}%s')[place]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import io
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -287,6 +288,8 @@ class CsvFile:
     def _read(self, block: bytes, types: dict[str, pa.DataType], whole: bool) -> pa.Table | None:
         from pyarrow import csv as arrow
 
+        if block.startswith(BOM_UTF8):  # of a cell; Arrow takes one away
+            block = BOM_UTF8 + block
         quotes = b'"' in block
         size = len(block) + 1 if whole or quotes else _ARROW_BLOCK
         try:
