@@ -80,7 +80,7 @@ $(READY): requirements.lock pyproject.toml
 	@echo "installing what it needs (a minute the first time)..."
 	@$(PIP) install --constraint requirements.lock pyspark editables hatchling
 	@$(PIP) install --constraint requirements.lock --no-build-isolation -e .
-	@echo "compiling (two minutes the first time)..."
+	@echo "compiling (a minute or two the first time)..."
 	@$(BIN)/python -m compileall -q src
 	@scripts/ensure-compiler $(BIN)/python
 	-@$(BIN)/driftline prepare

@@ -16,13 +16,14 @@ AFTER_THE_STOP = "SparkEnv not active, cannot do maintenance on StateStores"
 JVM, and complains then, whatever the queries were."""
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_nothing_is_set(tmp_path: Path) -> None:
-    unset = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP", "TZ")
+UNSET = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_LOCAL_IP", "TZ")
+
+
+def with_nothing_set(module: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a module of the tests, given a folder, as somebody does who has set nothing."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.new_user", str(tmp_path)],
-        env={name: value for name, value in os.environ.items() if name not in unset},
+        [sys.executable, "-m", module, str(folder)],
+        env={name: value for name, value in os.environ.items() if name not in UNSET},
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
@@ -30,6 +31,13 @@ def test_nothing_is_set(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
+    return done
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_nothing_is_set(tmp_path: Path) -> None:
+    done = with_nothing_set("tests.spark.new_user", tmp_path)
     lines = [line for line in done.stderr.splitlines() if AFTER_THE_STOP not in line]
     assert not [line for line in lines if any(map(line.count, FAILURES))]
     assert "result, micro-batch 0" in done.stdout

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.spark.test_defaults import with_nothing_set
+
 
 @pytest.mark.spark
 def test_own_code_sees_the_same_afterwards(tmp_path: Path) -> None:
-    unset = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.left_alone", str(tmp_path)],
-        env={name: value for name, value in os.environ.items() if name not in unset},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
+    with_nothing_set("tests.spark.left_alone", tmp_path)

@@ -59,8 +59,7 @@ JVM_VARIABLES = (
 )  # fmt: skip
 """What else may have options of the JVM, in the environment."""
 
-DAEMON = "spark.python.daemon.module"
-WORKERS = {DAEMON: "driftline.spark.daemon"}
+WORKERS = {"spark.python.daemon.module": "driftline.spark.daemon"}
 """Workers that have the engine when they start."""
 
 STATE = {

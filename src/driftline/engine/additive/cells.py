@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.engine.additive.layout import Values
 from driftline.engine.state import exact_floats as exact
 from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, MaskTable
-
-Masks = NDArray[np.bool_]
 
 
 class Contribution(NamedTuple):

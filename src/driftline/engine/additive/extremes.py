@@ -21,7 +21,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.engine.additive.cells import Cells, Contribution
 from driftline.engine.additive.extremes_kernel import (
@@ -39,8 +38,6 @@ from driftline.engine.core.operator import Arrays
 from driftline.engine.state.runs import RunArrays, Runs
 from driftline.model.arrays import Int64s, Int64Table, MaskTable
 from driftline.model.time import BEGINNING
-
-Masks = NDArray[np.bool_]
 
 
 class ExtremeArrays(NamedTuple):

@@ -6,7 +6,6 @@ All heaps have their greatest key on top.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.engine.additive.layout import CELL_NUMBER, CELL_VE, CELL_VS
 from driftline.engine.state.runs import RunArrays
@@ -14,8 +13,6 @@ from driftline.engine.state.sorting import sort_by
 from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s, Int64Table, MaskTable
 from driftline.model.time import BEGINNING
-
-Masks = NDArray[np.bool_]
 
 _MANY = 16
 """From so many keys on it is worth to get rid of those that went."""

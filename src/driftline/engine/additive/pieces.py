@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.engine.additive.layout import (
     AVG_FLOAT,
@@ -29,8 +28,6 @@ from driftline.engine.state.trace import END, START, VALUE
 from driftline.engine.state.words import copy, same
 from driftline.kernels import in_place
 from driftline.model.arrays import FloatTable, Int64Table, MaskTable
-
-Masks = NDArray[np.bool_]
 
 
 @in_place

@@ -13,6 +13,7 @@ import numpy as np
 
 from driftline.engine.automata.machine import Machine
 from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.words import copy
 from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
@@ -75,7 +76,7 @@ def take_in(
         if ints[place, COPIES] == 0:
             size[slot] -= 1
             last = first + size[slot]
-            _copy(ints, place, ints, last)
+            copy(ints, place, ints, last)
 
 
 @compiled
@@ -138,7 +139,7 @@ def follow(
             top += count
         first = runs.first[cell]
         for entry in range(count):
-            _copy(runs.ints, first + entry, found, entry)
+            copy(runs.ints, first + entry, found, entry)
         runs.size[cell] = count
         cell = cells.after[cell]
         if cell != NONE:
@@ -236,25 +237,19 @@ def _in_order(found: Int64Table, count: int) -> int:
     for place in range(1, count):
         if _side(found, place - 1, found, place) <= 0:
             continue
-        _copy(found, count, found, place)
+        copy(found, count, found, place)
         to = place
         while to > 0 and _side(found, to - 1, found, count) > 0:
-            _copy(found, to, found, to - 1)
+            copy(found, to, found, to - 1)
             to -= 1
-        _copy(found, to, found, count)
+        copy(found, to, found, count)
     for place in range(1, count):
         if _side(found, kept, found, place) == 0:
             found[kept, WEIGHT] += found[place, WEIGHT]
         else:
             kept += 1
-            _copy(found, kept, found, place)
+            copy(found, kept, found, place)
     return min(kept + 1, count)
-
-
-@inlined
-def _copy(to: Int64Table, place: int, of: Int64Table, other: int) -> None:
-    for column in range(of.shape[1]):
-        to[place, column] = of[other, column]
 
 
 @compiled
@@ -339,7 +334,7 @@ def _drop_ended(arrays: RunArrays, slot: int, cti: int) -> None:
     first, left = arrays.first[slot], 0
     for place in range(first, first + arrays.size[slot]):
         if arrays.ints[place, VE] > cti:
-            _copy(arrays.ints, first + left, arrays.ints, place)
+            copy(arrays.ints, first + left, arrays.ints, place)
             left += 1
     arrays.size[slot] = left
 
