@@ -27,19 +27,20 @@ from numpy.typing import NDArray
 import driftline as dl
 from driftline.engine.additive import layout
 from driftline.engine.automata import kernel as automata_kernel
-from driftline.engine.by_rows import exact_numbers, snapshot_kernel
+from driftline.engine.by_rows import exact_numbers
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Component, OperatorKey
 from driftline.engine.ingest import admission, chains, held_back
 from driftline.engine.join import as_of_kernel
 from driftline.engine.lifetimes import coalesce_kernel, session_kernel
 from driftline.engine.loop.operator import Loop
+from driftline.engine.match import emitted as emitted_matches
 from driftline.engine.match import sequence as match_sequence
 from driftline.engine.options import Options
 from driftline.engine.readers.inputs import RawEvents, events_from
 from driftline.engine.shards import messages, source_messages, state_log
 from driftline.engine.shards.stages import Reading
-from driftline.engine.state import exact_floats, slots
+from driftline.engine.state import emitted_rows, exact_floats, held_rows, slots
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.order_keys import order_keys
 from driftline.engine.state.stored_rows import rows_from_bytes
@@ -176,9 +177,9 @@ def _layout() -> dict[str, Any]:
     modules = {
         module.__name__.removeprefix("driftline."): module
         for module in (
-            layout, snapshot_kernel, coalesce_kernel, chains, held_back, admission, lateness,
-            generator_kernel, live_sources, automata_kernel, match_sequence, session_kernel,
-            as_of_kernel,
+            layout, held_rows, emitted_rows, emitted_matches, coalesce_kernel, chains, held_back,
+            admission, lateness, generator_kernel, live_sources, automata_kernel, match_sequence,
+            session_kernel, as_of_kernel,
         )
     }  # fmt: skip
     found: dict[str, Any] = {

@@ -102,7 +102,7 @@ def test_a_cti_lets_go_what_has_ended() -> None:
         said_by(operator, events, KX, size=3)
         assert operator.state_size()[0] == 0
     assert operator.slots.used == 1
-    assert operator.member_places.used == 2
+    assert operator.members.places.used == 2
 
 
 def test_a_retraction_of_what_is_not_there_is_an_error() -> None:

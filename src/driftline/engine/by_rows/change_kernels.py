@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.by_rows.piece_kernels import rounded
-from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
 from driftline.engine.state.exact_floats import two_product, two_sum
+from driftline.engine.state.held_rows import COPIES, END, PLACE, START
 from driftline.engine.state.runs import RunArrays
 from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, Mask

@@ -154,11 +154,11 @@ class Over(OrderedRows):
     def _counts(self) -> Mask:
         if not self.passed_over:
             return super()._counts()
-        there = [self.member_rows.there(name) for name in self.passed_over]
+        there = [self.members.rows.there(name) for name in self.passed_over]
         return np.logical_and.reduce(there) if len(there) > 1 else there[0]
 
     def _evaluated(self, looked_at: Rows) -> Evaluated | None:
-        values = self.member_rows.take_some(looked_at.place, self.looked_up)
+        values = self.members.rows.take_some(looked_at.place, self.looked_up)
         low, high = self._ranges(looked_at, values)
         frames_at = over_kernels.evaluations(
             looked_at.bounds, looked_at.begin, looked_at.end, looked_at.wanted, self.unit,
@@ -190,7 +190,7 @@ class Over(OrderedRows):
             for each in mine:
                 if each.aggregate is None:
                     found[each.name] = _at(values, frames_at, chosen[nths.index(each.place)], each)
-        carried = self.member_rows.take_some(looked_at.place[frames_at.entry], self.carried)
+        carried = self.members.rows.take_some(looked_at.place[frames_at.entry], self.carried)
         rows = pa.RecordBatch.from_arrays(
             [*carried.columns, *(found[each.name] for each in self.columns)],
             schema=self.answer_schema,

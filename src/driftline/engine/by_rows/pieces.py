@@ -19,6 +19,7 @@ from driftline.engine.by_rows.change_kernels import Steps
 from driftline.engine.by_rows.operator import Answers, RowsOperator
 from driftline.engine.by_rows.snapshot_kernel import Cut
 from driftline.engine.core.snapshot_operator import NO_SLOTS, PERFECT
+from driftline.engine.state.emitted_rows import pieces_of
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.model.arrays import Int64s
 
@@ -76,8 +77,8 @@ class PiecesOperator(RowsOperator):
         piece_of, rows = self._evaluated(slots, pieces)
         bounds = np.searchsorted(piece_of, pieces.bounds)
         prints = fingerprints(rows.columns, len(piece_of))
-        lines = [prints.low.view(np.int64), prints.high.view(np.int64), pieces.start[piece_of]]
-        return Answers(bounds, np.stack(lines, axis=1), pieces.end[piece_of], rows)
+        found = pieces_of(prints, pieces.start[piece_of], pieces.end[piece_of])
+        return Answers(bounds, found, rows)
 
     def _evaluated(self, slots: Int64s, cut: Cut) -> tuple[Int64s, pa.RecordBatch]:
         """⊗ of all pieces, asked for in portions."""
@@ -87,7 +88,7 @@ class PiecesOperator(RowsOperator):
         few = int(self.members.sizes(slots).sum()) + len(reached)
         if self.goes_by_changes and len(reached) and reached[-1] > CHANGES_ARE_CHEAPER * few:
             steps, places, vs = change_kernels.steps(slot_of, cut.start, self.members.arrays)
-            rows = self.member_rows.take(places)
+            rows = self.members.rows.take(places)
             answer = self.evaluate_changes(ChangedPieces(steps, rows, vs))
             if answer is not None:
                 return answer
@@ -101,7 +102,7 @@ class PiecesOperator(RowsOperator):
                 cut.alive[begin:stop],
                 self.members.arrays,
             )
-            rows = self.member_rows.take(places)
+            rows = self.members.rows.take(places)
             piece_of, answers = self.evaluate(Pieces(offsets, members, rows, vs))
             found.append((piece_of + begin, answers))
             begin = stop

@@ -7,6 +7,9 @@
     runs           for every slot a sorted run of entries, in pooled arrays
     arrangement    what is alive of each key, in order: merging changes into it
     trace          what was emitted of each key and not retracted, and its correction
+    row_runs       runs whose entries stand for rows, with a store of these rows
+    held_rows      an arrangement of lifetimes with their rows
+    emitted_rows   a trace of many rows at a time, with these rows
     words          rows of 64-bit words, which entries and segments are made of
     blocks         runs in blocks that are used again, for runs that grow and shrink for ever
     order_keys     64-bit numbers in the order of the values they stand for
@@ -18,7 +21,7 @@
     growing        arrays that grow as their places are needed
     sorting        sorting a few rows by their times
 
-A key's way: `fingerprints` of its columns, its slot in `slots`, its entries in `runs`, what
-was emitted of it in a `trace`.
+A key's way: `fingerprints` of its columns, its slot in `slots`, its entries in an `arrangement`,
+what was emitted of it in a `trace`.
 What these compute is stored in checkpoints: changing it raises the checkpoint's format number.
 """

@@ -118,12 +118,16 @@ class Runs:
     def nbytes(self) -> int:
         return sum(int(array.nbytes) for array in self.arrays)
 
-    def snapshot(self, slots: Int64s, prefix: str) -> dict[str, NDArray[np.generic]]:
+    def of(self, slots: Int64s) -> Int64Table:
+        """The entries of some slots, one slot after the other."""
         self.make_slots(int(slots.max()) + 1 if len(slots) else 0)
-        arrays = self.arrays
-        sizes = arrays.size[slots]
-        places = _places(arrays.first[slots], sizes)
-        return {f"{prefix}.size": sizes, f"{prefix}.ints": arrays.ints[places]}
+        entries: Int64Table = self.arrays.ints[
+            _places(self.arrays.first[slots], self.arrays.size[slots])
+        ]
+        return entries
+
+    def snapshot(self, slots: Int64s, prefix: str) -> dict[str, NDArray[np.generic]]:
+        return {f"{prefix}.ints": self.of(slots), f"{prefix}.size": self.arrays.size[slots]}
 
     def restore(self, slots: Int64s, saved: dict[str, NDArray[np.generic]], prefix: str) -> None:
         sizes = saved[f"{prefix}.size"].astype(np.int64)
