@@ -45,7 +45,8 @@ def test_the_newest_format_is_in_use_and_no_two_are_the_same() -> None:
 
 def stateful(operator: type[Component]) -> Iterator[type[Component]]:
     runs_free = getattr(operator, "runs_free", False)  # and so is in no checkpoint
-    if operator.snapshot is not Component.snapshot and not isabstract(operator) and not runs_free:
+    keeps = operator.fields or operator.snapshot is not Component.snapshot
+    if keeps and not isabstract(operator) and not runs_free:
         yield operator
     for each in operator.__subclasses__():
         if each.__module__.startswith("driftline."):

@@ -22,13 +22,14 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays, Operator, Span, span_of
+from driftline.engine.core.operator import Operator
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Fields
+from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.engine.stateless.alter_lifetime import plus
-from driftline.model.arrays import Int64s, stored, to_arrow, to_numpy
+from driftline.model.arrays import stored, to_arrow, to_numpy
 from driftline.model.time import BEGINNING, INFINITY
 
 
@@ -39,6 +40,12 @@ class Finals(Operator):
     `windows`: the columns with the times of windows, and how long after these they are over;
     `input_may_grow`: lifetimes that end at the cti may become longer."""
 
+    fields = Fields(
+        keys="slots",
+        by_key=("copies", "vs", "ve", "rows"),
+        numbers=("cti", "promised"),
+        times=("vs",),
+    )
     sets_ends = True
     goes_by_ctis = True
 
@@ -51,13 +58,9 @@ class Finals(Operator):
     ) -> None:
         super().__init__(schema)
         self.windows, self.input_may_grow = windows, input_may_grow
-        self._start_empty()
         self.cti = self.promised = BEGINNING
-
-    def _start_empty(self) -> None:
-        self.slots, self.rows = Slots(), RowStore(self.schema)
+        self.slots, self.rows, self.copies = Slots(), RowStore(schema), KeyColumn(np.int64)
         self.vs, self.ve = Due(), Due()
-        self.copies = np.zeros(0, np.int64)
 
     def process(self, port: int, batch: Batch) -> Batch:
         if len(batch):
@@ -82,15 +85,14 @@ class Finals(Operator):
     def _take_in(self, batch: Batch) -> None:
         keys = batch.row_fingerprints().with_numbers(batch.vs, batch.ve)
         slots, new = self.slots.find_or_add(keys)
-        self._make_room()
-        added = slots[new]
-        self.copies[added] = 0
+        self.make_slots()
+        added, copies = slots[new], self.copies.values
         self.vs.set(added, batch.vs[new])
         self.ve.set(added, batch.ve[new])
         self.rows.put(added, batch.payload.take(to_arrow(new)))
-        np.add.at(self.copies, slots, batch.weight)
+        np.add.at(copies, slots, batch.weight)
         touched = np.unique(slots)
-        self._forget(touched[self.copies[touched] == 0])
+        self.remove_slots(touched[copies[touched] == 0])
 
     def _final(self) -> Batch:
         """What is final by now: it is emitted, and evicted."""
@@ -98,16 +100,10 @@ class Finals(Operator):
         ended = self.cti - self.input_may_grow
         slots = self.slots.live_slots() if everything else np.sort(self.ve.up_to(ended))
         emitted = Batch(
-            self.vs.of(slots), self.ve.of(slots), self.copies[slots], self.rows.take(slots)
+            self.vs.of(slots), self.ve.of(slots), self.copies.values[slots], self.rows.take(slots)
         )
-        self._forget(slots)
+        self.remove_slots(slots)
         return emitted
-
-    def _forget(self, slots: Int64s) -> None:
-        self.rows.forget(slots)
-        self.slots.remove(slots)
-        for times in (self.vs, self.ve):
-            times.set(slots, np.full(len(slots), INFINITY))
 
     def _promise(self) -> int:
         """The output's cti, if it advances."""
@@ -123,38 +119,3 @@ class Finals(Operator):
             if len(self.vs.up_to(least)):
                 return least
         return INFINITY
-
-    def _make_room(self) -> None:
-        if self.slots.used > len(self.copies):
-            grown = np.zeros(2 * self.slots.used, np.int64)
-            grown[: len(self.copies)] = self.copies
-            self.copies = grown
-
-    def state_size(self) -> tuple[int, int]:
-        held = self.copies.nbytes + 2 * self.ve.times.nbytes + self.slots.table.nbytes
-        return self.slots.live, held + self.rows.nbytes
-
-    def state_span(self) -> Span:
-        return span_of(self.vs.of(self.slots.live_slots()))
-
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        return {
-            **self.slots.snapshot(),
-            "copies": self.copies[live],
-            "vs": self.vs.of(live),
-            "ve": self.ve.of(live),
-            "rows": rows_to_bytes(self.rows.take(live)),
-            "times": np.array([self.cti, self.promised]),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self._start_empty()
-        self.slots.restore(arrays)
-        live = self.slots.live_slots()
-        self._make_room()
-        self.copies[live] = arrays["copies"]
-        self.vs.set(live, arrays["vs"].astype(np.int64))
-        self.ve.set(live, arrays["ve"].astype(np.int64))
-        self.rows.put(live, rows_from_bytes(arrays["rows"]))
-        self.cti, self.promised = map(int, arrays["times"].tolist())

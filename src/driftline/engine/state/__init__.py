@@ -1,5 +1,6 @@
 """Data structures that operators keep their state in.
 
+    fields         the state of an operator as it declares it; snapshots follow from that
     fingerprints   128 bits that stand for a row or for some of its columns
     slots          small numbers for keys, found by fingerprint, given out and taken back
     row_store      payload rows in numbered places; `free_places` hands these out
@@ -18,7 +19,7 @@
     end_times      how many lifetimes end at each time, and whether a time is reached
     closing        groups that a cti closes by the value of one of their keys
     slot_lists     the rows of a batch by their slots
-    growing        arrays that grow as their places are needed
+    growing        arrays that grow as their places are needed, by key or not
     sorting        sorting a few rows by their times
 
 A key's way: `fingerprints` of its columns, its slot in `slots`, its entries in an `arrangement`,

@@ -31,7 +31,8 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, latest_start
-from driftline.engine.core.operator import Arrays, Operator
+from driftline.engine.core.operator import Operator
+from driftline.engine.state.fields import Fields
 from driftline.engine.stateless.linear_times import Linear, greatest_cti
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s
@@ -51,6 +52,7 @@ class AlterLifetime(Operator):
     is final before everything is. `by_vs_alone` says that ve plays no part.
     """
 
+    fields = Fields(numbers=("latest_cti",))
     uses_state = False
     sets_ends = True
 
@@ -137,15 +139,6 @@ class AlterLifetime(Operator):
             if BEGINNING < start[0] < end[0]:
                 reached = max(reached, int(start[0]))
         return reached
-
-    def state_size(self) -> tuple[int, int]:
-        return 0, np.int64().nbytes
-
-    def snapshot(self) -> Arrays:
-        return {"latest_cti": np.array([self.latest_cti])}
-
-    def restore(self, arrays: Arrays) -> None:
-        self.latest_cti = int(arrays["latest_cti"][0])
 
 
 class _Hopping(AlterLifetime):

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays, Operator
+from driftline.engine.core.operator import Operator
+from driftline.engine.state.fields import Fields
 from driftline.model.time import BEGINNING
 
 
@@ -24,6 +25,7 @@ class Union(Operator):
     `latest`: the greatest cti that came at each port.
     """
 
+    fields = Fields(arrays=("latest",))
     uses_state = False
     maps_rows = True
 
@@ -39,12 +41,3 @@ class Union(Operator):
         self.latest[port] = max(int(self.latest[port]), batch.cti)
         final = int(self.latest.min())
         return replace(batch, cti=final if final > before else BEGINNING)
-
-    def state_size(self) -> tuple[int, int]:
-        return 0, self.latest.nbytes
-
-    def snapshot(self) -> Arrays:
-        return {"latest": self.latest.copy()}
-
-    def restore(self, arrays: Arrays) -> None:
-        self.latest = arrays["latest"].astype(np.int64)

@@ -1,0 +1,238 @@
+"""Fields: the state of an operator as it declares it, and what follows from that.
+
+    fields = Fields(keys="slots", by_key=("stretches", "due"), numbers=("cti",))
+
+A declaration names attributes. What an attribute is says how it is stored:
+
+    keys      `Slots`: the keys that are live
+    by_key    what is kept of every key (see `ByKey`): stored for the live keys, in their order
+    rows      `PlacedRows`, with the entries (of `by_key`) and the word in which their places stand:
+              stored as rows, in the order of the entries; restored, they get new places
+    numbers   whole numbers or floats, each stored under its own name
+    arrays    NumPy arrays, stored as they are
+    parts     objects with fields of their own, stored under their names; None has no state
+
+`times` names what of `by_key` tells the times that the state is about. What is `added` later may be
+missing in a stored state, and then stays as it is at the beginning; anything else that is missing
+is an error. What can be computed from other fields is not declared: `derive` computes it when all
+others are restored.
+
+A subclass adds to the fields of its base: `fields = Base.fields | Fields(…)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.arrays import Int64s
+from driftline.model.time import BEGINNING, INFINITY
+
+Arrays = dict[str, NDArray[np.generic]]
+Span = tuple[int, int]
+
+NOTHING_HELD: Span = (INFINITY, BEGINNING)
+
+
+def span_of(times: NDArray[np.int64]) -> Span:
+    """The oldest and the newest of some times; ∞ is none.
+
+    >>> span_of(np.array([3, 1, INFINITY]))
+    (1, 3)
+    """
+    finite = times[times < INFINITY]
+    return (int(finite.min()), int(finite.max())) if len(finite) else NOTHING_HELD
+
+
+def joined_span(*spans: Span) -> Span:
+    return (
+        min((oldest for oldest, _ in spans), default=INFINITY),
+        max((newest for _, newest in spans), default=BEGINNING),
+    )
+
+
+class ByKey(Protocol):
+    """What is kept of every key. If it has entries, `entries()` says how many; `times_of(slots)`
+    gives the times, or the first and the last of them, if it tells any."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def make_slots(self, count: int) -> None:
+        """See to it that there is room for so many keys."""
+
+    def clear(self, slots: Int64s) -> None:
+        """Drop what is kept of keys that are gone."""
+
+    def snapshot(self, slots: Int64s, name: str) -> Arrays: ...
+
+    def restore(self, slots: Int64s, arrays: Arrays, name: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Fields:
+    """See the top of this file."""
+
+    keys: str | None = None
+    by_key: tuple[str, ...] = ()
+    rows: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+    def __or__(self, more: Fields) -> Fields:
+        return Fields(
+            self.keys or more.keys,
+            self.by_key + more.by_key,
+            {**self.rows, **more.rows},
+            self.numbers + more.numbers,
+            self.arrays + more.arrays,
+            self.parts + more.parts,
+            self.times + more.times,
+            self.added + more.added,
+        )
+
+    def __bool__(self) -> bool:
+        return self != Fields()
+
+
+class Stateful:
+    """An object whose state is the attributes that it declares as its fields."""
+
+    fields: ClassVar[Fields] = Fields()
+
+    def snapshot(self) -> Arrays:
+        """The whole state."""
+        fields, arrays = self.fields, Arrays()
+        if fields.keys is not None:
+            keys = getattr(self, fields.keys)
+            arrays |= keys.snapshot()
+            live = keys.live_slots()
+            for name, each in self._by_key():
+                arrays |= each.snapshot(live, name)
+        for name, (entries, word) in fields.rows.items():
+            places = arrays[f"{entries}.ints"][:, word].astype(np.int64)
+            arrays[name] = rows_to_bytes(getattr(self, name).take(places))
+        for name in fields.numbers:
+            arrays[name] = np.array([getattr(self, name)])
+        for name in fields.arrays:
+            arrays[name] = getattr(self, name).copy()
+        for name, part in self._parts():
+            arrays |= {f"{name}.{each}": array for each, array in part.snapshot().items()}
+        return arrays
+
+    def restore(self, arrays: Arrays) -> None:
+        """Become what `snapshot` was taken of. Only an object that is new can do so."""
+        if arrays and not self.fields:
+            raise ValueError(f"{type(self).__name__} keeps no state, but was given {set(arrays)}")
+        try:
+            self._restore(arrays)
+        except KeyError as missing:
+            raise ValueError(
+                f"the stored state of {type(self).__name__} has no {missing}: another version of "
+                "Driftline has stored it"
+            ) from None
+        self.derive()
+
+    def derive(self) -> None:
+        """Compute what is not stored, as all that is has been restored."""
+
+    def _restore(self, arrays: Arrays) -> None:
+        fields = self.fields
+        missing = {name for name in fields.added if not _has(arrays, name)}
+        for name, (entries, word) in fields.rows.items():
+            words = arrays[f"{entries}.ints"].astype(np.int64)
+            words[:, word] = getattr(self, name).add(rows_from_bytes(arrays[name]))
+            arrays = arrays | {f"{entries}.ints": words}
+        if fields.keys is not None:
+            keys = getattr(self, fields.keys)
+            keys.restore(arrays)
+            live = keys.live_slots()
+            self.make_slots()
+            for name, each in self._by_key():
+                if name not in missing:
+                    each.restore(live, arrays, name)
+        for name in fields.numbers:
+            if name not in missing:
+                setattr(self, name, arrays[name][0].item())
+        for name in fields.arrays:
+            if name not in missing:
+                kind = getattr(self, name).dtype
+                setattr(self, name, np.array(arrays[name], kind, order="C"))
+        for name, part in self._parts():
+            if name not in missing:
+                part.restore(part_of(arrays, name))
+
+    def make_slots(self) -> None:
+        """See to it that there is room for what is kept of all keys."""
+        used = getattr(self, self.fields.keys or "").used
+        for _, each in self._by_key():
+            each.make_slots(used)
+
+    def remove_slots(self, slots: Int64s) -> None:
+        """Drop keys, and all that is kept of them."""
+        if len(slots) == 0:
+            return
+        for _, each in self._by_key():
+            each.clear(slots)
+        getattr(self, self.fields.keys or "").remove(slots)
+
+    def state_size(self) -> tuple[int, int]:
+        """How many rows are held (entries, or keys where nothing has entries), and how many bytes
+        all takes. Nothing is gathered for that."""
+        fields, sizes, taken = self.fields, [], 0
+        for _, each in self._by_key():
+            taken += each.nbytes
+            if (entries := getattr(each, "entries", None)) is not None:
+                sizes.append(entries())
+        if fields.keys is not None:
+            keys = getattr(self, fields.keys)
+            taken += keys.nbytes
+            sizes = sizes or [keys.live]
+        taken += sum(getattr(self, name).nbytes for name in (*fields.rows, *fields.arrays))
+        for _, part in self._parts():
+            rows, more = part.state_size()
+            sizes.append(rows)
+            taken += more
+        return sum(sizes), taken
+
+    def state_span(self) -> Span:
+        """The oldest and the newest time that the state is about; it is looked through for that."""
+        fields = self.fields
+        spans = [part.state_span() for _, part in self._parts()]
+        if fields.times:
+            live = getattr(self, fields.keys or "").live_slots()
+            spans += [span_of(getattr(self, name).times_of(live)) for name in fields.times]
+        return joined_span(*spans)
+
+    def _by_key(self) -> Iterator[tuple[str, Any]]:
+        """What is `ByKey`, with its name."""
+        return ((name, getattr(self, name)) for name in self.fields.by_key)
+
+    def _parts(self) -> Iterator[tuple[str, Stateful]]:
+        for name in self.fields.parts:
+            if (part := getattr(self, name)) is not None:
+                yield name, part
+
+
+def part_of(arrays: Arrays, name: str) -> Arrays:
+    """What a part of some name has stored.
+
+    >>> part_of({"ends.told": np.array([3]), "time": np.array([5])}, "ends")
+    {'told': array([3])}
+    """
+    first = f"{name}."
+    return {
+        each.removeprefix(first): array for each, array in arrays.items() if each.startswith(first)
+    }
+
+
+def _has(arrays: Arrays, name: str) -> bool:
+    return any(each == name or each.startswith(f"{name}.") for each in arrays)
