@@ -1,24 +1,22 @@
 """Snapshot operators that keep the rows of every partition.
 
 State     members    by partition (slot): its rows with their lifetimes, in order
-          segments   by partition, or by row: what was emitted
           stale      by partition: the first end of what it holds, at which a cti evicts that
-See `core.snapshot_operator` for the rest.
+See `core.snapshot_operator` for the rest. What was emitted is kept by partition (`operator`), or by
+row (`ordered`).
 """
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty, latest_start
-from driftline.engine.core.operator import Arrays
 from driftline.engine.core.snapshot_operator import EAGER, SnapshotOperator
 from driftline.engine.state.arrangement import next_times
 from driftline.engine.state.due_times import Due
-from driftline.engine.state.emitted_rows import Changes, EmittedRows
+from driftline.engine.state.emitted_rows import Changes
+from driftline.engine.state.fields import Fields
 from driftline.engine.state.held_rows import END, START, HeldRows, Merged
-from driftline.engine.state.runs import Runs
 from driftline.model.arrays import Int64s
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
@@ -29,6 +27,8 @@ class KeptRows(SnapshotOperator):
     `answer` is the schema of what it gives, to which `with_keys` adds the keys in front.
     `order_words`: how many words the members of a partition are sorted by, before their lifetimes.
     """
+
+    fields = SnapshotOperator.fields | Fields(by_key=("members", "stale"), times=("members",))
 
     def __init__(
         self,
@@ -48,7 +48,6 @@ class KeptRows(SnapshotOperator):
         self.input_may_grow = False  # lifetimes of `coalesce` that end at the cti may become longer
         kept_schema = pa.schema([schema.field(name) for name in kept])
         self.members = HeldRows(kept_schema, order_words)
-        self.segments = EmittedRows(answer)
         self.stale = Due()
 
     def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
@@ -111,29 +110,3 @@ class KeptRows(SnapshotOperator):
         if self.input_may_grow and BEGINNING < cti < INFINITY:
             cti -= 1
         return cti if self.level == EAGER else min(cti, self.watermark)
-
-    def _runs(self) -> tuple[Runs, ...]:
-        return self.members, self.segments
-
-    def _holders(self) -> Int64s:
-        """Those that have a run of segments."""
-        return self.slots.live_slots()
-
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        arrays = super().snapshot()
-        return {
-            **arrays,
-            **self.members.snapshot(live, "members"),
-            **self.segments.snapshot(self._holders(), "segments"),
-            "stale": self.stale.of(live),
-            "times": arrays["times"][:3],
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        super().restore(arrays)
-        self.ctis = [self.cti]
-        live = self.slots.live_slots()
-        self.members.restore(live, arrays, "members")
-        self.segments.restore(self._holders(), arrays, "segments")
-        self.stale.set(live, arrays["stale"].astype(np.int64))

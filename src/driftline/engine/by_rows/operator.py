@@ -2,8 +2,8 @@
 
     o(H), at every time:  ⋃ over the partitions of the snapshot of  ⊗(the rows of the partition)
 
-State: see `kept_rows`; the segments of a partition are those of its slot. A cti evicts every row
-and every segment that ends at or before it.
+State     segments   by partition: what was emitted
+See `kept_rows` for the rest. A cti evicts every row and every segment that ends at or before it.
 
 A batch costs the rows of the partitions it touches. For answers that are sums, see `additive`; for
 those that have a row for every row, by its place in an order, `ordered`.
@@ -20,8 +20,10 @@ import pyarrow as pa
 from driftline.engine.by_rows.kept_rows import KeptRows
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT
-from driftline.engine.state.emitted_rows import Changes
+from driftline.engine.state.emitted_rows import Changes, EmittedRows
+from driftline.engine.state.fields import Fields
 from driftline.model.arrays import Int64s, Int64Table
+from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
 
 
@@ -37,6 +39,20 @@ class Answers:
 
 class RowsOperator(KeptRows):
     """Answers are computed for all of a partition, from the earliest affected time on."""
+
+    fields = KeptRows.fields | Fields(by_key=("segments",), times=("segments",))
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        keys: list[str],
+        kept: list[str],
+        answer: pa.Schema,
+        level: Level,
+        with_keys: bool,
+    ) -> None:
+        super().__init__(schema, keys, kept, answer, level, with_keys)
+        self.segments = EmittedRows(answer)
 
     @abstractmethod
     def _answers(self, slots: Int64s, earliest: Int64s, limit: int) -> Answers:
@@ -64,7 +80,7 @@ class RowsOperator(KeptRows):
         closed = self.closing.closed(self.cti)  # all endpoints of these have been passed
         if len(closed):
             self._drop_ended(closed, INFINITY)
-            self.closing.gone(closed)
+            self.closing.clear(closed)
         self._look_again(slots)
         self._remove(slots[(self.members.sizes(slots) == 0) & (self.segments.sizes(slots) == 0)])
 

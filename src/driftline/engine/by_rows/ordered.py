@@ -29,10 +29,10 @@ from driftline.engine.by_rows.near_kernel import Blocks, Entries, Reach
 from driftline.engine.by_rows.order_words import OrderBy, OrderWords, with_nulls
 from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays
 from driftline.engine.core.snapshot_operator import EAGER, NO_SLOTS, ORDERED, PERFECT
 from driftline.engine.state.due_times import Due
-from driftline.engine.state.emitted_rows import pieces_of
+from driftline.engine.state.emitted_rows import EmittedRows, pieces_of
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.held_rows import (
     COPIES,
@@ -45,7 +45,6 @@ from driftline.engine.state.held_rows import (
     Merged,
 )
 from driftline.engine.state.slots import Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
@@ -79,10 +78,45 @@ class Evaluated:
 _ALL_COUNT = np.zeros(0, np.bool_)
 
 
+class EmittedByRow(Stateful):
+    """What was emitted of each row: `holders`, one for every row; `segments`: what was emitted of
+    it; `ends`: the first end of these."""
+
+    fields = Fields(keys="holders", by_key=("segments", "ends"), times=("segments",))
+
+    def __init__(self, answer: pa.Schema) -> None:
+        self.holders, self.segments, self.ends = Slots(), EmittedRows(answer), Due()
+
+    def of(self, low: Int64s, high: Int64s) -> Int64s:
+        """The holders of rows with some fingerprints."""
+        low, high = np.ascontiguousarray(low), np.ascontiguousarray(high)
+        prints = Fingerprints(low.view(np.uint64), high.view(np.uint64))
+        holders, _ = self.holders.find_or_add(prints)
+        self.make_slots()
+        return holders
+
+    def drop(self, holders: Int64s, final: int) -> None:
+        """Drop the segments of some holders that end at or before a time."""
+        self.segments.drop(holders, final)
+        self.note_ends(holders)
+
+    def drop_ended(self, final: int) -> None:
+        """Drop all segments that end at or before a time."""
+        self.drop(
+            self.holders.live_slots() if final == INFINITY else self.ends.up_to(final), final
+        )  # fmt: skip
+
+    def note_ends(self, holders: Int64s) -> None:
+        """Note when what is held of rows ends first, and forget those of which nothing is."""
+        self.ends.set(holders, self.segments.first_ends(holders))
+        self.remove_slots(holders[self.segments.sizes(holders) == 0])
+
+
 class OrderedRows(KeptRows):
-    """`ties`: the columns by which ties of the order are broken. `is_mirrored`: the rows are held
-    from the last to the first of an order of which this one is the other way round; they are stored
-    in that order."""
+    """`ties`: the columns by which ties of the order are broken; in descending order, if
+    `is_mirrored`: the rows are held from the last to the first of the order that was asked for."""
+
+    fields = KeptRows.fields | Fields(parts=("emitted",))
 
     def __init__(
         self,
@@ -96,16 +130,12 @@ class OrderedRows(KeptRows):
     ) -> None:
         self.order = order
         self.ties = [OrderBy(name, descending=is_mirrored) for name in sorted(ties)]
-        self.words = self.stored_by = OrderWords(schema, order, self.ties)
+        self.words = OrderWords(schema, order, self.ties)
         super().__init__(
             schema, partition, schema.names, answer, level, with_keys=False,
             order_words=self.words.width,
         )  # fmt: skip
-        if is_mirrored:
-            both = ([item.mirrored() for item in items] for items in (order, self.ties))
-            self.stored_by = OrderWords(schema, *both)
-        self.holders = Slots()  # by row: what was emitted of it is in that run of `segments`
-        self.ends = Due()  # of each holder, the first end of its segments
+        self.emitted = EmittedByRow(answer)
         self.reach = Reach(self.words.width)
         self.totals: BlockTotals | None = None  # where `reach` is `in_blocks`
         self._forget_changes()
@@ -214,8 +244,8 @@ class OrderedRows(KeptRows):
             fingerprints(rows.columns, len(rows)), found.start[order], found.end[order]
         )  # fmt: skip
         since = np.where(first > limit, INFINITY, first)
-        corrected = self.segments.correct(holders, since, bounds, pieces, rows)
-        self._note_ends(holders)
+        corrected = self.emitted.segments.correct(holders, since, bounds, pieces, rows)
+        self.emitted.note_ends(holders)
         return self._output(corrected, corrected.key)
 
     def _counts(self) -> Mask:
@@ -295,27 +325,18 @@ class OrderedRows(KeptRows):
         members = self.members.arrays.ints[members]
         low = np.concatenate([members[:, LOW], changes.entries[items, LOW]])
         high = np.concatenate([members[:, HIGH], changes.entries[items, HIGH]])
-        held, _ = self.holders.find_or_add(Fingerprints(low.view(np.uint64), high.view(np.uint64)))
-        holders, number = np.unique(held, return_inverse=True)
+        holders, number = np.unique(self.emitted.of(low, high), return_inverse=True)
         since = np.empty(len(holders), np.int64)
         since[number] = earliest[np.concatenate([slot_of[wanted], near.over_slot, changed_slot])]
         number_of = np.full(len(looked_at.member), -1, np.int64)
         number_of[wanted] = number[: len(wanted)]
         return holders, since, number_of[found.row]
 
-    def _note_ends(self, holders: Int64s) -> None:
-        """Note when what is held of rows ends first, and forget those of which nothing is."""
-        self.ends.set(holders, self.segments.first_ends(holders))
-        gone = holders[self.segments.sizes(holders) == 0]
-        self.holders.remove(gone)
-        self.segments.clear(gone)
-
     def _evict(self, slots: Int64s) -> None:
         """Drop what is final, and note when to look at these slots again."""
         final = self._settled()
         self._drop_members(slots[self.stale.of(slots) <= final], final)
-        held = self.holders.live_slots() if final == INFINITY else self.ends.up_to(final)
-        self._drop_segments(held, final)
+        self.emitted.drop_ended(final)
         closed = self.closing.closed(self.cti)  # all endpoints of these have been passed
         if len(closed):
             self._close(closed)
@@ -333,57 +354,14 @@ class OrderedRows(KeptRows):
         self.members.drop(slots, final)
         self.stale.set(slots, self.members.first_ends(slots))
 
-    def _drop_segments(self, holders: Int64s, final: int) -> None:
-        self.segments.drop(holders, final)
-        self._note_ends(holders)
-
     def _close(self, slots: Int64s) -> None:
         """Drop all of some slots."""
         ints = self.members.of(slots)
-        prints = Fingerprints(ints[:, LOW].view(np.uint64), ints[:, HIGH].view(np.uint64))
-        held = np.unique(self.holders.find(prints))
-        self._drop_segments(held[held >= 0], INFINITY)
+        self.emitted.drop(np.unique(self.emitted.of(ints[:, LOW], ints[:, HIGH])), INFINITY)
         self._drop_members(slots, INFINITY)
-        self.closing.gone(slots)
+        self.closing.clear(slots)
 
     def _remove(self, gone: Int64s) -> None:
-        self.slots.remove(gone)
-        self.key_rows.forget(gone)
-        never = np.full(len(gone), INFINITY)
-        self.due.set(gone, never)
-        self.stale.set(gone, never)
-        self.members.clear(gone)
+        super()._remove(gone)
         if self.totals is not None:
             self.totals.clear(gone)
-
-    def _holders(self) -> Int64s:
-        return self.holders.live_slots()
-
-    def snapshot(self) -> Arrays:
-        held = self.holders.snapshot()
-        arrays = super().snapshot() | {_of_holders(name): each for name, each in held.items()}
-        return self._sorted_by_words(arrays, self.stored_by)
-
-    def restore(self, arrays: Arrays) -> None:
-        names = self.holders.snapshot()
-        self.holders.restore({name: arrays[_of_holders(name)] for name in names})
-        super().restore(self._sorted_by_words(arrays, self.words))
-        self._note_ends(self.holders.live_slots())
-
-    def _sorted_by_words(self, arrays: Arrays, words: OrderWords) -> Arrays:
-        """Stored members in the order of some words."""
-        if self.words is self.stored_by or len(arrays["members.ints"]) == 0:
-            return arrays
-        ints = arrays["members.ints"].astype(np.int64)
-        rows = rows_from_bytes(arrays["members.rows"])
-        sizes = arrays["members.size"].astype(np.int64)
-        slot, own = np.repeat(np.arange(len(sizes)), sizes), words.of(rows)
-        for place, word in enumerate(own):
-            ints[:, place] = word
-        order = np.lexsort([*ints[:, :-1].T[::-1], slot])
-        stored = rows_to_bytes(rows.take(pa.array(order)))
-        return arrays | {"members.ints": ints[order], "members.rows": stored}
-
-
-def _of_holders(name: str) -> str:
-    return name.replace("slots", "holders")

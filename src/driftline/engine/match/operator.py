@@ -28,7 +28,6 @@ from driftline.engine.by_rows.operator import Answers, RowsOperator
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.snapshot_kernel import alive_entries
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays
 from driftline.engine.core.snapshot_operator import NO_FLAGS, PERFECT
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.limits import limits
@@ -53,9 +52,11 @@ from driftline.engine.match.sweep_state import MORE_AHEAD, MORE_BACK, THREAD, TH
 from driftline.engine.match.sweep_state import Sequence as Sequences
 from driftline.engine.match.version_kernel import CARRIED_ROW
 from driftline.engine.state.emitted_rows import Changes, pieces_of
+from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.growing import grown
 from driftline.engine.state.held_rows import COPIES, END, HIGH, LOW, PLACE, START
+from driftline.engine.state.row_runs import RowWords
 from driftline.engine.state.runs import Runs
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.level import Level
@@ -73,6 +74,8 @@ class Match(RowsOperator):
     input. `whole`: the columns by which ties are broken (None: all). `in_order`: rows are only
     added, never end, and the first item of the order goes with their start. `settled`: the column
     of the output with the time when a match was settled."""
+
+    fields = RowsOperator.fields | Fields(by_key=("known",))
 
     def __init__(
         self,
@@ -113,7 +116,8 @@ class Match(RowsOperator):
             self.segments = self.matches
         # By the place of a member: see `sweep_state.OPEN` and what follows it.
         threads = self.rules.threads
-        self.known = np.empty((0, THREAD + threads if threads else THREADED), np.int64)
+        known = THREAD + threads if threads else THREADED
+        self.known = RowWords(self.members, known if self.in_order else 0)
         self.has_copies = False  # whether a member has stood for several rows
         self.changed = np.zeros(0, np.int64)  # by slot, the latest change of this batch
         # By slot, in memory alone: where a match goes on growing, the row that it begins with, and
@@ -163,7 +167,7 @@ class Match(RowsOperator):
         while True:
             number, member, start, numbers, covered, threads, whole, resumed = sequence.from_open(
                 slots, earliest, changed, ahead, from_threads, self.rules.back, self.over_after,
-                self.members.arrays, self.known, self.cursors, self.has_copies,
+                self.members.arrays, self.known.values, self.cursors, self.has_copies,
             )  # fmt: skip
             begin = self.members.arrays.ints[member, START]
             entries = self._arranged(number, member, begin, begin, len(slots))
@@ -178,15 +182,15 @@ class Match(RowsOperator):
                 carried = np.where(resumed, self.paths.arrays.size[slots] - self.rules.before, 0)
             found = Sequences(
                 entries.bounds, entries.begin, entries.end, start, numbers, covered, threads,
-                changed, whole, self.known[places] if later else _NOTHING_KNOWN, cursors, path,
-                carried,
+                changed, whole, self.known.values[places] if later else _NOTHING_KNOWN, cursors,
+                path, carried,
             )  # fmt: skip
             versions, learned = self._swept(found, entries, earliest, INFINITY)
             if not learned.unfinished.any():
                 break
             ahead[learned.unfinished == MORE_AHEAD] *= 8
             from_threads &= learned.unfinished != MORE_BACK
-        sequence.learn(self.known, places, learned.known)
+        sequence.learn(self.known.values, places, learned.known)
         carried = np.zeros(len(slots), np.int64)
         if self.rules.growing:
             carried[resumed] = self.cursors[slots[resumed], HAS_SIZE]
@@ -344,8 +348,7 @@ class Match(RowsOperator):
 
     def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
         touched, earliest = super()._take_in(port, batch)
-        if self.in_order:
-            self.known = grown(self.known, self.members.places.used)
+        self.known.make_places()
         return touched, earliest
 
     def _greatest_endpoint(self, slots: Int64s, limit: int) -> int:
@@ -361,7 +364,7 @@ class Match(RowsOperator):
         freed = np.empty(int(self.members.sizes(slots).sum()), np.int64)
         gone = eviction.settle_rows(
             slots, self.cti, self.rules.back, self.rules.numbered, self.over_after,
-            self.members.arrays, self.known, self.has_copies, freed,
+            self.members.arrays, self.known.values, self.has_copies, freed,
         )  # fmt: skip
         self.members.free(freed[:gone])
         self.matches.drop_settled(slots, self.cti)
@@ -373,20 +376,14 @@ class Match(RowsOperator):
         stale = np.full(len(slots), INFINITY)
         eviction.next_rows(
             slots, self.cti, self.rules.back, self.rules.numbered, self.over_after,
-            self.members.arrays, self.known, self.has_copies, stale,
+            self.members.arrays, self.known.values, self.has_copies, stale,
         )  # fmt: skip
         self.stale.set(slots, np.minimum(stale, self.matches.first_settled(slots)))
 
     def state_size(self) -> tuple[int, int]:
         rows, held = super().state_size()
         growing = self.cursors.nbytes + self.begins_with.nbytes + self.paths.nbytes
-        return rows, held + self.known.nbytes + growing
-
-    def snapshot(self) -> Arrays:
-        arrays = super().snapshot()
-        if self.in_order:
-            arrays["open"] = self.known[self.members.of(self.slots.live_slots())[:, PLACE]]
-        return arrays
+        return rows, held + growing
 
     def _remove(self, slots: Int64s) -> None:
         super()._remove(slots)
@@ -398,11 +395,6 @@ class Match(RowsOperator):
         self.cursors[known] = BEGINNING
         self.paths.clear(known)
 
-    def restore(self, arrays: Arrays) -> None:
-        super().restore(arrays)
-        self._forget(np.arange(len(self.cursors)))
-        if self.in_order:
-            members = self.members.of(self.slots.live_slots())
-            self.known = grown(self.known, self.members.places.used)
-            self.known[members[:, PLACE]] = arrays["open"]
-            self.has_copies = bool((members[:, COPIES] > 1).any())
+    def derive(self) -> None:
+        members = self.members.of(self.slots.live_slots())
+        self.has_copies = bool((members[:, COPIES] > 1).any())

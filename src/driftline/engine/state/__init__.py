@@ -1,6 +1,7 @@
 """Data structures that operators keep their state in.
 
     fields         the state of an operator as it declares it; snapshots follow from that
+    progress       how far the ports of an operator have come, and what was passed on of that
     fingerprints   128 bits that stand for a row or for some of its columns
     slots          small numbers for keys, found by fingerprint, given out and taken back
     row_store      payload rows in numbered places; `free_places` hands these out

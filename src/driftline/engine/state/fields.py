@@ -9,7 +9,7 @@ A declaration names attributes. What an attribute is says how it is stored:
     rows      `PlacedRows`, with the entries (of `by_key`) and the word in which their places stand:
               stored as rows, in the order of the entries; restored, they get new places
     numbers   whole numbers or floats, each stored under its own name
-    arrays    NumPy arrays, stored as they are
+    arrays    NumPy arrays or lists of whole numbers, stored as they are
     parts     objects with fields of their own, stored under their names; None has no state
 
 `times` names what of `by_key` tells the times that the state is about. What is `added` later may be
@@ -123,7 +123,7 @@ class Stateful:
         for name in fields.numbers:
             arrays[name] = np.array([getattr(self, name)])
         for name in fields.arrays:
-            arrays[name] = getattr(self, name).copy()
+            arrays[name] = np.array(getattr(self, name))
         for name, part in self._parts():
             arrays |= {f"{name}.{each}": array for each, array in part.snapshot().items()}
         return arrays
@@ -164,8 +164,7 @@ class Stateful:
                 setattr(self, name, arrays[name][0].item())
         for name in fields.arrays:
             if name not in missing:
-                kind = getattr(self, name).dtype
-                setattr(self, name, np.array(arrays[name], kind, order="C"))
+                setattr(self, name, _like(getattr(self, name), arrays[name]))
         for name, part in self._parts():
             if name not in missing:
                 part.restore(part_of(arrays, name))
@@ -196,7 +195,8 @@ class Stateful:
             keys = getattr(self, fields.keys)
             taken += keys.nbytes
             sizes = sizes or [keys.live]
-        taken += sum(getattr(self, name).nbytes for name in (*fields.rows, *fields.arrays))
+        taken += sum(getattr(self, name).nbytes for name in fields.rows)
+        taken += sum(_size(getattr(self, name)) for name in fields.arrays)
         for _, part in self._parts():
             rows, more = part.state_size()
             sizes.append(rows)
@@ -232,6 +232,17 @@ def part_of(arrays: Arrays, name: str) -> Arrays:
     return {
         each.removeprefix(first): array for each, array in arrays.items() if each.startswith(first)
     }
+
+
+def _like(before: NDArray[np.generic] | list[int], stored: NDArray[np.generic]) -> object:
+    """A stored array, as what stands in its place."""
+    if isinstance(before, list):
+        return stored.tolist()
+    return np.array(stored, before.dtype, order="C")
+
+
+def _size(values: NDArray[np.generic] | list[int]) -> int:
+    return 8 * len(values) if isinstance(values, list) else values.nbytes
 
 
 def _has(arrays: Arrays, name: str) -> bool:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from driftline.engine.state.arrangement import drop_ended, least
 from driftline.engine.state.free_places import Places
+from driftline.engine.state.growing import grown
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
@@ -66,3 +67,34 @@ class RowRuns(Runs):
         places = self.places.take(len(entries))
         super().restore(slots, {**saved, f"{prefix}.ints": np.c_[entries, places]}, prefix)
         self.rows.put(places, rows_from_bytes(saved[f"{prefix}.rows"]))
+
+
+class RowWords:
+    """Words that are known of every row of some runs: `values[place]`."""
+
+    def __init__(self, runs: RowRuns, words: int) -> None:
+        self.runs = runs
+        self.values = np.empty((0, words), np.int64)
+
+    def make_places(self) -> None:
+        """See to it that every row has words."""
+        self.values = grown(self.values, self.runs.places.used)
+
+    def make_slots(self, count: int) -> None:
+        pass
+
+    def clear(self, slots: Int64s) -> None:
+        pass
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.values.nbytes)
+
+    def snapshot(self, slots: Int64s, name: str) -> dict[str, NDArray[np.generic]]:
+        """Stored in the order of the entries of the runs."""
+        return {name: self.values[self.runs.of(slots)[:, PLACE]]}
+
+    def restore(self, slots: Int64s, saved: dict[str, NDArray[np.generic]], name: str) -> None:
+        """The runs have been restored before."""
+        self.make_places()
+        self.values[self.runs.of(slots)[:, PLACE]] = saved[name]
