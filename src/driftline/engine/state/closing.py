@@ -62,7 +62,8 @@ class Closing:
         return self.due.nbytes
 
     def make_slots(self, count: int) -> None:
-        self.due.make_slots(count)
+        if self.is_used:
+            self.due.make_slots(count)
 
     def clear(self, slots: Int64s) -> None:
         """These groups have been evicted."""

@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.engine.state.growing import SMALLEST
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING, INFINITY
@@ -99,14 +100,15 @@ class Fields:
             self.added + more.added,
         )
 
-    def __bool__(self) -> bool:
-        return self != Fields()
+
+NOTHING = Fields()
 
 
 class Stateful:
     """An object whose state is the attributes that it declares as its fields."""
 
-    fields: ClassVar[Fields] = Fields()
+    fields: ClassVar[Fields] = NOTHING
+    room = 0  # for so many keys
 
     def snapshot(self) -> Arrays:
         """The whole state."""
@@ -130,7 +132,7 @@ class Stateful:
 
     def restore(self, arrays: Arrays) -> None:
         """Become what `snapshot` was taken of. Only an object that is new can do so."""
-        if arrays and not self.fields:
+        if arrays and self.fields is NOTHING:
             raise ValueError(f"{type(self).__name__} keeps no state, but was given {set(arrays)}")
         try:
             self._restore(arrays)
@@ -172,8 +174,10 @@ class Stateful:
     def make_slots(self) -> None:
         """See to it that there is room for what is kept of all keys."""
         used = getattr(self, self.fields.keys or "").used
-        for _, each in self._by_key():
-            each.make_slots(used)
+        if used > self.room:
+            self.room = max(used, 2 * self.room, SMALLEST)
+            for _, each in self._by_key():
+                each.make_slots(self.room)
 
     def remove_slots(self, slots: Int64s) -> None:
         """Drop keys, and all that is kept of them."""
@@ -186,22 +190,27 @@ class Stateful:
     def state_size(self) -> tuple[int, int]:
         """How many rows are held (entries, or keys where nothing has entries), and how many bytes
         all takes. Nothing is gathered for that."""
-        fields, sizes, taken = self.fields, [], 0
-        for _, each in self._by_key():
+        fields = self.fields
+        if fields is NOTHING:
+            return 0, 0
+        rows, taken, has_entries = 0, 0, False
+        for name in fields.by_key:
+            each = getattr(self, name)
             taken += each.nbytes
             if (entries := getattr(each, "entries", None)) is not None:
-                sizes.append(entries())
+                rows, has_entries = rows + entries(), True
         if fields.keys is not None:
             keys = getattr(self, fields.keys)
             taken += keys.nbytes
-            sizes = sizes or [keys.live]
-        taken += sum(getattr(self, name).nbytes for name in fields.rows)
-        taken += sum(_size(getattr(self, name)) for name in fields.arrays)
+            rows += 0 if has_entries else keys.live
+        for name in fields.rows:
+            taken += getattr(self, name).nbytes
+        for name in fields.arrays:
+            taken += _size(getattr(self, name))
         for _, part in self._parts():
-            rows, more = part.state_size()
-            sizes.append(rows)
-            taken += more
-        return sum(sizes), taken
+            more, more_taken = part.state_size()
+            rows, taken = rows + more, taken + more_taken
+        return rows, taken
 
     def state_span(self) -> Span:
         """The oldest and the newest time that the state is about; it is looked through for that."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 from driftline.engine.state.fields import Fields, Stateful
 from driftline.model.time import BEGINNING
 
+_WORD = 8
+
 
 class Progress(Stateful):
     """`latest`: of every port.
@@ -45,6 +47,9 @@ class Progress(Stateful):
             return BEGINNING
         self.promised = time
         return time
+
+    def state_size(self) -> tuple[int, int]:
+        return 0, _WORD * (1 + len(self.latest))
 
     def derive(self) -> None:
         self.time = min(self.latest)
