@@ -27,6 +27,7 @@ from driftline.engine.core.operator import Operator
 from driftline.engine.lifetimes import coalesce_kernel
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fields import Fields
+from driftline.engine.state.progress import Progress
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.slot_lists import by_slot
 from driftline.engine.state.slots import Slots
@@ -39,27 +40,24 @@ class Coalesce(Operator):
     `due`: when these have to be looked at again."""
 
     fields = Fields(
-        keys="slots", by_key=("stretches", "due"), numbers=("cti",), times=("stretches",)
+        keys="slots", by_key=("stretches", "due"), parts=("progress",), times=("stretches",)
     )
     sets_ends = True
     keeps_labels = True
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
-        self.cti = BEGINNING
+        self.progress = Progress()
         self.slots, self.due = Slots(), Due()
         self.stretches = Runs(coalesce_kernel.COLUMNS)
 
     def process(self, port: int, batch: Batch) -> Batch:
         output = self._changed(batch) if len(batch) else empty(self.schema)
-        cti = BEGINNING
-        if batch.cti > self.cti:
-            self.cti = batch.cti
-            cti = self.cti
-            if self.cti == INFINITY:
-                self.remove_slots(self.slots.live_slots())
-            else:
-                self._settle(self.due.up_to(self.cti - 1))
+        cti = self.progress.receive(port, batch.cti)
+        if cti == INFINITY:
+            self.remove_slots(self.slots.live_slots())
+        elif cti > BEGINNING:
+            self._settle(self.due.up_to(cti - 1))
         added = output.vs[output.weight > 0]
         high = int(added.max()) if len(added) else BEGINNING
         return Batch(output.vs, output.ve, output.weight, output.payload, cti, high)
@@ -80,8 +78,9 @@ class Coalesce(Operator):
 
     def _settle(self, slots: Int64s) -> None:
         """Evict what is final of some slots."""
-        self.due.set(slots, coalesce_kernel.settle(slots, self.stretches.arrays, self.cti))
-        self.remove_slots(slots[self.stretches.sizes(slots) == 0])
+        cti, stretches = self.progress.time, self.stretches
+        self.due.set(slots, coalesce_kernel.settle(slots, stretches.arrays, cti))
+        self.remove_slots(slots[stretches.sizes(slots) == 0])
 
 
 def coalesced(batch: Batch) -> Batch:

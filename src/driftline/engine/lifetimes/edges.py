@@ -24,6 +24,7 @@ from driftline.engine.state.due_times import Due
 from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import Fingerprints
 from driftline.engine.state.growing import KeyColumn
+from driftline.engine.state.progress import Progress
 from driftline.engine.state.slots import Slots
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -31,23 +32,21 @@ from driftline.model.time import BEGINNING, INFINITY
 class Edges(Operator):
     """`slots`: one for every row and time; `delta`: its Δ; `times`: its time."""
 
-    fields = Fields(keys="slots", by_key=("delta", "times"), numbers=("cti",), times=("times",))
+    fields = Fields(keys="slots", by_key=("delta", "times"), parts=("progress",), times=("times",))
     sets_ends = True
     keeps_labels = True
 
     def __init__(self, schema: pa.Schema, edge: Literal["starts", "ends"]) -> None:
         super().__init__(schema)
         self.sign = 1 if edge == "starts" else -1
-        self.cti = BEGINNING
+        self.progress = Progress()
         self.slots, self.times, self.delta = Slots(), Due(), KeyColumn(np.int64)
 
     def process(self, port: int, batch: Batch) -> Batch:
         output = self._changed(batch) if len(batch) else empty(self.schema)
-        cti = BEGINNING
-        if batch.cti > self.cti:
-            self.cti = batch.cti
-            self.remove_slots(self.times.up_to(self.cti - 1))
-            cti = self.cti
+        cti = self.progress.receive(port, batch.cti)
+        if cti > BEGINNING:
+            self.remove_slots(self.times.up_to(cti - 1))
         added = output.vs[output.weight > 0]
         high = int(added.max()) if len(added) else BEGINNING
         return Batch(output.vs, output.ve, output.weight, output.payload, cti, high)
@@ -68,7 +67,7 @@ class Edges(Operator):
         np.add.at(delta, slots, change)
         weight = np.maximum(self.sign * delta[touched], 0) - before
         self.times.set(touched, times[first])
-        self.remove_slots(touched[(delta[touched] == 0) | (times[first] < self.cti)])
+        self.remove_slots(touched[(delta[touched] == 0) | (times[first] < self.progress.time)])
         changed = np.flatnonzero(weight)
         at = times[first[changed]]
         payload = batch.payload.take(pa.array(rows[first[changed]]))

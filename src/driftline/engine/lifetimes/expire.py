@@ -29,13 +29,9 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty, joined
 from driftline.engine.core.operator import Operator
-from driftline.engine.state.due_times import Due
+from driftline.engine.state.bag import Bag
 from driftline.engine.state.end_times import EndTimes
 from driftline.engine.state.fields import Fields
-from driftline.engine.state.growing import KeyColumn
-from driftline.engine.state.row_store import RowStore
-from driftline.engine.state.slots import Slots
-from driftline.model.arrays import to_arrow
 from driftline.model.time import BEGINNING, INFINITY
 
 
@@ -63,17 +59,10 @@ class Expire(Operator):
 
 
 class NegativeTuples(Operator):
-    """`slots`: one for every lifetime that has not ended; `copies`: how many of it; `vs`, `ve`: its
-    times; `rows`: its row. `time`: how far time has come; `ends`: of what was
-    put out; `every`: whether all now-marks go on."""
+    """`lasting`: the lifetimes that have not ended; `time`: how far time has come; `ends`: of what
+    was put out; `every`: whether all now-marks go on."""
 
-    fields = Fields(
-        keys="slots",
-        by_key=("vs", "ve", "copies", "rows"),
-        numbers=("time",),
-        parts=("ends",),
-        times=("ve",),
-    )
+    fields = Fields(numbers=("time",), parts=("lasting", "ends"))
     adds_up = True
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -81,15 +70,14 @@ class NegativeTuples(Operator):
         self.every = False
         self.time = BEGINNING
         self.ends = EndTimes()
-        self.slots, self.rows, self.ve = Slots(), RowStore(schema), Due()
-        self.vs, self.copies = KeyColumn(np.int64), KeyColumn(np.int64)
+        self.lasting = Bag(schema)
 
     def process(self, port: int, batch: Batch) -> Batch:
         self.time = max(self.time, batch.now, batch.cti)
         lasting = np.flatnonzero((batch.ve > self.time) & (batch.ve < INFINITY))
         passed = batch
         if len(lasting):
-            self._store(batch.take(lasting))
+            self.lasting.add(batch.take(lasting))
             ends = batch.ve.copy()
             ends[lasting] = INFINITY
             passed = replace(batch, ve=ends)
@@ -114,29 +102,15 @@ class NegativeTuples(Operator):
     def is_due(self, time: int) -> bool:
         return self.every or self.ends.reached(time)
 
-    def _store(self, batch: Batch) -> None:
-        keys = batch.row_fingerprints().with_numbers(batch.vs, batch.ve)
-        slots, new = self.slots.find_or_add(keys)
-        self.make_slots()
-        added, copies = slots[new], self.copies.values
-        self.vs.values[added] = batch.vs[new]
-        self.ve.set(added, batch.ve[new])
-        self.rows.put(added, batch.payload.take(to_arrow(new)))
-        np.add.at(copies, slots, batch.weight)
-        self.remove_slots(np.unique(slots[copies[slots] == 0]))
-
     def _ended(self) -> Batch:
         """The negative tuples of the lifetimes that have ended by now: these are evicted."""
-        ended = np.sort(self.ve.up_to(min(self.time, INFINITY - 1)))
+        ended = self.lasting.ended(self.time)
         if len(ended) == 0:
             return empty(self.schema)
-        twice = np.concatenate([ended, ended])
-        ends = np.concatenate([np.full(len(ended), INFINITY), self.ve.of(ended)])
-        copies = self.copies.values[ended]
-        weight = np.concatenate([-copies, copies])
-        emitted = Batch(self.vs.values[twice], ends, weight, self.rows.take(twice))
-        self.remove_slots(ended)
-        return emitted
+        held = Batch(*self.lasting.take(ended))
+        self.lasting.remove(ended)
+        endless = np.full(len(held), INFINITY)
+        return joined([replace(held, ve=endless, weight=-held.weight), held])
 
 
 class Ordered(NegativeTuples):

@@ -2,6 +2,7 @@
 
     fields         the state of an operator as it declares it; snapshots follow from that
     progress       how far the ports of an operator have come, and what was passed on of that
+    bag            how many copies of lifetimes there are, and when these end
     fingerprints   128 bits that stand for a row or for some of its columns
     slots          small numbers for keys, found by fingerprint, given out and taken back
     row_store      payload rows in numbered places; `free_places` hands these out

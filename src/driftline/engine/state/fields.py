@@ -147,7 +147,7 @@ class Stateful:
         """Compute what is not stored, as all that is has been restored."""
 
     def _restore(self, arrays: Arrays) -> None:
-        fields = self.fields
+        fields, self.room = self.fields, 0
         missing = {name for name in fields.added if not _has(arrays, name)}
         for name, (entries, word) in fields.rows.items():
             words = arrays[f"{entries}.ints"].astype(np.int64)
