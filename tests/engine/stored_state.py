@@ -26,8 +26,11 @@ from numpy.typing import NDArray
 
 import driftline as dl
 from driftline.engine.additive import layout
+from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.automata import kernel as automata_kernel
 from driftline.engine.by_rows import exact_numbers
+from driftline.engine.by_rows.aggregates import columns
+from driftline.engine.by_rows.piece_values import Pieces
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Component, OperatorKey
 from driftline.engine.ingest import admission, chains, held_back
@@ -155,18 +158,18 @@ def _exact_sums() -> dict[str, Any]:
         "DOUBLE": pa.array([1e16, 0.1, -1e16, 0.1, 0.2, 0.3]),
     }.items():
         numbers = exact_numbers.Numbers(column, np.ones(6, np.bool_))
-        members = np.arange(6)
         kind = column.type
         average = pa.decimal128(38, 10) if pa.types.is_decimal(kind) else pa.float64()
+        rows = pa.RecordBatch.from_arrays([column], names=["x"])
+        functions = {"sum": kind, "avg": average, "variance": pa.float64()}
+        wanted = [Aggregate(each, each, "x", kind) for each, kind in functions.items()]
+        of_pieces = Pieces(pieces, np.arange(6), rows, np.zeros(6, np.int64))
+        made = dict(zip(functions, columns(of_pieces, wanted), strict=True))
         found[name] = {
             "limbs": None if numbers.limbs is None else numbers.limbs.tolist(),
-            "sums": [str(each) for each in exact_numbers.sums(numbers, pieces, members, kind)],
-            "averages": [
-                str(each) for each in exact_numbers.averages(numbers, pieces, members, average)
-            ],
-            "variances": [
-                each.hex() for each in exact_numbers.variances(numbers, pieces, members, 1).tolist()
-            ],
+            "sums": [str(each) for each in made["sum"]],
+            "averages": [str(each) for each in made["avg"]],
+            "variances": [each.hex() for each in made["variance"].to_pylist()],
         }
     return found
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.engine.by_rows import pieces as by_pieces
-from driftline.engine.by_rows.pieces import Pieces, PiecesOperator
+from driftline.engine.by_rows.piece_values import Pieces
+from driftline.engine.by_rows.pieces import PiecesOperator
 from driftline.model.arrays import Int64s
 from driftline.model.event import Event
 from driftline.model.history import Bag, History, Lifetime, canonical_history

@@ -4,12 +4,12 @@
     operator                  `RowsOperator`: answers computed for the whole partition
     pieces                    `PiecesOperator`: answers computed snapshot by snapshot
     snapshot_kernel           which rows are alive in each snapshot ("piece") of a partition
-    piece_kernels             functions of all rows of a piece
-    change_kernels            the same from the rows that come and go between one piece and the next
     general_aggregates        GROUP BY with any aggregate (median, collect_list, user-defined …)
-    incremental_aggregates    those of them that follow from the rows that come and go
-    changed_values            the values that these are computed from
-    exact_numbers             sums, averages and variances, exact and rounded once
+    aggregates                what each aggregate makes of totals, counts and ranks
+    piece_values              these, of the values in pieces
+    piece_kernels             from all rows of a piece
+    change_kernels            from the rows that come and go between one piece and the next
+    exact_numbers             numbers as they are added up, exactly, and results that are rounded once
     moment_kernels            skewness and kurtosis;  counting_kernels: bits, and modes
     ordered                   `OrderedRows`: a row of the answer for every row, by its place
     order_words               the order of rows, as words;  near_kernel: what is near a change

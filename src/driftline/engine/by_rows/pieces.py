@@ -9,14 +9,13 @@ go by changes, those that come and go.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from driftline.engine.by_rows import change_kernels, snapshot_kernel
-from driftline.engine.by_rows.change_kernels import Steps
 from driftline.engine.by_rows.operator import Answers, RowsOperator
+from driftline.engine.by_rows.piece_values import ChangedPieces, Pieces
 from driftline.engine.by_rows.snapshot_kernel import Cut
 from driftline.engine.core.snapshot_operator import NO_SLOTS, PERFECT
 from driftline.engine.state.emitted_rows import pieces_of
@@ -29,32 +28,6 @@ ROWS_AT_ONCE = 1 << 22
 
 CHANGES_ARE_CHEAPER = 4
 """Pieces are given as changes if they have so many times more rows in all than the partitions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """Pieces, and the rows alive in each: those of piece p are members[offsets[p]] …
-    members[offsets[p + 1] - 1], one for every copy, each a number of a row in `rows` and `vs`."""
-
-    offsets: Int64s
-    members: Int64s
-    rows: pa.RecordBatch
-    vs: Int64s
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedPieces:
-    """Pieces, and the rows that come and go in each: numbers of rows in `rows` and `vs`."""
-
-    steps: Steps
-    rows: pa.RecordBatch
-    vs: Int64s
-
-    def __len__(self) -> int:
-        return len(self.steps.fresh)
 
 
 class PiecesOperator(RowsOperator):
