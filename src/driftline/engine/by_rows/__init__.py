@@ -9,7 +9,7 @@
     piece_values              these, of the values in pieces
     piece_kernels             from all rows of a piece
     change_kernels            from the rows that come and go between one piece and the next
-    exact_numbers             numbers as they are added up, exactly, and results that are rounded once
+    exact_numbers             numbers as they are added up, and results that are rounded once
     moment_kernels            skewness and kurtosis;  counting_kernels: bits, and modes
     ordered                   `OrderedRows`: a row of the answer for every row, by its place
     order_words               the order of rows, as words;  near_kernel: what is near a change
