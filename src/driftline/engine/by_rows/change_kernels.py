@@ -15,7 +15,7 @@ from driftline.engine.by_rows.piece_kernels import rounded
 from driftline.engine.state.exact_floats import two_product, two_sum
 from driftline.engine.state.held_rows import COPIES, END, PLACE, START
 from driftline.engine.state.runs import RunArrays
-from driftline.kernels import compiled, inlined
+from driftline.kernels import compiled, in_place, inlined
 from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, Mask
 
 MOST_PARTIALS = 64
@@ -301,7 +301,7 @@ def limb_sums(changes: Steps, wanted: Mask, limbs: Int64Table) -> Int64Table:
     return sums
 
 
-@inlined
+@in_place
 def add_exactly(partials: Floats, size: int, number: float) -> int:
     """Add a number to partial sums that do not overlap, exactly; returns how many there are."""
     kept = 0
@@ -316,7 +316,7 @@ def add_exactly(partials: Floats, size: int, number: float) -> int:
     return kept
 
 
-@inlined
+@in_place
 def take_up(partials: Floats, others: Floats) -> int:
     """Take up partial sums of which some may be zero; returns how many are not."""
     size = 0

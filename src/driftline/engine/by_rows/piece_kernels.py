@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.engine.state.exact_floats import two_product, two_sum
-from driftline.kernels import compiled, inlined
+from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Floats, Int64s, Mask
 
 _SMALL = 24
@@ -234,7 +234,7 @@ def rounded(partials: Floats, size: int) -> tuple[float, float, float]:
     return total, high, rest
 
 
-@inlined
+@in_place
 def _divided(high: float, low: float, divisor: float) -> tuple[float, bool]:
     """The nearest float to (high + low) / divisor, and whether that is in doubt."""
     quotient = high / divisor
