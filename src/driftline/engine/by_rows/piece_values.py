@@ -388,18 +388,6 @@ class ListedValues(Values):
         marks = np.concatenate([np.zeros(1, np.int64), np.cumsum(beyond[self.members])])
         return marks[self.offsets[1:]] > marks[self.offsets[:-1]]
 
-    @cached_property
-    def float_sums(self) -> tuple[Floats, Floats, Floats]:
-        if self.numbers.too_great.any():
-            return super().float_sums
-        return piece_kernels.float_sums(self.offsets, self.members, self.numbers.floats)
-
-    @cached_property
-    def spreads(self) -> tuple[Floats, Floats]:
-        if self.factors.beyond.any() or not self.factors.is_square:
-            return super().spreads
-        return piece_kernels.squares(self.offsets, self.members, self.factors.first)
-
     def members_of(self, piece: int) -> Int64s:
         return self.members[self.offsets[piece] : self.offsets[piece + 1]]
 

@@ -5,21 +5,21 @@ They are in the order of their first words; how many, the caller says.
 
 from __future__ import annotations
 
-from driftline.kernels import in_place, inlined
+from driftline.kernels import in_place
 from driftline.model.arrays import Int64s, Int64Table
 
 _SHORT = 8
 """Stretches of so many rows are sorted by insertion, and then merged."""
 
 
-@inlined
+@in_place
 def copy(to: Int64Table, at: int, of: Int64Table, row: int) -> None:
     """Copy a row, word by word, which is much quicker than as a whole."""
     for word in range(of.shape[1]):
         to[at, word] = of[row, word]
 
 
-@inlined
+@in_place
 def same(one: Int64Table, row: int, other: Int64Table, other_row: int, first: int) -> bool:
     """Whether two rows are the same from a word on. (Without an early way out: with one, Numba
     counts references to the arrays at every call.)"""
