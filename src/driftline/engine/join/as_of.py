@@ -26,11 +26,13 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, added_up, empty, latest_start
-from driftline.engine.core.operator import Arrays, Operator, Span, joined_span
+from driftline.engine.core.operator import Operator
 from driftline.engine.join import as_of_kernel as kernel
 from driftline.engine.join.as_of_sides import Side, SideByTime
+from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.order_keys import valid
+from driftline.engine.state.progress import Progress
 from driftline.engine.state.slot_lists import by_slot, in_order
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.model.arrays import Int64s, stored, to_arrow
@@ -47,6 +49,12 @@ class AsOf(Operator):
     of each; `names`: the columns of each that are read downstream."""
 
     ports = 2
+    fields = Fields(
+        keys="slots",
+        by_key=("left.runs", "right.runs"),
+        derived=("left.due", "right.due"),
+        parts=("left", "right", "progress"),
+    )
     sets_ends = True
     keeps_labels = True
 
@@ -68,13 +76,8 @@ class AsOf(Operator):
         self.padded, self.strict, self.by_time, self.forward = padded, strict, by_time, forward
         self.high_of_inputs = high_of_inputs
         self.names = tuple(left.names), tuple(right.names)
-        self.ctis = [BEGINNING, BEGINNING]
-        self.promised = BEGINNING
-        self._start_empty()
-
-    def _start_empty(self) -> None:
+        self.progress = Progress(ports=2)
         self.slots = Slots()
-        left, right = self.schemas
         self.sides = Side(left), Side(right, by_start=self.forward)
         self.sides_by_time = SideByTime(left, is_right=False), SideByTime(right, is_right=True)
 
@@ -86,7 +89,7 @@ class AsOf(Operator):
         )
 
     def process(self, port: int, batch: Batch) -> Batch:
-        self.ctis[port] = max(self.ctis[port], batch.cti)
+        self.progress.receive(port, batch.cti)
         output = empty(self.schema)
         if len(batch):
             changes = batch.consolidated()
@@ -102,13 +105,10 @@ class AsOf(Operator):
 
     def _promise(self) -> int:
         """The output's cti, if it advances; what it evicts goes."""
-        cti = min(self.ctis)
-        if cti <= self.promised:
-            return BEGINNING
-        self.promised = cti
+        cti = self.progress.promise(self.progress.time)
         if cti == INFINITY:
-            self._start_empty()
-        else:
+            self.remove_all()
+        elif cti > BEGINNING:
             self._evict(in_order(*(side.due.up_to(cti) for side in self._held)))
         return cti
 
@@ -116,24 +116,27 @@ class AsOf(Operator):
     def _held(self) -> tuple[Side, Side] | tuple[SideByTime, SideByTime]:
         return self.sides_by_time if self.by_time else self.sides
 
+    @property
+    def left(self) -> Side | SideByTime:
+        return self._held[_LEFT]
+
+    @property
+    def right(self) -> Side | SideByTime:
+        return self._held[_RIGHT]
+
     def _evict(self, slots: Int64s) -> None:
         """Drop what is gone of some slots, and what the cti evicts."""
-        for side in self._held:
-            side.runs.make_slots(self.slots.used)
+        cti = self.progress.promised
         if self.forward:
             left, right = self.sides
             kernel.settle_forward(
-                slots, self.promised, self.strict, left.members, left.runs.arrays, right.members,
+                slots, cti, self.strict, left.members, left.runs.arrays, right.members,
                 right.runs.arrays,
             )  # fmt: skip
         for side in self._held:
-            side.evict(slots, self.promised)
+            side.evict(slots, cti)
         nothing = sum(side.runs.sizes(slots) for side in self._held) == 0
-        gone = slots[nothing]
-        self.slots.remove(gone)
-        for side in self._held:
-            side.runs.clear(gone)
-            side.due.set(gone, np.full(len(gone), INFINITY))
+        self.remove_slots(slots[nothing])
 
     def _known(self, port: int, batch: Batch) -> tuple[Batch, Batch, Int64s]:
         """The rows that have a key and a time, those that do not, and the times."""
@@ -154,7 +157,7 @@ class AsOf(Operator):
         known, unknown, times = self._known(_LEFT, batch)
         slots, _ = self.slots.find_or_add(self._keys_of(_LEFT, known))
         side, right = self.sides
-        right.make_room()
+        self.make_slots()
         number, member, start, end = kernel.matches(
             slots, times, known.vs, known.ve, right.members.copies, self.padded, self.strict,
             right.members, right.runs.arrays,
@@ -173,11 +176,11 @@ class AsOf(Operator):
         slots = self.slots.find(keys)
         left, right = self.sides_by_time
         member = kernel.latest(slots, times, self.strict, right.runs.arrays)
-        open_ = np.flatnonzero(times >= min(self.ctis))
+        open_ = np.flatnonzero(times >= self.progress.time)
         if len(open_):
             new = open_[slots[open_] == NO_SLOT]
             slots[new], _ = self.slots.find_or_add(keys.take(new))
-            right.runs.make_slots(self.slots.used)
+            self.make_slots()
             held = known if len(open_) == len(known) else known.take(open_)
             left.take_in(
                 slots[open_], times[open_], np.zeros(len(open_), np.int64), held, self.slots.used
@@ -201,8 +204,8 @@ class AsOf(Operator):
         """Rows of the right come or go: the matches of some rows of the left are others."""
         known, _, times = self._known(_RIGHT, batch)
         slots, _ = self.slots.find_or_add(self._keys_of(_RIGHT, known))
+        self.make_slots()
         left, side = self.sides
-        left.runs.make_slots(self.slots.used)
         members, entries = side.take_in(
             slots, times, known.row_fingerprints(), known, self.slots.used
         )
@@ -225,10 +228,10 @@ class AsOf(Operator):
         found = []
         for present, sign in ((right.members.before, -1), (right.members.copies, 1)):
             number, member, start, end = kernel.matches(
-                slots, left.time[rows], left.members.vs[rows], left.members.ve[rows], present,
+                slots, left.time.values[rows], left.vs.of(rows), left.ve.of(rows), present,
                 self.padded, self.strict, right.members, right.runs.arrays,
             )  # fmt: skip
-            weight = sign * left.members.copies[rows[number]]
+            weight = sign * left.copies.values[rows[number]]
             found.append(np.stack([rows[number], member, start, end, weight]))
         row, member, start, end, weight = np.concatenate(found, axis=1)
         prints = fingerprints([], len(row)).with_numbers(row, member, start, end)
@@ -240,20 +243,23 @@ class AsOf(Operator):
         """Rows of the right come: each is the match of the rows of the left up to the next one."""
         known, _, times = self._known(_RIGHT, batch)
         slots, _ = self.slots.find_or_add(self._keys_of(_RIGHT, known))
+        self.make_slots()
         left, right = self.sides_by_time
         ties = known.row_fingerprints().low.view(np.int64)
         added = right.take_in(slots, times, ties, known, self.slots.used)
-        left.runs.make_slots(self.slots.used)
         row, before, now = kernel.rematched(
             *added, self.strict, right.runs.arrays, left.runs.arrays
         )
         if not len(row):
             return empty(self.schema)
         had = np.flatnonzero(before != kernel.NO_MATCH) if not self.padded else np.arange(len(row))
-        weight = np.concatenate([-left.copies[row[had]], left.copies[row]])
+        copies = left.copies.values
+        weight = np.concatenate([-copies[row[had]], copies[row]])
         row, member = np.concatenate([row[had], row]), np.concatenate([before[had], now])
         payload = self._both(left.rows.take(row), member)
-        return Batch(left.time[row], np.full(len(row), INFINITY), weight, payload).consolidated()
+        return Batch(
+            left.time.values[row], np.full(len(row), INFINITY), weight, payload
+        ).consolidated()
 
     def _both(self, rows: pa.RecordBatch, member: Int64s) -> pa.RecordBatch:
         """Rows of the left beside their matches, in the columns that are read."""
@@ -268,28 +274,11 @@ class AsOf(Operator):
         columns = [*(rows.column(name) for name in own), *found]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
+    def derive(self) -> None:
+        live = self.slots.live_slots()
+        for side in self._held:
+            side.set_due(live)
+
     def state_size(self) -> tuple[int, int]:
-        held = sum(side.nbytes for side in self._held)
-        return sum(side.live for side in self._held), held + self.slots.nbytes
-
-    def state_span(self) -> Span:
-        return joined_span(*(side.span() for side in self._held))
-
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        left, right = self._held
-        return {
-            **self.slots.snapshot(),
-            **left.snapshot(live, "left"),
-            **right.snapshot(live, "right"),
-            "times": np.array([*self.ctis, self.promised]),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self._start_empty()
-        self.slots.restore(arrays)
-        live = self.slots.live_slots()
-        left, right = self._held
-        left.restore(live, arrays, "left")
-        right.restore(live, arrays, "right")
-        *self.ctis, self.promised = map(int, arrays["times"].tolist())
+        _, taken = super().state_size()
+        return sum(side.state_size()[0] for side in self._held), taken

@@ -55,7 +55,7 @@ class Coalesce(Operator):
         output = self._changed(batch) if len(batch) else empty(self.schema)
         cti = self.progress.receive(port, batch.cti)
         if cti == INFINITY:
-            self.remove_slots(self.slots.live_slots())
+            self.remove_all()
         elif cti > BEGINNING:
             self._settle(self.due.up_to(cti - 1))
         added = output.vs[output.weight > 0]

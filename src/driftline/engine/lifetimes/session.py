@@ -25,31 +25,39 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, added_up, empty
-from driftline.engine.core.operator import Arrays, Operator, Span, span_of
+from driftline.engine.core.operator import Operator
 from driftline.engine.expressions import expansion
 from driftline.engine.lifetimes import session_kernel as kernel
 from driftline.engine.limits import limits
+from driftline.engine.state.bag import Bag
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import fingerprints
-from driftline.engine.state.growing import grown
-from driftline.engine.state.row_store import RowStore
+from driftline.engine.state.growing import KeyColumn
+from driftline.engine.state.progress import Progress
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.slot_lists import by_slot
 from driftline.engine.state.slots import Slots
 from driftline.engine.state.sorting import sort_each_by
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
 
-_NONE = np.empty(0, np.int64)
 _PIECE_BYTES, _FIELD_BYTES = 64, 8
 """About how many bytes a piece takes, and each of its columns."""
 
 
 class Session(Operator):
     """`per`: the columns of the key; `at_most`: how long a session may be. `slots`: one for every
-    key; `members`: one for every row and start; `ends`: when the first session of a key ends."""
+    key, with its `runs` of members, in order of their start; `members`: one for every row and
+    start; `ends`: when the first session of a key ends."""
 
+    fields = Fields(
+        keys="slots",
+        by_key=("runs",),
+        derived=("ends",),
+        parts=("members", "progress"),
+        times=("runs",),
+    )
     sets_ends = True
     keeps_labels = True
     goes_by_ctis = True  # in which pieces a row is emitted
@@ -58,20 +66,23 @@ class Session(Operator):
         self, schema: pa.Schema, gap: int, per: Sequence[str] = (), at_most: int | None = None
     ) -> None:
         super().__init__(schema)
-        self.rows_schema = schema
         self.gap, self.per = gap, list(per)
         self.at_most = INFINITY if at_most is None else at_most
-        self.cti = BEGINNING
-        self._start_empty()
+        self.progress = Progress()
+        self.slots, self.runs, self.ends = Slots(), Runs(kernel.COLUMNS), Due()
+        self.members = self._new_members(schema)
 
-    def _start_empty(self) -> None:
-        self.slots, self.members = Slots(), Slots()
-        self.runs, self.rows, self.ends = Runs(kernel.COLUMNS), RowStore(self.rows_schema), Due()
-        self.held = kernel.Members(_NONE, _NONE, _NONE)
+    def _new_members(self, schema: pa.Schema) -> SessionRows:
+        return SessionRows(schema)
+
+    @property
+    def held(self) -> kernel.Members:
+        members = self.members
+        return kernel.Members(members.copies.values, members.emitted.values, members.ve.times)
 
     def process(self, port: int, batch: Batch) -> Batch:
         output = self._changed(self._by_start(batch)) if len(batch) else empty(self.schema)
-        cti = batch.cti if batch.cti > self.cti else BEGINNING
+        cti = self.progress.receive(port, batch.cti)
         if cti > BEGINNING:
             self._evict(cti)
         return Batch(output.vs, output.ve, output.weight, output.payload, cti, batch.high)
@@ -97,28 +108,17 @@ class Session(Operator):
         prints = fingerprints([batch.payload.column(name) for name in self.per], len(batch))
         self.share(prints.low, self.slots.live)
         slots, _ = self.slots.find_or_add(prints)
-        rows = batch.row_fingerprints().with_numbers(batch.vs, batch.ve)
-        members, new = self.members.find_or_add(rows)
-        self._make_members(self.members.used)
-        added = members[new]
-        self.held.copies[added] = self.held.emitted[added] = 0
-        self.held.ve[added] = batch.ve[new]
-        self._keep(added, batch.payload.take(to_arrow(new)))
-        np.add.at(self.held.copies, members, batch.weight)
+        self.make_slots()
+        members, new = self.members.count(batch)
         touched, bounds, order = self._by_slot(slots, batch.vs)
         first, last = batch.vs[order[bounds[:-1]]], batch.vs[order[bounds[1:] - 1]]
         grows = touched
         if len(new) < len(batch):
             grows, bounds, order = self._by_slot(slots[new], batch.vs[new])
             order = new[order]
-        self.runs.make_slots(self.slots.used)
         self.runs.reserve(grows, self.runs.sizes(grows) + np.diff(bounds))
         kernel.take_in(grows, bounds, order, members, batch.vs, self.runs.arrays)
         return touched, first, last
-
-    def _keep(self, members: Int64s, rows: pa.RecordBatch) -> None:
-        """Keep the rows of new members."""
-        self.rows.put(members, rows)
 
     def _by_slot(self, slots: Int64s, starts: Int64s) -> tuple[Int64s, Int64s, Int64s]:
         """The slots of rows, each once, and the rows slot by slot in order of their start; those of
@@ -129,17 +129,14 @@ class Session(Operator):
         return touched, bounds, order
 
     def _output(self, slots: Int64s, begins: Int64s, stops: Int64s, earliest: Int64s) -> Batch:
-        made = kernel.lifetimes(slots, begins, stops, self.cti, self.held, self.runs.arrays)
-        return Batch(made.vs, made.ve, made.weight, self.rows.take(made.member))
-
-    def _make_members(self, count: int) -> None:
-        copies, emitted, ve = self.held
-        self.held = kernel.Members(grown(copies, count), grown(emitted, count), grown(ve, count))
+        made = kernel.lifetimes(
+            slots, begins, stops, self.progress.time, self.held, self.runs.arrays
+        )
+        return Batch(made.vs, made.ve, made.weight, self.members.rows.take(made.member))
 
     def _evict(self, cti: int) -> None:
-        self.cti = cti
         if cti == INFINITY:
-            self._start_empty()
+            self.remove_all()
             return
         ended = self.ends.up_to(cti - 1)
         self._forget(self._drop(ended, cti), ended)
@@ -155,54 +152,32 @@ class Session(Operator):
     def _forget(self, members: Int64s, slots: Int64s) -> None:
         """Drop members that are gone, and those of the slots that have none left."""
         self.members.remove(members)
-        self.rows.forget(members)
         self.ends.set(slots, self._next_ends(slots))
-        empty_slots = slots[self.runs.sizes(slots) == 0]
-        self.slots.remove(empty_slots)
-        self.runs.clear(empty_slots)
+        self.remove_slots(slots[self.runs.sizes(slots) == 0])
 
     def _next_ends(self, slots: Int64s) -> Int64s:
         return kernel.next_ends(slots, self.runs.arrays)
 
-    def state_size(self) -> tuple[int, int]:
-        tables = self.slots.nbytes + self.members.nbytes
-        return self.members.live, self.runs.nbytes + self.rows.nbytes + tables
-
-    def state_span(self) -> Span:
-        return span_of(self.runs.ends())
-
-    def snapshot(self) -> Arrays:
-        live, members = self.slots.live_slots(), self.members.live_slots()
-        return {
-            **self.slots.snapshot(),
-            **{f"member.{name}": each for name, each in self.members.snapshot().items()},
-            **self.runs.snapshot(live, "runs"),
-            "rows": rows_to_bytes(self.rows.take(members)),
-            "copies": self.held.copies[members],
-            "ve": self.held.ve[members],
-            "cti": np.array([self.cti]),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self._start_empty()
-        self.slots.restore(arrays)
-        prefix = "member."
-        self.members.restore(
-            {
-                name.removeprefix(prefix): each
-                for name, each in arrays.items()
-                if name.startswith(prefix)
-            }
-        )
-        live, members = self.slots.live_slots(), self.members.live_slots()
-        self._make_members(self.members.used)
-        self.held.copies[members] = self.held.emitted[members] = arrays["copies"]
-        self.held.ve[members] = arrays["ve"]
-        self._keep(members, rows_from_bytes(arrays["rows"]))
-        self.runs.make_slots(self.slots.used)
-        self.runs.restore(live, arrays, "runs")
+    def derive(self) -> None:
+        live = self.slots.live_slots()
         self.ends.set(live, self._next_ends(live))
-        self.cti = int(arrays["cti"][0])
+
+    def state_size(self) -> tuple[int, int]:
+        _, taken = super().state_size()
+        return len(self.members), taken
+
+
+class SessionRows(Bag):
+    """The rows of sessions. `emitted`: how many copies of each have come out."""
+
+    fields = Bag.fields | Fields(derived=("emitted",))
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self.emitted = KeyColumn(np.int64)
+
+    def derive(self) -> None:
+        self.emitted.values[: self.slots.used] = self.copies.values[: self.slots.used]
 
 
 class SessionColumns(Session):
@@ -265,7 +240,7 @@ class SessionColumns(Session):
         kinds = [self.schema.field(-2).type, self.schema.field(-1).type]
         payload = pa.RecordBatch.from_arrays(
             [
-                *self.rows.take(made.member[rows]).columns,
+                *self.members.rows.take(made.member[rows]).columns,
                 to_arrow(made.first[rows]).cast(kinds[0]),
                 to_arrow(made.end[rows]).cast(kinds[1]),
             ],

@@ -28,15 +28,19 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch
 from driftline.engine.lifetimes import session_kernel
 from driftline.engine.lifetimes import session_members_kernel as kernel
-from driftline.engine.lifetimes.session import SessionColumns
-from driftline.engine.state.fingerprints import fingerprints
-from driftline.engine.state.growing import grown
+from driftline.engine.lifetimes.session import SessionColumns, SessionRows
+from driftline.engine.state.bag import Lifetimes
+from driftline.engine.state.fields import Fields
+from driftline.engine.state.fingerprints import Fingerprints, fingerprints
+from driftline.engine.state.growing import KeyColumn
 from driftline.model.arrays import Int64s, to_arrow
+
+_NONE = np.empty(0, np.int64)
 
 
 class SessionMembers(SessionColumns):
     """See the top of this file; the end of a session is a BIGINT. `further`: the columns that tell
-    the parts of a session; `parts`: by the number of a row, the fingerprint of these."""
+    the parts of a session."""
 
     goes_by_ctis = False
 
@@ -54,23 +58,15 @@ class SessionMembers(SessionColumns):
         self.further = list(further)
         super().__init__(schema, gap, per, at_most, kind=kind, only_grows=only_grows)
 
-    def _start_empty(self) -> None:
-        super()._start_empty()
-        low, high = np.empty(0, np.int64), np.empty(0, np.int64)
-        self.parts = kernel.Parts(low, high, len(self.further) > 0)
+    def _new_members(self, schema: pa.Schema) -> SessionRows:
+        return RowsOfParts(schema, self.further) if self.further else super()._new_members(schema)
 
-    def _make_members(self, count: int) -> None:
-        super()._make_members(count)
-        if self.further:
-            low, high, are_several = self.parts
-            self.parts = kernel.Parts(grown(low, count), grown(high, count), are_several)
-
-    def _keep(self, members: Int64s, rows: pa.RecordBatch) -> None:
-        super()._keep(members, rows)
-        if self.further:
-            prints = fingerprints([rows.column(name) for name in self.further], len(members))
-            self.parts.low[members] = prints.low.view(np.int64)
-            self.parts.high[members] = prints.high.view(np.int64)
+    @property
+    def parts(self) -> kernel.Parts:
+        members = self.members
+        if isinstance(members, RowsOfParts):
+            return kernel.Parts(members.low.values, members.high.values, True)
+        return kernel.Parts(_NONE, _NONE, False)
 
     def _kinds(self, kind: pa.DataType) -> list[pa.DataType]:
         return [kind, pa.int64()]
@@ -89,7 +85,7 @@ class SessionMembers(SessionColumns):
         )
         payload = pa.RecordBatch.from_arrays(
             [
-                *self.rows.take(made.member).columns,
+                *self.members.rows.take(made.member).columns,
                 to_arrow(made.first).cast(self.schema.field(-2).type),
                 pa.array(made.end, mask=made.end == session_kernel.UNKNOWN),
             ],
@@ -108,3 +104,29 @@ class SessionMembers(SessionColumns):
         return kernel.next_due(
             slots, self.gap, self.at_most, self._keeps_rows(), self.parts, self.runs.arrays
         )
+
+
+class RowsOfParts(SessionRows):
+    """`low`, `high`: the fingerprint of the part of each row."""
+
+    fields = SessionRows.fields | Fields(derived=("low", "high"))
+
+    def __init__(self, schema: pa.Schema, further: Sequence[str]) -> None:
+        super().__init__(schema)
+        self.further = further
+        self.low, self.high = KeyColumn(np.int64), KeyColumn(np.int64)
+
+    def count(self, batch: Lifetimes, prints: Fingerprints | None = None) -> tuple[Int64s, Int64s]:
+        slots, new = super().count(batch, prints)
+        self._note_parts(slots[new], batch.payload.take(to_arrow(new)))
+        return slots, new
+
+    def derive(self) -> None:
+        super().derive()
+        live = self.slots.live_slots()
+        self._note_parts(live, self.rows.take(live))
+
+    def _note_parts(self, members: Int64s, rows: pa.RecordBatch) -> None:
+        prints = fingerprints([rows.column(name) for name in self.further], len(members))
+        self.low.values[members] = prints.low.view(np.int64)
+        self.high.values[members] = prints.high.view(np.int64)

@@ -4,18 +4,19 @@
 
 A declaration names attributes. What an attribute is says how it is stored:
 
-    keys      `Slots`: the keys that are live
+    keys      `Slots`, or `Places`: the keys that are live
     by_key    what is kept of every key (see `ByKey`): stored for the live keys, in their order
+    derived   what is kept of every key and is not stored: `derive` computes it when all else is
+              restored
     rows      `PlacedRows`, with the entries (of `by_key`) and the word in which their places stand:
               stored as rows, in the order of the entries; restored, they get new places
     numbers   whole numbers or floats, each stored under its own name
     arrays    NumPy arrays or lists of whole numbers, stored as they are
     parts     objects with fields of their own, stored under their names; None has no state
 
-`times` names what of `by_key` tells the times that the state is about. What is `added` later may be
-missing in a stored state, and then stays as it is at the beginning; anything else that is missing
-is an error. What can be computed from other fields is not declared: `derive` computes it when all
-others are restored.
+A name may have a dot: `left.runs` is kept of every key, by a part. `times` names what of `by_key`
+tells the times that the state is about. What is `added` later may be missing in a stored state, and
+then stays as it is at the beginning; anything else that is missing is an error.
 
 A subclass adds to the fields of its base: `fields = Base.fields | Fields(…)`.
 """
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -81,6 +83,7 @@ class Fields:
 
     keys: str | None = None
     by_key: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
     rows: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
@@ -92,6 +95,7 @@ class Fields:
         return Fields(
             self.keys or more.keys,
             self.by_key + more.by_key,
+            self.derived + more.derived,
             {**self.rows, **more.rows},
             self.numbers + more.numbers,
             self.arrays + more.arrays,
@@ -117,8 +121,8 @@ class Stateful:
             keys = getattr(self, fields.keys)
             arrays |= keys.snapshot()
             live = keys.live_slots()
-            for name, each in self._by_key():
-                arrays |= each.snapshot(live, name)
+            for name in fields.by_key:
+                arrays |= _of(self, name).snapshot(live, name)
         for name, (entries, word) in fields.rows.items():
             places = arrays[f"{entries}.ints"][:, word].astype(np.int64)
             arrays[name] = rows_to_bytes(getattr(self, name).take(places))
@@ -158,9 +162,9 @@ class Stateful:
             keys.restore(arrays)
             live = keys.live_slots()
             self.make_slots()
-            for name, each in self._by_key():
+            for name in fields.by_key:
                 if name not in missing:
-                    each.restore(live, arrays, name)
+                    _of(self, name).restore(live, arrays, name)
         for name in fields.numbers:
             if name not in missing:
                 setattr(self, name, arrays[name][0].item())
@@ -176,16 +180,23 @@ class Stateful:
         used = getattr(self, self.fields.keys or "").used
         if used > self.room:
             self.room = max(used, 2 * self.room, SMALLEST)
-            for _, each in self._by_key():
+            for each in self._by_key():
                 each.make_slots(self.room)
 
     def remove_slots(self, slots: Int64s) -> None:
         """Drop keys, and all that is kept of them."""
         if len(slots) == 0:
             return
-        for _, each in self._by_key():
+        for each in self._by_key():
             each.clear(slots)
         getattr(self, self.fields.keys or "").remove(slots)
+
+    def remove_all(self) -> None:
+        """Drop all keys, those of the parts as well."""
+        if self.fields.keys is not None:
+            self.remove_slots(getattr(self, self.fields.keys).live_slots())
+        for _, part in self._parts():
+            part.remove_all()
 
     def state_size(self) -> tuple[int, int]:
         """How many rows are held (entries, or keys where nothing has entries), and how many bytes
@@ -194,8 +205,7 @@ class Stateful:
         if fields is NOTHING:
             return 0, 0
         rows, taken, has_entries = 0, 0, False
-        for name in fields.by_key:
-            each = getattr(self, name)
+        for each in self._by_key():
             taken += each.nbytes
             if (entries := getattr(each, "entries", None)) is not None:
                 rows, has_entries = rows + entries(), True
@@ -218,12 +228,12 @@ class Stateful:
         spans = [part.state_span() for _, part in self._parts()]
         if fields.times:
             live = getattr(self, fields.keys or "").live_slots()
-            spans += [span_of(getattr(self, name).times_of(live)) for name in fields.times]
+            spans += [span_of(_of(self, name).times_of(live)) for name in fields.times]
         return joined_span(*spans)
 
-    def _by_key(self) -> Iterator[tuple[str, Any]]:
-        """What is `ByKey`, with its name."""
-        return ((name, getattr(self, name)) for name in self.fields.by_key)
+    def _by_key(self) -> list[ByKey]:
+        """All that is kept of every key."""
+        return [_of(self, name) for name in (*self.fields.by_key, *self.fields.derived)]
 
     def _parts(self) -> Iterator[tuple[str, Stateful]]:
         for name in self.fields.parts:
@@ -252,6 +262,11 @@ def _like(before: NDArray[np.generic] | list[int], stored: NDArray[np.generic]) 
 
 def _size(values: NDArray[np.generic] | list[int]) -> int:
     return 8 * len(values) if isinstance(values, list) else values.nbytes
+
+
+def _of(owner: object, name: str) -> Any:
+    """An attribute, or that of a part."""
+    return attrgetter(name)(owner) if "." in name else getattr(owner, name)
 
 
 def _has(arrays: Arrays, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftline.model.arrays import Int64s
 
@@ -36,3 +37,26 @@ class Places:
 
     def give_back(self, places: Int64s) -> None:
         self.free = np.concatenate([self.free, places])
+
+    @property
+    def live(self) -> int:
+        """How many places are given out."""
+        return self.used - len(self.free)
+
+    @property
+    def nbytes(self) -> int:
+        return self.free.nbytes
+
+    def live_slots(self) -> Int64s:
+        return np.setdiff1d(np.arange(self.used), self.free)
+
+    def remove(self, places: Int64s) -> None:
+        self.give_back(places)
+
+    def snapshot(self) -> dict[str, NDArray[np.generic]]:
+        return {"slots.slot": self.live_slots()}
+
+    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        live = arrays["slots.slot"].astype(np.int64)
+        self.used = int(live.max()) + 1 if len(live) else 0
+        self.free = np.setdiff1d(np.arange(self.used), live)
