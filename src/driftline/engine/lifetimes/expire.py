@@ -107,10 +107,10 @@ class NegativeTuples(Operator):
         ended = self.lasting.ended(self.time)
         if len(ended) == 0:
             return empty(self.schema)
-        held = Batch(*self.lasting.take(ended))
+        vs, ve, weight, rows = self.lasting.take(np.concatenate([ended, ended]))
+        ve[: len(ended)], weight[: len(ended)] = INFINITY, -weight[: len(ended)]
         self.lasting.remove(ended)
-        endless = np.full(len(held), INFINITY)
-        return joined([replace(held, ve=endless, weight=-held.weight), held])
+        return Batch(vs, ve, weight, rows)
 
 
 class Ordered(NegativeTuples):

@@ -89,7 +89,8 @@ class NowView(Stateful):
         prints = batch.row_fingerprints()
         removed, added = np.flatnonzero(batch.weight < 0), np.flatnonzero(batch.weight > 0)
         held = self.held
-        held.add(batch.take(removed), prints.take(removed))
+        if len(removed):
+            held.add(batch.take(removed), prints.take(removed))
         starting, ending = self._moved(before)
         stored = np.concatenate([ending, starting])
         starts = np.maximum(batch.vs[added], before)
@@ -132,7 +133,8 @@ class NowView(Stateful):
         held.due.set(starting, held.ve.of(starting))
         held.remove(ending)
         lasting = added[batch.ve[added] > self.clock]
-        held.store(batch.take(lasting), prints.take(lasting), self.clock)
+        if len(lasting):
+            held.store(batch.take(lasting), prints.take(lasting), self.clock)
         order = np.argsort(at, kind="stable")
         kept, left = _cancelled(at, weight, low, high, place, order)
         return NowChanges(at[kept], left, rows.take(to_arrow(place[kept])))
