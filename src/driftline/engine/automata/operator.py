@@ -21,15 +21,16 @@ import pyarrow as pa
 from driftline.engine.automata import kernel
 from driftline.engine.automata.machine import machine_of
 from driftline.engine.core.batch import Batch, empty, latest_start
-from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
+from driftline.engine.core.operator import Operator, Span, joined_span, span_of
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
-from driftline.engine.state.growing import grown
+from driftline.engine.state.growing import KeyColumn
+from driftline.engine.state.progress import Progress
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.slot_lists import by_slot
 from driftline.engine.state.slots import NO_SLOT, Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s, to_arrow, to_numpy
 from driftline.model.automaton import Automaton
 from driftline.model.time import BEGINNING, INFINITY
@@ -40,8 +41,17 @@ _RUNS_A_CELL = 4
 
 class AutomatonRuns(Operator):
     """The input has the columns of the key, the number of a row, and its symbols as bits; `schema`
-    is that of the output: the key, where a run begins and ends, its state, its registers."""
+    is that of the output: the key, where a run begins and ends, its state, its registers.
 
+    By cell: `rows`, `runs`; the cells `before` and `after` it; its `number` in the sequence; when
+    the first of what it holds ends (`first_ends`, `ends`); whether it is to be looked at."""
+
+    fields = Fields(
+        keys="slots",
+        by_key=("key_rows", "rows", "runs", "number", "before"),
+        derived=("after", "first_ends", "ends", "dirty"),
+        parts=("progress",),
+    )
     sets_ends = True
 
     def __init__(
@@ -51,19 +61,28 @@ class AutomatonRuns(Operator):
         self.keys = pa.schema([schema.field(place) for place in range(keys)])
         self.automaton, self.machine = automaton, machine_of(automaton, partial=partial)
         self.states = pa.array(automaton.states, pa.string())
-        self.cti = BEGINNING
-        self._start_empty()
-
-    def _start_empty(self) -> None:
+        self.progress = Progress()
         self.slots, self.key_rows, self.ends = Slots(), RowStore(self.keys), Due()
         self.rows = Runs(kernel.ROW)
-        self.runs = Runs(kernel.REGISTERS + len(self.automaton.registers))
-        none = np.empty(0, np.int64)
-        self.cells = kernel.Cells(none, none, none, none, np.empty(0, np.bool_))
+        self.runs = Runs(kernel.REGISTERS + len(automaton.registers))
+        self.before = KeyColumn(np.int64, fill=NO_SLOT)
+        self.after = KeyColumn(np.int64, fill=NO_SLOT)
+        self.number, self.first_ends = KeyColumn(np.int64), KeyColumn(np.int64)
+        self.dirty = KeyColumn(np.bool_)
+
+    @property
+    def cells(self) -> kernel.Cells:
+        return kernel.Cells(
+            self.before.values,
+            self.after.values,
+            self.number.values,
+            self.first_ends.values,
+            self.dirty.values,
+        )
 
     def process(self, port: int, batch: Batch) -> Batch:
         output = self._changed(batch) if len(batch) else empty(self.schema)
-        cti = batch.cti if batch.cti > self.cti else BEGINNING
+        cti = self.progress.receive(port, batch.cti)
         if cti > BEGINNING:
             self._evict(cti)
         return replace(output, cti=cti, high=latest_start(output.vs, output.weight))
@@ -75,12 +94,11 @@ class AutomatonRuns(Operator):
         slots = self._cells_of(fingerprints(keys, len(batch)), keys, number)
         touched, counts, _ = by_slot(slots, self.slots.used)
         self.rows.reserve(touched, self.rows.sizes(touched) + counts)
-        self.runs.make_slots(self.slots.used)
         kernel.take_in(slots, batch.vs, batch.ve, bits, batch.weight, self.rows.arrays)
-        self.cells.dirty[touched] = True
-        changes, seen = self._followed(touched[np.argsort(self.cells.number[touched])])
-        self.ends.set(seen, self.cells.ends[seen])
-        ends = self.cells.number[changes[0]]
+        self.dirty.values[touched] = True
+        changes, seen = self._followed(touched[np.argsort(self.number.values[touched])])
+        self.ends.set(seen, self.first_ends.values[seen])
+        ends = self.number.values[changes[0]]
         if self.machine.wanted[kernel.START]:
             changes = np.concatenate([self._over_no_row(slots, batch, number), changes], axis=1)
             ends = np.concatenate([number - 1, ends])
@@ -99,13 +117,13 @@ class AutomatonRuns(Operator):
     def _cells_of(self, prints: Fingerprints, keys: list[pa.Array], number: Int64s) -> Int64s:
         """The cells of rows; new ones are linked with those before and after them."""
         slots, new = self.slots.find_or_add(prints.with_numbers(number))
-        self._make_cells(self.slots.used)
+        self.make_slots()
         if len(new):
             made = slots[new]
             rows = [column.take(to_arrow(new)) for column in keys]
             if rows:
                 self.key_rows.put(made, pa.RecordBatch.from_arrays(rows, schema=self.keys))
-            self.cells.number[made] = number[new]
+            self.number.values[made] = number[new]
             # Rows often come one after the other: the cell before is then that of the row before.
             before, last = np.full(len(new), NO_SLOT), new - 1
             follow = number[new] == number[last] + 1
@@ -115,7 +133,7 @@ class AutomatonRuns(Operator):
             before[follow] = slots[last[follow]]
             before[~follow] = self._neighbours(prints, new[~follow], number, -1)
             self._link(made, before)
-            alone = self.cells.after[made] == NO_SLOT
+            alone = self.after.values[made] == NO_SLOT
             after = self._neighbours(prints, new[alone], number, 1)
             found = after != NO_SLOT
             self._link(after[found], made[alone][found])
@@ -127,20 +145,10 @@ class AutomatonRuns(Operator):
         """The cells that are so far from those of rows, NO_SLOT where there is none."""
         return self.slots.find(prints.take(rows).with_numbers(number[rows] + distance))
 
-    def _make_cells(self, count: int) -> None:
-        before, after, number, ends, dirty = self.cells
-        self.cells = kernel.Cells(
-            grown(before, count, NO_SLOT),
-            grown(after, count, NO_SLOT),
-            grown(number, count),
-            grown(ends, count),
-            grown(dirty, count, False),
-        )
-
     def _link(self, cells: Int64s, before: Int64s) -> None:
-        self.cells.before[cells] = before
+        self.before.values[cells] = before
         found = before != NO_SLOT
-        self.cells.after[before[found]] = cells[found]
+        self.after.values[before[found]] = cells[found]
 
     def _followed(self, queue: Int64s) -> tuple[Int64s, Int64s]:
         """The changes of runs, and the cells that were looked at."""
@@ -178,62 +186,28 @@ class AutomatonRuns(Operator):
         return Batch(vs, ve, weight, pa.RecordBatch.from_arrays(columns, schema=self.schema))
 
     def _evict(self, cti: int) -> None:
-        self.cti = cti
         if cti == INFINITY:
-            self._start_empty()
+            self.remove_all()
             return
         ended = self.ends.up_to(cti)
         kernel.evict(ended, cti, self.cells, self.rows.arrays, self.runs.arrays)
-        self.ends.set(ended, self.cells.ends[ended])
+        self.ends.set(ended, self.first_ends.values[ended])
         self._remove(ended[self.rows.sizes(ended) == 0])
 
     def _remove(self, gone: Int64s) -> None:
         """Give back cells without rows, and so without runs."""
-        for there, back in (
-            (self.cells.before, self.cells.after),
-            (self.cells.after, self.cells.before),
-        ):
+        before, after = self.before.values, self.after.values
+        for there, back in ((before, after), (after, before)):
             linked = there[gone]
             back[linked[linked != NO_SLOT]] = NO_SLOT
-        for links in (self.cells.before, self.cells.after):
-            links[gone] = NO_SLOT
-        self.slots.remove(gone)
-        self.key_rows.forget(gone)
-        self.ends.set(gone, np.full(len(gone), INFINITY))
-        self.rows.clear(gone)
-        self.runs.clear(gone)
-
-    def state_size(self) -> tuple[int, int]:
-        held = self.rows.nbytes + self.runs.nbytes + self.key_rows.nbytes
-        return self.rows.entries() + self.runs.entries(), held
+        self.remove_slots(gone)
 
     def state_span(self) -> Span:
         rows = self.rows.snapshot(self.slots.live_slots(), "")[".ints"].astype(np.int64)
         return joined_span(*(span_of(rows[:, column]) for column in (kernel.VS, kernel.VE)))
 
-    def snapshot(self) -> Arrays:
+    def derive(self) -> None:
         live = self.slots.live_slots()
-        return {
-            **self.slots.snapshot(),
-            **self.rows.snapshot(live, "rows"),
-            **self.runs.snapshot(live, "runs"),
-            "keys": rows_to_bytes(self.key_rows.take(live)),
-            "number": self.cells.number[live],
-            "before": self.cells.before[live],
-            "cti": np.array([self.cti]),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self._start_empty()
-        self.slots.restore(arrays)
-        live = self.slots.live_slots()
-        self._make_cells(self.slots.used)
-        self.key_rows.put(live, rows_from_bytes(arrays["keys"]))
-        self.cells.number[live] = arrays["number"]
-        self._link(live, arrays["before"].astype(np.int64))
-        self.rows.restore(live, arrays, "rows")
-        self.runs.make_slots(self.slots.used)
-        self.runs.restore(live, arrays, "runs")
+        self._link(live, self.before.values[live])
         kernel.note_ends(live, self.cells, self.rows.arrays, self.runs.arrays)
-        self.ends.set(live, self.cells.ends[live])
-        self.cti = int(arrays["cti"][0])
+        self.ends.set(live, self.first_ends.values[live])
