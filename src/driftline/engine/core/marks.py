@@ -36,7 +36,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.model.time import BEGINNING, INFINITY
+from driftline.model.time import INFINITY
 
 
 class Kind(IntEnum):
@@ -48,10 +48,6 @@ class Kind(IntEnum):
     EXTERNAL = 4
 
 
-NONE_YET = {Kind.TOKEN: 0, Kind.NOW: BEGINNING}
-"""The number before the first mark of a kind, of those that every graph has."""
-
-
 @dataclass(frozen=True, slots=True)
 class Mark:
     kind: Kind
@@ -60,39 +56,6 @@ class Mark:
 
 LAST_TOKEN = Mark(Kind.TOKEN, INFINITY)
 """Of a source that has ended: no other has to wait for its tokens."""
-
-
-class Merge:
-    """How far the marks of one kind have come: `latest`: at every port; `handed_on`: at all."""
-
-    __slots__ = ("handed_on", "kind", "latest")
-
-    def __init__(self, kind: Kind, ports: int) -> None:
-        self.kind = kind
-        self.handed_on = NONE_YET[kind]
-        self.latest = [self.handed_on] * ports
-
-    def arrive(self, port: int, number: int) -> bool:
-        """Take a mark in at a port; returns whether one is handed on, which is `handed_on`."""
-        latest = self.latest
-        latest[port] = max(latest[port], number)
-        merged = latest[0] if len(latest) == 1 else min(latest)
-        if merged <= self.handed_on:
-            return False
-        self.handed_on = merged
-        return True
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether a mark has come at all."""
-        return max(self.latest) > NONE_YET[self.kind]
-
-    def snapshot(self) -> list[int]:
-        """What was handed on, then the latest of every port."""
-        return [self.handed_on, *self.latest]
-
-    def restore(self, row: list[int]) -> None:
-        self.handed_on, *self.latest = row
 
 
 class Speculation:

@@ -22,25 +22,28 @@ from dataclasses import replace
 import numpy as np
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.marks import Kind, Mark, Merge
-from driftline.engine.core.operator import Arrays
+from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.state.fields import Arrays, Fields, Stateful
+from driftline.engine.state.progress import Progress
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.time import BEGINNING, INFINITY
 
 Item = Batch | Mark
 
 
-class Queue:
+class Queue(Stateful):
     """`items`: (port, item), to be read; `passed_over`: those of blocked ports, in their order;
     `last`: of every port, the item that was put in last, if it waits; `told`: how far time had come
     in the latest now-mark that was handed on; `due`: in the latest that came at any port;
     `in_use`: what is worked on, if the queue `is_scanned` (see `outputs.heeding`); `tokens`,
     `times`: how far tokens and now-marks have come."""
 
+    fields = Fields(numbers=("told", "due"), parts=("tokens", "times"))
+
     def __init__(self, ports: int) -> None:
         self.items: deque[tuple[int, Item]] = deque()
         self.passed_over: deque[tuple[int, Item]] = deque()
-        self.tokens, self.times = Merge(Kind.TOKEN, ports), Merge(Kind.NOW, ports)
+        self.tokens, self.times = Progress(ports), Progress(ports)
         self.last: list[Item | None] = [None] * ports
         self.told = self.due = BEGINNING
         self.is_scanned = False
@@ -98,7 +101,7 @@ class Queue:
             if self.is_scanned:
                 self.in_use = self.items[0][1]
             port, item = self.items.popleft()
-            if self.tokens.latest[port] <= self.tokens.handed_on:
+            if self.tokens.latest[port] <= self.tokens.time:
                 if item is self.last[port]:
                     self.last[port] = None
                 return port, item
@@ -107,12 +110,12 @@ class Queue:
 
     def mark(self, port: int, mark: Mark) -> Mark | None:
         """A token has been read; returns the one to hand on, if the other ports are as far."""
-        if not self.tokens.arrive(port, mark.number):
+        if self.tokens.receive(port, mark.number) == BEGINNING:
             return None
         if self.passed_over:
             self.items.extendleft(reversed(self.passed_over))
             self.passed_over.clear()
-        number = self.tokens.handed_on
+        number = self.tokens.time
         return mark if number == mark.number else Mark(Kind.TOKEN, number)
 
     def pass_token(self) -> Mark | None:
@@ -121,13 +124,13 @@ class Queue:
         port, token = self.items.popleft()
         assert isinstance(token, Mark)
         tokens, latest = self.tokens, self.tokens.latest
-        if latest[port] > tokens.handed_on:
+        if latest[port] > tokens.time:
             self.passed_over.append((port, token))
             return None
         if token is self.last[port]:
             self.last[port] = None
         if len(latest) == 1:  # there is no other to wait for
-            latest[0] = tokens.handed_on = token.number
+            latest[0] = tokens.time = token.number
             return token
         return self.mark(port, token)
 
@@ -135,8 +138,8 @@ class Queue:
         """Time has come so far at a port; returns how far it has come at all of them."""
         if time > BEGINNING:
             self.due = max(self.due, time)
-            self.times.arrive(port, time)
-        return self.times.handed_on
+            self.times.receive(port, time)
+        return self.times.time
 
     def may_hear(self, port: int, time: int) -> bool:
         """Whether a port can hear of a time without a mark: at most batches wait there, and no mark
@@ -144,13 +147,13 @@ class Queue:
         if self.last[port] is not None:
             return self._waiting_at(port) is not None
         others = (time for each, time in enumerate(self.times.latest) if each != port)
-        return self.due <= self.times.handed_on or min(others, default=INFINITY) < self.due
+        return self.due <= self.times.time or min(others, default=INFINITY) < self.due
 
     def hear(self, port: int, time: int) -> None:
         """Time has come so far at a port, and nothing ends then."""
         place = self._waiting_at(port)
         if place is None:
-            self.times.arrive(port, time)
+            self.times.receive(port, time)
             return
         before = self.items[place][1]
         assert isinstance(before, Batch)
@@ -181,11 +184,8 @@ class Queue:
         waiting = self.waiting()
         if not waiting and not self.tokens.has_begun and not self.times.has_begun:
             return {}
-        stored: Arrays = {
-            "merge": np.array([self.tokens.snapshot(), self.times.snapshot()], np.int64),
-            "told": np.array([self.told, self.due], np.int64),
-            "ports": np.array([port for port, _ in waiting], np.int64),
-        }
+        ports = np.array([port for port, _ in waiting], np.int64)
+        stored = {**super().snapshot(), "ports": ports}
         for number, (_, item) in enumerate(waiting):
             if isinstance(item, Mark):
                 stored[f"{number} mark"] = np.array([item.kind, item.number], np.int64)
@@ -196,13 +196,9 @@ class Queue:
         return stored
 
     def restore(self, stored: Arrays) -> None:
-        self.clear()
         if not stored:
             return
-        tokens, times = stored["merge"].astype(np.int64).tolist()
-        self.tokens.restore(tokens)
-        self.times.restore(times)
-        self.told, self.due = map(int, stored["told"].tolist())
+        super().restore(stored)
         for number, port in enumerate(stored["ports"].tolist()):
             if f"{number} mark" in stored:
                 kind, value = stored[f"{number} mark"].tolist()
@@ -217,7 +213,7 @@ class Queue:
         """The snapshot of the queue right after a token has been handed on: nothing is in it."""
         queue = Queue(len(self.last))
         for port, time in enumerate(self.times.latest):
-            queue.tokens.arrive(port, mark.number)
+            queue.tokens.receive(port, mark.number)
             queue.now(port, time)
         queue.told, queue.due = self.told, self.due
         return queue.snapshot()

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.engine.core.operator import Arrays
 from driftline.engine.ingest.dead_letters import (
     COUNTED_TOO_FEW,
     FINE,
@@ -35,6 +34,7 @@ from driftline.engine.ingest.dead_letters import (
     OVERLAPS,
     TOO_LATE,
 )
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int8s, Int64s, Int64Table
 from driftline.model.columns import CTI, EXTERNAL_CTI, INSERT, RETRACT
@@ -70,13 +70,18 @@ class Verdicts:
         )
 
 
-class Admission:
+class Admission(Stateful):
     """Takes the times of events in order of arrival, and says which are in time.
 
     `clock`, `latest_cti`, `closed`: as above; `promises`: the external ctis (start, end, count, how
-    many have come), in order of start; `received`: sync times in order of arrival, of which the
-    first `kept` are in use; `horizon`: some sync times before it are forgotten.
+    many have come), in order of start; `received`: room for sync times in order of arrival, of
+    which the first `kept` are in use (`sync_times`); `horizon`: some sync times before it are
+    forgotten.
     """
+
+    fields = Fields(
+        numbers=("clock", "latest_cti", "closed", "horizon"), arrays=("promises", "sync_times")
+    )
 
     def __init__(self, remember: int, inserts_only: bool) -> None:
         self.remember = remember
@@ -90,8 +95,15 @@ class Admission:
         self.kept = 0
 
     @property
-    def nbytes(self) -> int:
-        return self.promises.nbytes + self.received.nbytes
+    def sync_times(self) -> Int64s:
+        return self.received[: self.kept]
+
+    @sync_times.setter
+    def sync_times(self, times: Int64s) -> None:
+        self.received, self.kept = times, len(times)
+
+    def state_size(self) -> tuple[int, int]:
+        return self.kept, self.promises.nbytes + self.received.nbytes
 
     def take(
         self,
@@ -180,19 +192,6 @@ class Admission:
             received = np.empty(2 * (self.kept + more), np.int64)
             received[: self.kept] = self.received[: self.kept]
             self.received = received
-
-    def snapshot(self) -> Arrays:
-        return {
-            "times": np.array([self.clock, self.latest_cti, self.closed, self.horizon]),
-            "promises": self.promises,
-            "received": self.received[: self.kept].copy(),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self.clock, self.latest_cti, self.closed, self.horizon = arrays["times"].tolist()
-        self.promises = np.ascontiguousarray(arrays["promises"].astype(np.int64))
-        self.received = arrays["received"].astype(np.int64)
-        self.kept = len(self.received)
 
 
 @in_place

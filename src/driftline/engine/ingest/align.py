@@ -32,8 +32,10 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, Changes, empty, from_changes
-from driftline.engine.core.operator import Arrays, Operator, Span, span_of
+from driftline.engine.core.operator import Operator
 from driftline.engine.ingest.held_back import Waiting
+from driftline.engine.state.fields import Fields
+from driftline.engine.state.progress import Progress
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.columns import INSERT
 from driftline.model.time import BEGINNING, INFINITY
@@ -45,10 +47,11 @@ class Align(Operator):
     """Holds back changes for `block` ticks of its clock.
 
     `now`: what the clock shows; `waiting`: the changes held back; `guess`: probably nothing before
-    it is still to come; `latest_cti`: of its input; `limit`: nothing from it on goes out before it
-    has waited for `block`, because others have not come so far (see `holding`); `promised`: the
-    latest cti of its output.
+    it is still to come; `limit`: nothing from it on goes out before it has waited for `block`,
+    because others have not come so far (see `holding`).
     """
+
+    fields = Fields(numbers=("now", "guess"), parts=("progress", "waiting"))
 
     def __init__(self, schema: pa.Schema, block: int, clock: Clock = "application") -> None:
         if block < 0:
@@ -57,7 +60,8 @@ class Align(Operator):
         self.block = block
         self.clock = clock
         self.now = BEGINNING
-        self.guess = self.latest_cti = self.promised = BEGINNING
+        self.guess = BEGINNING
+        self.progress = Progress()
         self.limit = INFINITY
         self.waiting = Waiting(schema, block)
 
@@ -76,7 +80,7 @@ class Align(Operator):
         self.now = self._later(batch.cti)
         sync = np.where(changes.kind == INSERT, changes.vs, changes.vn)
         since = np.minimum(sync, came) if self.clock == "application" else np.full_like(sync, came)
-        self.latest_cti = max(self.latest_cti, batch.cti)
+        self.progress.receive(port, batch.cti)
         complete = min(self.complete, self.limit)
         at_once = (sync < complete) | self._waited(since)
         if len(self.waiting):  # a retract may follow what waits
@@ -91,16 +95,12 @@ class Align(Operator):
     @property
     def complete(self) -> int:
         """All before it has come, or probably has."""
-        return max(self.latest_cti, self.guess)
+        return max(self.progress.time, self.guess)
 
     def _promise(self) -> int:
         """The cti that the output can promise, if that is more than before: that of the input, and
         no more than the limit, behind which rows are held back for other sources."""
-        cti = min(self.latest_cti, self.limit)
-        if cti <= self.promised:
-            return BEGINNING
-        self.promised = cti
-        return cti
+        return self.progress.promise(min(self.progress.time, self.limit))
 
     def _later(self, time: int) -> int:
         return max(self.now, time) if self.clock == "application" else self.now
@@ -109,21 +109,6 @@ class Align(Operator):
         """Who has waited for `block`."""
         latest = self.now - self.block
         return since <= latest if latest >= BEGINNING else np.zeros(len(since), np.bool_)
-
-    def state_size(self) -> tuple[int, int]:
-        return len(self.waiting), self.waiting.nbytes
-
-    def state_span(self) -> Span:
-        return span_of(self.waiting.times())
-
-    def snapshot(self) -> Arrays:
-        times = (self.now, self.guess, self.latest_cti, self.promised)
-        return {"times": np.array(times), **self.waiting.snapshot()}
-
-    def restore(self, arrays: Arrays) -> None:
-        times = map(int, arrays["times"].tolist())
-        self.now, self.guess, self.latest_cti, self.promised = times
-        self.waiting.restore(arrays)
 
 
 def _some(changes: Changes, chosen: Mask) -> Changes:

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.core.operator import Arrays
+from driftline.engine.state.fields import Arrays, Stateful
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import Slots
@@ -56,7 +56,7 @@ class Retracts:
     rows: pa.RecordBatch
 
 
-class Chains:
+class Chains(Stateful):
     """`written`: the fingerprints and ends of lifetimes not in the index, the first `count` are in
     use; `slots`: the index; `lifetimes`: for each slot how many copies there are, its ve, the first
     and last retract that waits for it, and how many retracts wait that would give it; `broken`:
@@ -65,7 +65,6 @@ class Chains:
     """
 
     def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
         self.written = np.empty((3, 0), np.uint64)
         self.count = 0
         self.slots = Slots()
@@ -84,15 +83,15 @@ class Chains:
     def __len__(self) -> int:
         return self.count + self.slots.live + self.waiting
 
-    @property
-    def nbytes(self) -> int:
-        return (
+    def state_size(self) -> tuple[int, int]:
+        taken = (
             self.written.nbytes
             + self.slots.table.nbytes
             + self.lifetimes.nbytes
             + self.broken.nbytes
             + self.rows.nbytes
         )
+        return len(self), taken
 
     def inserted(self, vs: Int64s, ve: Int64s, rows: pa.RecordBatch, latest_cti: int) -> None:
         """Inserts came, and nothing waits."""
@@ -202,7 +201,6 @@ class Chains:
         }
 
     def restore(self, arrays: Arrays) -> None:
-        self.__init__(self.schema)  # type: ignore[misc]  # start from nothing
         self.written = np.ascontiguousarray(arrays["indexed"].astype(np.uint64))
         self.count = self.written.shape[1]
         broken = np.ascontiguousarray(arrays["broken"].astype(np.int64))

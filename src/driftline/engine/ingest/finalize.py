@@ -32,11 +32,12 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, from_changes
-from driftline.engine.core.operator import Arrays, Component
+from driftline.engine.core.operator import Component
 from driftline.engine.ingest.admission import Admission, Verdicts
 from driftline.engine.ingest.arrivals import Arrivals, take_rows
 from driftline.engine.ingest.chains import Chains
 from driftline.engine.ingest.dead_letters import FINE, NEVER_FOUND, REASONS, DeadLetters
+from driftline.engine.state.fields import Fields
 from driftline.model.arrays import Int64s
 from driftline.model.columns import CTI, INSERT, RETRACT
 from driftline.model.time import BEGINNING
@@ -54,6 +55,8 @@ class Finalize(Component):
 
     `arrived`: how many events have come; `dead`: how many of them died of each reason (by code).
     """
+
+    fields = Fields(numbers=("arrived",), arrays=("dead",), parts=("admission", "chains"))
 
     def __init__(self, schema: pa.Schema, remember: int, *, inserts_only: bool = False) -> None:
         if remember < 0:
@@ -189,19 +192,3 @@ class Finalize(Component):
             np.concatenate([letters.code, np.full(count, NEVER_FOUND, np.int8)])[order],
             detail[:, order],
         )
-
-    def state_size(self) -> tuple[int, int]:
-        return (
-            len(self.chains) + self.admission.kept,
-            self.chains.nbytes + self.admission.nbytes,
-        )
-
-    def snapshot(self) -> Arrays:
-        counts = {"arrived": np.array([self.arrived]), "dead": self.dead.copy()}
-        return {**counts, **self.admission.snapshot(), **self.chains.snapshot()}
-
-    def restore(self, arrays: Arrays) -> None:
-        self.arrived = int(arrays["arrived"][0])
-        self.dead = arrays["dead"].astype(np.int64)[: len(REASONS)]
-        self.admission.restore(arrays)
-        self.chains.restore(arrays)

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Changes
-from driftline.engine.core.operator import Arrays
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Arrays, Span, Stateful, span_of
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import NO_SLOT, Slots
@@ -37,19 +37,18 @@ _FIELDS = 8
 _HEAD, _TAIL = range(2)
 
 
-class Waiting:
+class Waiting(Stateful):
     """Changes that wait, each in a numbered place.
 
-    `fields`: for each place the change (vs, old end, new end), since when it waits, its place in
+    `changes`: for each place the change (vs, old end, new end), since when it waits, its place in
     the order of arrival (a merged change goes to the end), its group and its neighbours there.
     `ends`: the first and last place of each group. `rows`: the payload. `sync`, `due`: when each
     place becomes final by a cti, and by having waited for `block`.
     """
 
     def __init__(self, schema: pa.Schema, block: int) -> None:
-        self.schema = schema
         self.block = block
-        self.fields = np.empty((_FIELDS, 0), np.int64)
+        self.changes = np.empty((_FIELDS, 0), np.int64)
         self.used = 0
         self.free = np.empty(0, np.int64)
         self.arrived = 0
@@ -62,9 +61,13 @@ class Waiting:
     def __len__(self) -> int:
         return self.used - len(self.free)
 
-    @property
-    def nbytes(self) -> int:
-        return self.fields.nbytes + self.ends.nbytes + self.rows.nbytes
+    def state_size(self) -> tuple[int, int]:
+        return len(self), self.changes.nbytes + self.ends.nbytes + self.rows.nbytes
+
+    def state_span(self) -> Span:
+        """Of the vs of all changes that wait."""
+        held: Int64s = self.changes[_VS, np.setdiff1d(np.arange(self.used), self.free)]
+        return span_of(held)
 
     def add(self, changes: Changes, since: Int64s) -> None:
         """Hold back some more changes, none of which follows another of them."""
@@ -97,7 +100,7 @@ class Waiting:
         self._make_room_for_groups(groups[new_rows])
         fresh = self._places(len(vs))
         places, newcomers, gone = _merge(
-            vs, old, new, since, found, groups, fresh, self.fields, self.ends, self.arrived
+            vs, old, new, since, found, groups, fresh, self.changes, self.ends, self.arrived
         )
         self.arrived += len(vs)
         put = np.flatnonzero(newcomers)
@@ -112,7 +115,7 @@ class Waiting:
             self.groups.remove(np.unique(touched[self.ends[_HEAD, touched] == _NOTHING]))
 
     def _schedule(self, places: Int64s) -> None:
-        vs, old, new, since = self.fields[:4, places]
+        vs, old, new, since = self.changes[:4, places]
         self.sync.set(places, np.where(old == vs, vs, new))
         if self.block < INFINITY:
             room = INFINITY - self.block
@@ -134,14 +137,14 @@ class Waiting:
         due = self.due.up_to(clock) if waited else nothing
         if len(final) == 0 or len(due) == 0:
             return final if len(due) == 0 else due
-        vs, old, new = self.fields[:3, due]
+        vs, old, new = self.changes[:3, due]
         return np.concatenate([final, due[np.where(old == vs, vs, new) >= t]])
 
     def release(self, places: Int64s) -> Changes:
         """Take the changes at some places out."""
-        vs, old, new = self.fields[:3, places]
+        vs, old, new = self.changes[:3, places]
         payload = self.rows.take(places)
-        self.groups.remove(_unlink_all(places, self.fields, self.ends))
+        self.groups.remove(_unlink_all(places, self.changes, self.ends))
         self._unschedule(places)
         self.rows.forget(places)
         self.free = np.concatenate([self.free, places])
@@ -152,21 +155,15 @@ class Waiting:
         row = np.arange(len(places))
         return Changes(kind, vs, np.where(inserts, new, old), new, row, payload)
 
-    def times(self) -> Int64s:
-        """The vs of all changes that wait."""
-        times: Int64s = self.fields[_VS, np.setdiff1d(np.arange(self.used), self.free)]
-        return times
-
     def snapshot(self) -> Arrays:
         held = np.setdiff1d(np.arange(self.used), self.free)
-        held = held[np.argsort(self.fields[_ORDER, held])]
+        held = held[np.argsort(self.changes[_ORDER, held])]
         return {
-            "changes": self.fields[:4, held],
+            "changes": self.changes[:4, held],
             "rows": rows_to_bytes(self.rows.take(held)),
         }
 
     def restore(self, arrays: Arrays) -> None:
-        self.__init__(self.schema, self.block)  # type: ignore[misc]  # start from nothing
         vs, old, new, since = np.ascontiguousarray(arrays["changes"].astype(np.int64))
         if len(vs) == 0:
             return
@@ -180,10 +177,10 @@ class Waiting:
         self.free = self.free[len(again) :]
         more = count - len(again)
         first, self.used = self.used, self.used + more
-        if self.used > self.fields.shape[1]:
-            grown = np.zeros((_FIELDS, max(self.used, 2 * self.fields.shape[1])), np.int64)
-            grown[:, : self.fields.shape[1]] = self.fields
-            self.fields = grown
+        if self.used > self.changes.shape[1]:
+            grown = np.zeros((_FIELDS, max(self.used, 2 * self.changes.shape[1])), np.int64)
+            grown[:, : self.changes.shape[1]] = self.changes
+            self.changes = grown
         return np.concatenate([again, np.arange(first, self.used)])
 
     def _make_room_for_groups(self, new_groups: Int64s) -> None:

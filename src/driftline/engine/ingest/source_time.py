@@ -21,10 +21,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from driftline.engine.core.operator import Arrays
 from driftline.engine.ingest.arrivals import Times
 from driftline.engine.ingest.generators import Generator, generator
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
@@ -43,13 +44,20 @@ FARTHEST_CLOCK = 2**61
 """From 0, forward or back: sums of clocks and durations are 64-bit numbers."""
 
 
-class SourceTime:
+class SourceTime(Stateful):
     """`came`: how many events; `names`: a row for every source, in the order they were first heard.
 
     `is_guess`: heartbeats are guessed, not promised; `by_order`: they go by the order of arrival.
     `now`: the time of the heartbeats; `shown`: what the arrival clock has shown, if there is one.
     `strangers`: how many events were of sources that the bounds do not name.
     """
+
+    fields = Fields(
+        keys="slots",
+        numbers=("came", "strangers", "now", "shown"),
+        arrays=("named",),
+        parts=("heartbeats",),
+    )
 
     def __init__(self, timing: Timing) -> None:
         self.timing = timing
@@ -217,31 +225,17 @@ class SourceTime:
         numbers[numbers == NO_SLOT] = STRANGER
         return numbers
 
-    def snapshot(self) -> Arrays:
-        known = np.array([self.came, self.now, self.shown])
-        arrays: Arrays = {"came": known, **self.slots.snapshot()}
-        arrays |= {f"time.{name}": each for name, each in self.heartbeats.snapshot().items()}
-        if self.timing.bounds is not None:
-            arrays["strangers"] = np.array([self.strangers])
-        if self.names:
-            names = pa.concat_arrays(self.names)
-            arrays["names"] = rows_to_bytes(pa.RecordBatch.from_arrays([names], names=["name"]))
-        return arrays
+    @property
+    def named(self) -> NDArray[np.uint8]:
+        """The names as they are stored."""
+        if not self.names:
+            return np.empty(0, np.uint8)
+        names = pa.concat_arrays(self.names)
+        return rows_to_bytes(pa.RecordBatch.from_arrays([names], names=["name"]))
 
-    def restore(self, arrays: Arrays) -> None:
-        self.came, self.now, self.shown = map(int, arrays["came"].tolist())
-        if "strangers" in arrays:
-            self.strangers = int(arrays["strangers"][0])
-        self.slots.restore(arrays)
-        first = "time."
-        self.heartbeats.restore(
-            {
-                name.removeprefix(first): each.astype(np.int64)
-                for name, each in arrays.items()
-                if name.startswith(first)
-            }
-        )
-        self.names = [rows_from_bytes(arrays["names"]).column(0)] if "names" in arrays else []
+    @named.setter
+    def named(self, stored: NDArray[np.uint8]) -> None:
+        self.names = [rows_from_bytes(stored).column(0)] if len(stored) else []
 
 
 def is_watched(timing: Timing, block: int) -> bool:

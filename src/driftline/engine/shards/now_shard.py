@@ -29,6 +29,7 @@ from driftline.engine.shards.messages import (
     packed_batch,
     unpacked_batch,
 )
+from driftline.engine.state.progress import Progress
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.choices import Clock
 
@@ -60,7 +61,7 @@ class NowShard:
     def __init__(self, stage: NowStage, number: int) -> None:
         self.stage, self.number = stage, number
         self.view = NowView(stage.schema, stage.clock)
-        self.ctis = np.full(stage.shards, BEGINNING, np.int64)
+        self.progress = Progress(stage.shards)
         self.now = BEGINNING
 
     def step(self, messages: Iterable[Message]) -> list[Message]:
@@ -70,11 +71,11 @@ class NowShard:
             if message.kind == Kind.CLOCK:
                 self.now = max(self.now, message.high)
                 continue
-            self.ctis[message.origin] = max(int(self.ctis[message.origin]), message.cti)
+            self.progress.receive(message.origin, message.cti)
             if message.data:
                 parts.append(unpacked_batch(message.data, self.stage.schema))
         whole = joined(parts) if parts else empty(self.stage.schema)
-        steps = self.view.update(replace(whole, cti=int(self.ctis.min())), self.now)
+        steps = self.view.update(replace(whole, cti=self.progress.time), self.now)
         changes = in_one_step(steps, self.stage.keys)
         if len(changes) == 0:
             return []
@@ -87,10 +88,10 @@ class NowShard:
         return {VIEW: {"state_rows": len(self.view.held)}}
 
     def snapshot(self) -> dict[OperatorKey, Arrays]:
-        times = np.array([self.now], np.int64)
-        return {VIEW: self.view.snapshot(), CTIS: {"ctis": self.ctis.copy(), "now": times}}
+        times = {**self.progress.snapshot(), "now": np.array([self.now], np.int64)}
+        return {VIEW: self.view.snapshot(), CTIS: times}
 
     def restore(self, state: dict[OperatorKey, Arrays]) -> None:
         self.view.restore(state[VIEW])
-        self.ctis = state[CTIS]["ctis"].astype(np.int64)
+        self.progress.restore(state[CTIS])
         self.now = int(state[CTIS]["now"][0])

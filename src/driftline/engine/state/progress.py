@@ -30,6 +30,11 @@ class Progress(Stateful):
         self.latest = [BEGINNING] * ports
         self.time = self.promised = BEGINNING
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any port has come anywhere."""
+        return max(self.latest) > BEGINNING
+
     def receive(self, port: int, time: int) -> int:
         """A port has come so far; returns how far all have, if that is news, else BEGINNING."""
         if time <= self.latest[port]:
