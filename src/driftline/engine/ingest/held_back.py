@@ -21,11 +21,12 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Changes
 from driftline.engine.state.due_times import Due
-from driftline.engine.state.fields import Arrays, Span, Stateful, span_of
+from driftline.engine.state.fields import Fields, Span, Stateful, span_of
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
+from driftline.engine.state.free_places import Places
+from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import NO_SLOT, Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.kernels import compiled
 from driftline.model.arrays import Int8s, Int64s, Int64Table, Mask
 from driftline.model.columns import INSERT, RETRACT
@@ -33,7 +34,7 @@ from driftline.model.time import BEGINNING, INFINITY
 
 _NOTHING = -1
 _VS, _OLD, _NEW, _SINCE, _ORDER, _GROUP, _NEXT, _PREVIOUS = range(8)
-_FIELDS = 8
+_WORDS = 8
 _HEAD, _TAIL = range(2)
 
 
@@ -42,32 +43,35 @@ class Waiting(Stateful):
 
     `changes`: for each place the change (vs, old end, new end), since when it waits, its place in
     the order of arrival (a merged change goes to the end), its group and its neighbours there.
-    `ends`: the first and last place of each group. `rows`: the payload. `sync`, `due`: when each
-    place becomes final by a cti, and by having waited for `block`.
+    `rows`: the payload. `sync`, `due`: when each place becomes final by a cti, and by having waited
+    for `block`. `groups`: of changes that lead to one end.
     """
+
+    fields = Fields(
+        keys="places",
+        by_key=("changes", "rows"),
+        derived=("sync", "due"),
+        numbers=("arrived",),
+        parts=("groups",),
+    )
 
     def __init__(self, schema: pa.Schema, block: int) -> None:
         self.block = block
-        self.changes = np.empty((_FIELDS, 0), np.int64)
-        self.used = 0
-        self.free = np.empty(0, np.int64)
-        self.arrived = 0
-        self.groups = Slots()
-        self.ends = np.full((2, 0), _NOTHING, np.int64)
-        self.rows = RowStore(schema)
-        self.sync = Due()
-        self.due = Due()
+        self.places, self.arrived = Places(oldest_first=True), 0
+        self.changes, self.rows = KeyColumn(np.int64, words=_WORDS), RowStore(schema)
+        self.sync, self.due = Due(), Due()
+        self.groups = _Groups()
 
     def __len__(self) -> int:
-        return self.used - len(self.free)
+        return self.places.live
 
     def state_size(self) -> tuple[int, int]:
-        return len(self), self.changes.nbytes + self.ends.nbytes + self.rows.nbytes
+        _, taken = super().state_size()
+        return len(self), taken
 
     def state_span(self) -> Span:
         """Of the vs of all changes that wait."""
-        held: Int64s = self.changes[_VS, np.setdiff1d(np.arange(self.used), self.free)]
-        return span_of(held)
+        return span_of(self.changes.values[self.places.live_slots(), _VS])
 
     def add(self, changes: Changes, since: Int64s) -> None:
         """Hold back some more changes, none of which follows another of them."""
@@ -81,51 +85,37 @@ class Waiting(Stateful):
         found = np.full(len(changes), NO_SLOT, np.int64)
         if retracts.any() and len(self):
             keys = prints.with_numbers(changes.vs, old)
-            found[retracts] = self.groups.find(
+            found[retracts] = self.groups.slots.find(
                 Fingerprints(keys.low[retracts], keys.high[retracts])
             )
-        self._put(changes.vs, old, new, since, payload, prints, found)
-
-    def _put(
-        self,
-        vs: Int64s,
-        old: Int64s,
-        new: Int64s,
-        since: Int64s,
-        payload: pa.RecordBatch,
-        prints: Fingerprints,
-        found: Int64s,
-    ) -> None:
-        groups, new_rows = self.groups.find_or_add(prints.with_numbers(vs, new))
-        self._make_room_for_groups(groups[new_rows])
-        fresh = self._places(len(vs))
+        groups, _ = self.groups.slots.find_or_add(prints.with_numbers(changes.vs, new))
+        self.groups.make_slots()
+        fresh = self.places.take(len(changes))
+        self.make_slots()
+        ends = self.groups.ends.values
         places, newcomers, gone = _merge(
-            vs, old, new, since, found, groups, fresh, self.changes, self.ends, self.arrived
-        )
-        self.arrived += len(vs)
+            changes.vs, old, new, since, found, groups, fresh, self.changes.values, ends,
+            self.arrived,
+        )  # fmt: skip
+        self.arrived += len(changes)
         put = np.flatnonzero(newcomers)
-        self.free = np.concatenate([self.free, fresh[len(put) :], gone])
-        self.rows.put(places[put], payload if len(put) == len(vs) else payload.take(pa.array(put)))
-        self.rows.forget(gone)
+        self.places.give_back(fresh[len(put) :])
+        self.rows.put(
+            places[put], payload if len(put) == len(changes) else payload.take(pa.array(put))
+        )
         self._schedule(places[places != _NOTHING])
-        self._unschedule(gone)
+        self.remove_slots(gone)
         merged = found != NO_SLOT
         if merged.any():
             touched = np.concatenate([found[merged], groups[merged]])
-            self.groups.remove(np.unique(touched[self.ends[_HEAD, touched] == _NOTHING]))
+            self.groups.remove_slots(np.unique(touched[ends[touched, _HEAD] == _NOTHING]))
 
     def _schedule(self, places: Int64s) -> None:
-        vs, old, new, since = self.changes[:4, places]
+        vs, old, new, since = self.changes.values[places, :_ORDER].T
         self.sync.set(places, np.where(old == vs, vs, new))
         if self.block < INFINITY:
             room = INFINITY - self.block
             self.due.set(places, np.where(since >= room, INFINITY, since + self.block))
-
-    def _unschedule(self, places: Int64s) -> None:
-        never = np.full(len(places), INFINITY, np.int64)
-        self.sync.set(places, never)
-        if self.block < INFINITY:
-            self.due.set(places, never)
 
     def ready(self, t: int, clock: int) -> Int64s:
         """The places of the changes with a sync time before t, and of those that have waited for
@@ -137,58 +127,34 @@ class Waiting(Stateful):
         due = self.due.up_to(clock) if waited else nothing
         if len(final) == 0 or len(due) == 0:
             return final if len(due) == 0 else due
-        vs, old, new = self.changes[:3, due]
+        vs, old, new = self.changes.values[due, :_SINCE].T
         return np.concatenate([final, due[np.where(old == vs, vs, new) >= t]])
 
     def release(self, places: Int64s) -> Changes:
         """Take the changes at some places out."""
-        vs, old, new = self.changes[:3, places]
+        vs, old, new = np.ascontiguousarray(self.changes.values[places, :_SINCE].T)
         payload = self.rows.take(places)
-        self.groups.remove(_unlink_all(places, self.changes, self.ends))
-        self._unschedule(places)
-        self.rows.forget(places)
-        self.free = np.concatenate([self.free, places])
+        emptied = _unlink_all(places, self.changes.values, self.groups.ends.values)
+        self.groups.remove_slots(emptied)
+        self.remove_slots(places)
         if len(self) == 0:
-            self.used, self.free = 0, np.empty(0, np.int64)
+            self.places = Places(oldest_first=True)
         inserts = old == vs
         kind: Int8s = np.where(inserts, INSERT, RETRACT).astype(np.int8)
         row = np.arange(len(places))
         return Changes(kind, vs, np.where(inserts, new, old), new, row, payload)
 
-    def snapshot(self) -> Arrays:
-        held = np.setdiff1d(np.arange(self.used), self.free)
-        held = held[np.argsort(self.changes[_ORDER, held])]
-        return {
-            "changes": self.changes[:4, held],
-            "rows": rows_to_bytes(self.rows.take(held)),
-        }
+    def derive(self) -> None:
+        self._schedule(self.places.live_slots())
 
-    def restore(self, arrays: Arrays) -> None:
-        vs, old, new, since = np.ascontiguousarray(arrays["changes"].astype(np.int64))
-        if len(vs) == 0:
-            return
-        payload = rows_from_bytes(arrays["rows"])
-        prints = fingerprints(payload.columns, len(vs))
-        self._put(vs, old, new, since, payload, prints, np.full(len(vs), NO_SLOT, np.int64))
 
-    def _places(self, count: int) -> Int64s:
-        """So many free places: used ones first."""
-        again = self.free[: min(count, len(self.free))]
-        self.free = self.free[len(again) :]
-        more = count - len(again)
-        first, self.used = self.used, self.used + more
-        if self.used > self.changes.shape[1]:
-            grown = np.zeros((_FIELDS, max(self.used, 2 * self.changes.shape[1])), np.int64)
-            grown[:, : self.changes.shape[1]] = self.changes
-            self.changes = grown
-        return np.concatenate([again, np.arange(first, self.used)])
+class _Groups(Stateful):
+    """`ends`: the first and the last place of each group."""
 
-    def _make_room_for_groups(self, new_groups: Int64s) -> None:
-        if self.groups.used > self.ends.shape[1]:
-            grown = np.full((2, max(self.groups.used, 2 * self.ends.shape[1])), _NOTHING, np.int64)
-            grown[:, : self.ends.shape[1]] = self.ends
-            self.ends = grown
-        self.ends[:, new_groups] = _NOTHING
+    fields = Fields(keys="slots", by_key=("ends",))
+
+    def __init__(self) -> None:
+        self.slots, self.ends = Slots(), KeyColumn(np.int64, fill=_NOTHING, words=2)
 
 
 @compiled
@@ -213,23 +179,23 @@ def _merge(
     for row in range(len(vs)):
         place = _NOTHING
         if found[row] != NO_SLOT:
-            place = ends[_HEAD, found[row]]
+            place = ends[found[row], _HEAD]
         if place == _NOTHING:
             place = fresh[put]
             put += 1
             newcomers[row] = True
-            fields[_VS, place], fields[_OLD, place] = vs[row], old[row]
-            fields[_SINCE, place] = since[row]
+            fields[place, _VS], fields[place, _OLD] = vs[row], old[row]
+            fields[place, _SINCE] = since[row]
         else:
             _unlink(place, fields, ends)
-            inserted = fields[_OLD, place] == fields[_VS, place]
+            inserted = fields[place, _OLD] == fields[place, _VS]
             if inserted and new[row] == vs[row]:
                 gone[left] = place
                 left += 1
                 continue
             if not inserted:
-                fields[_SINCE, place] = min(fields[_SINCE, place], since[row])
-        fields[_NEW, place], fields[_ORDER, place] = new[row], arrived + row
+                fields[place, _SINCE] = min(fields[place, _SINCE], since[row])
+        fields[place, _NEW], fields[place, _ORDER] = new[row], arrived + row
         _link(place, groups[row], fields, ends)
         places[row] = place
     return places, newcomers, gone[:left]
@@ -237,28 +203,28 @@ def _merge(
 
 @compiled
 def _link(place: int, group: int, fields: Int64Table, ends: Int64Table) -> None:
-    last = ends[_TAIL, group]
-    fields[_GROUP, place] = group
-    fields[_PREVIOUS, place], fields[_NEXT, place] = last, _NOTHING
+    last = ends[group, _TAIL]
+    fields[place, _GROUP] = group
+    fields[place, _PREVIOUS], fields[place, _NEXT] = last, _NOTHING
     if last == _NOTHING:
-        ends[_HEAD, group] = place
+        ends[group, _HEAD] = place
     else:
-        fields[_NEXT, last] = place
-    ends[_TAIL, group] = place
+        fields[last, _NEXT] = place
+    ends[group, _TAIL] = place
 
 
 @compiled
 def _unlink(place: int, fields: Int64Table, ends: Int64Table) -> None:
-    group = fields[_GROUP, place]
-    before, after = fields[_PREVIOUS, place], fields[_NEXT, place]
+    group = fields[place, _GROUP]
+    before, after = fields[place, _PREVIOUS], fields[place, _NEXT]
     if before == _NOTHING:
-        ends[_HEAD, group] = after
+        ends[group, _HEAD] = after
     else:
-        fields[_NEXT, before] = after
+        fields[before, _NEXT] = after
     if after == _NOTHING:
-        ends[_TAIL, group] = before
+        ends[group, _TAIL] = before
     else:
-        fields[_PREVIOUS, after] = before
+        fields[after, _PREVIOUS] = before
 
 
 @compiled
@@ -268,7 +234,7 @@ def _unlink_all(places: Int64s, fields: Int64Table, ends: Int64Table) -> Int64s:
     count = 0
     for place in places:
         _unlink(place, fields, ends)
-        if ends[_HEAD, fields[_GROUP, place]] == _NOTHING:
-            emptied[count] = fields[_GROUP, place]
+        if ends[fields[place, _GROUP], _HEAD] == _NOTHING:
+            emptied[count] = fields[place, _GROUP]
             count += 1
     return emptied[:count]

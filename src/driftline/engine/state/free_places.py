@@ -9,7 +9,7 @@ from driftline.model.arrays import Int64s
 
 
 class Places:
-    """`free`: places to use again, the last one first; `used`: places ever given out.
+    """`free`: places to use again, the last one first, or the first; `used`: places ever given out.
 
     >>> places = Places()
     >>> places.take(3).tolist()
@@ -19,19 +19,20 @@ class Places:
     ([1, 3], [1])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, oldest_first: bool = False) -> None:
+        self.oldest_first = oldest_first
         self.free = np.empty(0, np.int64)
         self.used = 0
 
     def offered(self, count: int) -> Int64s:
         """The places that the next `take` would give out."""
-        again = self.free[::-1][:count]
+        again = (self.free if self.oldest_first else self.free[::-1])[:count]
         return np.concatenate([again, np.arange(self.used, self.used + count - len(again))])
 
     def take(self, count: int) -> Int64s:
         places = self.offered(count)
         again = min(count, len(self.free))
-        self.free = self.free[: len(self.free) - again]
+        self.free = self.free[again:] if self.oldest_first else self.free[: len(self.free) - again]
         self.used += count - again
         return places
 
