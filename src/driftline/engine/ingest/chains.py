@@ -24,11 +24,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.state.fields import Arrays, Stateful
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
+from driftline.engine.state.free_places import Places
+from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, Int64Table, Mask, to_arrow
 from driftline.model.columns import RETRACT
@@ -40,7 +41,7 @@ _LEAST_CLEARED = 1 << 16
 
 _COPIES, _END, _HEAD, _TAIL, _AWAITED = range(5)  # of a lifetime
 _VS, _VE, _VN, _TAKES, _GIVES, _NUMBER, _NEXT = range(7)  # of a retract that waits
-_LIFETIME_FIELDS, _RETRACT_FIELDS = 5, 7
+_LIFETIME_WORDS, _RETRACT_WORDS = 5, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,40 +59,46 @@ class Retracts:
 
 class Chains(Stateful):
     """`written`: the fingerprints and ends of lifetimes not in the index, the first `count` are in
-    use; `slots`: the index; `lifetimes`: for each slot how many copies there are, its ve, the first
-    and last retract that waits for it, and how many retracts wait that would give it; `broken`:
-    the retracts that wait, and `rows` their payload; `least_vn`: no retract waits with a vn before
-    it; `clear_at`: so many lifetimes may be held before those that a cti evicts are cleared away.
+    use (`unindexed`); `slots`: the index; `lifetimes`: for each slot how many copies there are, its
+    ve, the first and last retract that waits for it, and how many retracts wait that would give it;
+    `broken`: the retracts that wait; `least_vn`: no retract waits with a vn before it; `clear_at`:
+    so many lifetimes may be held before those that a cti evicts are cleared away.
     """
+
+    fields = Fields(
+        keys="slots",
+        by_key=("lifetimes",),
+        numbers=("least_vn", "clear_at"),
+        arrays=("unindexed",),
+        parts=("broken",),
+    )
 
     def __init__(self, schema: pa.Schema) -> None:
         self.written = np.empty((3, 0), np.uint64)
         self.count = 0
-        self.slots = Slots()
-        self.lifetimes = np.empty((_LIFETIME_FIELDS, 0), np.int64)
-        self.broken = np.empty((_RETRACT_FIELDS, 0), np.int64)
-        self.used = 0
-        self.free = np.empty(0, np.int64)
-        self.rows = RowStore(schema)
+        self.slots, self.lifetimes = Slots(), KeyColumn(np.int64, words=_LIFETIME_WORDS)
+        self.broken = _Broken(schema)
         self.least_vn = INFINITY
         self.clear_at = _LEAST_CLEARED
 
     @property
     def waiting(self) -> int:
-        return self.used - len(self.free)
+        return self.broken.places.live
+
+    @property
+    def unindexed(self) -> NDArray[np.uint64]:
+        return self.written[:, : self.count]
+
+    @unindexed.setter
+    def unindexed(self, written: NDArray[np.uint64]) -> None:
+        self.written, self.count = written, written.shape[1]
 
     def __len__(self) -> int:
         return self.count + self.slots.live + self.waiting
 
     def state_size(self) -> tuple[int, int]:
-        taken = (
-            self.written.nbytes
-            + self.slots.table.nbytes
-            + self.lifetimes.nbytes
-            + self.broken.nbytes
-            + self.rows.nbytes
-        )
-        return len(self), taken
+        rows, taken = super().state_size()
+        return rows + self.count, taken
 
     def inserted(self, vs: Int64s, ve: Int64s, rows: pa.RecordBatch, latest_cti: int) -> None:
         """Inserts came, and nothing waits."""
@@ -132,7 +139,8 @@ class Chains(Stateful):
         )
         own, next_slot = slots[: len(vs)], np.full(len(vs), _NOTHING, np.int64)
         next_slot[shortened] = slots[len(vs) :]
-        fresh = self._places(int(retracts.sum()))
+        fresh = self.broken.places.take(int(retracts.sum()))
+        self.broken.make_slots()
         put_out, end, waits, found = _repair(
             retracts,
             vs,
@@ -143,16 +151,16 @@ class Chains(Stateful):
             own,
             next_slot,
             fresh,
-            self.lifetimes,
-            self.broken,
+            self.lifetimes.values,
+            self.broken.retracts.values,
         )
         came = np.flatnonzero(waits != _NOTHING)
         places = waits[came]
-        self.free = np.concatenate([self.free, fresh[len(places) :]])
-        self.rows.put(places, rows.take(to_arrow(came)))
+        self.broken.places.give_back(fresh[len(places) :])
+        self.broken.rows.put(places, rows.take(to_arrow(came)))
         if len(places):
             self.least_vn = min(self.least_vn, int(vn[came].min()))
-        given = self.broken[_GIVES, found]
+        given = self.broken.retracts.values[found, _GIVES]
         self._give_up(found)
         self._drop_unused(np.concatenate([slots, given[given != _NOTHING]]))
         return put_out, end
@@ -162,114 +170,76 @@ class Chains(Stateful):
         its lifetime, still changes what comes after its vn."""
         if self.waiting == 0 or self.least_vn >= latest_cti:
             return latest_cti
-        return int(self.broken[_VN, self._held()].min(initial=latest_cti))
+        held = self.broken.places.live_slots()
+        return int(self.broken.retracts.values[held, _VN].min(initial=latest_cti))
 
     def expired(self, latest_cti: int, closed: int) -> Retracts:
         """The retracts that have waited in vain, in the order in which they came; they are gone."""
         places = awaited = np.empty(0, np.int64)
+        retracts = self.broken.retracts.values
         if latest_cti > self.least_vn:
-            held = self._held()
-            held = held[np.argsort(self.broken[_NUMBER, held])]
-            vn = self.broken[_VN, held]
-            until = np.maximum(vn, _awaited(held, self.lifetimes.shape[1], self.broken))
+            held = self.broken.places.live_slots()
+            held = held[np.argsort(retracts[held, _NUMBER])]
+            vn = retracts[held, _VN]
+            until = np.maximum(vn, _awaited(held, self.slots.used, retracts))
             lost = (vn < closed) | (until < latest_cti)
             places, awaited = held[lost], until[lost]
             self.least_vn = int(vn[~lost].min(initial=INFINITY))
-            _unlink(places, self.lifetimes, self.broken)
-        vs, ve, vn, taken, given, number, _ = self.broken[:, places]
-        expired = Retracts(number, vs, ve, vn, awaited, self.rows.take(places))
+            _unlink(places, self.lifetimes.values, retracts)
+        vs, ve, vn, taken, given, number, _ = np.ascontiguousarray(retracts[places].T)
+        expired = Retracts(number, vs, ve, vn, awaited, self.broken.rows.take(places))
         self._give_up(places)
         self._drop_unused(np.concatenate([taken, given[given != _NOTHING]]))
         return expired
 
-    def _held(self) -> Int64s:
-        """The places of the retracts that wait."""
-        return np.setdiff1d(np.arange(self.used), self.free)
-
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        places = self.slots.place_of[live]
-        copies, end = self.lifetimes[_COPIES, live], self.lifetimes[_END, live]
-        indexed = [self.slots.low[places], self.slots.high[places], end.view(np.uint64)]
-        held = self._held()
-        held = held[np.argsort(self.broken[_NUMBER, held])]
-        return {
-            "written": self.written[:, : self.count].copy(),
-            "indexed": np.repeat(np.array(indexed), copies, axis=1),
-            "broken": self.broken[:, held],
-            "rows": rows_to_bytes(self.rows.take(held)),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self.written = np.ascontiguousarray(arrays["indexed"].astype(np.uint64))
-        self.count = self.written.shape[1]
-        broken = np.ascontiguousarray(arrays["broken"].astype(np.int64))
-        if broken.shape[1]:
-            vs, ve, vn, _, _, number, _ = broken
-            kind = np.full(len(vs), RETRACT, np.int8)
-            before = np.full(len(vs), BEGINNING)
-            rows = rows_from_bytes(arrays["rows"])
-            self.repaired(kind, vs, ve, vn, rows, number, before, BEGINNING)
-        written = arrays["written"].astype(np.uint64)
-        self.written = np.concatenate([self.written[:, : self.count], written], axis=1)
-        self.count = self.written.shape[1]
-
     def _index(self, latest_cti: int) -> None:
         """Puts into the index what is only written down."""
-        low, high, ends = self.written[:, : self.count]
+        low, high, ends = self.unindexed
         end = ends.view(np.int64)
         there = end > latest_cti
         slots = self._slots(low[there], high[there], end[there])
-        np.add.at(self.lifetimes[_COPIES], slots, 1)
-        self.written, self.count = np.empty((3, 0), np.uint64), 0
+        np.add.at(self.lifetimes.values[:, _COPIES], slots, 1)
+        self.unindexed = np.empty((3, 0), np.uint64)
 
     def _clear(self, latest_cti: int, more: int) -> None:
         """Clears away the lifetimes that end at or before the latest cti, if it is time to."""
         if len(self) + more <= self.clear_at:
             return
-        written = self.written[:, : self.count]
-        self.written = written[:, written[2].view(np.int64) > latest_cti]
-        self.count = self.written.shape[1]
-        live = self.slots.live_slots()
-        past = live[self.lifetimes[_END, live] <= latest_cti]
-        self.lifetimes[_COPIES, past] = 0
+        written = self.unindexed
+        self.unindexed = written[:, written[2].view(np.int64) > latest_cti]
+        live, lifetimes = self.slots.live_slots(), self.lifetimes.values
+        past = live[lifetimes[live, _END] <= latest_cti]
+        lifetimes[past, _COPIES] = 0
         self._drop_unused(past)
         self.clear_at = max(_LEAST_CLEARED, 2 * (len(self) + more))
 
     def _slots(self, low: NDArray[np.uint64], high: NDArray[np.uint64], end: Int64s) -> Int64s:
         """The slot of each lifetime, new ones with no copies."""
         slots, new = self.slots.find_or_add(Fingerprints(low, high))
-        if self.slots.used > self.lifetimes.shape[1]:
-            room = max(self.slots.used, 2 * self.lifetimes.shape[1])
-            grown = np.zeros((_LIFETIME_FIELDS, room), np.int64)
-            grown[:, : self.lifetimes.shape[1]] = self.lifetimes
-            self.lifetimes = grown
-        added = slots[new]
-        self.lifetimes[_COPIES, added], self.lifetimes[_END, added] = 0, end[new]
-        self.lifetimes[_AWAITED, added] = 0
-        self.lifetimes[_HEAD, added] = self.lifetimes[_TAIL, added] = _NOTHING
+        self.make_slots()
+        self.lifetimes.values[slots[new]] = 0, 0, _NOTHING, _NOTHING, 0
+        self.lifetimes.values[slots[new], _END] = end[new]
         return slots
 
     def _drop_unused(self, slots: Int64s) -> None:
-        copies, _, head, _, awaited = self.lifetimes[:, slots]
+        copies, _, head, _, awaited = self.lifetimes.values[slots].T
         unused = (copies == 0) & (head == _NOTHING) & (awaited == 0)
-        self.slots.remove(np.unique(slots[unused]))
-
-    def _places(self, count: int) -> Int64s:
-        again = self.free[: min(count, len(self.free))]
-        self.free = self.free[len(again) :]
-        first, self.used = self.used, self.used + count - len(again)
-        if self.used > self.broken.shape[1]:
-            grown = np.zeros((_RETRACT_FIELDS, 2 * self.used), np.int64)
-            grown[:, : self.broken.shape[1]] = self.broken
-            self.broken = grown
-        return np.concatenate([again, np.arange(first, self.used)])
+        self.remove_slots(np.unique(slots[unused]))
 
     def _give_up(self, places: Int64s) -> None:
-        self.rows.forget(places)
-        self.free = np.concatenate([self.free, places])
+        self.broken.remove_slots(places)
         if self.waiting == 0:
-            self.used, self.free, self.least_vn = 0, np.empty(0, np.int64), INFINITY
+            self.least_vn = INFINITY
+
+
+class _Broken(Stateful):
+    """Retracts that wait: `retracts` and their `rows`, by place."""
+
+    fields = Fields(keys="places", by_key=("retracts", "rows"))
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.places, self.rows = Places(), RowStore(schema)
+        self.retracts = KeyColumn(np.int64, words=_RETRACT_WORDS)
 
 
 @compiled
@@ -291,42 +261,42 @@ def _repair(
     put_out = np.ones(len(vs), np.bool_)
     ends = np.where(retracts, vn, ve)
     waits = np.full(len(vs), _NOTHING, np.int64)
-    found = np.empty(len(vs) + broken.shape[1], np.int64)
+    found = np.empty(len(vs) + len(broken), np.int64)
     came, left = 0, 0
     for i in range(len(vs)):
         slot = own[i]
         if retracts[i]:
-            if lifetimes[_COPIES, slot] == 0:
+            if lifetimes[slot, _COPIES] == 0:
                 place = fresh[came]
                 came += 1
-                broken[_VS, place], broken[_VE, place], broken[_VN, place] = vs[i], ve[i], vn[i]
-                broken[_TAKES, place], broken[_GIVES, place] = slot, next_slot[i]
-                broken[_NUMBER, place], broken[_NEXT, place] = numbers[i], _NOTHING
-                if lifetimes[_HEAD, slot] == _NOTHING:
-                    lifetimes[_HEAD, slot] = place
+                broken[place, _VS], broken[place, _VE], broken[place, _VN] = vs[i], ve[i], vn[i]
+                broken[place, _TAKES], broken[place, _GIVES] = slot, next_slot[i]
+                broken[place, _NUMBER], broken[place, _NEXT] = numbers[i], _NOTHING
+                if lifetimes[slot, _HEAD] == _NOTHING:
+                    lifetimes[slot, _HEAD] = place
                 else:
-                    broken[_NEXT, lifetimes[_TAIL, slot]] = place
-                lifetimes[_TAIL, slot] = place
+                    broken[lifetimes[slot, _TAIL], _NEXT] = place
+                lifetimes[slot, _TAIL] = place
                 if next_slot[i] != _NOTHING:
-                    lifetimes[_AWAITED, next_slot[i]] += 1
+                    lifetimes[next_slot[i], _AWAITED] += 1
                 waits[i] = place
                 put_out[i] = False
                 continue
-            lifetimes[_COPIES, slot] -= 1
+            lifetimes[slot, _COPIES] -= 1
             slot = next_slot[i]
         while slot != _NOTHING:
-            previous, place = _NOTHING, lifetimes[_HEAD, slot]
-            while place != _NOTHING and broken[_VN, place] < before[i]:  # dead by now
-                previous, place = place, broken[_NEXT, place]
+            previous, place = _NOTHING, lifetimes[slot, _HEAD]
+            while place != _NOTHING and broken[place, _VN] < before[i]:  # dead by now
+                previous, place = place, broken[place, _NEXT]
             if place == _NOTHING:
                 break
             _take_out(previous, place, slot, lifetimes, broken)
             found[left] = place
             left += 1
-            ends[i] = broken[_VN, place]
-            slot = broken[_GIVES, place]
+            ends[i] = broken[place, _VN]
+            slot = broken[place, _GIVES]
         if slot != _NOTHING:
-            lifetimes[_COPIES, slot] += 1
+            lifetimes[slot, _COPIES] += 1
         elif not retracts[i]:
             put_out[i] = False
     return put_out, ends, waits, found[:left].copy()
@@ -341,23 +311,23 @@ def _take_out(
     broken: Int64Table,
 ) -> None:
     """Takes a retract, which comes after `previous`, out of the line for a lifetime."""
-    if broken[_GIVES, place] != _NOTHING:
-        lifetimes[_AWAITED, broken[_GIVES, place]] -= 1
+    if broken[place, _GIVES] != _NOTHING:
+        lifetimes[broken[place, _GIVES], _AWAITED] -= 1
     if previous == _NOTHING:
-        lifetimes[_HEAD, slot] = broken[_NEXT, place]
+        lifetimes[slot, _HEAD] = broken[place, _NEXT]
     else:
-        broken[_NEXT, previous] = broken[_NEXT, place]
-    if lifetimes[_TAIL, slot] == place:
-        lifetimes[_TAIL, slot] = previous
+        broken[previous, _NEXT] = broken[place, _NEXT]
+    if lifetimes[slot, _TAIL] == place:
+        lifetimes[slot, _TAIL] = previous
 
 
 @compiled
 def _unlink(places: Int64s, lifetimes: Int64Table, broken: Int64Table) -> None:
     for gone in places:
-        slot = broken[_TAKES, gone]
-        previous, place = _NOTHING, lifetimes[_HEAD, slot]
+        slot = broken[gone, _TAKES]
+        previous, place = _NOTHING, lifetimes[slot, _HEAD]
         while place != gone:
-            previous, place = place, broken[_NEXT, place]
+            previous, place = place, broken[place, _NEXT]
         _take_out(previous, place, slot, lifetimes, broken)
 
 
@@ -367,8 +337,8 @@ def _awaited(held: Int64s, slots: int, broken: Int64Table) -> Int64s:
     time at which it ends, if a retract does, or what the one that makes it is waiting for."""
     latest = np.full(slots, BEGINNING, np.int64)
     awaited = np.empty(len(held), np.int64)
-    for i in np.argsort(broken[_VE, held])[::-1]:  # what makes a lifetime takes a longer one
-        vs, ve, _, takes, gives, _, _ = broken[:, held[i]]
+    for i in np.argsort(broken[held, _VE])[::-1]:  # what makes a lifetime takes a longer one
+        vs, ve, _, takes, gives, _, _ = broken[held[i]]
         awaited[i] = max(vs if ve == INFINITY else ve, latest[takes])
         if gives != _NOTHING:
             latest[gives] = max(latest[gives], awaited[i])
