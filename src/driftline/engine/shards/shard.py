@@ -44,6 +44,8 @@ from driftline.engine.shards.messages import (
     unpack,
     unpacked_batch,
 )
+from driftline.engine.state.fields import part_of
+from driftline.engine.state.progress import Progress
 from driftline.model.arrays import Int64s
 from driftline.model.columns import INSERT
 from driftline.model.time import BEGINNING, INFINITY
@@ -129,7 +131,7 @@ class Stage:
 
 class Shard:
     """`graphs`, `emitted`, `final`: every fragment, what it has emitted since the last messages
-    went out, and how far all that is final; `ctis`: by exchange port, those of its origins."""
+    went out, and how far all that is final; `progress`: by exchange port, that of its origins."""
 
     def __init__(self, stage: Stage, number: int) -> None:
         self.stage = stage
@@ -162,7 +164,7 @@ class Shard:
             name: SourceIngest(port.leaf.schema.arrow, port.timing, stage.options, plain=port.plain)
             for name, port in self.ports.items()
         }
-        self.ctis = {name: np.full(stage.shards, BEGINNING, np.int64) for name in stage.exchanges}
+        self.progress = {name: Progress(stage.shards) for name in stage.exchanges}
         self.order_of_work = stage.order_of_work
 
     def step(self, messages: Iterable[Message]) -> list[Message]:
@@ -204,16 +206,14 @@ class Shard:
             graph.push(port, batch)
 
     def _exchanged(self, name: str, each: Input, messages: Sequence[Message]) -> Batch:
-        latest = self.ctis[name]
-        before = int(latest.min())
+        progress = self.progress[name]
         for message in messages:
-            latest[message.origin] = max(int(latest[message.origin]), message.cti)
-        final = int(latest.min())
+            progress.receive(message.origin, message.cti)
         schema = each.leaf.schema.arrow
         full = [unpacked_batch(message.data, schema) for message in messages if message.data]
         return replace(
             joined(full) if full else empty(schema),
-            cti=final if final > before else BEGINNING,
+            cti=progress.promise(progress.time),
             high=max((message.high for message in messages), default=BEGINNING),
         )
 
@@ -266,7 +266,11 @@ class Shard:
     def snapshot(self) -> dict[OperatorKey, Arrays]:
         """The whole state, as arrays with names."""
         state: dict[OperatorKey, Arrays] = {
-            CTIS: {name: each.copy() for name, each in self.ctis.items()},
+            CTIS: {
+                f"{name}.{each}": array
+                for name, progress in self.progress.items()
+                for each, array in progress.snapshot().items()
+            },
             FINAL: {name: np.array([cti]) for name, cti in self.final.items()},
         }
         if self.stage.options.heartbeat == "memory":
@@ -280,7 +284,8 @@ class Shard:
         return state
 
     def restore(self, state: dict[OperatorKey, Arrays]) -> None:
-        self.ctis = {name: each.astype(np.int64) for name, each in state[CTIS].items()}
+        for name, progress in self.progress.items():
+            progress.restore(part_of(state[CTIS], name))
         self.final = {name: int(each[0]) for name, each in state[FINAL].items()}
         for name, holding in self.holding.items():
             holding.restore(state.pop(_held(name), {}))
