@@ -67,7 +67,8 @@ class AutomatonRuns(Operator):
         self.runs = Runs(kernel.REGISTERS + len(automaton.registers))
         self.before = KeyColumn(np.int64, fill=NO_SLOT)
         self.after = KeyColumn(np.int64, fill=NO_SLOT)
-        self.number, self.first_ends = KeyColumn(np.int64), KeyColumn(np.int64)
+        self.number = KeyColumn(np.int64, fill=None)
+        self.first_ends = KeyColumn(np.int64, fill=None)
         self.dirty = KeyColumn(np.bool_)
 
     @property

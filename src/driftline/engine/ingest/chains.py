@@ -76,7 +76,7 @@ class Chains(Stateful):
     def __init__(self, schema: pa.Schema) -> None:
         self.written = np.empty((3, 0), np.uint64)
         self.count = 0
-        self.slots, self.lifetimes = Slots(), KeyColumn(np.int64, words=_LIFETIME_WORDS)
+        self.slots, self.lifetimes = Slots(), KeyColumn(np.int64, fill=None, words=_LIFETIME_WORDS)
         self.broken = _Broken(schema)
         self.least_vn = INFINITY
         self.clear_at = _LEAST_CLEARED
@@ -239,7 +239,7 @@ class _Broken(Stateful):
 
     def __init__(self, schema: pa.Schema) -> None:
         self.places, self.rows = Places(), RowStore(schema)
-        self.retracts = KeyColumn(np.int64, words=_RETRACT_WORDS)
+        self.retracts = KeyColumn(np.int64, fill=None, words=_RETRACT_WORDS)
 
 
 @compiled

@@ -58,7 +58,7 @@ class Waiting(Stateful):
     def __init__(self, schema: pa.Schema, block: int) -> None:
         self.block = block
         self.places, self.arrived = Places(oldest_first=True), 0
-        self.changes, self.rows = KeyColumn(np.int64, words=_WORDS), RowStore(schema)
+        self.changes, self.rows = KeyColumn(np.int64, fill=None, words=_WORDS), RowStore(schema)
         self.sync, self.due = Due(), Due()
         self.groups = _Groups()
 

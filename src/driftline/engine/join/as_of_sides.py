@@ -34,7 +34,7 @@ class Side(Bag):
         super().__init__(schema)
         self.by_start = by_start
         self.runs, self.due = Runs(kernel.COLUMNS), Due()
-        self.time, self.before = KeyColumn(np.int64), KeyColumn(np.int64)
+        self.time, self.before = KeyColumn(np.int64, fill=None), KeyColumn(np.int64)
 
     @property
     def members(self) -> kernel.Members:
@@ -90,7 +90,7 @@ class SideByTime(Stateful):
     def __init__(self, schema: pa.Schema, *, is_right: bool) -> None:
         self.places, self.runs = Places(), Runs(kernel.COLUMNS)
         self.rows, self.due = RowStore(schema), Due()
-        self.time, self.copies = KeyColumn(np.int64), KeyColumn(np.int64)
+        self.time, self.copies = KeyColumn(np.int64, fill=None), KeyColumn(np.int64, fill=None)
         self.is_right = is_right
 
     def take_in(self, slots: Int64s, times: Int64s, ties: Int64s, batch: Batch, keys: int) -> Added:

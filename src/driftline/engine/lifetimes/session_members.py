@@ -114,7 +114,7 @@ class RowsOfParts(SessionRows):
     def __init__(self, schema: pa.Schema, further: Sequence[str]) -> None:
         super().__init__(schema)
         self.further = further
-        self.low, self.high = KeyColumn(np.int64), KeyColumn(np.int64)
+        self.low, self.high = KeyColumn(np.int64, fill=None), KeyColumn(np.int64, fill=None)
 
     def count(self, batch: Lifetimes, prints: Fingerprints | None = None) -> tuple[Int64s, Int64s]:
         slots, new = super().count(batch, prints)

@@ -162,7 +162,7 @@ class _Held(Bag):
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
         self.due = Due()
-        self.low, self.high = KeyColumn(np.uint64), KeyColumn(np.uint64)
+        self.low, self.high = KeyColumn(np.uint64, fill=None), KeyColumn(np.uint64, fill=None)
 
     def store(self, batch: Batch, prints: Fingerprints, clock: int) -> None:
         """Keep lifetimes that are added."""

@@ -35,7 +35,8 @@ def grown(array: NDArray[_T], needed: int, fill: object = 0) -> NDArray[_T]:
 
 
 class KeyColumn(Generic[_T]):
-    """A value for every key, or some `words` of it: `values[key]`, which is `fill` until it is set.
+    """A value for every key, or some `words` of it: `values[key]`, which is `fill` until it is set;
+    None: it is always set before it is read.
 
     >>> copies = KeyColumn(np.int64)
     >>> copies.make_slots(3)
@@ -44,15 +45,16 @@ class KeyColumn(Generic[_T]):
     {'copies': array([0, 7])}
     """
 
-    def __init__(self, kind: type[_T], *, fill: int = 0, words: int | None = None) -> None:
+    def __init__(self, kind: type[_T], *, fill: int | None = 0, words: int | None = None) -> None:
         self.values: NDArray[_T] = np.zeros((0,) if words is None else (0, words), kind)
         self.fill = fill
 
     def make_slots(self, count: int) -> None:
-        self.values = grown(self.values, count, self.fill)
+        self.values = grown(self.values, count, self.fill or 0)
 
     def clear(self, slots: Int64s) -> None:
-        self.values[slots] = self.fill
+        if self.fill is not None:
+            self.values[slots] = self.fill
 
     def times_of(self, slots: Int64s) -> NDArray[_T]:
         return self.values[slots]
@@ -68,5 +70,5 @@ class KeyColumn(Generic[_T]):
         stored = arrays[name]
         if stored.shape[1:] != self.values.shape[1:]:  # its words have become more
             shape = (len(self.values), *stored.shape[1:])
-            self.values = np.full(shape, self.fill, self.values.dtype)
+            self.values = np.full(shape, self.fill or 0, self.values.dtype)
         self.values[slots] = stored
