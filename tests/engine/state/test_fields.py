@@ -21,8 +21,10 @@ from driftline.engine.state.fields import (
     joined_span,
 )
 from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.free_places import Places
 from driftline.engine.state.growing import KeyColumn
-from driftline.engine.state.row_store import PlacedRows, RowStore
+from driftline.engine.state.row_runs import RowRuns
+from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.slots import Slots
 from driftline.model.time import INFINITY
@@ -47,7 +49,6 @@ class Names(Stateful):
     fields = Fields(
         keys="slots",
         by_key=("counts", "due", "names", "runs"),
-        rows={"texts": ("runs", PLACE)},
         numbers=("total", "share"),
         parts=("clock", "none"),
         times=("runs",),
@@ -56,7 +57,7 @@ class Names(Stateful):
     def __init__(self) -> None:
         self.slots, self.due, self.names = Slots(), Due(), RowStore(NAME)
         self.counts = KeyColumn(np.int64)
-        self.runs, self.texts = Runs(2), PlacedRows(NAME)
+        self.runs = RowRuns(NAME, 2, TIME, TIME)
         self.total, self.share = 0, 0.0
         self.clock = Clock()
         self.none: Clock | None = None
@@ -75,7 +76,8 @@ class Names(Stateful):
         self.due.set(slots, np.array([time + 5]))
         self.runs.reserve(slots, self.runs.sizes(slots) + 1)
         arrays, slot = self.runs.arrays, slots[0]
-        place = self.texts.add(pa.RecordBatch.from_pydict({"name": [text]}))
+        place = self.runs.places.take(1)
+        self.runs.rows.put(place, pa.RecordBatch.from_pydict({"name": [text]}))
         arrays.ints[arrays.first[slot] + arrays.size[slot]] = time, place[0]
         arrays.size[slot] += 1
         self.total, self.share = self.total + 1, 1 / (self.total + 1)
@@ -85,10 +87,7 @@ class Names(Stateful):
 
     def drop_due(self, time: int) -> None:
         due = self.due.up_to(time)
-        for slot in due.tolist():
-            arrays = self.runs.arrays
-            first, size = arrays.first[slot], arrays.size[slot]
-            self.texts.drop(arrays.ints[first : first + size, PLACE].copy())
+        self.runs.free(self.runs.of(due)[:, PLACE])
         self.remove_slots(due)
         self.derive()
 
@@ -120,7 +119,7 @@ def held(state: Names) -> Plain:
         name = state.names.take(np.array([slot])).column(0)[0].as_py()
         arrays = state.runs.arrays
         entries = arrays.ints[arrays.first[slot] :][: arrays.size[slot]]
-        texts = state.texts.take(entries[:, PLACE].copy()).column(0).to_pylist()
+        texts = state.runs.rows.take(entries[:, PLACE].copy()).column(0).to_pylist()
         assert state.counts.values[slot] == len(texts)
         times = entries[:, TIME].tolist()
         found.names[name] = int(state.due.times[slot]), list(zip(times, texts, strict=True))
@@ -192,7 +191,7 @@ def test_what_is_missing_is_an_error_unless_it_was_added_later() -> None:
     new.restore(stored(old))
     assert held(new) == held(old)
     assert (new.more, new.other.time) == (7, 0)
-    for gone in ("due", "runs.size", "total", "clock.time", "texts", "slots.low"):
+    for gone in ("due", "runs.size", "total", "clock.time", "runs.rows", "slots.low"):
         arrays = {name: each for name, each in stored(old).items() if name != gone}
         missing = gone.removeprefix("clock.")
         with pytest.raises(ValueError, match=f"has no '{missing}': another version"):
@@ -210,6 +209,76 @@ def test_what_declares_nothing_takes_nothing() -> None:
     assert nothing.state_span() == NOTHING_HELD
     with pytest.raises(ValueError, match="Nothing keeps no state"):
         nothing.restore({"x": np.zeros(1)})
+
+
+class Numbered(Stateful):
+    """A list of numbers by place; `doubled` follows from them."""
+
+    fields = Fields(keys="places", by_key=("numbers",), derived=("doubled",), times=("numbers",))
+
+    def __init__(self) -> None:
+        self.places, self.numbers = Places(), KeyColumn(np.int64, fill=None)
+        self.doubled = KeyColumn(np.int64, fill=-1)
+        self.due = Due()  # by the keys of another
+
+    def add(self, number: int) -> int:
+        place = self.places.take(1)
+        self.make_slots()
+        self.numbers.values[place], self.doubled.values[place] = number, 2 * number
+        return int(place[0])
+
+    def derive(self) -> None:
+        live = self.places.live_slots()
+        self.doubled.values[live] = 2 * self.numbers.values[live]
+
+
+class Owner(Stateful):
+    """Keys that a part keeps something of, beside what it keeps of its own."""
+
+    fields = Fields(keys="slots", by_key=("numbers.due",), parts=("numbers",))
+
+    def __init__(self) -> None:
+        self.slots, self.numbers = Slots(), Numbered()
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 9) | st.none(), max_size=30), st.integers(0, 30))
+def test_places_are_keys_as_well(steps: list[int | None], restored: int) -> None:
+    owner, model = Owner(), dict[int, int]()
+    for number, step in enumerate(steps):
+        numbers = owner.numbers
+        if step is None:
+            gone = min(model, default=None)
+            if gone is not None:
+                numbers.remove_slots(np.array([gone]))
+                assert numbers.doubled.values[gone] == -1
+                del model[gone]
+        else:
+            place = numbers.add(step)
+            assert place not in model
+            model[place] = step
+            slots, _ = owner.slots.find_or_add(fingerprints([pa.array([step])], 1))
+            owner.make_slots()
+            numbers.due.set(slots, np.array([step]))
+        if number == restored:
+            arrays = stored(owner)
+            assert not any("doubled" in name for name in arrays)
+            owner = Owner()
+            owner.restore(arrays)
+        live = owner.numbers.places.live_slots().tolist()
+        assert {each: int(owner.numbers.numbers.values[each]) for each in live} == model
+        assert [int(owner.numbers.doubled.values[each]) for each in live] == [
+            2 * each for each in owner.numbers.numbers.values[live].tolist()
+        ]
+        known = owner.slots.live_slots()
+        assert sorted(owner.numbers.due.of(known)) == sorted(
+            {each for each in steps[: number + 1] if each is not None}
+        )
+        if model:
+            assert owner.state_span() == (min(model.values()), max(model.values()))
+    owner.remove_all()
+    assert owner.state_size()[0] == owner.numbers.places.live == owner.slots.live == 0
+    assert len(owner.numbers.due.up_to(INFINITY - 1)) == 0
 
 
 def test_words_may_become_more() -> None:

@@ -24,8 +24,6 @@ PUT_TOGETHER = {
 
 BY_HAND = {
     "additive/extremes.py",
-    "by_rows/kept_rows.py",
-    "by_rows/ordered.py",
     "core/held_marks.py",
     "core/marks.py",
     "ingest/holding.py",
@@ -39,7 +37,6 @@ BY_HAND = {
     "loop/held.py",
     "loop/least_level.py",
     "loop/operator.py",
-    "match/operator.py",
 }
 """Files that still write snapshots by hand. This list only becomes shorter."""
 

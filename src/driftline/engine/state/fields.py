@@ -8,8 +8,6 @@ A declaration names attributes. What an attribute is says how it is stored:
     by_key    what is kept of every key (see `ByKey`): stored for the live keys, in their order
     derived   what is kept of every key and is not stored: `derive` computes it when all else is
               restored
-    rows      `PlacedRows`, with the entries (of `by_key`) and the word in which their places stand:
-              stored as rows, in the order of the entries; restored, they get new places
     numbers   whole numbers or floats, each stored under its own name
     arrays    NumPy arrays or lists of whole numbers, stored as they are
     parts     objects with fields of their own, stored under their names; None has no state
@@ -23,8 +21,8 @@ A subclass adds to the fields of its base: `fields = Base.fields | Fields(…)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, Protocol
 
@@ -32,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.engine.state.growing import SMALLEST
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -84,7 +81,6 @@ class Fields:
     keys: str | None = None
     by_key: tuple[str, ...] = ()
     derived: tuple[str, ...] = ()
-    rows: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
@@ -96,7 +92,6 @@ class Fields:
             self.keys or more.keys,
             self.by_key + more.by_key,
             self.derived + more.derived,
-            {**self.rows, **more.rows},
             self.numbers + more.numbers,
             self.arrays + more.arrays,
             self.parts + more.parts,
@@ -123,9 +118,6 @@ class Stateful:
             live = keys.live_slots()
             for name in fields.by_key:
                 arrays |= _of(self, name).snapshot(live, name)
-        for name, (entries, word) in fields.rows.items():
-            places = arrays[f"{entries}.ints"][:, word].astype(np.int64)
-            arrays[name] = rows_to_bytes(getattr(self, name).take(places))
         for name in fields.numbers:
             arrays[name] = np.array([getattr(self, name)])
         for name in fields.arrays:
@@ -153,10 +145,6 @@ class Stateful:
     def _restore(self, arrays: Arrays) -> None:
         fields, self.room = self.fields, 0
         missing = {name for name in fields.added if not _has(arrays, name)}
-        for name, (entries, word) in fields.rows.items():
-            words = arrays[f"{entries}.ints"].astype(np.int64)
-            words[:, word] = getattr(self, name).add(rows_from_bytes(arrays[name]))
-            arrays = arrays | {f"{entries}.ints": words}
         if fields.keys is not None:
             keys = getattr(self, fields.keys)
             keys.restore(arrays)
@@ -213,8 +201,6 @@ class Stateful:
             keys = getattr(self, fields.keys)
             taken += keys.nbytes
             rows += 0 if has_entries else keys.live
-        for name in fields.rows:
-            taken += getattr(self, name).nbytes
         for name in fields.arrays:
             taken += _size(getattr(self, name))
         for _, part in self._parts():
