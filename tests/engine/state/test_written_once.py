@@ -23,7 +23,6 @@ PUT_TOGETHER = {
 """Files that put states together, with what these are."""
 
 BY_HAND = {
-    "additive/extremes.py",
     "core/held_marks.py",
     "core/marks.py",
     "ingest/holding.py",

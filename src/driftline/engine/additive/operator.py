@@ -52,7 +52,7 @@ class AdditiveOperator(SnapshotOperator):
     (see `layout.Cursors`)."""
 
     fields = SnapshotOperator.fields | Fields(
-        by_key=("timelines", "trace", "extremes", "places", "states", "ending"),
+        by_key=("timelines", "trace", "places", "states", "ending"),
         times=("timelines", "trace"),
     )
     adds_up = True
@@ -73,6 +73,8 @@ class AdditiveOperator(SnapshotOperator):
         self.timelines = Runs(self.floats + columns.state_floats)
         self.trace = Runs(trace.VALUE + layout.FIRST + len(values.how))
         self.extremes = Extremes(columns.extremes, only_grows=only_grows)
+        if columns.extremes:
+            self.fields |= Fields(by_key=("extremes.cells", "extremes.upto"), parts=("extremes",))
         self.places = KeyColumn(np.int64)
         self.states = KeyColumn(np.int64, words=columns.state_ints + columns.state_floats)
         self.ending = Due()  # the last end of what each slot holds
@@ -180,6 +182,7 @@ class AdditiveOperator(SnapshotOperator):
             gone = in_order(gone, closed[self.timelines.sizes(closed) == 0])
         if len(gone) == 0:
             return
+        self.extremes.give_back(gone)
         self._remove(gone)
 
 

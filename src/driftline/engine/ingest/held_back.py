@@ -166,7 +166,7 @@ def _merge(
     found: Int64s,
     groups: Int64s,
     fresh: Int64s,
-    fields: Int64Table,
+    words: Int64Table,
     ends: Int64Table,
     arrived: int,
 ) -> tuple[Int64s, Mask, Int64s]:
@@ -184,57 +184,57 @@ def _merge(
             place = fresh[put]
             put += 1
             newcomers[row] = True
-            fields[place, _VS], fields[place, _OLD] = vs[row], old[row]
-            fields[place, _SINCE] = since[row]
+            words[place, _VS], words[place, _OLD] = vs[row], old[row]
+            words[place, _SINCE] = since[row]
         else:
-            _unlink(place, fields, ends)
-            inserted = fields[place, _OLD] == fields[place, _VS]
+            _unlink(place, words, ends)
+            inserted = words[place, _OLD] == words[place, _VS]
             if inserted and new[row] == vs[row]:
                 gone[left] = place
                 left += 1
                 continue
             if not inserted:
-                fields[place, _SINCE] = min(fields[place, _SINCE], since[row])
-        fields[place, _NEW], fields[place, _ORDER] = new[row], arrived + row
-        _link(place, groups[row], fields, ends)
+                words[place, _SINCE] = min(words[place, _SINCE], since[row])
+        words[place, _NEW], words[place, _ORDER] = new[row], arrived + row
+        _link(place, groups[row], words, ends)
         places[row] = place
     return places, newcomers, gone[:left]
 
 
 @compiled
-def _link(place: int, group: int, fields: Int64Table, ends: Int64Table) -> None:
+def _link(place: int, group: int, words: Int64Table, ends: Int64Table) -> None:
     last = ends[group, _TAIL]
-    fields[place, _GROUP] = group
-    fields[place, _PREVIOUS], fields[place, _NEXT] = last, _NOTHING
+    words[place, _GROUP] = group
+    words[place, _PREVIOUS], words[place, _NEXT] = last, _NOTHING
     if last == _NOTHING:
         ends[group, _HEAD] = place
     else:
-        fields[last, _NEXT] = place
+        words[last, _NEXT] = place
     ends[group, _TAIL] = place
 
 
 @compiled
-def _unlink(place: int, fields: Int64Table, ends: Int64Table) -> None:
-    group = fields[place, _GROUP]
-    before, after = fields[place, _PREVIOUS], fields[place, _NEXT]
+def _unlink(place: int, words: Int64Table, ends: Int64Table) -> None:
+    group = words[place, _GROUP]
+    before, after = words[place, _PREVIOUS], words[place, _NEXT]
     if before == _NOTHING:
         ends[group, _HEAD] = after
     else:
-        fields[before, _NEXT] = after
+        words[before, _NEXT] = after
     if after == _NOTHING:
         ends[group, _TAIL] = before
     else:
-        fields[after, _PREVIOUS] = before
+        words[after, _PREVIOUS] = before
 
 
 @compiled
-def _unlink_all(places: Int64s, fields: Int64Table, ends: Int64Table) -> Int64s:
+def _unlink_all(places: Int64s, words: Int64Table, ends: Int64Table) -> Int64s:
     """Takes places out of their groups, and returns the groups that are then empty."""
     emptied = np.empty(len(places), np.int64)
     count = 0
     for place in places:
-        _unlink(place, fields, ends)
-        if ends[fields[place, _GROUP], _HEAD] == _NOTHING:
-            emptied[count] = fields[place, _GROUP]
+        _unlink(place, words, ends)
+        if ends[words[place, _GROUP], _HEAD] == _NOTHING:
+            emptied[count] = words[place, _GROUP]
             count += 1
     return emptied[:count]

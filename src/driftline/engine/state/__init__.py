@@ -14,6 +14,7 @@
     held_rows      an arrangement of lifetimes with their rows
     emitted_rows   a trace of many rows at a time, with these rows
     words          rows of 64-bit words, which entries and segments are made of
+    several_runs   several runs for every key
     blocks         runs in blocks that are used again, for runs that grow and shrink for ever
     order_keys     64-bit numbers in the order of the values they stand for
     exact_floats   sums of floats that do not drift

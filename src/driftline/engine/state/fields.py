@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +106,7 @@ NOTHING = Fields()
 class Stateful:
     """An object whose state is the attributes that it declares as its fields."""
 
-    fields: ClassVar[Fields] = NOTHING
+    fields = NOTHING
     room = 0  # for so many keys
 
     def snapshot(self) -> Arrays:
