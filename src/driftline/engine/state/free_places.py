@@ -49,7 +49,7 @@ class Places:
         return self.free.nbytes
 
     def live_slots(self) -> Int64s:
-        return np.setdiff1d(np.arange(self.used), self.free)
+        return _others(self.free, self.used)
 
     def remove(self, places: Int64s) -> None:
         self.give_back(places)
@@ -60,4 +60,11 @@ class Places:
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         live = arrays["slots.slot"].astype(np.int64)
         self.used = int(live.max()) + 1 if len(live) else 0
-        self.free = np.setdiff1d(np.arange(self.used), live)
+        self.free = _others(live, self.used)
+
+
+def _others(places: Int64s, used: int) -> Int64s:
+    """The places in use but some, in order."""
+    others = np.ones(used, np.bool_)
+    others[places] = False
+    return np.flatnonzero(others)

@@ -133,7 +133,6 @@ class Slots:
         self.used = int(live.max()) + 1 if len(live) else 0
         self.live = len(live)
         self.place_of = np.full(max(_SMALLEST_TABLE, self.used), NO_SLOT, np.int64)
-        self.free = np.setdiff1d(np.arange(self.used), live)
         size = _SMALLEST_TABLE
         while size < 4 * self.live:
             size *= 2
@@ -141,6 +140,7 @@ class Slots:
         halves = (arrays[f"slots.{half}"].astype(np.uint64).view(np.int64) for half in _HALVES)
         _put(np.stack([*halves, live], axis=1), live, self.table, self.place_of)
         self.occupied = self.live
+        self.free = np.flatnonzero(self.place_of[: self.used] == NO_SLOT)
 
 
 @compiled
