@@ -265,6 +265,9 @@ def test_places_are_keys_as_well(steps: list[int | None], restored: int) -> None
             assert not any("doubled" in name for name in arrays)
             owner = Owner()
             owner.restore(arrays)
+            places = owner.numbers.places
+            model = {int(places.now(np.array(place))): each for place, each in model.items()}
+            assert sorted(model) == places.live_slots().tolist() == [*range(len(model))]
         live = owner.numbers.places.live_slots().tolist()
         assert {each: int(owner.numbers.numbers.values[each]) for each in live} == model
         assert [int(owner.numbers.doubled.values[each]) for each in live] == [

@@ -53,5 +53,6 @@ def test_every_key_has_its_runs(steps: list[tuple[int, int, int] | int], restore
             arrays = stored(lists)
             lists = Lists()
             lists.restore(arrays)
+            model = dict(enumerate(model[key] for key in sorted(model)))
         assert {key: lists.of(key) for key in lists.places.live_slots().tolist()} == model
         assert lists.state_size()[0] == sum(len(each) for runs in model.values() for each in runs)

@@ -137,6 +137,11 @@ class Extremes(Stateful):
         settled(self.held.arrays, self.gone.arrays, into, top, there)
         self.remove_slots(pours[:, 0])
 
+    def derive(self) -> None:
+        cells = self.cells
+        held = cells.places_of(np.flatnonzero(cells.arrays.size))
+        cells.arrays.ints[held, _NUMBER] = self.numbers.now(cells.arrays.ints[held, _NUMBER])
+
     def give_back(self, slots: Int64s) -> None:
         """Drop the cells of slots that are gone."""
         if self.count:

@@ -226,10 +226,17 @@ class Chains(Stateful):
         unused = (copies == 0) & (head == _NOTHING) & (awaited == 0)
         self.remove_slots(np.unique(slots[unused]))
 
+    def derive(self) -> None:
+        places, live = self.broken.places, self.slots.live_slots()
+        retracts, lifetimes = self.broken.retracts.values[: places.used], self.lifetimes.values
+        retracts[:, _NEXT] = places.now(retracts[:, _NEXT])
+        for end in (_HEAD, _TAIL):
+            lifetimes[live, end] = places.now(lifetimes[live, end])
+
     def _give_up(self, places: Int64s) -> None:
         self.broken.remove_slots(places)
         if self.waiting == 0:
-            self.least_vn = INFINITY
+            self.broken.places, self.least_vn = Places(), INFINITY
 
 
 class _Broken(Stateful):

@@ -145,7 +145,11 @@ class Waiting(Stateful):
         return Changes(kind, vs, np.where(inserts, new, old), new, row, payload)
 
     def derive(self) -> None:
-        self._schedule(self.places.live_slots())
+        live, links = self.places.live_slots(), [_NEXT, _PREVIOUS]
+        changes, ends = self.changes.values, self.groups.ends.values
+        changes[: len(live), links] = self.places.now(changes[: len(live), links])
+        ends[:] = self.places.now(ends)
+        self._schedule(live)
 
 
 class _Groups(Stateful):

@@ -115,6 +115,11 @@ class SideByTime(Stateful):
         self.remove_slots(gone)
         self.set_due(slots)
 
+    def derive(self) -> None:
+        entries, runs = self.runs.arrays.ints, self.runs
+        held = runs.places_of(np.flatnonzero(runs.arrays.size))
+        entries[held, kernel.MEMBER] = self.places.now(entries[held, kernel.MEMBER])
+
     def set_due(self, slots: Int64s) -> None:
         self.due.set(slots, kernel.due_by_time(slots, self.is_right, self.runs.arrays))
 

@@ -16,7 +16,8 @@ A name may have a dot: `left.runs` is kept of every key, by a part. `times` name
 tells the times that the state is about. What is `added` later may be missing in a stored state, and
 then stays as it is at the beginning; anything else that is missing is an error.
 
-A subclass adds to the fields of its base: `fields = Base.fields | Fields(…)`.
+A subclass adds to the fields of its base: `fields = Base.fields | Fields(…)`. So may an object, of
+what it keeps and others of its class do not.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Stateful:
     """An object whose state is the attributes that it declares as its fields."""
 
     fields = NOTHING
-    room = 0  # for so many keys
+    room = 0  # for what is kept of so many keys
 
     def snapshot(self) -> Arrays:
         """The whole state."""

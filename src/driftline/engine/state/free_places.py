@@ -1,4 +1,4 @@
-"""Places in a row store: given out, and taken back to be given out again."""
+"""Places in arrays and row stores: given out, and taken back to be given out again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from driftline.model.arrays import Int64s
 
 
 class Places:
-    """`free`: places to use again, the last one first, or the first; `used`: places ever given out.
+    """`free`: places to use again, in the order in which they were given back, the last one first,
+    or with `oldest_first` the first; `used`: places ever given out. They are keys of fields as
+    slots are (see `fields`).
 
     >>> places = Places()
     >>> places.take(3).tolist()
@@ -23,6 +25,7 @@ class Places:
         self.oldest_first = oldest_first
         self.free = np.empty(0, np.int64)
         self.used = 0
+        self.before = self.free  # places, as they were stored
 
     def offered(self, count: int) -> Int64s:
         """The places that the next `take` would give out."""
@@ -49,7 +52,9 @@ class Places:
         return self.free.nbytes
 
     def live_slots(self) -> Int64s:
-        return _others(self.free, self.used)
+        live = np.ones(self.used, np.bool_)
+        live[self.free] = False
+        return np.flatnonzero(live)
 
     def remove(self, places: Int64s) -> None:
         self.give_back(places)
@@ -58,13 +63,11 @@ class Places:
         return {"slots.slot": self.live_slots()}
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        live = arrays["slots.slot"].astype(np.int64)
-        self.used = int(live.max()) + 1 if len(live) else 0
-        self.free = _others(live, self.used)
+        """Places are given out again without gaps, so that the memory of those that are gone is
+        free: what names some asks where they are `now`."""
+        self.before = arrays["slots.slot"].astype(np.int64)
+        self.used, self.free = len(self.before), np.empty(0, np.int64)
 
-
-def _others(places: Int64s, used: int) -> Int64s:
-    """The places in use but some, in order."""
-    others = np.ones(used, np.bool_)
-    others[places] = False
-    return np.flatnonzero(others)
+    def now(self, places: Int64s) -> Int64s:
+        """Where what a snapshot had at some places has been restored; -1 is none."""
+        return np.where(places < 0, places, np.searchsorted(self.before, places))

@@ -125,11 +125,13 @@ class Runs:
 
     def of(self, slots: Int64s) -> Int64Table:
         """The entries of some slots, one slot after the other."""
-        self.make_slots(int(slots.max()) + 1 if len(slots) else 0)
-        entries: Int64Table = self.arrays.ints[
-            _places(self.arrays.first[slots], self.arrays.size[slots])
-        ]
+        entries: Int64Table = self.arrays.ints[self.places_of(slots)]
         return entries
+
+    def places_of(self, slots: Int64s) -> Int64s:
+        """Where in the pool the entries of some slots are, one slot after the other."""
+        self.make_slots(int(slots.max()) + 1 if len(slots) else 0)
+        return _places(self.arrays.first[slots], self.arrays.size[slots])
 
     def snapshot(self, slots: Int64s, prefix: str) -> dict[str, NDArray[np.generic]]:
         return {f"{prefix}.ints": self.of(slots), f"{prefix}.size": self.arrays.size[slots]}
