@@ -32,7 +32,7 @@ from driftline.engine.by_rows import exact_numbers
 from driftline.engine.by_rows.aggregates import columns
 from driftline.engine.by_rows.piece_values import Pieces
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays, Component, OperatorKey
+from driftline.engine.core.operator import Component, OperatorKey
 from driftline.engine.ingest import admission, chains, held_back
 from driftline.engine.join import as_of_kernel
 from driftline.engine.lifetimes import coalesce_kernel, session_kernel
@@ -44,6 +44,7 @@ from driftline.engine.readers.inputs import RawEvents, events_from
 from driftline.engine.shards import messages, source_messages, state_log
 from driftline.engine.shards.stages import Reading
 from driftline.engine.state import emitted_rows, exact_floats, held_rows, slots
+from driftline.engine.state.fields import Arrays
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.order_keys import order_keys
 from driftline.engine.state.stored_rows import rows_from_bytes

@@ -8,8 +8,8 @@ import pytest
 
 import driftline as dl
 from driftline.engine.compile import compile_plan
-from driftline.engine.core.operator import NOTHING_HELD, joined_span
 from driftline.engine.core.plain import batch_of
+from driftline.engine.state.fields import NOTHING_HELD, joined_span
 from driftline.model.event import Cti, Event, Insert
 from driftline.model.reference import Level
 from driftline.model.row import Row

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays, OperatorKey
+from driftline.engine.core.operator import OperatorKey
 from driftline.engine.options import Options
 from driftline.engine.outputs.now_view import NowChanges, NowView
 from driftline.engine.shards.long_lived import LEAST_BYTES, Peak
 from driftline.engine.shards.stored import state_from_bytes, state_to_bytes
+from driftline.engine.state.fields import Arrays
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.level import Level
 from driftline.plan.choices import Clock

@@ -10,8 +10,8 @@ from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.graph import Graph
 from driftline.engine.core.marks import Kind, Mark
-from driftline.engine.core.operator import Arrays
 from driftline.engine.core.plain import batch_of, events_of
+from driftline.engine.state.fields import Arrays
 from driftline.model.event import CLOSE, Event
 from driftline.model.history import canonical_history
 from driftline.model.level import Level

@@ -21,9 +21,9 @@ import pyarrow as pa
 from driftline.engine.automata import kernel
 from driftline.engine.automata.machine import machine_of
 from driftline.engine.core.batch import Batch, empty, latest_start
-from driftline.engine.core.operator import Operator, Span, joined_span, span_of
+from driftline.engine.core.operator import Operator
 from driftline.engine.state.due_times import Due
-from driftline.engine.state.fields import Fields
+from driftline.engine.state.fields import Fields, Span, joined_span, span_of
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.progress import Progress

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from driftline.engine.core.operator import Arrays
+from driftline.engine.state.fields import Arrays
 from driftline.model.time import BEGINNING
 
 RATE = 0.05

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.engine.core.graph import Graph, Step
-from driftline.engine.core.operator import Arrays
+from driftline.engine.state.fields import Arrays
 from driftline.model.arrays import Int64s
 from driftline.model.time import INFINITY
 from driftline.plan.choices import Heartbeat

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, joined
-from driftline.engine.core.operator import Arrays
 from driftline.engine.ingest.arrivals import Arrivals, nothing
 from driftline.engine.ingest.consistency import consistency
 from driftline.engine.ingest.dead_letters import DeadLetters
@@ -27,6 +26,7 @@ from driftline.engine.ingest.finalize import Promises
 from driftline.engine.ingest.source_time import NO_CLOCK, SourceTime, is_watched
 from driftline.engine.options import Options
 from driftline.engine.outputs.clock import latest
+from driftline.engine.state.fields import Arrays
 from driftline.model.columns import CTI, RETRACT
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.timing import Timing, remembered

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from driftline.engine.core.operator import Arrays, OperatorKey
+from driftline.engine.core.operator import OperatorKey
 from driftline.engine.shards.messages import Message
 from driftline.engine.shards.stored import Stepped, Stepping
+from driftline.engine.state.fields import Arrays
 
 MUCH = 4
 """So many times smaller is much smaller."""

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty, joined
-from driftline.engine.core.operator import Arrays, OperatorKey
+from driftline.engine.core.operator import OperatorKey
 from driftline.engine.outputs.now_view import NowView, in_one_step
 from driftline.engine.shards.messages import (
     OUTPUT,
@@ -29,6 +29,7 @@ from driftline.engine.shards.messages import (
     packed_batch,
     unpacked_batch,
 )
+from driftline.engine.state.fields import Arrays
 from driftline.engine.state.progress import Progress
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.choices import Clock

@@ -23,7 +23,7 @@ import pyarrow as pa
 from driftline.engine.compile import compile_plan
 from driftline.engine.core.batch import Batch, empty, joined
 from driftline.engine.core.graph import Graph
-from driftline.engine.core.operator import Arrays, Operator, OperatorKey
+from driftline.engine.core.operator import Operator, OperatorKey
 from driftline.engine.core.snapshot_operator import SnapshotOperator
 from driftline.engine.ingest.arrivals import Arrivals, Moment, Summary
 from driftline.engine.ingest.holding import Holding
@@ -44,7 +44,7 @@ from driftline.engine.shards.messages import (
     unpack,
     unpacked_batch,
 )
-from driftline.engine.state.fields import part_of
+from driftline.engine.state.fields import Arrays, part_of
 from driftline.engine.state.progress import Progress
 from driftline.model.arrays import Int64s
 from driftline.model.columns import INSERT

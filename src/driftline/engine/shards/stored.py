@@ -15,8 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.core.operator import Arrays, OperatorKey
+from driftline.engine.core.operator import OperatorKey
 from driftline.engine.shards.messages import MESSAGES, Kind, Message
+from driftline.engine.state.fields import Arrays
 from driftline.engine.state.stored_rows import CODEC, ipc_buffer, rows_of_ipc
 
 
