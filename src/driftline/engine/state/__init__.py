@@ -7,6 +7,7 @@
     runs           for every slot a sorted run of entries, in pooled arrays
     arrangement    what is alive of each key, in order: merging changes into it
     trace          what was emitted of each key and not retracted, and its correction
+    longest        the same by the longest segments, for what circulates in loops
     words          rows of 64-bit words, which entries and segments are made of
     blocks         runs in blocks that are used again, for runs that grow and shrink for ever
     order_keys     64-bit numbers in the order of the values they stand for
