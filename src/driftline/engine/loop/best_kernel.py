@@ -1,8 +1,8 @@
 """The kernels of `best` for what is emitted: a turn, and what it changes.
 
-A slot is a group. A run holds what was emitted of it: level, vs, ve, and the row before and after
-that level. A row is a state, with the bit PRESENT and one bit for every aggregate that is null, and
-the keys of its aggregates.
+A slot is a group. A run holds what was emitted of it, level by level: vs, ve, level, and the row
+before and after that level. A row is a state, with the bit PRESENT and one bit for every aggregate
+that is null, and the keys of its aggregates.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from driftline.engine.loop.best_derivations import (
     best_values,
     fill,
 )
+from driftline.engine.state import trace
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.slots import AHEAD
-from driftline.kernels import compiled, inlined
+from driftline.engine.state.words import same
+from driftline.kernels import compiled, in_place, inlined
 from driftline.model.arrays import Int64Cube, Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
-AT, START, END, BEFORE, AFTER, KEYS = range(6)
+START, END, AT, BEFORE, AFTER, KEYS = range(6)
 """The columns of what was emitted; from KEYS on, the keys before and then those after."""
 ABSENT, PRESENT = 0, 1
 
@@ -371,3 +373,40 @@ def larger(array: Int64Table, room: int) -> Int64Table:
     copy = np.empty((2 * room, array.shape[1]), np.int64)
     copy[: len(array)] = array
     return copy
+
+
+@in_place
+def last_round(
+    slots: Int64s,
+    cti: int,
+    emitted: RunArrays,
+    values: int,
+    segments: Int64Table,
+    pieces: Int64Table,
+    bounds: Int64s,
+) -> None:
+    """The rows of the last round from the cti on: at every time the row after the highest level at
+    which something was emitted. The pieces of the n-th slot are bounds[n] … bounds[n + 1] - 1;
+    their value is a row. There is room for twice what was emitted: in `segments` of one slot, in
+    `pieces` of all."""
+    made = 0
+    for number in range(len(slots)):
+        first, begin, found = emitted.first[slots[number]], made, 0
+        for place in range(first + emitted.size[slots[number]] - 1, first - 1, -1):
+            start = max(emitted.ints[place, START], cti)
+            found = fill(segments, found, start, emitted.ints[place, END], place)
+        for each in range(found):
+            entry = segments[each, 2]
+            if emitted.ints[entry, AFTER] == ABSENT:
+                continue
+            pieces[made, trace.START] = segments[each, 0]
+            pieces[made, trace.END] = segments[each, 1]
+            pieces[made, trace.VALUE] = emitted.ints[entry, AFTER]
+            for value in range(values):
+                pieces[made, trace.VALUE + 1 + value] = emitted.ints[entry, KEYS + values + value]
+            meets = made > begin and pieces[made - 1, trace.END] == pieces[made, trace.START]
+            if meets and same(pieces, made - 1, pieces, made, trace.VALUE):
+                pieces[made - 1, trace.END] = pieces[made, trace.END]
+            else:
+                made += 1
+        bounds[number + 1] = made

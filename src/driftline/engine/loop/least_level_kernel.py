@@ -32,7 +32,6 @@ from driftline.engine.loop.least_level_state import (
     SEGMENTS,
     SIZE,
     START,
-    TOUCHED,
     VE,
     VS,
     WAITS,
@@ -45,7 +44,7 @@ from driftline.engine.loop.least_level_state import (
     write_segments,
 )
 from driftline.engine.state.slots import AHEAD
-from driftline.kernels import compiled
+from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
@@ -75,14 +74,13 @@ class TakenIn(NamedTuple):
 
 class Turn(NamedTuple):
     """The pool; what changes: slot, level, vs, ve and weight; the slots that wait for a later turn,
-    with its level; those whose segments have changed since they were shown; those that have no
-    derivation left."""
+    with its level; those whose segments have changed; those that have no derivation left."""
 
     pool: Int64Table
     changes: Int64Table
     slots: Int64s
     levels: Int64s
-    touched: Int64s
+    changed: Int64s
     emptied: Int64s
 
 
@@ -91,7 +89,7 @@ def take_in(
     given: Derived, cti: int, held: Held, ends: Int64s, blocks: Int64s, block: int
 ) -> TakenIn:
     """Add derivations up. `ends`, `blocks`: see `state.due_times`."""
-    records, _, pool, free, totals = held
+    records, pool, free, totals = held
     slots, levels, vs, ve, weight = given
     waiting, wait_for = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
     left, waits, longs = np.empty(len(slots), np.int64), 0, 0
@@ -171,7 +169,7 @@ def take_in(
 @compiled
 def merge(order: Int64s, given: Derived, held: Held) -> Int64Table:
     """Add derivations of long rows up; `order`: by slot, level, vs and ve. Returns the pool."""
-    records, _, pool, free, totals = held
+    records, pool, free, totals = held
     slots, levels, vs, ve, weight = given
     merged = np.empty((64, ENTRY), np.int64)
     begin = 0
@@ -229,11 +227,11 @@ def merge(order: Int64s, given: Derived, held: Held) -> Int64Table:
 def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
     """Compare, from the cti on, the least level of each row over time with what was emitted, and
     bring it into line where either of the two is not above the level of this turn."""
-    records, outside, pool, free, totals = held
+    records, pool, free, totals = held
     changes, made = np.empty((5, 2 * len(slots) + 16), np.int64), 0
     waiting, wait_for = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
-    touched, emptied = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
-    waits, touches, empties = 0, 0, 0
+    changed, emptied = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
+    waits, others, empties = 0, 0, 0
     found, spare = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
     was, kept = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
     for slot in slots:
@@ -299,19 +297,71 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
             if made + 3 * most > changes.shape[1]:
                 changes = wider(changes, made + 3 * most)
             has_count, found, spare = least(records, pool, slot, cti, found, spare)
-            read_segments(records, pool, slot, EMITTED, was)
+            read_segments(records, pool, slot, was)
             now_count, cut, next_level = adjusted(was, count, found, has_count, level, cti, kept)
             made = differences(slot, was, count, kept, now_count, cut, cti, changes, made)
-            pool = write_segments(records, pool, free, totals, slot, EMITTED, kept, 0, now_count)
+            pool = write_segments(records, pool, free, totals, slot, kept, 0, now_count)
         if next_level != NEVER:
             records[slot, WAITS] = next_level + 1
             waiting[waits], wait_for[waits] = slot, next_level
             waits += 1
-        if made > before and outside[slot, TOUCHED] == 0:
-            outside[slot, TOUCHED] = 1
-            touched[touches] = slot
-            touches += 1
+        if made > before:
+            changed[others] = slot
+            others += 1
     return Turn(
-        pool, changes[:, :made], waiting[:waits], wait_for[:waits], touched[:touches],
+        pool, changes[:, :made], waiting[:waits], wait_for[:waits], changed[:others],
         emptied[:empties],
     )  # fmt: skip
+
+
+@in_place
+def stretches(
+    slots: Int64s, cti: int, held: Held, segments: Int64Table, pieces: Int64Table, bounds: Int64s
+) -> None:
+    """When each row is there, from the cti on, at whichever level: the pieces of the n-th slot are
+    bounds[n] … bounds[n + 1] - 1. `segments` has room for those of one slot, `pieces` for all."""
+    made = 0
+    for number in range(len(slots)):
+        begin = made
+        for each in range(read_segments(held.records, held.pool, slots[number], segments)):
+            start, end = max(segments[each, START], cti), segments[each, END]
+            if start >= end:
+                continue
+            if made > begin and pieces[made - 1, END] == start:
+                pieces[made - 1, END] = end
+            else:
+                pieces[made, START], pieces[made, END] = start, end
+                made += 1
+        bounds[number + 1] = made
+
+
+@compiled
+def evict(slots: Int64s, cti: int, held: Held) -> tuple[Int64Table, Int64s]:
+    """Drop what ends at or before the cti. Returns the pool, and the least end that is left of each
+    slot."""
+    records, pool, free, totals = held
+    ends = np.full(len(slots), INFINITY)
+    segments = np.empty((64, SEGMENT), np.int64)
+    for number in range(len(slots)):
+        slot = slots[number]
+        first, size, left = records[slot, FIRST], records[slot, SIZE], 0
+        for place in range(first, first + size):
+            if pool[place, VE] > cti:
+                for column in range(ENTRY):
+                    pool[first + left, column] = pool[place, column]
+                ends[number] = min(ends[number], pool[place, VE])
+                left += 1
+        records[slot, SIZE] = left
+        totals[DERIVATIONS] += left - size
+        count, kept = records[slot, EMITTED], 0
+        if count > len(segments):
+            segments = np.empty((2 * count, SEGMENT), np.int64)
+        read_segments(records, pool, slot, segments)
+        for each in range(count):
+            if segments[each, END] > cti:
+                for column in range(SEGMENT):
+                    segments[kept, column] = segments[each, column]
+                kept += 1
+        if kept < count:
+            pool = write_segments(records, pool, free, totals, slot, segments, 0, kept)
+    return pool, ends
