@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftline.engine.state import longest, trace
-from driftline.engine.state.blocks import Blocks
+from driftline.engine.state.allotted import Allotted
 from driftline.engine.state.runs import Runs
 from driftline.model.arrays import Int64Table
 from driftline.model.time import INFINITY
@@ -95,11 +95,11 @@ def net(changes: Int64Table) -> dict[Segment, int]:
 
 
 def runs_of(kind: str) -> Runs:
-    return Blocks(LINE + 1, 1) if kind == "blocks" else Runs(LINE + 1)
+    return Allotted(LINE + 1) if kind == "allotted" else Runs(LINE + 1)
 
 
 @given(
-    st.sampled_from(["runs", "blocks"]),
+    st.sampled_from(["runs", "allotted"]),
     st.lists(
         st.tuples(st.integers(0, LATEST), st.dictionaries(st.integers(0, KEYS - 1), pieces()))
     ),
@@ -125,7 +125,7 @@ def test_corrections_are_those_of_the_definition(
 
 @given(st.lists(st.tuples(st.integers(0, LATEST), st.integers(0, LINES - 1), pieces())))
 def test_one_line_is_corrected_and_the_others_stay(steps: list[tuple[int, int, Pieces]]) -> None:
-    traced, expected = Traced(Blocks(LINE + 1)), [list[Segment]() for _ in range(LINES)]
+    traced, expected = Traced(Allotted(LINE + 1)), [list[Segment]() for _ in range(LINES)]
     for final, line, (_, made) in steps:
         new = cut(made, final)
         after = corrected(expected[line], final, new)

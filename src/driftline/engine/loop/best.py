@@ -197,32 +197,42 @@ class Best(Levelled):
             self.lasts, self.touched, len(self.aggregates), self.stays,
         )  # fmt: skip
         self._wait(slots, made.due)
+        self.emptied.append(slots[self.derived.sizes(self.lists * slots) == 0])
+        changes, count = self._corrected(level, made)
         if not self.waiting:
             self._rest()
-        self.emptied.append(slots[self.derived.sizes(self.lists * slots) == 0])
-        if len(made.changes) == 0:
+        if count == 0:
             return None
-        changed = self._put(slots, level, made, self.emitted)
-        if self.keeps_outgoing:
-            self.outgoing.add_changed(changed)
-        vs, ve, weight, columns = self._changes(slots, made)
+        rows = np.empty((trace.VALUES + 1 + len(self.aggregates), 2 * count), np.int64)
+        count = kernel.rows_of(changes, count, len(self.aggregates), rows)
+        vs, ve, weight, columns = self._changes(rows[:, :count])
         return self.with_levels(vs, ve, weight, columns, np.full(len(vs), level))
 
-    def _put(self, slots: Int64s, level: int, made: kernel.Turn, to: Blocks) -> Int64s:
-        """Write what is now emitted at a level; returns the slots of which that has changed."""
-        which = np.flatnonzero(made.counts >= 0)
-        some, counts, ends = slots[which], made.counts[which], self.ends.of(slots[which])
-        to.reserve(some, kernel.sizes_after(some, level, counts, to.arrays))
-        kernel.put(some, level, counts, made.kept, to.arrays, ends)
-        self.ends.set(some, ends)
-        return some
+    def _corrected(self, level: int, made: kernel.Turn) -> tuple[Int64Table, int]:
+        """Correct what was emitted at a level; returns changes, and how many these are."""
+        sizes, words = self.emitted.sizes(made.slots), made.pieces.shape[1]
+        self.emitted.reserve(made.slots, made.needed)
+        changes = trace.room_for(int(2 * sizes.sum()) + len(made.pieces), words - trace.VALUE)
+        old = np.empty((int(sizes.max(initial=0)), words), np.int64)
+        count = kernel.correct(
+            made.slots, level, self.cti, made.pieces, made.bounds, self.emitted.arrays, old, changes
+        )
+        slots = changes[trace.KEY, :count]
+        self.touched.changed[slots] = True
+        self._lower_ends(changes[:, :count])
+        if self.keeps_outgoing:
+            self.outgoing.changed.append(slots.copy())
+        return changes, count
 
-    def _changes(
-        self, slots: Int64s, made: kernel.Turn
-    ) -> tuple[Int64s, Int64s, Int64s, list[pa.Array]]:
-        number, vs, ve, weight, state, *keys = np.ascontiguousarray(made.changes.T)
-        columns = [*self.store.take(slots[number]).columns, *self._values(state, keys)]
-        return vs, ve, weight, columns
+    def _lower_ends(self, changes: Int64Table) -> None:
+        """Note when segments end that are held now."""
+        inserted = changes[trace.WEIGHT] > 0
+        self.ends.lower_to(changes[trace.KEY][inserted], changes[trace.VE][inserted])
+
+    def _changes(self, rows: Int64Table) -> tuple[Int64s, Int64s, Int64s, list[pa.Array]]:
+        """Changes as vs, ve, weight and the columns of their rows."""
+        slots, vs, ve, weight, state, *keys = rows
+        return vs, ve, weight, [*self.store.take(slots).columns, *self._values(state, keys)]
 
     def take_outgoing(self) -> Batch | None:
         self._compare()
@@ -241,10 +251,8 @@ class Best(Levelled):
         return pieces, bounds
 
     def _rows(self, changes: Int64Table) -> Batch:
-        slots, vs, ve, weight, state, *keys = changes
-        inserted = weight > 0
-        self.ends.lower_to(slots[inserted], ve[inserted])
-        columns = [*self.store.take(slots).columns, *self._values(state, keys)]
+        self._lower_ends(changes)
+        vs, ve, weight, columns = self._changes(changes)
         return Batch(vs, ve, weight, pa.RecordBatch.from_arrays(columns, schema=self.rows))
 
     def _rest(self) -> None:

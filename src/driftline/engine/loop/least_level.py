@@ -99,7 +99,8 @@ class LeastLevel(Levelled):
         made = kernel.turn(slots, level, self.cti, self.held)
         self.held = self.held._replace(pool=made.pool)
         self._wait(made.slots, made.levels)
-        self.outgoing.add_changed(made.changed)
+        if len(made.changed):
+            self.outgoing.changed.append(made.changed)
         if len(made.emptied):
             self.emptied.append(made.emptied)
         which, levels, vs, ve, weight = made.changes

@@ -17,11 +17,12 @@ import numpy as np
 
 from driftline.engine.core.batch import Batch, joined
 from driftline.engine.core.operator import Arrays
-from driftline.engine.state.blocks import Blocks
+from driftline.engine.state.allotted import Allotted
 from driftline.engine.state.growing import grown
 from driftline.engine.state.longest import corrected, evict_each
 from driftline.engine.state.trace import VALUE
-from driftline.model.arrays import Int64s, Int64Table
+from driftline.kernels import in_place
+from driftline.model.arrays import Int64s, Int64Table, Mask
 
 LastRound = Callable[[Int64s], tuple[Int64Table, Int64s]]
 """What the last round has of some keys, from the cti on: pieces, and the bounds of each key's."""
@@ -31,7 +32,8 @@ Rows = Callable[[Int64Table], Batch]
 
 class Outgoing:
     """`words`: how many the value of a segment has. `changed`: the keys that rounds have changed
-    since they were compared, each once (`is_changed`); `ready`: what has not gone out yet."""
+    since they were compared; `seen`: room to find each of them once; `ready`: what has not gone out
+    yet."""
 
     def __init__(self, words: int) -> None:
         self.words = words
@@ -40,26 +42,18 @@ class Outgoing:
 
     def start_empty(self) -> None:
         """Forget everything but what is ready."""
-        self.trace = Blocks(VALUE + self.words, smallest=1)
-        self.is_changed = np.zeros(0, np.bool_)
+        self.trace = Allotted(VALUE + self.words)
+        self.seen = np.zeros(0, np.bool_)
         self.changed: list[Int64s] = []
-
-    def add_changed(self, keys: Int64s) -> None:
-        """Note that a round has changed something of some distinct keys."""
-        if len(keys) == 0:
-            return
-        self.is_changed = grown(self.is_changed, int(keys.max()) + 1)
-        new = keys[~self.is_changed[keys]]
-        self.is_changed[new] = True
-        self.changed.append(new)
 
     def compare(self, cti: int, last_round: LastRound, rows: Rows) -> None:
         """Compare the last round of the changed keys with what has gone out."""
         if not self.changed:
             return
-        keys = self.changed[0] if len(self.changed) == 1 else np.concatenate(self.changed)
-        self.is_changed[keys] = False
+        keys = np.concatenate(self.changed)
         self.changed = []
+        self.seen = grown(self.seen, int(keys.max(initial=-1)) + 1)
+        keys = keys[: _each_once(keys, self.seen)]
         changes = corrected(self.trace, keys, cti, *last_round(keys))
         if changes.shape[1]:
             self.ready.append(rows(changes))
@@ -82,10 +76,24 @@ class Outgoing:
 
     @property
     def nbytes(self) -> int:
-        return self.trace.nbytes + self.is_changed.nbytes
+        return self.trace.nbytes + self.seen.nbytes
 
     def snapshot(self, keys: Int64s) -> Arrays:
         return self.trace.snapshot(keys, "outgoing")
 
     def restore(self, keys: Int64s, arrays: Arrays) -> None:
         self.trace.restore(keys, arrays, "outgoing")
+
+
+@in_place
+def _each_once(keys: Int64s, seen: Mask) -> int:
+    """Move each key to the front once, in the order of appearance; returns how many these are."""
+    count = 0
+    for key in keys:
+        if not seen[key]:
+            seen[key] = True
+            keys[count] = key
+            count += 1
+    for number in range(count):
+        seen[keys[number]] = False
+    return count

@@ -10,6 +10,7 @@
     longest        the same by the longest segments, for what circulates in loops
     words          rows of 64-bit words, which entries and segments are made of
     blocks         runs in blocks that are used again, for runs that grow and shrink for ever
+    allotted       the same, allotted within kernels
     order_keys     64-bit numbers in the order of the values they stand for
     exact_floats   sums of floats that do not drift
     due_times      for every slot the next time at which it has work

@@ -155,8 +155,9 @@ def corrected(
 ) -> Int64Table:
     """Correct the traces of some distinct keys, those of the n-th by the pieces bounds[n] …
     bounds[n + 1] - 1. Returns the changes."""
-    sizes = trace.sizes(keys)
-    trace.reserve(keys, sizes + np.diff(bounds))
+    trace.make_slots(int(keys.max(initial=-1)) + 1)
+    sizes = trace.arrays.size[keys]
+    trace.reserve(keys, sizes + bounds[1:] - bounds[:-1])
     changes = room_for(int(2 * sizes.sum() + bounds[-1]), pieces.shape[1] - VALUE)
     old = np.empty((int(sizes.max(initial=0)), pieces.shape[1]), np.int64)
     made = _correct_all(
