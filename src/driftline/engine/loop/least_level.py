@@ -103,7 +103,7 @@ class LeastLevel(Levelled):
             self.outgoing.changed.append(made.changed)
         if len(made.emptied):
             self.emptied.append(made.emptied)
-        which, levels, vs, ve, weight = made.changes
+        which, vs, ve, weight, levels = made.changes
         if len(which) == 0:
             return None
         return self.with_levels(vs, ve, weight, self.store.take(which).columns, levels)

@@ -12,11 +12,9 @@ import numpy as np
 
 from driftline.engine.loop.least_level_segments import (
     NEVER,
-    adjusted,
+    after_turn,
     compared,
-    differences,
     least,
-    wider,
 )
 from driftline.engine.loop.least_level_state import (
     AT,
@@ -43,8 +41,12 @@ from driftline.engine.loop.least_level_state import (
     read_segments,
     write_segments,
 )
+from driftline.engine.state import trace
+from driftline.engine.state.longest import correct_longest
+from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.slots import AHEAD
-from driftline.kernels import compiled, in_place
+from driftline.engine.state.trace import room_for, wider
+from driftline.kernels import compiled, in_place, inlined
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
@@ -73,8 +75,9 @@ class TakenIn(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """The pool; what changes: slot, level, vs, ve and weight; the slots that wait for a later turn,
-    with its level; those whose segments have changed; those that have no derivation left."""
+    """The pool; the changes of what is emitted, as those of a trace whose value is the level; the
+    slots that wait for a later turn, with its level; those whose segments have changed; those that
+    have no derivation left."""
 
     pool: Int64Table
     changes: Int64Table
@@ -228,12 +231,13 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
     """Compare, from the cti on, the least level of each row over time with what was emitted, and
     bring it into line where either of the two is not above the level of this turn."""
     records, pool, free, totals = held
-    changes, made = np.empty((5, 2 * len(slots) + 16), np.int64), 0
+    changes, made = room_for(2 * len(slots) + 16, 1), 0
     waiting, wait_for = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
     changed, emptied = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
     waits, others, empties = 0, 0, 0
     found, spare = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
-    was, kept = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
+    was, pieces = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
+    one_run = _run_of(64)
     for slot in slots:
         if records[slot, WAITS] == 0 or records[slot, WAITS] > level + 1:
             continue  # it has had its turn
@@ -261,7 +265,7 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
         next_level, before = NEVER, made
         if is_plain:
             if made + 2 > changes.shape[1]:
-                changes = wider(changes, made + 2)
+                changes = wider(changes, made, 2 * made + 2)
             lower = min(had, has)
             if had == has:
                 continue
@@ -269,15 +273,11 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
                 next_level = lower
             else:
                 if had != NEVER:
-                    changes[0, made], changes[1, made], changes[4, made] = slot, had, -1
-                    changes[2, made], changes[3, made] = had_start, had_end
-                    made += 1
+                    made = _put(changes, made, slot, had_start, had_end, -1, had)
                     totals[SEGMENTS] -= 1
                     records[slot, EMITTED] = 0
                 if has <= level:
-                    changes[0, made], changes[1, made], changes[4, made] = slot, has, 1
-                    changes[2, made], changes[3, made] = start, end
-                    made += 1
+                    made = _put(changes, made, slot, start, end, 1, has)
                     totals[SEGMENTS] += 1
                     records[slot, EMITTED], records[slot, EMITTED + ONE + AT] = 1, has
                     records[slot, EMITTED + ONE + START] = start
@@ -292,15 +292,23 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
                     np.empty((2 * most, SEGMENT), np.int64),
                 )
                 was = np.empty((2 * most, SEGMENT), np.int64)
-            if 2 * most > len(kept):
-                kept = np.empty((4 * most, SEGMENT), np.int64)
+                pieces, one_run = np.empty((4 * most, SEGMENT), np.int64), _run_of(6 * most)
             if made + 3 * most > changes.shape[1]:
-                changes = wider(changes, made + 3 * most)
+                changes = wider(changes, made, 2 * (made + 3 * most))
             has_count, found, spare = least(records, pool, slot, cti, found, spare)
-            read_segments(records, pool, slot, was)
-            now_count, cut, next_level = adjusted(was, count, found, has_count, level, cti, kept)
-            made = differences(slot, was, count, kept, now_count, cut, cti, changes, made)
-            pool = write_segments(records, pool, free, totals, slot, kept, 0, now_count)
+            one_run.size[0] = read_segments(records, pool, slot, one_run.ints)
+            to_be, next_level = after_turn(
+                one_run.ints, count, found, has_count, level, cti, pieces
+            )
+            made = correct_longest(one_run, 0, 0, count, cti, pieces, 0, to_be, was, changes, made)
+            for change in range(before, made):
+                changes[trace.KEY, change] = slot
+            begin, stop = 0, one_run.size[0]
+            while begin < stop and one_run.ints[begin, END] <= cti:
+                begin += 1
+            pool = write_segments(
+                records, pool, free, totals, slot, one_run.ints, begin, stop - begin
+            )
         if next_level != NEVER:
             records[slot, WAITS] = next_level + 1
             waiting[waits], wait_for[waits] = slot, next_level
@@ -312,6 +320,22 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
         pool, changes[:, :made], waiting[:waits], wait_for[:waits], changed[:others],
         emptied[:empties],
     )  # fmt: skip
+
+
+@compiled
+def _run_of(room: int) -> RunArrays:
+    """The run of one key, which has room for so many segments."""
+    one = np.zeros(1, np.int64)
+    return RunArrays(one, np.zeros(1, np.int64), one, np.empty((room, SEGMENT), np.int64), one)
+
+
+@inlined
+def _put(
+    changes: Int64Table, made: int, slot: int, start: int, end: int, weight: int, level: int
+) -> int:
+    changes[trace.KEY, made], changes[trace.VS, made], changes[trace.VE, made] = slot, start, end
+    changes[trace.WEIGHT, made], changes[trace.VALUES, made] = weight, level
+    return made + 1
 
 
 @in_place
