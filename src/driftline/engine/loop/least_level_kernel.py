@@ -42,8 +42,7 @@ from driftline.engine.loop.least_level_state import (
     write_segments,
 )
 from driftline.engine.state import trace
-from driftline.engine.state.longest import correct_longest
-from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.longest import correct_longest, single_run
 from driftline.engine.state.slots import AHEAD
 from driftline.engine.state.trace import room_for, wider
 from driftline.kernels import compiled, in_place, inlined
@@ -237,7 +236,7 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
     waits, others, empties = 0, 0, 0
     found, spare = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
     was, pieces = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
-    one_run = _run_of(64)
+    one_run = single_run(64, SEGMENT)
     for slot in slots:
         if records[slot, WAITS] == 0 or records[slot, WAITS] > level + 1:
             continue  # it has had its turn
@@ -292,7 +291,10 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
                     np.empty((2 * most, SEGMENT), np.int64),
                 )
                 was = np.empty((2 * most, SEGMENT), np.int64)
-                pieces, one_run = np.empty((4 * most, SEGMENT), np.int64), _run_of(6 * most)
+                pieces, one_run = (
+                    np.empty((4 * most, SEGMENT), np.int64),
+                    single_run(6 * most, SEGMENT),
+                )
             if made + 3 * most > changes.shape[1]:
                 changes = wider(changes, made, 2 * (made + 3 * most))
             has_count, found, spare = least(records, pool, slot, cti, found, spare)
@@ -320,13 +322,6 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
         pool, changes[:, :made], waiting[:waits], wait_for[:waits], changed[:others],
         emptied[:empties],
     )  # fmt: skip
-
-
-@compiled
-def _run_of(room: int) -> RunArrays:
-    """The run of one key, which has room for so many segments."""
-    one = np.zeros(1, np.int64)
-    return RunArrays(one, np.zeros(1, np.int64), one, np.empty((room, SEGMENT), np.int64), one)
 
 
 @inlined

@@ -22,7 +22,7 @@ from driftline.engine.state.arrangement import AHEAD, read_ahead
 from driftline.engine.state.runs import RunArrays, Runs
 from driftline.engine.state.trace import END, KEY, START, VALUE, VALUES, VE, VS, WEIGHT, room_for
 from driftline.engine.state.words import copy, same
-from driftline.kernels import in_place
+from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s, Int64Table
 
 
@@ -124,6 +124,16 @@ def _put(
     changes[VS, made], changes[VE, made] = segments[row, START], segments[row, END]
     for word in range(segments.shape[1] - VALUE):
         changes[VALUES + word, made] = segments[row, VALUE + word]
+
+
+@compiled
+def single_run(room: int, words: int) -> RunArrays:
+    """The run of one key, 0, which has room for so many segments, for corrections of what lies
+    elsewhere."""
+    first = np.zeros(1, np.int64)
+    return RunArrays(
+        first, np.zeros(1, np.int64), np.full(1, room), np.empty((room, words), np.int64), first
+    )
 
 
 @in_place
