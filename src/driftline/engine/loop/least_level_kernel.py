@@ -234,9 +234,10 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
     waiting, wait_for = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
     changed, emptied = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
     waits, others, empties = 0, 0, 0
-    found, spare = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
-    was, pieces = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
-    one_run = single_run(64, SEGMENT)
+    room = 64
+    found, spare = np.empty((room, SEGMENT), np.int64), np.empty((room, SEGMENT), np.int64)
+    was, pieces = np.empty((room, SEGMENT), np.int64), np.empty((2 * room, SEGMENT), np.int64)
+    one_run = single_run(3 * room, SEGMENT)
     for slot in slots:
         if records[slot, WAITS] == 0 or records[slot, WAITS] > level + 1:
             continue  # it has had its turn
@@ -285,16 +286,15 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
                     next_level = has
         else:
             most = 2 * (size + count) + 4
-            if most > len(found):
+            if most > room:
+                room = 2 * most
                 found, spare = (
-                    np.empty((2 * most, SEGMENT), np.int64),
-                    np.empty((2 * most, SEGMENT), np.int64),
+                    np.empty((room, SEGMENT), np.int64),
+                    np.empty((room, SEGMENT), np.int64),
                 )
-                was = np.empty((2 * most, SEGMENT), np.int64)
-                pieces, one_run = (
-                    np.empty((4 * most, SEGMENT), np.int64),
-                    single_run(6 * most, SEGMENT),
-                )
+                was = np.empty((room, SEGMENT), np.int64)
+                pieces = np.empty((2 * room, SEGMENT), np.int64)
+                one_run = single_run(3 * room, SEGMENT)
             if made + 3 * most > changes.shape[1]:
                 changes = wider(changes, made, 2 * (made + 3 * most))
             has_count, found, spare = least(records, pool, slot, cti, found, spare)
