@@ -26,20 +26,24 @@ from numpy.typing import NDArray
 
 import driftline as dl
 from driftline.engine.additive import layout
+from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.automata import kernel as automata_kernel
-from driftline.engine.by_rows import exact_numbers, snapshot_kernel
+from driftline.engine.by_rows import exact_numbers
+from driftline.engine.by_rows.aggregates import columns
+from driftline.engine.by_rows.piece_values import Pieces
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Component, OperatorKey
 from driftline.engine.ingest import admission, chains, held_back
 from driftline.engine.join import as_of_kernel
 from driftline.engine.lifetimes import coalesce_kernel, session_kernel
 from driftline.engine.loop.operator import Loop
+from driftline.engine.match import emitted as emitted_matches
 from driftline.engine.match import sequence as match_sequence
 from driftline.engine.options import Options
 from driftline.engine.readers.inputs import RawEvents, events_from
 from driftline.engine.shards import messages, source_messages, state_log
 from driftline.engine.shards.stages import Reading
-from driftline.engine.state import exact_floats, slots
+from driftline.engine.state import emitted_rows, exact_floats, held_rows, slots
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.order_keys import order_keys
 from driftline.engine.state.stored_rows import rows_from_bytes
@@ -154,18 +158,18 @@ def _exact_sums() -> dict[str, Any]:
         "DOUBLE": pa.array([1e16, 0.1, -1e16, 0.1, 0.2, 0.3]),
     }.items():
         numbers = exact_numbers.Numbers(column, np.ones(6, np.bool_))
-        members = np.arange(6)
         kind = column.type
         average = pa.decimal128(38, 10) if pa.types.is_decimal(kind) else pa.float64()
+        rows = pa.RecordBatch.from_arrays([column], names=["x"])
+        functions = {"sum": kind, "avg": average, "variance": pa.float64()}
+        wanted = [Aggregate(each, each, "x", kind) for each, kind in functions.items()]
+        of_pieces = Pieces(pieces, np.arange(6), rows, np.zeros(6, np.int64))
+        made = dict(zip(functions, columns(of_pieces, wanted), strict=True))
         found[name] = {
             "limbs": None if numbers.limbs is None else numbers.limbs.tolist(),
-            "sums": [str(each) for each in exact_numbers.sums(numbers, pieces, members, kind)],
-            "averages": [
-                str(each) for each in exact_numbers.averages(numbers, pieces, members, average)
-            ],
-            "variances": [
-                each.hex() for each in exact_numbers.variances(numbers, pieces, members, 1).tolist()
-            ],
+            "sums": [str(each) for each in made["sum"]],
+            "averages": [str(each) for each in made["avg"]],
+            "variances": [each.hex() for each in made["variance"].to_pylist()],
         }
     return found
 
@@ -176,9 +180,9 @@ def _layout() -> dict[str, Any]:
     modules = {
         module.__name__.removeprefix("driftline."): module
         for module in (
-            layout, snapshot_kernel, coalesce_kernel, chains, held_back, admission, lateness,
-            generator_kernel, live_sources, automata_kernel, match_sequence, session_kernel,
-            as_of_kernel,
+            layout, held_rows, emitted_rows, emitted_matches, coalesce_kernel, chains, held_back,
+            admission, lateness, generator_kernel, live_sources, automata_kernel, match_sequence,
+            session_kernel, as_of_kernel,
         )
     }  # fmt: skip
     found: dict[str, Any] = {

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from driftline.engine.core.operator import Component
+from driftline.engine.state.fields import NOTHING
 from driftline.spark.checkpoint import FORMAT
 from tests.engine.stored_state import COMMAND, FILES, facts, run_queries
 
@@ -45,7 +46,8 @@ def test_the_newest_format_is_in_use_and_no_two_are_the_same() -> None:
 
 def stateful(operator: type[Component]) -> Iterator[type[Component]]:
     runs_free = getattr(operator, "runs_free", False)  # and so is in no checkpoint
-    if operator.snapshot is not Component.snapshot and not isabstract(operator) and not runs_free:
+    keeps = operator.fields is not NOTHING or operator.snapshot is not Component.snapshot
+    if keeps and not isabstract(operator) and not runs_free:
         yield operator
     for each in operator.__subclasses__():
         if each.__module__.startswith("driftline."):

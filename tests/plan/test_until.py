@@ -34,6 +34,38 @@ def test_clip_is_its_reference_after_every_batch(
     run(plan, [*arrivals, (0, CLOSE), (1, CLOSE)], level, size, move_at)
 
 
+LOOSE = st.sampled_from(["intersect all", "left join", "anti join"]).flatmap(
+    lambda how: st.builds(TWO[how], LEAVES, LEAVES)
+)
+
+
+@pytest.mark.parametrize("level", Level)
+@settings(max_examples=40)
+@given(LOOSE, LEAVES, LONG, st.sampled_from([1, 2, 100]), st.integers(0, 6))
+def test_clip_of_what_is_loose_is_its_reference_after_every_batch(
+    level: Level,
+    left: Both,
+    right: Both,
+    arrivals: list[tuple[int, Event]],
+    size: int,
+    move_at: int,
+) -> None:
+    plan = TWO["until"](left, right)
+    run(plan, [*arrivals, (0, CLOSE), (1, CLOSE)], level, size, move_at)
+
+
+@pytest.mark.parametrize("level", Level)
+def test_a_stretch_that_goes_on_in_another_piece_stays_cut(level: Level) -> None:
+    of_s, of_t = Both(S, lambda s, t: s), Both(T, lambda s, t: t)
+    plan = TWO["until"](TWO["intersect all"](of_t, of_s), of_s)
+    row = {"k": "a", "x": None}
+    arrivals: list[tuple[int, Event]] = [
+        (0, insert(0, None, row)), (0, insert(0, None, row)), (0, insert(1, None, row)),
+        (0, cti(13)), (1, insert(0, 2, row)), (1, insert(0, None, row)), (1, CLOSE), (0, CLOSE),
+    ]  # fmt: skip
+    run(plan, arrivals, level, 1, 9)
+
+
 def test_rows_of_the_other_that_a_cti_has_passed_are_forgotten() -> None:
     plan = S.alias("l").until(T.alias("r"), "l.k = r.k").plan
     out: list[Batch] = []

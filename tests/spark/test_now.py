@@ -116,7 +116,7 @@ def test_only_answers_that_are_asked_for_are_kept(tmp_path: Path) -> None:
         assert [op for op, _, _ in shown(kept, of_two(number))] == (["-", "+"] if number else ["+"])
         sizes.append(sum(path.stat().st_size for path in (tmp_path / "now").iterdir()))
     assert max(sizes[-50:]) < 1.1 * max(sizes[50:100])
-    assert len(kept.views["result"].slots.live_slots()) == 1
+    assert len(kept.views["result"].held) == 1
     both = NowAnswers(Place(str(tmp_path)), {"lasting": S.plan, "result": S.plan}, "latest")
     with pytest.raises(PlanError, match="has not kept the answer now from its beginning"):
         both.advance(of_two(160))

@@ -3,7 +3,8 @@
 It is an anti join with the other stream, whose rows never end from their start on: once a row has
 come that matches and starts later, the lifetime is over. When rows start is a column of windows of
 one tick. So a row of the other that a cti has passed cuts nothing that is to come, and what it has
-cut stays cut: the join forgets it (`Join.for_good`).
+cut stays cut: the join forgets it (`Join.for_good`). A stretch of a loose plan may go on in another
+piece after the cti, with a start before it: then the join forgets nothing like that.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def until(plan: nodes.Node, other: nodes.Node, condition: Expression | None) -> 
     kind = left.schema.fields[-1].type
     later = Call("greater", (Column(f"$r{_START}", kind), Column(f"$l{_START}", kind)), BOOLEAN)
     parts: list[Expression] = [later] if condition is None else [condition.transform(change), later]
-    cut = nodes.Join(left, right, "anti", together(parts), for_good=True)
+    cut = nodes.Join(left, right, "anti", together(parts), for_good=not plan.is_loose)
     fields = plan.schema.fields
     columns = [
         nodes.Named(each.name, Column(f"$l{place}", each.type)) for place, each in enumerate(fields)

@@ -12,15 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.engine.by_rows.exact_numbers import (
-    Factors,
-    Numbers,
-    averages,
-    covariances,
-    nearest,
-    sums,
-    variances,
-)
+from driftline.engine.additive.aggregates import Aggregate
+from driftline.engine.by_rows.aggregates import columns
+from driftline.engine.by_rows.exact_numbers import nearest
+from driftline.engine.by_rows.piece_values import Pieces
 
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "BIGINT": (pa.int64(), st.integers(-(2**58), 2**58)),
@@ -32,11 +27,13 @@ KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 }
 
 
-def pieces(drawn: list[list[Any]], kind: pa.DataType) -> tuple[Numbers, Any, Any]:
-    values = [value for piece in drawn for value in piece]
+def found(function: str, drawn: list[list[Any]], kind: pa.DataType, result: pa.DataType) -> Any:
+    """An aggregate of pieces."""
+    values = pa.array([value for piece in drawn for value in piece], kind)
     offsets = np.cumsum([0, *map(len, drawn)])
-    column = pa.array(values, kind)
-    return Numbers(column, np.ones(len(values), np.bool_)), offsets, np.arange(len(values))
+    rows = pa.RecordBatch.from_arrays([values], names=["x"])
+    pieces = Pieces(offsets, np.arange(len(values)), rows, np.zeros(len(values), np.int64))
+    return columns(pieces, [Aggregate("f", function, "x", result)])[0].to_pylist()
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -44,18 +41,17 @@ def pieces(drawn: list[list[Any]], kind: pa.DataType) -> tuple[Numbers, Any, Any
 def test_they_are_exact(name: str, data: st.DataObject) -> None:
     kind, items = KINDS[name]
     drawn = data.draw(st.lists(st.lists(items, min_size=1, max_size=6), min_size=1, max_size=4))
-    numbers, offsets, members = pieces(drawn, kind)
     exact = [[Fraction(value) for value in piece] for piece in drawn]
-    found = sums(numbers, offsets, members, kind).to_pylist()
+    sums = found("sum", drawn, kind, kind)
     total = [sum(piece) for piece in exact]
     if name == "DOUBLE":
-        assert found == [float(each) for each in total]
+        assert sums == [float(each) for each in total]
     else:
-        assert [Fraction(each) for each in found] == total
+        assert [Fraction(each) for each in sums] == total
     if name != "DECIMAL":
-        mean = averages(numbers, offsets, members, pa.float64()).to_pylist()
+        mean = found("avg", drawn, kind, pa.float64())
         assert mean == [float(sum(piece) / len(piece)) for piece in exact]
-    spread = variances(numbers, offsets, members, 0).tolist()
+    spread = found("variance_pop", drawn, kind, pa.float64())
     for piece, each in zip(exact, spread, strict=True):
         middle = sum(piece) / len(piece)
         wanted = sum((value - middle) ** 2 for value in piece) / len(piece)
@@ -66,10 +62,10 @@ def test_covariances_of_many_great_and_small_numbers() -> None:
     numbers = np.arange(1, 301)
     first = np.where(numbers % 2, 1e300, 1e-300) / numbers
     second = np.sqrt(numbers) * np.where(numbers % 3, 1.0, 1e-200)
-    column = pa.StructArray.from_arrays([pa.array(first), pa.array(second)], ["x", "y"])
-    factors = Factors(column, np.ones(len(numbers), np.bool_))
-    found = covariances(factors, np.array([0, 300]), np.arange(300), 0)
+    pairs = [{"x": x, "y": y} for x, y in zip(first.tolist(), second.tolist(), strict=True)]
+    kind = pa.struct([("x", pa.float64()), ("y", pa.float64())])
+    covariance = found("covar_pop", [pairs], kind, pa.float64())
     x, y = ([Fraction(each) for each in side.tolist()] for side in (first, second))
     mean = sum(x, Fraction()) / 300
     exact = sum(((one - mean) * other for one, other in zip(x, y, strict=True)), Fraction()) / 300
-    assert found.tolist() == [nearest(exact)]
+    assert covariance == [nearest(exact)]

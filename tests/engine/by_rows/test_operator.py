@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.engine.by_rows import pieces as by_pieces
-from driftline.engine.by_rows.pieces import Pieces, PiecesOperator
+from driftline.engine.by_rows.piece_values import Pieces
+from driftline.engine.by_rows.pieces import PiecesOperator
 from driftline.model.arrays import Int64s
 from driftline.model.event import Event
 from driftline.model.history import Bag, History, Lifetime, canonical_history
@@ -102,7 +103,7 @@ def test_a_cti_lets_go_what_has_ended() -> None:
         said_by(operator, events, KX, size=3)
         assert operator.state_size()[0] == 0
     assert operator.slots.used == 1
-    assert operator.member_places.used == 2
+    assert operator.members.places.used == 2
 
 
 def test_a_retraction_of_what_is_not_there_is_an_error() -> None:

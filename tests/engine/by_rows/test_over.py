@@ -8,7 +8,6 @@ from datetime import date
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -17,8 +16,6 @@ from hypothesis import strategies as st
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.over import Frame, Over, OverColumn
-from driftline.engine.by_rows.snapshot_kernel import PLACE
-from driftline.engine.state.stored_rows import rows_from_bytes
 from driftline.model import reference
 from driftline.model.event import Event
 from driftline.model.history import History
@@ -129,26 +126,6 @@ def test_a_row_that_takes_the_place_of_another_in_a_batch_is_computed(level: Lev
     events = [retract(0, 2, 0, gone), insert(1, None, new)]
     found = said_by(operator, events, SCHEMA, size=2)
     assert insert(1, None, {**new, "n": 1}) in found
-
-
-def test_rows_that_are_held_the_other_way_round_are_stored_in_their_order() -> None:
-    total = Aggregate("total", "sum", "x", pa.int64())
-    events = [insert(1, None, {"t": t, "x": x}) for t, x in [(1, 2), (1, 1), (None, 3), (4, 0)]]
-    stored = []
-    for frame in (Frame("rows", 0, 0), Frame("rows", 0, None)):
-        column = OverColumn("total", pa.int64(), frame, total)
-        operator = Over(TX, [], [OrderBy("t")], [column], Level.EAGER)
-        said_by(operator, events, TX)
-        stored.append(operator.snapshot())
-        assert operator.is_mirrored == (frame.end is None)
-    held, mirrored = stored
-    assert rows_from_bytes(mirrored["rows"]).to_pylist() == [
-        {"t": None, "x": 3}, {"t": 1, "x": 1}, {"t": 1, "x": 2}, {"t": 4, "x": 0},
-    ]  # fmt: skip
-    for each in stored:
-        each["members.ints"][:, PLACE] = 0
-    for name in ("members.ints", "members.size", "rows"):
-        assert np.array_equal(held[name], mirrored[name])
 
 
 @pytest.mark.parametrize("level", Level)

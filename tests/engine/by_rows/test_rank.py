@@ -5,7 +5,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.rank import Method, Rank
-from driftline.engine.by_rows.snapshot_kernel import PLACE
+from driftline.engine.state.held_rows import PLACE
 from driftline.model import reference
 from driftline.model.event import Event, Insert
 from driftline.model.history import History, canonical_history
@@ -144,8 +143,8 @@ def test_a_cti_evicts_records_that_are_outranked(
     said_by(operator, [*events, cti(2)], KX)
     assert operator.members.entries() == len(rows)
     said_by(operator, [cti(9)], KX)  # nothing comes for the partition any more
-    held = operator.members.snapshot(operator.slots.live_slots(), "m")["m.ints"].astype(np.int64)
-    assert operator.member_rows.take(held[:, PLACE]).column("x").to_pylist() == xs
+    held = operator.members.of(operator.slots.live_slots())
+    assert operator.members.rows.take(held[:, PLACE]).column("x").to_pylist() == xs
 
 
 def test_copies_of_a_row_are_each_ranked() -> None:

@@ -81,7 +81,7 @@ def test_every_update_is_the_references(
 def test_what_ends_before_the_clock_is_counted_and_not_kept() -> None:
     view = NowView(KX)
     view.update(batch_of([insert(1, 5, {"k": "a", "x": 1})], KX), 7)
-    assert view.slots.live == 0
+    assert len(view.held) == 0
     changes = view.update(batch_of([retract(1, 5, 3, {"k": "a", "x": 1})], KX), 7)
     assert len(changes) == 0
     assert view.past == 2  # the lifetime that was, and the one that is

@@ -8,11 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.engine.state.arrangement import added_up, merge, read_ahead
+from driftline.engine.state.arrangement import Shape, added_up, merge, read_ahead
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.words import sort
 
 ORDER, FLOATS, WORDS = 2, 4, 7
+SHAPE = Shape(ORDER, FLOATS, WORDS)
 """An entry: two words of order, two whole numbers, and a sum of floats."""
 
 Changes = list[tuple[int, tuple[int, int], int, int, float]]
@@ -46,11 +47,11 @@ class Arranged:
             keys = np.array([key])
             self.runs.reserve(keys, self.runs.sizes(keys) + len(mine))
             sort(rows, numbers, len(mine), ORDER, room)
-            count = added_up(rows, reals, numbers, len(mine), ORDER, FLOATS)
+            count = added_up(rows, reals, numbers, len(mine), SHAPE)
             arrays = self.runs.arrays
             merge(
-                arrays, arrays.ints.view(np.float64), key, rows, reals, numbers, count, ORDER,
-                FLOATS, room,
+                arrays, arrays.ints.view(np.float64), key, rows, reals, numbers, count, SHAPE,
+                room, room,
             )  # fmt: skip
 
     def entries(self, key: int) -> list[tuple[tuple[int, int], int, int, Fraction]]:

@@ -73,7 +73,6 @@ class Extremes:
         if self.count == 0 or len(slots) == 0:
             return
         self.cells.reserve(slots, self.cells.sizes(slots) + np.diff(bounds))
-        self._make_slots(int(slots.max()) + 1)
         number_of, taken, self.used, shared = found(
             self.cells.arrays, slots, bounds, order, batch.vs, batch.ve, self.upto, self.free,
             self.used,
@@ -112,7 +111,9 @@ class Extremes:
         self.top = np.concatenate([self.top, np.zeros((more, self.count), np.int64)])
         self.there = np.concatenate([self.there, np.zeros((more, self.count), np.bool_)])
 
-    def _make_slots(self, needed: int) -> None:
+    def make_slots(self, needed: int) -> None:
+        if self.count == 0:
+            return
         self.cells.make_slots(needed)
         if needed > len(self.upto):
             more = max(needed, 2 * len(self.upto)) - len(self.upto)
@@ -123,7 +124,6 @@ class Extremes:
         cells one that have begun by then and have the same end."""
         if self.count == 0 or len(slots) == 0:
             return
-        self._make_slots(int(slots.max()) + 1)
         room = int(self.cells.sizes(slots).sum())
         gone = without_ended(self.cells.arrays, slots, cti, self.there, room)
         self._give_back(gone)
@@ -177,17 +177,19 @@ class Extremes:
         return runs + self.top.nbytes + self.there.nbytes
 
     def snapshot(self, slots: Int64s, prefix: str) -> Arrays:
+        if self.count == 0:
+            return {}
         arrays = self.cells.snapshot(slots, f"{prefix}.cells")
         numbers = arrays[f"{prefix}.cells.ints"][:, 2].astype(np.int64)
         arrays |= self.held.snapshot(self._heaps(numbers), f"{prefix}.held")
         arrays |= self.gone.snapshot(self._heaps(numbers), f"{prefix}.gone")
         arrays[f"{prefix}.top"], arrays[f"{prefix}.there"] = self.top[numbers], self.there[numbers]
-        self._make_slots(int(slots.max()) + 1 if len(slots) else 0)
         arrays[f"{prefix}.upto"] = self.upto[slots]
         return arrays
 
     def restore(self, slots: Int64s, arrays: Arrays, prefix: str) -> None:
-        self.__init__(self.count, only_grows=self.only_grows)  # type: ignore[misc]  # start again from nothing
+        if self.count == 0:
+            return
         cells = arrays[f"{prefix}.cells.ints"].copy()
         numbers = np.arange(len(cells))
         cells[:, 2] = numbers
@@ -197,6 +199,4 @@ class Extremes:
         self.used = len(numbers)
         self.top = arrays[f"{prefix}.top"].astype(np.int64)
         self.there = arrays[f"{prefix}.there"].astype(np.bool_)
-        if len(slots):
-            self._make_slots(int(slots.max()) + 1)
-            self.upto[slots] = arrays[f"{prefix}.upto"]
+        self.upto[slots] = arrays[f"{prefix}.upto"]

@@ -23,11 +23,11 @@ from driftline.engine.additive.extremes import Extremes
 from driftline.engine.additive.layout import Changes, Cursors, Values
 from driftline.engine.additive.timeline_entries import take_in
 from driftline.engine.core.batch import Batch, empty, latest_start
-from driftline.engine.core.operator import Arrays
 from driftline.engine.core.snapshot_operator import NO_SLOTS, SnapshotOperator
 from driftline.engine.state import trace
 from driftline.engine.state.due_times import Due
-from driftline.engine.state.growing import grown
+from driftline.engine.state.fields import Fields
+from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.runs import RunArrays, Runs
 from driftline.engine.state.slot_lists import by_slot, in_order
 from driftline.kernels import compiled
@@ -46,8 +46,15 @@ class Layout(NamedTuple):
 
 class AdditiveOperator(SnapshotOperator):
     """`only_grows`: of the input nothing is ever taken back. The columns of the keys are those of
-    every input, in this order."""
+    every input, in this order.
 
+    `timelines`, `trace`, `extremes`: of every slot; `places`, `states`: where its cursor stands
+    (see `layout.Cursors`)."""
+
+    fields = SnapshotOperator.fields | Fields(
+        by_key=("timelines", "trace", "extremes", "places", "states", "ending"),
+        times=("timelines", "trace"),
+    )
     adds_up = True
 
     def __init__(
@@ -66,11 +73,14 @@ class AdditiveOperator(SnapshotOperator):
         self.timelines = Runs(self.floats + columns.state_floats)
         self.trace = Runs(trace.VALUE + layout.FIRST + len(values.how))
         self.extremes = Extremes(columns.extremes, only_grows=only_grows)
-        self.cursors = _cursors(
-            np.zeros(0, np.int64),
-            np.zeros((0, columns.state_ints + columns.state_floats), np.int64),
-        )
+        self.places = KeyColumn(np.int64)
+        self.states = KeyColumn(np.int64, words=columns.state_ints + columns.state_floats)
         self.ending = Due()  # the last end of what each slot holds
+
+    @property
+    def cursors(self) -> Cursors:
+        states = self.states.values
+        return Cursors(self.places.values, states, states.view(np.float64))
 
     @abstractmethod
     def key_columns(self, port: int, rows: pa.RecordBatch) -> list[pa.Array]:
@@ -149,21 +159,14 @@ class AdditiveOperator(SnapshotOperator):
         return Batch(vs, ve, weight, rows, cti, latest_start(vs, weight))
 
     def _make_room(self, slots: Int64s, more: Int64s) -> None:
-        """See to it that slots have cursors, and their timelines room for more entries."""
-        if len(slots) == 0:
-            return
-        needed = int(slots.max()) + 1
-        if needed > len(self.cursors.place):
-            place, states, _ = self.cursors
-            self.cursors = _cursors(grown(place, needed), grown(states, needed))
+        """See to it that the timelines of slots have room for more entries."""
         self.timelines.reserve(slots, self.timelines.sizes(slots) + more)
 
     def _widen(self) -> None:
         """Make room for the sums of great numbers, behind the others."""
         sums, arrays = 3 * len(self.values.float_columns), self.timelines.arrays
         if arrays.ints.shape[1] == self.floats + sums:
-            place, states, _ = self.cursors
-            self.cursors = _cursors(place, _widened(states, sums))
+            self.states.values = _widened(self.states.values, sums)
             self.timelines.arrays = arrays._replace(ints=_widened(arrays.ints, sums))
 
     def _evict(self, slots: Int64s) -> None:
@@ -178,47 +181,6 @@ class AdditiveOperator(SnapshotOperator):
         if len(gone) == 0:
             return
         self._remove(gone)
-        self.extremes.clear(gone)
-        self.ending.set(gone, np.full(len(gone), INFINITY))
-        self.cursors.place[gone] = 0
-        self.cursors.states[gone] = 0
-
-    def _runs(self) -> tuple[Runs, ...]:
-        return self.timelines, self.trace
-
-    def state_size(self) -> tuple[int, int]:
-        rows, held = super().state_size()
-        return rows + self.extremes.entries(), held + self.extremes.nbytes
-
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        return {
-            **super().snapshot(),
-            **self.timelines.snapshot(live, "timelines"),
-            **self.trace.snapshot(live, "trace"),
-            **self.extremes.snapshot(live, "extremes"),
-            "cursors.place": self.cursors.place[live],
-            "cursors.states": self.cursors.states[live],
-            "ending": self.ending.of(live),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        super().restore(arrays)
-        if arrays["cursors.states"].shape[1] > self.cursors.states.shape[1]:
-            self._widen()
-        live = self.slots.live_slots()
-        self._make_room(live, np.zeros(len(live), np.int64))
-        self.timelines.restore(live, arrays, "timelines")
-        self.trace.restore(live, arrays, "trace")
-        self.extremes.restore(live, arrays, "extremes")
-        if len(live):
-            self.cursors.place[live] = arrays["cursors.place"]
-            self.cursors.states[live] = arrays["cursors.states"]
-        self.ending.set(live, arrays["ending"].astype(np.int64))
-
-
-def _cursors(place: Int64s, states: Int64Table) -> Cursors:
-    return Cursors(place, states, states.view(np.float64))
 
 
 def _widened(words: Int64Table, more: int) -> Int64Table:

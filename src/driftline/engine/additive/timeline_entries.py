@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.additive.layout import MARKS, STATE, TIME, Changes, Cursors
-from driftline.engine.state.arrangement import AHEAD, add_row, added_up, merge, read_ahead
+from driftline.engine.state.arrangement import AHEAD, Shape, add_row, added_up, merge, read_ahead
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.words import sort
 from driftline.kernels import compiled, in_place, inlined
@@ -28,6 +28,7 @@ class _Room(NamedTuple):
     numbers: Int64s
     spare: Int64s
     at: Int64s
+    freed: Int64s  # none: timelines hold no rows
     seen: Int64s
 
 
@@ -52,10 +53,12 @@ def take_in(
         np.empty(most, np.int64),
         np.empty(most, np.int64),
         np.empty(most, np.int64),
+        np.empty(0, np.int64),
         np.empty(1, np.int64),
     )
     reals = timelines.ints.view(np.float64)
-    _take_in(slots, changes, timelines, reals, cursors, floats, earliest, room)
+    shape = Shape(MARKS, floats, timelines.ints.shape[1])
+    _take_in(slots, changes, timelines, reals, cursors, shape, earliest, room)
 
 
 @in_place
@@ -65,7 +68,7 @@ def _take_in(
     timelines: RunArrays,
     reals: FloatTable,
     cursors: Cursors,
-    floats: int,
+    shape: Shape,
     earliest: Int64s,
     room: _Room,
 ) -> None:
@@ -73,18 +76,20 @@ def _take_in(
         if number % AHEAD == 0:
             read_ahead(timelines, slots, number, room.seen)
         slot = slots[number]
-        count = _entries(changes, changes.bounds[number], changes.bounds[number + 1], floats, room)
+        count = _entries(
+            changes, changes.bounds[number], changes.bounds[number + 1], shape.floats, room
+        )
         sort(room.entries, room.numbers, count, MARKS, room.spare)
-        count = added_up(room.entries, room.reals, room.numbers, count, MARKS, floats)
+        count = added_up(room.entries, room.reals, room.numbers, count, shape)
         if count:
             earliest[number] = room.entries[room.numbers[0], TIME]
             cursors.place[slot] = moved_back(
                 timelines.ints, reals, timelines.first[slot], cursors.place[slot], cursors.states,
-                cursors.reals, slot, floats, earliest[number],
+                cursors.reals, slot, shape.floats, earliest[number],
             )  # fmt: skip
             merge(
-                timelines, reals, slot, room.entries, room.reals, room.numbers, count, MARKS,
-                floats, room.at,
+                timelines, reals, slot, room.entries, room.reals, room.numbers, count, shape,
+                room.at, room.freed,
             )  # fmt: skip
 
 
@@ -119,7 +124,10 @@ def apply(
     sign: int,
 ) -> None:
     """Add an entry of the timeline to the state of a slot, or take it away."""
-    add_row(states, state_reals, slot, 0, entries, reals, entry, STATE, floats, sign)
+    add_row(
+        states, state_reals, slot, 0, entries, reals, entry, STATE, floats,
+        entries.shape[1], sign,
+    )  # fmt: skip
 
 
 @in_place

@@ -4,13 +4,12 @@
     operator                  `RowsOperator`: answers computed for the whole partition
     pieces                    `PiecesOperator`: answers computed snapshot by snapshot
     snapshot_kernel           which rows are alive in each snapshot ("piece") of a partition
-    piece_kernels             functions of all rows of a piece
-    change_kernels            the same from the rows that come and go between one piece and the next
-    emit_kernel               by how much the answer differs from what was emitted before
     general_aggregates        GROUP BY with any aggregate (median, collect_list, user-defined …)
-    incremental_aggregates    those of them that follow from the rows that come and go
-    changed_values            the values that these are computed from
-    exact_numbers             sums, averages and variances, exact and rounded once
+    aggregates                what each aggregate makes of totals, counts and ranks
+    piece_values              these, of the values in pieces
+    piece_kernels             from all rows of a piece
+    change_kernels            from the rows that come and go between one piece and the next
+    exact_numbers             numbers as they are added up, and results that are rounded once
     moment_kernels            skewness and kurtosis;  counting_kernels: bits, and modes
     ordered                   `OrderedRows`: a row of the answer for every row, by its place
     order_words               the order of rows, as words;  near_kernel: what is near a change
@@ -20,6 +19,6 @@
     operands                  what a value adds to totals
     rank, rank_kernels        ROW_NUMBER, RANK, top-k;  over, over_kernels: window functions
 
-A late row enters the members of its partition (`operator`), the pieces from its start on are
-computed again, and `emit_kernel` retracts what no longer holds.
+A late row becomes one of the members of its partition (`state.held_rows`), the pieces from its
+start on are computed again, and what no longer holds is retracted (`state.emitted_rows`).
 """

@@ -6,9 +6,10 @@ import numpy as np
 
 from driftline.engine.by_rows.change_kernels import MOST_PARTIALS, add_exactly, take_up
 from driftline.engine.by_rows.counting_kernels import ALL_BITS, SOME_BITS
-from driftline.engine.by_rows.snapshot_kernel import END, first_not_before
 from driftline.engine.state.exact_floats import two_product
+from driftline.engine.state.held_rows import COPIES, END
 from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.words import seek
 from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, Mask
 from driftline.model.time import BEGINNING, INFINITY
@@ -167,15 +168,23 @@ def take_out(slots: Int64s, bounds: Int64s, keys: Int64s, runs: RunArrays) -> No
 
 @compiled
 def first_changed(
-    slots: Int64s, begin: Int64s, count: Int64s, order: Int64s, keys: Int64Table, members: RunArrays
+    slots: Int64s,
+    begin: Int64s,
+    count: Int64s,
+    order: Int64s,
+    entries: Int64Table,
+    members: RunArrays,
 ) -> Int64s:
-    """Of each slot, the place of the first change: see `KeptRows._note_changed`."""
+    """Of each slot, the place of the first change: see `held_rows.Merged`."""
     found = np.empty(len(slots), np.int64)
     for number in range(len(slots)):
         base, size = members.first[slots[number]], members.size[slots[number]]
         found[number] = size
         if count[number] > 0:
-            found[number], _ = first_not_before(members, base, 0, size, keys, order[begin[number]])
+            found[number] = seek(
+                members.ints, base, 0, size, entries, order[begin[number]],
+                entries.shape[1] + COPIES,
+            )  # fmt: skip
     return found
 
 

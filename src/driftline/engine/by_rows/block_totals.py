@@ -47,8 +47,8 @@ from driftline.engine.by_rows.prefix_values import (
     Prefix,
     ranges,
 )
-from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, PLACE, START
 from driftline.engine.state.growing import grown
+from driftline.engine.state.held_rows import COPIES, END, PLACE, START
 from driftline.engine.state.order_keys import order_keys
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import RunArrays, Runs
@@ -291,7 +291,7 @@ class BlockTotals:
         ints, floats = self.layout.of_values(values.columns, len(of))
         ints[:, LATEST_START], ints[:, FIRST_END], ints[:, ROWS_IN] = of[:, START], of[:, END], 1
         if self.key_words:
-            words = slice(MEMBER_COLUMNS, MEMBER_COLUMNS + self.key_words)
+            words = slice(0, self.key_words)
             same = (of[:, words] == members.ints[member - 1, words]).all(axis=1)
             ints[:, NEW_KEYS] = is_first | ~same
         bounds = np.arange(0, len(of) + 1, self.fan_out)

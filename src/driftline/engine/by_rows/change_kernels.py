@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.by_rows.piece_kernels import rounded
-from driftline.engine.by_rows.snapshot_kernel import COPIES, END, PLACE, START
 from driftline.engine.state.exact_floats import two_product, two_sum
+from driftline.engine.state.held_rows import COPIES, END, PLACE, START
 from driftline.engine.state.runs import RunArrays
-from driftline.kernels import compiled, inlined
+from driftline.kernels import compiled, in_place, inlined
 from driftline.model.arrays import Floats, FloatTable, Int64s, Int64Table, Mask
 
 MOST_PARTIALS = 64
@@ -92,7 +92,8 @@ def steps(slot_of: Int64s, start: Int64s, members: RunArrays) -> tuple[Steps, In
 
 
 def of_members(offsets: Int64s, members: Int64s, length: int) -> Steps:
-    """Pieces of which all members are given, of so many, as changes: each comes afresh."""
+    """Pieces of which all members are given, of so many, as changes: each is fresh, and all of its
+    members come. That is enough for sums, which forget all when a piece is fresh."""
     none = np.zeros(len(offsets), np.int64)
     fresh = np.ones(len(offsets) - 1, np.bool_)
     return Steps(fresh, offsets, members, none, none[:0], np.ones(length, np.int64))
@@ -283,11 +284,14 @@ def limb_sums(changes: Steps, wanted: Mask, limbs: Int64Table) -> Int64Table:
     sums = np.zeros((len(changes.fresh), limbs.shape[1]), np.int64)
     running = np.zeros(limbs.shape[1], np.int64)
     for piece in range(len(sums)):
-        for place in range(changes.go_bounds[piece], changes.go_bounds[piece + 1]):
-            number = changes.go[place]
-            if wanted[number]:
-                for limb in range(limbs.shape[1]):
-                    running[limb] -= limbs[number, limb] * changes.copies[number]
+        if changes.fresh[piece]:
+            running[:] = 0
+        else:
+            for place in range(changes.go_bounds[piece], changes.go_bounds[piece + 1]):
+                number = changes.go[place]
+                if wanted[number]:
+                    for limb in range(limbs.shape[1]):
+                        running[limb] -= limbs[number, limb] * changes.copies[number]
         for place in range(changes.come_bounds[piece], changes.come_bounds[piece + 1]):
             number = changes.come[place]
             if wanted[number]:
@@ -297,7 +301,7 @@ def limb_sums(changes: Steps, wanted: Mask, limbs: Int64Table) -> Int64Table:
     return sums
 
 
-@inlined
+@in_place
 def add_exactly(partials: Floats, size: int, number: float) -> int:
     """Add a number to partial sums that do not overlap, exactly; returns how many there are."""
     kept = 0
@@ -312,7 +316,7 @@ def add_exactly(partials: Floats, size: int, number: float) -> int:
     return kept
 
 
-@inlined
+@in_place
 def take_up(partials: Floats, others: Floats) -> int:
     """Take up partial sums of which some may be zero; returns how many are not."""
     size = 0

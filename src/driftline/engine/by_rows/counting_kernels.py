@@ -19,7 +19,12 @@ def bits(changes: Steps, wanted: Mask, values: Int64s, how: int) -> Int64s:
     found = np.zeros(len(changes.fresh), np.int64)
     counts, total = np.zeros(_BITS, np.int64), 0
     for piece in range(len(found)):
+        if changes.fresh[piece]:
+            counts[:] = 0
+            total = 0
         for sign in (-1, 1):
+            if sign < 0 and changes.fresh[piece]:
+                continue  # those of another slot
             edges = changes.go_bounds if sign < 0 else changes.come_bounds
             which = changes.go if sign < 0 else changes.come
             for place in range(edges[piece], edges[piece + 1]):

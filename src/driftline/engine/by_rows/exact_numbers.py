@@ -1,4 +1,4 @@
-"""Sums, averages and variances of numbers, piece by piece, exact and rounded once.
+"""Numbers as they are added up, and sums, averages and shapes from their totals, rounded once.
 
 Integers and decimals are added as limbs of 32 bits, floats without rounding. A total of integers
 that does not fit a BIGINT, or of decimals that does not fit its type, is an error. What two floats
@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from math import isinf, isqrt
-from operator import mul
+from functools import cached_property
+from math import isqrt
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.engine.by_rows import change_kernels, moment_kernels, piece_kernels
 from driftline.engine.by_rows.moment_kernels import GREATEST_POWERED, LEAST_POWERED, POWERS
+from driftline.engine.by_rows.piece_kernels import GREATEST_ADDED
 from driftline.engine.state.fingerprints import words
 from driftline.engine.state.order_keys import DIGITS_OF_A_WORD, decimal_words, values_of_keys
 from driftline.model.arrays import Floats, Int64s, Mask
@@ -84,9 +84,23 @@ class Numbers:
             limbs += [low, high if place == len(columns) else high & _LOW]
         self.limbs = np.stack(limbs, axis=1)
 
+    @cached_property
+    def too_great(self) -> Mask:
+        """The floats that are too great to be added up."""
+        return np.isfinite(self.floats) & (np.abs(self.floats) >= GREATEST_ADDED)
+
+    @cached_property
+    def beyond_powers(self) -> Mask:
+        """The numbers whose powers, or sums of these, would not be exact."""
+        size = np.abs(self.floats)
+        greatest = GREATEST_POWERED if self.limbs is None else _EXACT - 1
+        outside = (size > greatest) | ((size < LEAST_POWERED) & (size > 0))
+        return np.isfinite(size) & outside
+
     def exactly(self, members: Int64s) -> list[Fraction]:
-        """Some values as fractions."""
-        return [Fraction(value) for value in self.column.take(pa.array(members)).to_pylist()]
+        """Some values as fractions; of decimals, their units."""
+        values, units = self.column.take(pa.array(members)).to_pylist(), 10**self.scale
+        return [Fraction(value) * units for value in values]
 
 
 class Factors:
@@ -120,14 +134,6 @@ class Factors:
         return np.isfinite(self.first) & np.isfinite(self.second)
 
 
-def beyond_powers(numbers: Numbers) -> Mask:
-    """The numbers whose powers, or sums of these, would not be exact."""
-    size = np.abs(numbers.floats)
-    greatest = GREATEST_POWERED if numbers.limbs is None else _EXACT - 1
-    outside = (size > greatest) | ((size < LEAST_POWERED) & (size > 0))
-    return np.isfinite(size) & outside
-
-
 def whole_numbers(column: pa.Array) -> Int64s:
     """Integers as words of 64 bits; a null is 0."""
     return column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
@@ -150,20 +156,6 @@ def as_floats(column: pa.Array) -> Floats:
     return filled.cast(pa.float64()).to_numpy() + 0.0  # type: ignore[no-any-return]
 
 
-def sums(numbers: Numbers, offsets: Int64s, members: Int64s, kind: pa.DataType) -> pa.Array:
-    """The sum of every piece; null where it is empty."""
-    empty = np.diff(offsets) == 0
-    if numbers.limbs is None:
-        totals, _, _, hard = piece_kernels.float_sums(offsets, members, numbers.floats)
-        for piece in np.flatnonzero(hard):
-            exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
-            totals[piece] = nearest(sum(exact, Fraction()))
-        return pa.array(totals, mask=empty)
-    return sums_of_limbs(
-        numbers, piece_kernels.limb_sums(offsets, members, numbers.limbs), empty, kind
-    )
-
-
 def sums_of_limbs(numbers: Numbers, limbs: Int64s, empty: Mask, kind: pa.DataType) -> pa.Array:
     """Sums from those of their limbs."""
     limbs = _carried(limbs)
@@ -173,29 +165,6 @@ def sums_of_limbs(numbers: Numbers, limbs: Int64s, empty: Mask, kind: pa.DataTyp
     if ((top < -(2**31)) | (top >= 2**31)).any():
         raise OverflowError(SUM_TOO_LARGE)
     return pa.array((top << _LIMB) | limbs[:, 0], mask=empty)
-
-
-def averages(numbers: Numbers, offsets: Int64s, members: Int64s, kind: pa.DataType) -> pa.Array:
-    """The average of every piece, of decimals rounded half up to the scale of the type."""
-    counts = np.diff(offsets)
-    if numbers.limbs is None:
-        divisors = np.maximum(counts, 1)
-        _, high, low, hard = piece_kernels.float_sums(offsets, members, numbers.floats)
-        results, unsure = piece_kernels.quotients(high, low, divisors.astype(np.float64), hard)
-        for piece in np.flatnonzero(unsure):
-            exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
-            results[piece] = _average(exact)
-        return pa.array(results, mask=counts == 0)
-    return averages_of_limbs(
-        numbers, piece_kernels.limb_sums(offsets, members, numbers.limbs), counts, kind
-    )
-
-
-def _average(exact: list[Fraction]) -> float:
-    """The nearest float to an average; infinite where the sum is."""
-    total = sum(exact, Fraction())
-    rounded = nearest(total)
-    return rounded if isinf(rounded) else nearest(total / len(exact))
 
 
 def averages_of_limbs(
@@ -226,63 +195,6 @@ def averages_of_limbs(
     return _decimal_array(halves, empty, kind)
 
 
-def variances(numbers: Numbers, offsets: Int64s, members: Int64s, degrees_lost: int) -> Floats:
-    """The variance of every piece; unspecified where there are too few values."""
-    scale = 10.0 ** (2 * numbers.scale)
-    results, hard = piece_kernels.variances(offsets, members, numbers.floats, degrees_lost, scale)
-    if numbers.limbs is not None:
-        hard |= _any_beyond(offsets, members, np.abs(numbers.floats) >= _EXACT)
-        hard |= np.diff(offsets) * scale > _EXACT  # the divisor must be exact as well
-    hard &= np.diff(offsets) > degrees_lost
-    for piece in np.flatnonzero(hard):
-        exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
-        mean = sum(exact, Fraction()) / len(exact)
-        squares = sum(((value - mean) ** 2 for value in exact), Fraction())
-        results[piece] = nearest(squares / (len(exact) - degrees_lost))
-    return results
-
-
-def covariances(factors: Factors, offsets: Int64s, members: Int64s, degrees_lost: int) -> Floats:
-    """The covariance of the pairs in every piece; unspecified where there are too few. It is NaN
-    where a number is not finite."""
-    counts = np.diff(offsets)
-    pieces = change_kernels.of_members(offsets, members, len(factors.first))
-    high, low = change_kernels.spreads(
-        pieces, ~factors.beyond, factors.first, factors.second, factors.is_square,
-        *change_kernels.NOTHING_BEFORE,
-    )  # fmt: skip
-    results, hard = piece_kernels.quotients_of_spreads(
-        high, low, counts, degrees_lost, factors.scale
-    )
-    hard |= _any_beyond(offsets, members, factors.beyond)
-    hard &= (counts > degrees_lost) & ~_any_beyond(offsets, members, ~factors.is_finite())
-    for piece in np.flatnonzero(hard):
-        mine = members[offsets[piece] : offsets[piece + 1]]
-        one, other = (
-            [Fraction(each) for each in side[mine].tolist()]
-            for side in (factors.first, factors.second)
-        )
-        spread = len(one) * sum(map(mul, one, other), Fraction()) - sum(one) * sum(other)
-        results[piece] = nearest(spread / (len(one) * (len(one) - degrees_lost)))
-    return results
-
-
-def moments(numbers: Numbers, offsets: Int64s, members: Int64s, power: int) -> pa.Array:
-    """The skewness (power 3) or kurtosis (4) of every piece; null where its values do not vary, NaN
-    where one is not finite."""
-    beyond = beyond_powers(numbers)
-    pieces = change_kernels.of_members(offsets, members, len(beyond))
-    found, flat = moment_kernels.moments(
-        pieces, ~beyond, numbers.floats, power, *moment_kernels.NOTHING_BEFORE
-    )
-    results, hard = moment_kernels.shapes(found, flat, power)
-    hard |= _any_beyond(offsets, members, beyond) & ~np.isnan(flat)
-    for piece in np.flatnonzero(hard):
-        exact = numbers.exactly(members[offsets[piece] : offsets[piece + 1]])
-        results[piece], flat[piece] = shape_of(sums_of_powers(exact), power)
-    return pa.array(results, mask=flat == 1)
-
-
 def sums_of_powers(exact: list[Fraction]) -> list[Fraction]:
     """How many numbers there are, and the sums of their first four powers."""
     return [sum((each**power for each in exact), Fraction()) for power in range(POWERS + 1)]
@@ -310,13 +222,6 @@ def _nearest_root(exact: Fraction) -> float:
     root = isqrt(scaled)
     goes_on = rest > 0 or root * root < scaled
     return nearest(Fraction(2 * root + goes_on, 1 << (shift + 1)))
-
-
-def _any_beyond(offsets: Int64s, members: Int64s, beyond: Mask) -> Mask:
-    if not beyond.any():
-        return np.zeros(len(offsets) - 1, np.bool_)
-    marks = np.concatenate([np.zeros(1, np.int64), np.cumsum(beyond[members])])
-    return marks[offsets[1:]] > marks[offsets[:-1]]
 
 
 def _carried(limbs: Int64s) -> Int64s:

@@ -18,7 +18,7 @@ import numpy as np
 from driftline.engine.by_rows.change_kernels import MOST_PARTIALS, Steps, add_exactly, take_up
 from driftline.engine.by_rows.piece_kernels import DOUBT, rounded
 from driftline.engine.state.exact_floats import two_product, two_sum
-from driftline.kernels import compiled, inlined
+from driftline.kernels import compiled, in_place
 from driftline.model.arrays import FloatCube, Floats, FloatTable, Int64s, Int64Table, Mask
 
 POWERS = 4
@@ -34,7 +34,7 @@ NOTHING_BEFORE = (
 """That nothing is added to the pieces of slots: see `moments`."""
 
 
-@inlined
+@in_place
 def _times(one: Floats, size: int, other: Floats, other_size: int, into: Floats) -> int:
     """The product of two sums; returns how many floats it is."""
     made = 0
@@ -46,7 +46,7 @@ def _times(one: Floats, size: int, other: Floats, other_size: int, into: Floats)
     return made
 
 
-@inlined
+@in_place
 def _add_times(into: Floats, made: int, one: Floats, size: int, factor: float) -> int:
     """Add a multiple of a sum to another; returns how many floats it is."""
     for a in one[:size]:
@@ -56,7 +56,7 @@ def _add_times(into: Floats, made: int, one: Floats, size: int, factor: float) -
     return made
 
 
-@inlined
+@in_place
 def _powers(number: float, found: FloatTable) -> None:
     """The first four powers of a number: of the p-th found[p - 1], 2^(p - 1) floats."""
     found[0, 0] = number
@@ -170,7 +170,7 @@ def moments(
     return found, flat
 
 
-@inlined
+@in_place
 def _product(high: float, low: float, other: float, other_low: float) -> tuple[float, float]:
     """The product of two numbers of two floats each."""
     product, rest = two_product(high, other)

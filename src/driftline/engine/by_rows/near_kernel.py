@@ -22,7 +22,6 @@ from driftline.engine.by_rows.block_kernels import NEW_KEYS
 from driftline.engine.by_rows.block_kernels import is_steady as block_is_steady
 from driftline.engine.by_rows.place_kernels import (
     FAR,
-    are_equal,
     at_value,
     back,
     bound,
@@ -34,8 +33,9 @@ from driftline.engine.by_rows.place_kernels import (
     on,
     reached,
 )
-from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, START
+from driftline.engine.state.held_rows import COPIES, END, START
 from driftline.engine.state.runs import RunArrays
+from driftline.engine.state.words import compare
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
@@ -208,7 +208,11 @@ def _covered(
     made, shared = 0, 0
     in_block, in_entries = False, False  # whether what is before is in a block; its key in entries
     while place < stop:
-        goes_on = reach.counts_keys and place > 0 and are_equal(run, place - 1, place, reach.words)
+        goes_on = (
+            reach.counts_keys
+            and place > 0
+            and compare(run, place - 1, run, place, reach.words) == 0
+        )
         block, size = 0, 0
         for level in range(blocks.levels - 1, -1, -1):
             width = blocks.fan_out ** (level + 1)
@@ -269,7 +273,7 @@ def _changed(
             found[made, 0] = group_start(run, place, words)
             done = found[made, 1] = group_end(run, place + 1, words)
             for word in range(min(words, 2)):
-                found[made, 2 + word] = run[place, MEMBER_COLUMNS + word]
+                found[made, 2 + word] = run[place, word]
             made += 1
         return found[:made][np.argsort(found[:made, 0], kind="mergesort")]
     return found[:made]
@@ -281,7 +285,7 @@ def _same_words(run: Int64Table, key: Int64s, words: int, place: int) -> bool:
         return False
     same = True
     for word in range(words):
-        same = same and run[place, MEMBER_COLUMNS + word] == key[word]
+        same = same and run[place, word] == key[word]
     return same
 
 
@@ -334,9 +338,9 @@ def _spans(
             a, b = low, high
             if reach.by_value:
                 for end in (low, high - 1):
-                    side = run[end, MEMBER_COLUMNS]
+                    side = run[end, 0]
                     if side == reach.value_side:
-                        value = run[end, MEMBER_COLUMNS + 1]
+                        value = run[end, 1]
                         a = min(
                             a,
                             at_value(

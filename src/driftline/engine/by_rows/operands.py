@@ -16,7 +16,7 @@ import pyarrow as pa
 from driftline.engine.additive.aggregates import MOMENTS, SPREADS
 from driftline.engine.by_rows import block_kernels, moment_kernels
 from driftline.engine.by_rows.block_kernels import PARTIALS, ROWS_IN, TOO_GREAT
-from driftline.engine.by_rows.exact_numbers import Factors, Numbers, beyond_powers
+from driftline.engine.by_rows.exact_numbers import Factors, Numbers
 from driftline.engine.by_rows.moment_kernels import POWERS
 from driftline.engine.by_rows.piece_kernels import GREATEST_ADDED
 from driftline.engine.state.order_keys import valid
@@ -103,7 +103,7 @@ class Operand:
 
     def _fill_powers(self, ints: Int64s, floats: Floats, column: pa.Array, there: Mask) -> None:
         numbers = Numbers(column, there)
-        beyond = beyond_powers(numbers) & there
+        beyond = numbers.beyond_powers & there
         finite = there & np.isfinite(numbers.floats)
         ints[:, self.odd] = there & ~finite
         ints[:, TOO_GREAT] |= beyond

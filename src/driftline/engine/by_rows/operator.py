@@ -2,8 +2,8 @@
 
     o(H), at every time:  ⋃ over the partitions of the snapshot of  ⊗(the rows of the partition)
 
-State: see `kept_rows`; the segments of a partition are those of its slot. A cti evicts every row
-and every segment that ends at or before it.
+State     segments   by partition: what was emitted
+See `kept_rows` for the rest. A cti evicts every row and every segment that ends at or before it.
 
 A batch costs the rows of the partitions it touches. For answers that are sums, see `additive`; for
 those that have a row for every row, by its place in an order, `ordered`.
@@ -12,36 +12,47 @@ those that have a row for every row, by its place in an order, `ordered`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.by_rows import emit_kernel, snapshot_kernel
 from driftline.engine.by_rows.kept_rows import KeptRows
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.snapshot_operator import EAGER, NO_FLAGS, NO_SLOTS, ORDERED, PERFECT
-from driftline.model.arrays import Int64s, Mask
+from driftline.engine.core.snapshot_operator import EAGER, ORDERED, PERFECT
+from driftline.engine.state.emitted_rows import Changes, EmittedRows
+from driftline.engine.state.fields import Fields
+from driftline.model.arrays import Int64s, Int64Table
+from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
 
 
-class Answers(NamedTuple):
-    """Rows of the answer: those of the n-th slot of the call are bounds[n] … bounds[n + 1] - 1;
-    `lines`: the fingerprint and the start of each (see `emit_kernel`), `ends`: its end. `settled`,
-    `same_from`, `keeps`: see `emit_kernel`; empty, where segments are never settled before they
-    end."""
+@dataclass(frozen=True)
+class Answers:
+    """Rows of the answer, and their pieces (see `emitted_rows`): those of the n-th slot of the call
+    are bounds[n] … bounds[n + 1] - 1."""
 
     bounds: Int64s
-    lines: Int64s
-    ends: Int64s
+    pieces: Int64Table
     rows: pa.RecordBatch
-    settled: Int64s = NO_SLOTS
-    same_from: Int64s = NO_SLOTS
-    keeps: Mask = NO_FLAGS
 
 
 class RowsOperator(KeptRows):
     """Answers are computed for all of a partition, from the earliest affected time on."""
+
+    fields = KeptRows.fields | Fields(by_key=("segments",), times=("segments",))
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        keys: list[str],
+        kept: list[str],
+        answer: pa.Schema,
+        level: Level,
+        with_keys: bool,
+    ) -> None:
+        super().__init__(schema, keys, kept, answer, level, with_keys)
+        self.segments = EmittedRows(answer)
 
     @abstractmethod
     def _answers(self, slots: Int64s, earliest: Int64s, limit: int) -> Answers:
@@ -54,29 +65,14 @@ class RowsOperator(KeptRows):
         elif self.level == PERFECT:
             earliest = np.minimum(earliest, before)
         limit = INFINITY if self.level == EAGER else self.watermark
-        bounds, lines, ends, rows, settled, same_from, keeps = self._answers(slots, earliest, limit)
-        old = self.segments.sizes(slots)
-        self.segments.reserve(slots, 2 * old + np.diff(bounds))
-        corrections, new, freed = emit_kernel.correct(
-            slots,
-            earliest,
-            limit,
-            bounds,
-            lines,
-            ends,
-            self.segments.arrays,
-            self.answer_places.offered(len(ends) + int(old.sum())),
-            settled,
-            same_from,
-            keeps,
-        )
-        output = self._output(corrections, rows)
-        places = self.answer_places.take(len(new))
-        self.answer_places.give_back(freed)
-        self.answer_rows.forget(freed)
-        if rows.num_columns:
-            self.answer_rows.put(places, rows.take(pa.array(new)))
-        return output
+        answers = self._answers(slots, earliest, limit)
+        since = np.where(earliest > limit, INFINITY, earliest)
+        changes = self._corrected(slots, since, answers)
+        return self._output(changes, changes.key)
+
+    def _corrected(self, slots: Int64s, since: Int64s, answers: Answers) -> Changes:
+        """By how much the answers change what was emitted."""
+        return self.segments.correct(slots, since, answers.bounds, answers.pieces, answers.rows)
 
     def _evict(self, slots: Int64s) -> None:
         """Drop what is final, and note when to look at these slots again."""
@@ -84,7 +80,7 @@ class RowsOperator(KeptRows):
         closed = self.closing.closed(self.cti)  # all endpoints of these have been passed
         if len(closed):
             self._drop_ended(closed, INFINITY)
-            self.closing.gone(closed)
+            self.closing.clear(closed)
         self._look_again(slots)
         self._remove(slots[(self.members.sizes(slots) == 0) & (self.segments.sizes(slots) == 0)])
 
@@ -94,16 +90,11 @@ class RowsOperator(KeptRows):
 
     def _look_again(self, slots: Int64s) -> None:
         """Note when slots are due, and when there is something to evict."""
-        due, _ = snapshot_kernel.endpoints_around(
-            slots, self.members.arrays, self.watermark, BEGINNING
-        )
-        stale = np.full(len(slots), INFINITY)
-        snapshot_kernel.least_end(slots, self.members.arrays, stale)
-        snapshot_kernel.least_end(slots, self.segments.arrays, stale)
-        self.due.set(slots, due)
-        self.stale.set(slots, stale)
+        self.due.set(slots, self._endpoints(slots, BEGINNING)[0])
+        ends = np.minimum(self.members.first_ends(slots), self.segments.first_ends(slots))
+        self.stale.set(slots, ends)
 
     def _drop_ended(self, slots: Int64s, final: int) -> None:
         """Drop the rows and segments of slots that end at or before some time."""
-        self._drop(self.members, slots, final)
-        self._drop(self.segments, slots, final)
+        self.members.drop(slots, final)
+        self.segments.drop(slots, final)

@@ -22,40 +22,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.by_rows import block_kernels, emit_kernel, near_kernel, snapshot_kernel
+from driftline.engine.by_rows import block_kernels, near_kernel
 from driftline.engine.by_rows.block_totals import NO_BLOCKS, BlockTotals, Totals
 from driftline.engine.by_rows.kept_rows import KeptRows
 from driftline.engine.by_rows.near_kernel import Blocks, Entries, Reach
 from driftline.engine.by_rows.order_words import OrderBy, OrderWords, with_nulls
-from driftline.engine.by_rows.over_kernels import tell_copies_apart
 from driftline.engine.by_rows.place_kernels import FAR
-from driftline.engine.by_rows.snapshot_kernel import (
+from driftline.engine.core.batch import Batch
+from driftline.engine.core.snapshot_operator import EAGER, NO_SLOTS, ORDERED, PERFECT
+from driftline.engine.state.due_times import Due
+from driftline.engine.state.emitted_rows import EmittedRows, pieces_of
+from driftline.engine.state.fields import Fields, Stateful
+from driftline.engine.state.fingerprints import Fingerprints, fingerprints
+from driftline.engine.state.held_rows import (
     COPIES,
     END,
     HIGH,
-    KEY_HIGH,
-    KEY_LOW,
-    KEY_VE,
-    KEY_VS,
     LOW,
-    MEMBER_COLUMNS,
+    NOTHING_MERGED,
     PLACE,
     START,
+    Merged,
 )
-from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
-from driftline.engine.core.snapshot_operator import (
-    EAGER,
-    NO_FLAGS,
-    NO_SLOTS,
-    ORDERED,
-    PERFECT,
-)
-from driftline.engine.state.due_times import Due
-from driftline.engine.state.fingerprints import Fingerprints, fingerprints
-from driftline.engine.state.runs import Runs
 from driftline.engine.state.slots import Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
@@ -86,31 +75,48 @@ class Evaluated:
     rows: pa.RecordBatch
 
 
-@dataclass(frozen=True)
-class _Changes:
-    """What a batch has changed: see `KeptRows._note_changed`."""
-
-    slots: Int64s
-    begin: Int64s
-    count: Int64s
-    order: Int64s
-    keys: Int64s
-
-    def items(self) -> tuple[Int64s, Int64s]:
-        """The rows of `keys` that are left, and the number of the slot of each."""
-        number = np.repeat(np.arange(len(self.slots)), self.count)
-        first = np.cumsum(self.count) - self.count
-        return self.order[np.arange(len(number)) + (self.begin - first)[number]], number
-
-
 _ALL_COUNT = np.zeros(0, np.bool_)
-_NO_CHANGES = _Changes(NO_SLOTS, NO_SLOTS, NO_SLOTS, NO_SLOTS, np.zeros((0, 4), np.int64))
+
+
+class EmittedByRow(Stateful):
+    """What was emitted of each row: `holders`, one for every row; `segments`: what was emitted of
+    it; `ends`: the first end of these."""
+
+    fields = Fields(keys="holders", by_key=("segments", "ends"), times=("segments",))
+
+    def __init__(self, answer: pa.Schema) -> None:
+        self.holders, self.segments, self.ends = Slots(), EmittedRows(answer), Due()
+
+    def of(self, low: Int64s, high: Int64s) -> Int64s:
+        """The holders of rows with some fingerprints."""
+        low, high = np.ascontiguousarray(low), np.ascontiguousarray(high)
+        prints = Fingerprints(low.view(np.uint64), high.view(np.uint64))
+        holders, _ = self.holders.find_or_add(prints)
+        self.make_slots()
+        return holders
+
+    def drop(self, holders: Int64s, final: int) -> None:
+        """Drop the segments of some holders that end at or before a time."""
+        self.segments.drop(holders, final)
+        self.note_ends(holders)
+
+    def drop_ended(self, final: int) -> None:
+        """Drop all segments that end at or before a time."""
+        self.drop(
+            self.holders.live_slots() if final == INFINITY else self.ends.up_to(final), final
+        )  # fmt: skip
+
+    def note_ends(self, holders: Int64s) -> None:
+        """Note when what is held of rows ends first, and forget those of which nothing is."""
+        self.ends.set(holders, self.segments.first_ends(holders))
+        self.remove_slots(holders[self.segments.sizes(holders) == 0])
 
 
 class OrderedRows(KeptRows):
-    """`ties`: the columns by which ties of the order are broken. `is_mirrored`: the rows are held
-    from the last to the first of an order of which this one is the other way round; they are stored
-    in that order."""
+    """`ties`: the columns by which ties of the order are broken; in descending order, if
+    `is_mirrored`: the rows are held from the last to the first of the order that was asked for."""
+
+    fields = KeptRows.fields | Fields(parts=("emitted",))
 
     def __init__(
         self,
@@ -122,16 +128,14 @@ class OrderedRows(KeptRows):
         level: Level,
         is_mirrored: bool = False,
     ) -> None:
-        super().__init__(schema, partition, schema.names, answer, level, with_keys=False)
         self.order = order
         self.ties = [OrderBy(name, descending=is_mirrored) for name in sorted(ties)]
-        self.words = self.stored_by = OrderWords(schema, order, self.ties)
-        if is_mirrored:
-            both = ([item.mirrored() for item in items] for items in (order, self.ties))
-            self.stored_by = OrderWords(schema, *both)
-        self.members = Runs(MEMBER_COLUMNS + self.words.width)
-        self.holders = Slots()  # by row: what was emitted of it is in that run of `segments`
-        self.ends = Due()  # of each holder, the first end of its segments
+        self.words = OrderWords(schema, order, self.ties)
+        super().__init__(
+            schema, partition, schema.names, answer, level, with_keys=False,
+            order_words=self.words.width,
+        )  # fmt: skip
+        self.emitted = EmittedByRow(answer)
         self.reach = Reach(self.words.width)
         self.totals: BlockTotals | None = None  # where `reach` is `in_blocks`
         self._forget_changes()
@@ -146,11 +150,11 @@ class OrderedRows(KeptRows):
         changes = np.zeros(len(rows.member), np.bool_)
         changes[rows.bounds[:-1][rows.bounds[:-1] < len(changes)]] = True
         if self.words.orders:
-            words = self.members.arrays.ints[rows.member, MEMBER_COLUMNS:]
+            words = self.members.arrays.ints[rows.member]
             keys = [words[:, word] for word in range(self.words.of_order)]
         else:
             names = list(dict.fromkeys(item.column for item in self.order))
-            columns = self.member_rows.take_some(rows.place, names)
+            columns = self.members.rows.take_some(rows.place, names)
             keys = [
                 key for item in self.order for key in with_nulls(columns.column(item.column), item)
             ]
@@ -161,21 +165,19 @@ class OrderedRows(KeptRows):
     def _sorted_by(self, rows: pa.RecordBatch) -> list[Int64s]:
         return self.words.of(rows)
 
-    def _note_changed(
-        self, slots: Int64s, begin: Int64s, count: Int64s, order: Int64s, keys: Int64s
-    ) -> None:
-        self._changes = _Changes(slots, begin, count, order, keys)
+    def _note_merged(self, merged: Merged) -> None:
+        self._changes, slots = merged, merged.keys
         if self.totals is not None:
-            self.totals.forget(
-                slots,
-                block_kernels.first_changed(slots, begin, count, order, keys, self.members.arrays),
+            first = block_kernels.first_changed(
+                slots, merged.begin, merged.count, merged.order, merged.entries, self.members.arrays
             )
-        items, slot_of = self._changes.items()
+            self.totals.forget(slots, first)
+        items, slot_of = merged.items()
         stale, due = self.stale.of(slots), self.due.of(slots)
         self._due_before = slots, due.copy()
-        np.minimum.at(stale, slot_of, keys[items, KEY_VE])
-        for column in (KEY_VS, KEY_VE):
-            time = keys[items, column]
+        np.minimum.at(stale, slot_of, merged.entries[items, END])
+        for column in (START, END):
+            time = merged.entries[items, column]
             np.minimum.at(due, slot_of, np.where(time > self.watermark, time, INFINITY))
         self.stale.set(slots, stale)
         self.due.set(slots, due)
@@ -191,26 +193,26 @@ class OrderedRows(KeptRows):
         may start or end, if nothing but what has changed did up to that."""
         items, slot_of = self._last_changes.items()
         times = self._due_before[1].copy()
-        for column in (KEY_VS, KEY_VE):
-            time = self._last_changes.keys[items, column]
+        for column in (START, END):
+            time = self._last_changes.entries[items, column]
             np.minimum.at(times, slot_of, np.where(time > after, time, INFINITY))
         return times
 
     def _greatest_endpoint(self, slots: Int64s, limit: int) -> int:
-        quiet = self._changes.slots[self._quiet(limit)]
+        quiet = self._changes.keys[self._quiet(limit)]
         greatest = super()._greatest_endpoint(slots[~np.isin(slots, quiet)], limit)
         items, slot_of = self._changes.items()
         items = items[self._quiet(limit)[slot_of]]
-        times = self._changes.keys[items][:, [KEY_VS, KEY_VE]]
+        times = self._changes.entries[items][:, [START, END]]
         return int(times[times <= limit].max(initial=greatest))
 
     def _forget_changes(self) -> None:
         self._due_before = NO_SLOTS, NO_SLOTS
-        self._last_changes = self._changes = _NO_CHANGES
+        self._last_changes = self._changes = NOTHING_MERGED
 
-    def _take_changes(self) -> _Changes:
+    def _take_changes(self) -> Merged:
         """What has changed; it is not new any more."""
-        self._last_changes, self._changes = self._changes, _NO_CHANGES
+        self._last_changes, self._changes = self._changes, NOTHING_MERGED
         return self._last_changes
 
     def _update(self, slots: Int64s, earliest: Int64s, before: int) -> Batch:
@@ -221,7 +223,7 @@ class OrderedRows(KeptRows):
             earliest = np.minimum(earliest, before)
         limit = INFINITY if self.level == EAGER else self.watermark
         changes = self._take_changes()
-        none = np.zeros(len(slots) - len(changes.slots), np.int64)
+        none = np.zeros(len(slots) - len(changes.keys), np.int64)
         passed = np.concatenate([~self._quiet(limit), none == 0])
 
         def near(reach: Reach, blocks: Blocks) -> Entries:
@@ -229,7 +231,7 @@ class OrderedRows(KeptRows):
                 slots, earliest, limit, self.level == PERFECT,
                 INFINITY if self.level == EAGER else before,
                 np.concatenate([changes.begin, none]), np.concatenate([changes.count, none]),
-                changes.order, changes.keys, self.members.arrays, reach, passed, self._counts(),
+                changes.order, changes.entries, self.members.arrays, reach, passed, self._counts(),
                 blocks,
             )  # fmt: skip
 
@@ -238,24 +240,13 @@ class OrderedRows(KeptRows):
         order = np.argsort(number, kind="stable")
         bounds = np.searchsorted(number[order], np.arange(len(holders) + 1))
         rows = found.rows.take(pa.array(order))
-        prints = fingerprints(rows.columns, len(rows))
-        low, high = prints.low.view(np.int64), prints.high.view(np.int64)
-        lines, ends = np.stack([low, high, found.start[order]], axis=1), found.end[order]
-        tell_copies_apart(bounds, lines, ends)
-        old = self.segments.sizes(holders)
-        self.segments.reserve(holders, 2 * old + np.diff(bounds))
-        corrections, new, freed = emit_kernel.correct(
-            holders, first, limit, bounds, lines, ends, self.segments.arrays,
-            self.answer_places.offered(len(ends) + int(old.sum())), NO_SLOTS, NO_SLOTS,
-            NO_FLAGS,
+        pieces = pieces_of(
+            fingerprints(rows.columns, len(rows)), found.start[order], found.end[order]
         )  # fmt: skip
-        output = self._output(corrections, rows)
-        places = self.answer_places.take(len(new))
-        self.answer_places.give_back(freed)
-        self.answer_rows.forget(freed)
-        self.answer_rows.put(places, rows.take(pa.array(new)))
-        self._note_ends(holders)
-        return output
+        since = np.where(first > limit, INFINITY, first)
+        corrected = self.emitted.segments.correct(holders, since, bounds, pieces, rows)
+        self.emitted.note_ends(holders)
+        return self._output(corrected, corrected.key)
 
     def _counts(self) -> Mask:
         """By the place of its columns, whether a row counts (see `Reach`); empty: all do."""
@@ -267,9 +258,9 @@ class OrderedRows(KeptRows):
         """What is near the changes of some slots, and the answers: from the totals of what comes
         before, if that is possible."""
         if self.totals is not None and self.level != PERFECT:
-            self.totals.bring_up(slots, self.members.arrays, self.member_rows)
+            self.totals.bring_up(slots, self.members.arrays, self.members.rows)
             entries = near(self.reach, self.totals.blocks)
-            before = self.totals.before(slots, entries, self.members.arrays, self.member_rows)
+            before = self.totals.before(slots, entries, self.members.arrays, self.members.rows)
             if before is not None:
                 looked_at = replace(self._in_order(entries), before=before)
                 found = self._evaluated(looked_at)
@@ -304,13 +295,13 @@ class OrderedRows(KeptRows):
         """Whether different rows of a slot have the same words."""
         ints = self.members.arrays.ints[member]
         same = number[1:] == number[:-1]
-        for column in range(MEMBER_COLUMNS, ints.shape[1]):
-            same &= ints[1:, column] == ints[:-1, column]
+        for word in range(self.words.width):
+            same &= ints[1:, word] == ints[:-1, word]
         return bool((same & (ints[1:, LOW] != ints[:-1, LOW])).any())
 
     def _sorted(self, number: Int64s, places: Int64s) -> Int64s:
         """The order of rows of some slots."""
-        rows = self.member_rows.take(places)
+        rows = self.members.rows.take(places)
         keys: list[Int64s] = [number]
         for item in (*self.order, *self.ties):
             side, key = with_nulls(rows.column(item.column), item)
@@ -323,7 +314,7 @@ class OrderedRows(KeptRows):
         near: Entries,
         looked_at: Rows,
         found: Evaluated,
-        changes: _Changes,
+        changes: Merged,
     ) -> tuple[Int64s, Int64s, Int64s]:
         """The holders of what may have to be corrected, from when on for each; and which of them
         each answer belongs to."""
@@ -332,109 +323,45 @@ class OrderedRows(KeptRows):
         items, changed_slot = changes.items()
         members = np.concatenate([looked_at.member[wanted], near.over])
         members = self.members.arrays.ints[members]
-        low = np.concatenate([members[:, LOW], changes.keys[items, KEY_LOW]])
-        high = np.concatenate([members[:, HIGH], changes.keys[items, KEY_HIGH]])
-        held, _ = self.holders.find_or_add(Fingerprints(low.view(np.uint64), high.view(np.uint64)))
-        holders, number = np.unique(held, return_inverse=True)
+        low = np.concatenate([members[:, LOW], changes.entries[items, LOW]])
+        high = np.concatenate([members[:, HIGH], changes.entries[items, HIGH]])
+        holders, number = np.unique(self.emitted.of(low, high), return_inverse=True)
         since = np.empty(len(holders), np.int64)
         since[number] = earliest[np.concatenate([slot_of[wanted], near.over_slot, changed_slot])]
         number_of = np.full(len(looked_at.member), -1, np.int64)
         number_of[wanted] = number[: len(wanted)]
         return holders, since, number_of[found.row]
 
-    def _note_ends(self, holders: Int64s) -> None:
-        """Note when what is held of rows ends first, and forget those of which nothing is."""
-        ends = np.full(len(holders), INFINITY)
-        snapshot_kernel.least_end(holders, self.segments.arrays, ends)
-        self.ends.set(holders, ends)
-        gone = holders[self.segments.sizes(holders) == 0]
-        self.holders.remove(gone)
-        self.segments.clear(gone)
-
     def _evict(self, slots: Int64s) -> None:
         """Drop what is final, and note when to look at these slots again."""
         final = self._settled()
         self._drop_members(slots[self.stale.of(slots) <= final], final)
-        held = self.holders.live_slots() if final == INFINITY else self.ends.up_to(final)
-        self._drop_segments(held, final)
+        self.emitted.drop_ended(final)
         closed = self.closing.closed(self.cti)  # all endpoints of these have been passed
         if len(closed):
             self._close(closed)
         if self.level != EAGER:
             quiet = self._quiet(self.watermark)
-            self.due.set(self._last_changes.slots[quiet], self._next_times(self.watermark)[quiet])
+            self.due.set(self._last_changes.keys[quiet], self._next_times(self.watermark)[quiet])
             passed = slots[self.due.of(slots) <= self.watermark]
-            due, _ = snapshot_kernel.endpoints_around(
-                passed, self.members.arrays, self.watermark, BEGINNING
-            )
-            self.due.set(passed, due)
+            self.due.set(passed, self._endpoints(passed, BEGINNING)[0])
         self._forget_changes()
         self._remove(slots[self.members.sizes(slots) == 0])
 
     def _drop_members(self, slots: Int64s, final: int) -> None:
         if self.totals is not None:
             self.totals.forget(slots, block_kernels.first_ended(slots, self.members.arrays, final))
-        self._drop(self.members, slots, final)
-        stale = np.full(len(slots), INFINITY)
-        snapshot_kernel.least_end(slots, self.members.arrays, stale)
-        self.stale.set(slots, stale)
-
-    def _drop_segments(self, holders: Int64s, final: int) -> None:
-        self._drop(self.segments, holders, final)
-        self._note_ends(holders)
+        self.members.drop(slots, final)
+        self.stale.set(slots, self.members.first_ends(slots))
 
     def _close(self, slots: Int64s) -> None:
         """Drop all of some slots."""
-        ints = self.members.snapshot(slots, "of")["of.ints"].astype(np.int64)
-        prints = Fingerprints(ints[:, LOW].view(np.uint64), ints[:, HIGH].view(np.uint64))
-        held = np.unique(self.holders.find(prints))
-        self._drop_segments(held[held >= 0], INFINITY)
+        ints = self.members.of(slots)
+        self.emitted.drop(np.unique(self.emitted.of(ints[:, LOW], ints[:, HIGH])), INFINITY)
         self._drop_members(slots, INFINITY)
-        self.closing.gone(slots)
+        self.closing.clear(slots)
 
     def _remove(self, gone: Int64s) -> None:
-        self.slots.remove(gone)
-        self.key_rows.forget(gone)
-        never = np.full(len(gone), INFINITY)
-        self.due.set(gone, never)
-        self.stale.set(gone, never)
-        self.members.clear(gone)
+        super()._remove(gone)
         if self.totals is not None:
             self.totals.clear(gone)
-
-    def state_span(self) -> Span:
-        live = self.slots.live_slots()
-        ints = self.members.snapshot(live, "of")["of.ints"].astype(np.int64)
-        return joined_span(span_of(ints[:, START]), span_of(self.segments.ends()))
-
-    def _holders(self) -> Int64s:
-        return self.holders.live_slots()
-
-    def snapshot(self) -> Arrays:
-        held = self.holders.snapshot()
-        arrays = super().snapshot() | {_of_holders(name): each for name, each in held.items()}
-        return self._sorted_by_words(arrays, self.stored_by)
-
-    def restore(self, arrays: Arrays) -> None:
-        names = self.holders.snapshot()
-        self.holders.restore({name: arrays[_of_holders(name)] for name in names})
-        super().restore(self._sorted_by_words(arrays, self.words))
-        self._note_ends(self.holders.live_slots())
-
-    def _sorted_by_words(self, arrays: Arrays, words: OrderWords) -> Arrays:
-        """Stored members in the order of some words."""
-        if self.words is self.stored_by or len(arrays["members.ints"]) == 0:
-            return arrays
-        ints, rows = arrays["members.ints"].astype(np.int64), rows_from_bytes(arrays["rows"])
-        sizes = arrays["members.size"].astype(np.int64)
-        slot, own = np.repeat(np.arange(len(sizes)), sizes), words.of(rows)
-        for place, word in enumerate(own, MEMBER_COLUMNS):
-            ints[:, place] = word
-        keys = [slot, *own, *(ints[:, column] for column in (START, LOW, HIGH, END))]
-        order = np.lexsort(keys[::-1])
-        stored = rows_to_bytes(rows.take(pa.array(order)))
-        return arrays | {"members.ints": ints[order], "rows": stored}
-
-
-def _of_holders(name: str) -> str:
-    return name.replace("slots", "holders")

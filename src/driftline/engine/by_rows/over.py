@@ -24,19 +24,20 @@ from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows import (
+    aggregates as functions,
+)
+from driftline.engine.by_rows import (
     block_totals,
-    general_aggregates,
-    incremental_aggregates,
     over_kernels,
 )
 from driftline.engine.by_rows.block_totals import BlockTotals
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.engine.by_rows.changed_values import Before
 from driftline.engine.by_rows.near_kernel import Reach
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.ordered import Evaluated, OrderedRows, Rows
 from driftline.engine.by_rows.over_kernels import RANGE, ROWS, Evaluations
-from driftline.engine.by_rows.pieces import ROWS_AT_ONCE, ChangedPieces, Pieces
+from driftline.engine.by_rows.piece_values import Before, ChangedPieces, Pieces
+from driftline.engine.by_rows.pieces import ROWS_AT_ONCE
 from driftline.engine.by_rows.place_kernels import FAR
 from driftline.engine.core.snapshot_operator import PERFECT
 from driftline.engine.expressions.datetimes import days_and_clock, plus_months
@@ -154,11 +155,11 @@ class Over(OrderedRows):
     def _counts(self) -> Mask:
         if not self.passed_over:
             return super()._counts()
-        there = [self.member_rows.there(name) for name in self.passed_over]
+        there = [self.members.rows.there(name) for name in self.passed_over]
         return np.logical_and.reduce(there) if len(there) > 1 else there[0]
 
     def _evaluated(self, looked_at: Rows) -> Evaluated | None:
-        values = self.member_rows.take_some(looked_at.place, self.looked_up)
+        values = self.members.rows.take_some(looked_at.place, self.looked_up)
         low, high = self._ranges(looked_at, values)
         frames_at = over_kernels.evaluations(
             looked_at.bounds, looked_at.begin, looked_at.end, looked_at.wanted, self.unit,
@@ -190,7 +191,7 @@ class Over(OrderedRows):
             for each in mine:
                 if each.aggregate is None:
                     found[each.name] = _at(values, frames_at, chosen[nths.index(each.place)], each)
-        carried = self.member_rows.take_some(looked_at.place[frames_at.entry], self.carried)
+        carried = self.members.rows.take_some(looked_at.place[frames_at.entry], self.carried)
         rows = pa.RecordBatch.from_arrays(
             [*carried.columns, *(found[each.name] for each in self.columns)],
             schema=self.answer_schema,
@@ -260,8 +261,8 @@ class Over(OrderedRows):
         place = np.arange(len(steps.copies))
         if self.is_mirrored:
             place = -place
-        if all(map(incremental_aggregates.is_possible, aggregates)):
-            columns = incremental_aggregates.columns(
+        if all(map(functions.goes_by_changes, aggregates)):
+            columns = functions.changed_columns(
                 ChangedPieces(steps, values, place), aggregates, before
             )
             if columns is not None or before is not None:
@@ -291,7 +292,7 @@ def _by_rows(
         stop = max(begin + 1, int(np.searchsorted(reached, done + ROWS_AT_ONCE, "right")))
         offsets, members = over_kernels.listed(steps, begin, stop, inside)
         pieces = Pieces(offsets, members, rows, place)
-        parts.append(general_aggregates.columns(pieces, aggregates))
+        parts.append(functions.columns(pieces, aggregates))
         begin = stop
     return [pa.concat_arrays(column) for column in zip(*parts, strict=True)]
 

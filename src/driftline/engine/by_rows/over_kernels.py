@@ -21,8 +21,6 @@ from driftline.model.arrays import Int64s, Int64Table, Mask, MaskTable
 from driftline.model.time import INFINITY
 
 ROWS, RANGE = 0, 1
-_COPY_STEP = 0x2545F4914F6CDD1D
-"""See `emit_kernel`: what tells copies of an answer row apart."""
 
 
 class Evaluations(NamedTuple):
@@ -394,45 +392,3 @@ def listed(changes: Steps, begin: int, stop: int, inside: Mask) -> tuple[Int64s,
         found += len(now)
         offsets[piece - begin + 1] = found
     return offsets, members[:found].copy()
-
-
-@compiled
-def tell_copies_apart(bounds: Int64s, lines: Int64Table, ends: Int64s) -> None:
-    """Where equal answer rows [fingerprint low, high, start] of a slot hold at the same time, give
-    the second, third, … a fingerprint of its own, so that a line has one at a time: with n copies
-    at a time, the first n lines hold."""
-    for number in range(len(bounds) - 1):
-        first, size = bounds[number], bounds[number + 1] - bounds[number]
-        order = np.argsort(lines[first : first + size, 0], kind="mergesort")
-        begin = 0
-        while begin < size:
-            head = first + order[begin]
-            stop = begin + 1
-            while stop < size and (
-                lines[first + order[stop], 0] == lines[head, 0]
-                and lines[first + order[stop], 1] == lines[head, 1]
-            ):
-                stop += 1
-            if stop - begin > 1:
-                _stacked(lines, ends, first + order[begin:stop])
-            begin = stop
-
-
-@compiled
-def _stacked(lines: Int64Table, ends: Int64s, rows: Int64s) -> None:
-    starts, stops = np.sort(lines[rows, 2]), np.sort(ends[rows])
-    owner = np.empty(len(rows), np.int64)  # by line, the row that holds now
-    low, high = lines[rows[0], 0], lines[rows[0], 1]
-    depth, started, stopped = 0, 0, 0
-    while stopped < len(rows):
-        if started < len(rows) and starts[started] < stops[stopped]:
-            row = rows[started]
-            owner[depth] = row
-            lines[row, 0], lines[row, 1] = low + depth * _COPY_STEP, high - depth * _COPY_STEP
-            lines[row, 2] = starts[started]
-            depth += 1
-            started += 1
-        else:
-            depth -= 1
-            ends[owner[depth]] = stops[stopped]
-            stopped += 1

@@ -9,16 +9,16 @@ go by changes, those that come and go.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from driftline.engine.by_rows import change_kernels, snapshot_kernel
-from driftline.engine.by_rows.change_kernels import Steps
 from driftline.engine.by_rows.operator import Answers, RowsOperator
+from driftline.engine.by_rows.piece_values import ChangedPieces, Pieces
 from driftline.engine.by_rows.snapshot_kernel import Cut
 from driftline.engine.core.snapshot_operator import NO_SLOTS, PERFECT
+from driftline.engine.state.emitted_rows import pieces_of
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.model.arrays import Int64s
 
@@ -28,32 +28,6 @@ ROWS_AT_ONCE = 1 << 22
 
 CHANGES_ARE_CHEAPER = 4
 """Pieces are given as changes if they have so many times more rows in all than the partitions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """Pieces, and the rows alive in each: those of piece p are members[offsets[p]] …
-    members[offsets[p + 1] - 1], one for every copy, each a number of a row in `rows` and `vs`."""
-
-    offsets: Int64s
-    members: Int64s
-    rows: pa.RecordBatch
-    vs: Int64s
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedPieces:
-    """Pieces, and the rows that come and go in each: numbers of rows in `rows` and `vs`."""
-
-    steps: Steps
-    rows: pa.RecordBatch
-    vs: Int64s
-
-    def __len__(self) -> int:
-        return len(self.steps.fresh)
 
 
 class PiecesOperator(RowsOperator):
@@ -76,8 +50,8 @@ class PiecesOperator(RowsOperator):
         piece_of, rows = self._evaluated(slots, pieces)
         bounds = np.searchsorted(piece_of, pieces.bounds)
         prints = fingerprints(rows.columns, len(piece_of))
-        lines = [prints.low.view(np.int64), prints.high.view(np.int64), pieces.start[piece_of]]
-        return Answers(bounds, np.stack(lines, axis=1), pieces.end[piece_of], rows)
+        found = pieces_of(prints, pieces.start[piece_of], pieces.end[piece_of])
+        return Answers(bounds, found, rows)
 
     def _evaluated(self, slots: Int64s, cut: Cut) -> tuple[Int64s, pa.RecordBatch]:
         """⊗ of all pieces, asked for in portions."""
@@ -87,7 +61,7 @@ class PiecesOperator(RowsOperator):
         few = int(self.members.sizes(slots).sum()) + len(reached)
         if self.goes_by_changes and len(reached) and reached[-1] > CHANGES_ARE_CHEAPER * few:
             steps, places, vs = change_kernels.steps(slot_of, cut.start, self.members.arrays)
-            rows = self.member_rows.take(places)
+            rows = self.members.rows.take(places)
             answer = self.evaluate_changes(ChangedPieces(steps, rows, vs))
             if answer is not None:
                 return answer
@@ -101,7 +75,7 @@ class PiecesOperator(RowsOperator):
                 cut.alive[begin:stop],
                 self.members.arrays,
             )
-            rows = self.member_rows.take(places)
+            rows = self.members.rows.take(places)
             piece_of, answers = self.evaluate(Pieces(offsets, members, rows, vs))
             found.append((piece_of + begin, answers))
             begin = stop

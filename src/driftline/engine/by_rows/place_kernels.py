@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.engine.by_rows.snapshot_kernel import COPIES, END, MEMBER_COLUMNS, PLACE, START
+from driftline.engine.state.held_rows import COPIES, END, PLACE, START
+from driftline.engine.state.words import compare
 from driftline.kernels import compiled, inlined
 from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
@@ -72,23 +73,15 @@ def count_on(run: Int64Table, place: int, count: int, first: int, last: int, cou
 
 
 @compiled
-def are_equal(run: Int64Table, one: int, other: int, words: int) -> bool:
-    for word in range(MEMBER_COLUMNS, MEMBER_COLUMNS + words):
-        if run[one, word] != run[other, word]:
-            return False
-    return True
-
-
-@compiled
 def group_start(run: Int64Table, place: int, words: int) -> int:
-    while 0 < place < len(run) and are_equal(run, place - 1, place, words):
+    while 0 < place < len(run) and compare(run, place - 1, run, place, words) == 0:
         place -= 1
     return place
 
 
 @compiled
 def group_end(run: Int64Table, place: int, words: int) -> int:
-    while 0 < place < len(run) and are_equal(run, place - 1, place, words):
+    while 0 < place < len(run) and compare(run, place - 1, run, place, words) == 0:
         place += 1
     return place
 
@@ -101,7 +94,7 @@ def bound(run: Int64Table, key: Int64s, words: int, is_end: bool) -> int:
         middle = (low + high) // 2
         side = 0
         for word in range(words):
-            a, b = run[middle, MEMBER_COLUMNS + word], key[word]
+            a, b = run[middle, word], key[word]
             if a != b:
                 side = -1 if a < b else 1
                 break

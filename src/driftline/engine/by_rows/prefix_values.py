@@ -24,9 +24,9 @@ import pyarrow as pa
 
 from driftline.engine.by_rows import block_kernels, counting_kernels
 from driftline.engine.by_rows.operands import Layout, Operand, Sums
-from driftline.engine.by_rows.snapshot_kernel import COPIES, PLACE
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
+from driftline.engine.state.held_rows import COPIES, PLACE
 from driftline.engine.state.order_keys import order_keys, valid
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import RunArrays, Runs

@@ -103,7 +103,7 @@ class Rank(OrderedRows):
         if before is not None and before.keys_before is not None:
             number = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
             names = before.keys_before.prefix.columns
-            key = self.member_rows.take_some(looked_at.place, names).columns
+            key = self.members.rows.take_some(looked_at.place, names).columns
             counted = before.keys_before.has(key, number)
         place = rank_kernels.places(
             bounds, begin, end, found, self.group_of(looked_at), self.method, counted
@@ -129,14 +129,13 @@ class Rank(OrderedRows):
             self.words.width if self.method == ROW_NUMBER else self.words.of_order,
             self.limit, self.method == DENSE_RANK, self._settled(), freed, due,
         )  # fmt: skip
-        self.member_places.give_back(freed[:gone])
-        self.member_rows.forget(freed[:gone])
+        self.members.free(freed[:gone])
         self.stale.set(slots, due)
 
     def _ranked(
         self, looked_at: Rows, entry: Int64s, place: Int64s, start: Int64s, end: Int64s
     ) -> Evaluated:
-        rows = self.member_rows.take(looked_at.place[entry])
+        rows = self.members.rows.take(looked_at.place[entry])
         if self.keep_rank:
             columns = [*rows.columns, pa.array(place, pa.int32())]
             rows = pa.RecordBatch.from_arrays(columns, schema=self.answer_schema)

@@ -7,7 +7,7 @@ import numpy as np
 
 from driftline.engine.by_rows.change_kernels import Steps
 from driftline.engine.by_rows.over_kernels import Evaluations, come_in, first_from, go_out, in_time
-from driftline.engine.by_rows.snapshot_kernel import COPIES, MEMBER_COLUMNS, PLACE, START
+from driftline.engine.state.held_rows import COPIES, PLACE, START
 from driftline.engine.state.runs import RunArrays
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, Mask
@@ -141,7 +141,7 @@ def drop_outranked(
         latest, first_after = final, INFINITY
         for place in range(base, base + members.size[slots[number]]):
             is_new_key = place == base
-            for word in range(MEMBER_COLUMNS, MEMBER_COLUMNS + words):
+            for word in range(words):
                 if place > base and members.ints[place, word] != members.ints[place - 1, word]:
                     is_new_key = True
             if is_new_key:

@@ -4,8 +4,9 @@ An operator has ports. It receives a batch at one of them and returns a batch: w
 changes by, and how far that is final. It is right if after every batch the sum of what it has
 returned is what the reference gives for the sum of what it has received, at its latency level.
 
-State is arrays with names: `snapshot` gives them, `restore` takes them, and an operator restored
-from a snapshot goes on as if nothing had happened.
+State is fields that the operator declares (see `state.fields`): `snapshot` gives them as arrays
+with names, `restore` takes them, and an operator restored from a snapshot goes on as if nothing had
+happened.
 """
 
 from __future__ import annotations
@@ -14,33 +15,32 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from driftline.engine.core.batch import Batch, added_and_removed, empty
 from driftline.engine.core.labels import KeyLabels, Vector, greatest
+from driftline.engine.state.fields import (
+    NOTHING_HELD,
+    Arrays,
+    Span,
+    Stateful,
+    joined_span,
+    span_of,
+)
 from driftline.model.arrays import UInt64s
-from driftline.model.time import BEGINNING, INFINITY
+from driftline.model.time import BEGINNING
 
-Arrays = dict[str, NDArray[np.generic]]
-Span = tuple[int, int]
-
-NOTHING_HELD: Span = (INFINITY, BEGINNING)
-
-
-def span_of(times: NDArray[np.int64]) -> Span:
-    """The oldest and the newest of some times; ∞ is none.
-
-    >>> span_of(np.array([3, 1, INFINITY]))
-    (1, 3)
-    """
-    finite = times[times < INFINITY]
-    return (int(finite.min()), int(finite.max())) if len(finite) else NOTHING_HELD
-
-
-def joined_span(*spans: Span) -> Span:
-    return min(oldest for oldest, _ in spans), max(newest for _, newest in spans)
+__all__ = [
+    "NOTHING_HELD",
+    "Arrays",
+    "Component",
+    "Counters",
+    "Operator",
+    "OperatorKey",
+    "Span",
+    "joined_span",
+    "span_of",
+]
 
 
 @dataclass
@@ -82,9 +82,9 @@ class OperatorKey(NamedTuple):
         return f"{self.port}: {self.operator}" if self.port else self.operator
 
 
-class Component:
-    """A part of a running query: it counts what it does, and its state can be stored; `schema` is
-    that of its output's payload."""
+class Component(Stateful):
+    """A part of a running query: it counts what it does, and its state, which are its `fields`, can
+    be stored; `schema` is that of its output's payload."""
 
     keeps_watermark = False  # whether it says itself how far the output has come
 
@@ -129,23 +129,6 @@ class Component:
             self.key_labels = KeyLabels(len(self.label))
         before = self.key_labels.touch(keys, self.label, held)
         self.participants = greatest(self.participants, before)
-
-    def state_size(self) -> tuple[int, int]:
-        """How many rows the operator holds, and how many bytes these take."""
-        return 0, 0
-
-    def state_span(self) -> Span:
-        """The oldest and the newest time that the state is about; it is looked through for that."""
-        return NOTHING_HELD
-
-    def snapshot(self) -> Arrays:
-        """The whole state."""
-        return {}
-
-    def restore(self, arrays: Arrays) -> None:
-        """Become what `snapshot` was taken of."""
-        if arrays:
-            raise ValueError(f"{type(self).__name__} keeps no state, but was given {set(arrays)}")
 
 
 class Operator(Component, ABC):

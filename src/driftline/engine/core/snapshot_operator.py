@@ -24,15 +24,15 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.labels import Vector, greatest
-from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
+from driftline.engine.core.operator import Operator
 from driftline.engine.state.closing import Closing
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.progress import Progress
 from driftline.engine.state.row_store import RowStore
-from driftline.engine.state.runs import Runs
 from driftline.engine.state.slot_lists import without
 from driftline.engine.state.slots import Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.model.arrays import Int64s
 from driftline.model.level import Level
 from driftline.model.time import BEGINNING, INFINITY
@@ -46,6 +46,12 @@ NO_FLAGS = np.zeros(0, np.bool_)
 class SnapshotOperator(Operator):
     """`keys` is the schema of the columns that make a slot."""
 
+    fields = Fields(
+        keys="slots",
+        by_key=("key_rows", "due", "closing"),
+        numbers=("watermark",),
+        parts=("progress",),
+    )
     keeps_watermark = True
     keeps_labels = True
     is_whole = True  # whether it has all slots, and not those of one shard
@@ -58,9 +64,7 @@ class SnapshotOperator(Operator):
         self.slots, self.key_rows = Slots(), RowStore(keys)
         self.due = Due()  # the first endpoint of each slot after the watermark
         self.watermark = BEGINNING  # τ
-        self.ctis = [BEGINNING] * self.ports
-        self.cti = BEGINNING  # the least of the inputs' latest
-        self.promised = BEGINNING  # the latest cti of the output
+        self.progress = Progress(self.ports)
         self.received: Vector | None = None  # what has come at all, if outputs are heeded
         self.timely: Vector | None = None  # what had come when time last moved
 
@@ -86,16 +90,16 @@ class SnapshotOperator(Operator):
     def _evict(self, slots: Int64s) -> None:
         """Drop what is final of the slots that this batch has updated."""
 
-    @abstractmethod
-    def _runs(self) -> tuple[Runs, ...]:
-        """All that is held of the slots, over time."""
+    @property
+    def cti(self) -> int:
+        """How far all inputs are final."""
+        return self.progress.time
 
     def process(self, port: int, batch: Batch) -> Batch:
         touched, earliest = NO_SLOTS, NO_SLOTS
         if len(batch):
             touched, earliest = self._take_in(port, batch)
-        self.ctis[port] = max(self.ctis[port], batch.cti)
-        self.cti = max(self.cti, min(self.ctis))
+        self.progress.receive(port, batch.cti)
         before, self.watermark = self.watermark, max(self.watermark, batch.high)
         final = self.cti if batch.cti > BEGINNING else BEGINNING
         return self._brought_up(touched, earliest, before, max(final, batch.now))
@@ -129,6 +133,7 @@ class SnapshotOperator(Operator):
         """The slots of rows with some keys; new ones keep theirs."""
         prints = fingerprints(keys, length)
         slots, new = self.slots.find_or_add(prints)
+        self.make_slots()
         self.share(prints.low, self.slots.live)
         if len(new) and keys:
             rows = [column.take(pa.array(new)) for column in keys]
@@ -162,12 +167,7 @@ class SnapshotOperator(Operator):
 
     def _remove(self, gone: Int64s) -> None:
         """Give back slots that hold nothing any more."""
-        self.slots.remove(gone)
-        self.key_rows.forget(gone)
-        self.due.set(gone, np.full(len(gone), INFINITY))
-        self.closing.gone(gone)  # else a cti would give them back again
-        for runs in self._runs():
-            runs.clear(gone)
+        self.remove_slots(gone)
 
     def _final(self) -> int:
         """Before this nothing is emitted any more: at `perfect`, what is alive at the watermark is
@@ -176,34 +176,4 @@ class SnapshotOperator(Operator):
 
     def _promise(self) -> int:
         """The output's cti, if it advances."""
-        cti = self._final()
-        if cti <= self.promised:
-            return BEGINNING
-        self.promised = cti
-        return cti
-
-    def state_span(self) -> Span:
-        return joined_span(*(span_of(runs.ends()) for runs in self._runs()))
-
-    def state_size(self) -> tuple[int, int]:
-        runs = self._runs()
-        held = sum(each.nbytes for each in runs) + self.key_rows.nbytes
-        return sum(each.entries() for each in runs), held
-
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        return {
-            **self.slots.snapshot(),
-            "keys": rows_to_bytes(self.key_rows.take(live)),
-            "due": self.due.of(live),
-            **self.closing.snapshot(live),
-            "times": np.array([self.watermark, self.cti, self.promised, *self.ctis]),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self.slots.restore(arrays)
-        live = self.slots.live_slots()
-        self.key_rows.put(live, rows_from_bytes(arrays["keys"]))
-        self.due.set(live, arrays["due"].astype(np.int64))
-        self.closing.restore(live, self.key_rows.take(live).columns, arrays)
-        self.watermark, self.cti, self.promised, *self.ctis = map(int, arrays["times"].tolist())
+        return self.progress.promise(self._final())

@@ -23,9 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty
-from driftline.engine.core.operator import Arrays, Operator, Span, span_of
+from driftline.engine.core.operator import Operator
 from driftline.engine.lifetimes import coalesce_kernel
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Fields
+from driftline.engine.state.progress import Progress
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.slot_lists import by_slot
 from driftline.engine.state.slots import Slots
@@ -34,30 +36,28 @@ from driftline.model.time import BEGINNING, INFINITY
 
 
 class Coalesce(Operator):
-    """`slots`: one for every row; `due`: when what is held of it has to be looked at again."""
+    """`slots`: one for every row; `stretches`: the times at which its number of copies changes;
+    `due`: when these have to be looked at again."""
 
+    fields = Fields(
+        keys="slots", by_key=("stretches", "due"), parts=("progress",), times=("stretches",)
+    )
     sets_ends = True
     keeps_labels = True
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
-        self.cti = BEGINNING
-        self._start_empty()
-
-    def _start_empty(self) -> None:
+        self.progress = Progress()
         self.slots, self.due = Slots(), Due()
-        self.runs = Runs(coalesce_kernel.COLUMNS)
+        self.stretches = Runs(coalesce_kernel.COLUMNS)
 
     def process(self, port: int, batch: Batch) -> Batch:
         output = self._changed(batch) if len(batch) else empty(self.schema)
-        cti = BEGINNING
-        if batch.cti > self.cti:
-            self.cti = batch.cti
-            cti = self.cti
-            if self.cti == INFINITY:
-                self._start_empty()
-            else:
-                self._settle(self.due.up_to(self.cti - 1))
+        cti = self.progress.receive(port, batch.cti)
+        if cti == INFINITY:
+            self.remove_slots(self.slots.live_slots())
+        elif cti > BEGINNING:
+            self._settle(self.due.up_to(cti - 1))
         added = output.vs[output.weight > 0]
         high = int(added.max()) if len(added) else BEGINNING
         return Batch(output.vs, output.ve, output.weight, output.payload, cti, high)
@@ -67,10 +67,10 @@ class Coalesce(Operator):
         self.share(prints.low, self.slots.live)
         slots, _ = self.slots.find_or_add(prints)
         touched, counts, order = by_slot(slots, self.slots.used)
-        self.runs.reserve(touched, self.runs.sizes(touched) + 2 * counts)
+        self.stretches.reserve(touched, self.stretches.sizes(touched) + 2 * counts)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         emitted = coalesce_kernel.take_in(
-            touched, bounds, order, batch.vs, batch.ve, batch.weight, self.runs.arrays
+            touched, bounds, order, batch.vs, batch.ve, batch.weight, self.stretches.arrays
         )
         self._settle(touched)
         rows = order[bounds[emitted.number]]
@@ -78,33 +78,9 @@ class Coalesce(Operator):
 
     def _settle(self, slots: Int64s) -> None:
         """Evict what is final of some slots."""
-        self.due.set(slots, coalesce_kernel.settle(slots, self.runs.arrays, self.cti))
-        gone = slots[self.runs.sizes(slots) == 0]
-        self.slots.remove(gone)
-        self.runs.clear(gone)
-
-    def state_size(self) -> tuple[int, int]:
-        return self.runs.entries(), self.runs.nbytes + self.slots.table.nbytes
-
-    def state_span(self) -> Span:
-        return span_of(self.runs.ends())
-
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        return {
-            **self.slots.snapshot(),
-            **self.runs.snapshot(live, "runs"),
-            "due": self.due.of(live),
-            "cti": np.array([self.cti]),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self._start_empty()
-        self.slots.restore(arrays)
-        live = self.slots.live_slots()
-        self.runs.restore(live, arrays, "runs")
-        self.due.set(live, arrays["due"].astype(np.int64))
-        self.cti = int(arrays["cti"][0])
+        cti, stretches = self.progress.time, self.stretches
+        self.due.set(slots, coalesce_kernel.settle(slots, stretches.arrays, cti))
+        self.remove_slots(slots[stretches.sizes(slots) == 0])
 
 
 def coalesced(batch: Batch) -> Batch:

@@ -19,37 +19,34 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty
-from driftline.engine.core.operator import Arrays, Operator, Span, span_of
+from driftline.engine.core.operator import Operator
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import Fingerprints
+from driftline.engine.state.growing import KeyColumn
+from driftline.engine.state.progress import Progress
 from driftline.engine.state.slots import Slots
-from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING, INFINITY
 
 
 class Edges(Operator):
     """`slots`: one for every row and time; `delta`: its Δ; `times`: its time."""
 
+    fields = Fields(keys="slots", by_key=("delta", "times"), parts=("progress",), times=("times",))
     sets_ends = True
     keeps_labels = True
 
     def __init__(self, schema: pa.Schema, edge: Literal["starts", "ends"]) -> None:
         super().__init__(schema)
         self.sign = 1 if edge == "starts" else -1
-        self.cti = BEGINNING
-        self._start_empty()
-
-    def _start_empty(self) -> None:
-        self.slots, self.times = Slots(), Due()
-        self.delta = np.zeros(0, np.int64)
+        self.progress = Progress()
+        self.slots, self.times, self.delta = Slots(), Due(), KeyColumn(np.int64)
 
     def process(self, port: int, batch: Batch) -> Batch:
         output = self._changed(batch) if len(batch) else empty(self.schema)
-        cti = BEGINNING
-        if batch.cti > self.cti:
-            self.cti = batch.cti
-            self._forget(self.times.up_to(self.cti - 1))
-            cti = self.cti
+        cti = self.progress.receive(port, batch.cti)
+        if cti > BEGINNING:
+            self.remove_slots(self.times.up_to(cti - 1))
         added = output.vs[output.weight > 0]
         high = int(added.max()) if len(added) else BEGINNING
         return Batch(output.vs, output.ve, output.weight, output.payload, cti, high)
@@ -62,51 +59,16 @@ class Edges(Operator):
         prints = batch.row_fingerprints()
         self.share(prints.low, self.slots.live)
         keys = Fingerprints(prints.low[rows], prints.high[rows]).with_numbers(times)
-        slots, new = self.slots.find_or_add(keys)
-        self._make_room()
-        self.delta[slots[new]] = 0
+        slots, _ = self.slots.find_or_add(keys)
+        self.make_slots()
+        delta = self.delta.values
         touched, first = np.unique(slots, return_index=True)
-        before = np.maximum(self.sign * self.delta[touched], 0)
-        np.add.at(self.delta, slots, change)
-        weight = np.maximum(self.sign * self.delta[touched], 0) - before
+        before = np.maximum(self.sign * delta[touched], 0)
+        np.add.at(delta, slots, change)
+        weight = np.maximum(self.sign * delta[touched], 0) - before
         self.times.set(touched, times[first])
-        self._forget(touched[(self.delta[touched] == 0) | (times[first] < self.cti)])
+        self.remove_slots(touched[(delta[touched] == 0) | (times[first] < self.progress.time)])
         changed = np.flatnonzero(weight)
         at = times[first[changed]]
         payload = batch.payload.take(pa.array(rows[first[changed]]))
         return Batch(at, np.full(len(at), INFINITY), weight[changed], payload)
-
-    def _make_room(self) -> None:
-        if self.slots.used > len(self.delta):
-            grown = np.zeros(2 * self.slots.used, np.int64)
-            grown[: len(self.delta)] = self.delta
-            self.delta = grown
-
-    def _forget(self, slots: Int64s) -> None:
-        self.slots.remove(slots)
-        self.times.set(slots, np.full(len(slots), INFINITY))
-
-    def state_size(self) -> tuple[int, int]:
-        held = self.delta.nbytes + self.times.times.nbytes + self.slots.table.nbytes
-        return self.slots.live, held
-
-    def state_span(self) -> Span:
-        return span_of(self.times.of(self.slots.live_slots()))
-
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        return {
-            **self.slots.snapshot(),
-            "delta": self.delta[live],
-            "times": self.times.of(live),
-            "cti": np.array([self.cti]),
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self._start_empty()
-        self.slots.restore(arrays)
-        live = self.slots.live_slots()
-        self._make_room()
-        self.delta[live] = arrays["delta"]
-        self.times.set(live, arrays["times"].astype(np.int64))
-        self.cti = int(arrays["cti"][0])

@@ -28,20 +28,17 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, empty, joined
-from driftline.engine.core.operator import Arrays, Operator, Span, span_of
-from driftline.engine.state.due_times import Due
+from driftline.engine.core.operator import Operator
+from driftline.engine.state.bag import Bag
 from driftline.engine.state.end_times import EndTimes
-from driftline.engine.state.growing import grown
-from driftline.engine.state.row_store import RowStore
-from driftline.engine.state.slots import Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
-from driftline.model.arrays import Int64s, to_arrow
+from driftline.engine.state.fields import Fields
 from driftline.model.time import BEGINNING, INFINITY
 
 
 class Expire(Operator):
     """`ends`: of what has passed; `every`: whether all now-marks go on."""
 
+    fields = Fields(parts=("ends",))
     maps_rows = True
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -60,21 +57,12 @@ class Expire(Operator):
     def is_due(self, time: int) -> bool:
         return self.every or self.ends.reached(time)
 
-    def state_size(self) -> tuple[int, int]:
-        return len(self.ends), self.ends.nbytes
-
-    def snapshot(self) -> Arrays:
-        return self.ends.snapshot()
-
-    def restore(self, arrays: Arrays) -> None:
-        self.ends.restore(arrays)
-
 
 class NegativeTuples(Operator):
-    """`slots`: one for every lifetime that has not ended; `copies`: how many of it; `vs`, `ve`: its
-    times; `rows`: its row. `time`: how far time has come; `ends`: of what was
-    put out; `every`: whether all now-marks go on."""
+    """`lasting`: the lifetimes that have not ended; `time`: how far time has come; `ends`: of what
+    was put out; `every`: whether all now-marks go on."""
 
+    fields = Fields(numbers=("time",), parts=("lasting", "ends"))
     adds_up = True
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -82,15 +70,14 @@ class NegativeTuples(Operator):
         self.every = False
         self.time = BEGINNING
         self.ends = EndTimes()
-        self.slots, self.rows, self.ve = Slots(), RowStore(schema), Due()
-        self.vs, self.copies = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self.lasting = Bag(schema)
 
     def process(self, port: int, batch: Batch) -> Batch:
         self.time = max(self.time, batch.now, batch.cti)
         lasting = np.flatnonzero((batch.ve > self.time) & (batch.ve < INFINITY))
         passed = batch
         if len(lasting):
-            self._store(batch.take(lasting))
+            self.lasting.add(batch.take(lasting))
             ends = batch.ve.copy()
             ends[lasting] = INFINITY
             passed = replace(batch, ve=ends)
@@ -115,56 +102,15 @@ class NegativeTuples(Operator):
     def is_due(self, time: int) -> bool:
         return self.every or self.ends.reached(time)
 
-    def _store(self, batch: Batch) -> None:
-        keys = batch.row_fingerprints().with_numbers(batch.vs, batch.ve)
-        slots, new = self.slots.find_or_add(keys)
-        needed = self.slots.used
-        self.vs, self.copies = grown(self.vs, needed), grown(self.copies, needed)
-        added = slots[new]
-        self.vs[added], self.copies[added] = batch.vs[new], 0
-        self.ve.set(added, batch.ve[new])
-        self.rows.put(added, batch.payload.take(to_arrow(new)))
-        np.add.at(self.copies, slots, batch.weight)
-        self._remove(np.unique(slots[self.copies[slots] == 0]))
-
     def _ended(self) -> Batch:
         """The negative tuples of the lifetimes that have ended by now: these are evicted."""
-        ended = np.sort(self.ve.up_to(min(self.time, INFINITY - 1)))
+        ended = self.lasting.ended(self.time)
         if len(ended) == 0:
             return empty(self.schema)
-        twice = np.concatenate([ended, ended])
-        ends = np.concatenate([np.full(len(ended), INFINITY), self.ve.of(ended)])
-        weight = np.concatenate([-self.copies[ended], self.copies[ended]])
-        emitted = Batch(self.vs[twice], ends, weight, self.rows.take(twice))
-        self._remove(ended)
-        return emitted
-
-    def _remove(self, slots: Int64s) -> None:
-        self.slots.remove(slots)
-        self.rows.forget(slots)
-        self.ve.set(slots, np.full(len(slots), INFINITY))
-
-    def state_size(self) -> tuple[int, int]:
-        held = 2 * self.copies.nbytes + self.ve.times.nbytes + self.slots.table.nbytes
-        return self.slots.live, held + self.rows.nbytes
-
-    def state_span(self) -> Span:
-        return span_of(self.ve.of(self.slots.live_slots()))
-
-    def snapshot(self) -> Arrays:
-        live = self.slots.live_slots()
-        return {
-            "time": np.array([self.time], np.int64),
-            "lifetimes": np.stack([self.vs[live], self.ve.of(live), self.copies[live]]),
-            "rows": rows_to_bytes(self.rows.take(live)),
-            **{f"ends.{part}": array for part, array in self.ends.snapshot().items()},
-        }
-
-    def restore(self, arrays: Arrays) -> None:
-        self.time = int(arrays["time"][0])
-        self.ends.restore({part: arrays[f"ends.{part}"] for part in self.ends.snapshot()})
-        vs, ve, copies = arrays["lifetimes"].astype(np.int64)
-        self._store(Batch(vs, ve, copies, rows_from_bytes(arrays["rows"])))
+        held = Batch(*self.lasting.take(ended))
+        self.lasting.remove(ended)
+        endless = np.full(len(held), INFINITY)
+        return joined([replace(held, ve=endless, weight=-held.weight), held])
 
 
 class Ordered(NegativeTuples):

@@ -159,7 +159,7 @@ class Best(Levelled):
 
     def _make_room(self) -> None:
         """See to it that all slots have bounds."""
-        self.ends.make_room(self.slots.used)
+        self.ends.make_slots(self.slots.used)
         self.starts = grown(self.starts, self.slots.used, INFINITY)
         self.lasts = grown(self.lasts, self.slots.used, BEGINNING)
         self.number_of = grown(self.number_of, self.slots.used, NOWHERE)

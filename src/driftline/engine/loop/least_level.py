@@ -66,7 +66,7 @@ class LeastLevel(Levelled):
             rows = [column.take(which) for column in columns]
             self.store.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.rows))
             self.held = state.with_slots(self.held, self.slots.used)
-            self.ends.make_room(self.slots.used)
+            self.ends.make_slots(self.slots.used)
         given = kernel.Derived(slots, levels, batch.vs, batch.ve, batch.weight)
         taken = kernel.take_in(given, self.cti, self.held, self.ends.times, self.ends.least, BLOCK)
         self.held = self.held._replace(pool=taken.pool)

@@ -13,7 +13,8 @@
     growth_kernel     the same while the first open attempt has one, which grows
     version_kernel    matches with the time in which they hold, and their rows
     sequence          the rows of partitions in order, and the runs that go on from before a change
-    eviction          what a cti evicts of these
+    emitted           what was emitted of matches, which are settled before they end
+    eviction          what a cti evicts of rows
     measures          what is put out of the matches, column by column
 
 A late row enters the members of its partition (`by_rows.operator`); the attempts that have looked

@@ -1,15 +1,13 @@
-"""What a cti evicts of rows that go by time and are only added, and of their matches."""
+"""What a cti evicts of rows that go by time and are only added."""
 
 from __future__ import annotations
 
-from driftline.engine.by_rows.emit_kernel import SETTLED
-from driftline.engine.by_rows.snapshot_kernel import END, PLACE, START
 from driftline.engine.match.sequence import back_to, first_from
 from driftline.engine.match.sweep_state import OPEN
+from driftline.engine.state.held_rows import PLACE, START
 from driftline.engine.state.runs import RunArrays
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, Int64Table
-from driftline.model.time import INFINITY
 
 
 @compiled
@@ -87,31 +85,3 @@ def _first_needed(
         opened = 0
     needed = max(opened + back, int(keeps_last))
     return back_to(members, base, base + count, needed, has_copies)[0] - base
-
-
-@compiled
-def settle_matches(slots: Int64s, final: int, segments: RunArrays, freed: Int64s) -> int:
-    """Drop the segments that were settled before what is final, or have ended by then."""
-    gone = 0
-    for slot in slots:
-        base, kept = segments.first[slot], 0
-        for place in range(base, base + segments.size[slot]):
-            if segments.ints[place, END] <= final or segments.ints[place, SETTLED] < final:
-                freed[gone] = segments.ints[place, PLACE]
-                gone += 1
-                continue
-            if base + kept < place:
-                segments.ints[base + kept] = segments.ints[place]
-            kept += 1
-        segments.size[slot] = kept
-    return gone
-
-
-@compiled
-def next_matches(slots: Int64s, segments: RunArrays, stale: Int64s) -> None:
-    """Lower `stale` to when the next segments can be dropped."""
-    for number in range(len(slots)):
-        base = segments.first[slots[number]]
-        for place in range(base, base + segments.size[slots[number]]):
-            end, settled = segments.ints[place, END], segments.ints[place, SETTLED]
-            stale[number] = min(stale[number], end, settled if settled == INFINITY else settled + 1)

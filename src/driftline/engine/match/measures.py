@@ -1,7 +1,7 @@
 """What is put out of matches: rows, and the measures at each, column by column.
 
 Where a row of a match is looked at, its place is found for all output rows at once by a kernel;
-aggregates are those of `general_aggregates` over the rows that each sees. What is left of a measure
+aggregates are those of `by_rows.aggregates` over the rows that each sees. What is left of a measure
 are operations on these columns.
 """
 
@@ -16,14 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.engine.additive.aggregates import Aggregate
-from driftline.engine.by_rows import general_aggregates, incremental_aggregates
+from driftline.engine.by_rows.aggregates import changed_columns, columns, goes_by_changes
 from driftline.engine.by_rows.change_kernels import Steps
-from driftline.engine.by_rows.pieces import (
-    CHANGES_ARE_CHEAPER,
-    ROWS_AT_ONCE,
-    ChangedPieces,
-    Pieces,
-)
+from driftline.engine.by_rows.piece_values import ChangedPieces, Pieces
+from driftline.engine.by_rows.pieces import CHANGES_ARE_CHEAPER, ROWS_AT_ONCE
 from driftline.engine.compile.aggregates import aggregate_of, argument_of, rows_of
 from driftline.engine.expressions import evaluate
 from driftline.engine.match.lowering import Apart, taken_apart
@@ -189,7 +185,7 @@ class Measures:
         if plan.aggregate.argument is None:
             return to_arrow(sizes).cast(plan.aggregate.type)
         reached = np.cumsum(sizes)
-        if len(sizes) and incremental_aggregates.is_possible(plan.aggregate):
+        if len(sizes) and goes_by_changes(plan.aggregate):
             found = self._by_changes(plan, versions, output, rows, int(reached[-1]))
             if found is not None:
                 return found
@@ -207,7 +203,7 @@ class Measures:
             used, members = np.unique(place, return_inverse=True)
             table = self._values_at(plan, versions, used, rows)
             pieces = Pieces(offsets, members.astype(np.int64), table, used)
-            parts += general_aggregates.columns(pieces, [plan.aggregate])
+            parts += columns(pieces, [plan.aggregate])
             begin = stop
         return pa.concat_arrays(parts)
 
@@ -223,9 +219,7 @@ class Measures:
         if seen <= CHANGES_ARE_CHEAPER * len(places):
             return None
         table = self._values_at(plan, versions, places, rows)
-        found = incremental_aggregates.columns(
-            ChangedPieces(steps, table, places), [plan.aggregate]
-        )
+        found = changed_columns(ChangedPieces(steps, table, places), [plan.aggregate])
         return None if found is None else found[0]
 
     def _values_at(

@@ -26,23 +26,14 @@ import pyarrow as pa
 
 from driftline.engine.by_rows.operator import Answers, RowsOperator
 from driftline.engine.by_rows.order_words import OrderBy
-from driftline.engine.by_rows.snapshot_kernel import (
-    COPIES,
-    END,
-    HIGH,
-    LOW,
-    PLACE,
-    SEGMENT_COLUMNS,
-    START,
-    alive_entries,
-)
+from driftline.engine.by_rows.snapshot_kernel import alive_entries
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays
 from driftline.engine.core.snapshot_operator import NO_FLAGS, PERFECT
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.limits import limits
 from driftline.engine.match import eviction, sequence, sweep_state
 from driftline.engine.match.conditions import Defines, Memory, check, machine
+from driftline.engine.match.emitted import AnswersInOrder, EmittedMatches
 from driftline.engine.match.growth_kernel import (
     CURSOR,
     HAS_FROM,
@@ -60,8 +51,12 @@ from driftline.engine.match.sweep_kernel import sweep
 from driftline.engine.match.sweep_state import MORE_AHEAD, MORE_BACK, THREAD, THREADED, Learned
 from driftline.engine.match.sweep_state import Sequence as Sequences
 from driftline.engine.match.version_kernel import CARRIED_ROW
-from driftline.engine.state.fingerprints import fingerprints
+from driftline.engine.state.emitted_rows import Changes, pieces_of
+from driftline.engine.state.fields import Fields
+from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.growing import grown
+from driftline.engine.state.held_rows import COPIES, END, HIGH, LOW, PLACE, START
+from driftline.engine.state.row_runs import RowWords
 from driftline.engine.state.runs import Runs
 from driftline.model.arrays import Int64s, Mask
 from driftline.model.level import Level
@@ -79,6 +74,8 @@ class Match(RowsOperator):
     input. `whole`: the columns by which ties are broken (None: all). `in_order`: rows are only
     added, never end, and the first item of the order goes with their start. `settled`: the column
     of the output with the time when a match was settled."""
+
+    fields = RowsOperator.fields | Fields(by_key=("known",))
 
     def __init__(
         self,
@@ -114,11 +111,13 @@ class Match(RowsOperator):
         # (Where matches are numbered, it would have to be known how many these have found.)
         self.over_after = 0 if self.rules.numbered else self.rules.bound
         self.measures = Measures(measures, variables, rows, self.rules.before)
+        self.matches = EmittedMatches(answer)
         if self.in_order:
-            self.segments = type(self.segments)(SEGMENT_COLUMNS + 1)
+            self.segments = self.matches
         # By the place of a member: see `sweep_state.OPEN` and what follows it.
         threads = self.rules.threads
-        self.known = np.empty((0, THREAD + threads if threads else THREADED), np.int64)
+        known = THREAD + threads if threads else THREADED
+        self.known = RowWords(self.members, known if self.in_order else 0)
         self.has_copies = False  # whether a member has stood for several rows
         self.changed = np.zeros(0, np.int64)  # by slot, the latest change of this batch
         # By slot, in memory alone: where a match goes on growing, the row that it begins with, and
@@ -168,7 +167,7 @@ class Match(RowsOperator):
         while True:
             number, member, start, numbers, covered, threads, whole, resumed = sequence.from_open(
                 slots, earliest, changed, ahead, from_threads, self.rules.back, self.over_after,
-                self.members.arrays, self.known, self.cursors, self.has_copies,
+                self.members.arrays, self.known.values, self.cursors, self.has_copies,
             )  # fmt: skip
             begin = self.members.arrays.ints[member, START]
             entries = self._arranged(number, member, begin, begin, len(slots))
@@ -183,15 +182,15 @@ class Match(RowsOperator):
                 carried = np.where(resumed, self.paths.arrays.size[slots] - self.rules.before, 0)
             found = Sequences(
                 entries.bounds, entries.begin, entries.end, start, numbers, covered, threads,
-                changed, whole, self.known[places] if later else _NOTHING_KNOWN, cursors, path,
-                carried,
+                changed, whole, self.known.values[places] if later else _NOTHING_KNOWN, cursors,
+                path, carried,
             )  # fmt: skip
             versions, learned = self._swept(found, entries, earliest, INFINITY)
             if not learned.unfinished.any():
                 break
             ahead[learned.unfinished == MORE_AHEAD] *= 8
             from_threads &= learned.unfinished != MORE_BACK
-        sequence.learn(self.known, places, learned.known)
+        sequence.learn(self.known.values, places, learned.known)
         carried = np.zeros(len(slots), np.int64)
         if self.rules.growing:
             carried[resumed] = self.cursors[slots[resumed], HAS_SIZE]
@@ -231,7 +230,7 @@ class Match(RowsOperator):
         self, number: Int64s, member: Int64s, begin: Int64s, end: Int64s, slots: int
     ) -> Entries:
         return arranged(
-            number, member, begin, end, slots, self.members.arrays, self.member_rows, self.order,
+            number, member, begin, end, slots, self.members.arrays, self.members.rows, self.order,
             self.whole, self.in_order,
         )  # fmt: skip
 
@@ -242,7 +241,7 @@ class Match(RowsOperator):
         places = CARRIED_ROW - which
         inside = which >= 0
         places[inside] = self.members.arrays.ints[entries.member[which[inside]], PLACE]
-        return self.member_rows.take_some(places, names)
+        return self.members.rows.take_some(places, names)
 
     def _swept(
         self, found: Sequences, entries: Entries, earliest: Int64s, open_end: int
@@ -313,44 +312,43 @@ class Match(RowsOperator):
         rows = pa.RecordBatch.from_arrays(
             [columns[name] for name in self.answer_schema.names], schema=self.answer_schema
         )
-        return Answers(
-            np.searchsorted(versions.slot[output.version], np.arange(len(slots) + 1)),
-            self._lines(slots, versions, output, since, entries, rows),
-            until,
-            rows,
-            settled if self.in_order else _NOTHING,
-            same_from if self.in_order else _NOTHING,
-            carried > 0 if self.measures.keeps_rows else NO_FLAGS,
-        )
+        bounds = np.searchsorted(versions.slot[output.version], np.arange(len(slots) + 1))
+        prints = self._identities(slots, versions, output, entries, rows)
+        if not self.in_order:
+            return Answers(bounds, pieces_of(prints, since, until), rows)
+        keeps = carried > 0 if self.measures.keeps_rows else NO_FLAGS
+        pieces = pieces_of(prints, since, until, settled)
+        return AnswersInOrder(bounds, pieces, rows, same_from, keeps)
 
-    def _lines(
+    def _corrected(self, slots: Int64s, since: Int64s, answers: Answers) -> Changes:
+        if isinstance(answers, AnswersInOrder):
+            return self.matches.correct_in_order(slots, since, answers)
+        return super()._corrected(slots, since, answers)
+
+    def _identities(
         self,
         slots: Int64s,
         versions: Versions,
         output: OutputRows,
-        since: Int64s,
         entries: Entries,
         rows: pa.RecordBatch,
-    ) -> Int64s:
-        """The fingerprint and start of each output row. Equal rows of different matches are told
-        apart by the row that the match begins with."""
+    ) -> Fingerprints:
+        """The fingerprint of each output row. Equal rows of different matches are told apart by the
+        row that the match begins with."""
         first = versions.row[versions.first + np.where(versions.size > 0, self.rules.before, 0)]
         first = first[output.version]
         begins_with = np.empty((len(first), _IDENTITY), np.int64)
         inside = first >= 0
         begins_with[inside] = self._identity(entries, first[inside])
         begins_with[~inside] = self.begins_with[slots[versions.slot[output.version[~inside]]]]
-        prints = fingerprints(rows.columns, len(rows)).with_numbers(
+        return fingerprints(rows.columns, len(rows)).with_numbers(
             *np.ascontiguousarray(begins_with.T),
             output.current if self.shows_rows else np.zeros(len(first), np.int64),
         )
-        low, high = prints.low.view(np.int64), prints.high.view(np.int64)
-        return np.stack([low, high, since], axis=1)
 
     def _take_in(self, port: int, batch: Batch) -> tuple[Int64s, Int64s]:
         touched, earliest = super()._take_in(port, batch)
-        if self.in_order:
-            self.known = grown(self.known, self.member_places.used)
+        self.known.make_places()
         return touched, earliest
 
     def _greatest_endpoint(self, slots: Int64s, limit: int) -> int:
@@ -366,14 +364,10 @@ class Match(RowsOperator):
         freed = np.empty(int(self.members.sizes(slots).sum()), np.int64)
         gone = eviction.settle_rows(
             slots, self.cti, self.rules.back, self.rules.numbered, self.over_after,
-            self.members.arrays, self.known, self.has_copies, freed,
+            self.members.arrays, self.known.values, self.has_copies, freed,
         )  # fmt: skip
-        self.member_places.give_back(freed[:gone])
-        self.member_rows.forget(freed[:gone])
-        freed = np.empty(int(self.segments.sizes(slots).sum()), np.int64)
-        gone = eviction.settle_matches(slots, self.cti, self.segments.arrays, freed)
-        self.answer_places.give_back(freed[:gone])
-        self.answer_rows.forget(freed[:gone])
+        self.members.free(freed[:gone])
+        self.matches.drop_settled(slots, self.cti)
 
     def _look_again(self, slots: Int64s) -> None:
         if not self.in_order:
@@ -382,22 +376,14 @@ class Match(RowsOperator):
         stale = np.full(len(slots), INFINITY)
         eviction.next_rows(
             slots, self.cti, self.rules.back, self.rules.numbered, self.over_after,
-            self.members.arrays, self.known, self.has_copies, stale,
+            self.members.arrays, self.known.values, self.has_copies, stale,
         )  # fmt: skip
-        eviction.next_matches(slots, self.segments.arrays, stale)
-        self.stale.set(slots, stale)
+        self.stale.set(slots, np.minimum(stale, self.matches.first_settled(slots)))
 
     def state_size(self) -> tuple[int, int]:
         rows, held = super().state_size()
         growing = self.cursors.nbytes + self.begins_with.nbytes + self.paths.nbytes
-        return rows, held + self.known.nbytes + growing
-
-    def snapshot(self) -> Arrays:
-        arrays = super().snapshot()
-        if self.in_order:
-            members = self.members.snapshot(self.slots.live_slots(), "members")["members.ints"]
-            arrays["open"] = self.known[members[:, PLACE].astype(np.int64)]
-        return arrays
+        return rows, held + growing
 
     def _remove(self, slots: Int64s) -> None:
         super()._remove(slots)
@@ -409,11 +395,6 @@ class Match(RowsOperator):
         self.cursors[known] = BEGINNING
         self.paths.clear(known)
 
-    def restore(self, arrays: Arrays) -> None:
-        super().restore(arrays)
-        self._forget(np.arange(len(self.cursors)))
-        if self.in_order:
-            members = self.members.snapshot(self.slots.live_slots(), "members")["members.ints"]
-            self.known = grown(self.known, self.member_places.used)
-            self.known[members[:, PLACE].astype(np.int64)] = arrays["open"]
-            self.has_copies = bool((members[:, COPIES].astype(np.int64) > 1).any())
+    def derive(self) -> None:
+        members = self.members.of(self.slots.live_slots())
+        self.has_copies = bool((members[:, COPIES] > 1).any())

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.by_rows.order_words import OrderBy, with_nulls
-from driftline.engine.by_rows.snapshot_kernel import COPIES, PLACE, START
 from driftline.engine.match import growth_kernel
 from driftline.engine.match.sweep_state import COVERED, NUMBERED, OPEN, THREADED
+from driftline.engine.state.held_rows import COPIES, PLACE, START
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import RunArrays
 from driftline.kernels import compiled, in_place

@@ -20,17 +20,16 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays
 from driftline.engine.outputs.clock import reached
+from driftline.engine.state.bag import Bag
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
-from driftline.engine.state.growing import grown
-from driftline.engine.state.row_store import RowStore
+from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.slots import Slots
-from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, UInt64s, to_arrow
-from driftline.model.time import BEGINNING, INFINITY
+from driftline.model.time import BEGINNING
 from driftline.plan.choices import Clock
 
 
@@ -67,18 +66,17 @@ def in_one_step(changes: NowChanges, keys: Sequence[int] = ()) -> NowChanges:
     return NowChanges(at[kept], weight[kept], changes.rows.take(to_arrow(first[kept])))
 
 
-class NowView:
+class NowView(Stateful):
     """`kind`: which clock it goes by; `clock`: T; `cti`: how far the answer is final; `past`: how
-    many changes came to lifetimes that had ended already."""
+    many changes came to lifetimes that had ended already; `held`: what the state is."""
+
+    fields = Fields(numbers=("clock", "cti", "past"), parts=("held",))
 
     def __init__(self, schema: pa.Schema, kind: Clock = "latest") -> None:
         self.schema, self.kind = schema, kind
         self.clock, self.cti = BEGINNING, BEGINNING
         self.past = 0
-        self.slots, self.rows, self.due = Slots(), RowStore(schema), Due()
-        self.vs, self.ve = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self.copies = np.zeros(0, np.int64)
-        self.low, self.high = np.zeros(0, np.uint64), np.zeros(0, np.uint64)  # of the row alone
+        self.held = _Held(schema)
 
     def update(self, batch: Batch, now: int) -> NowChanges:
         """Take in what the answer changes by, when the time has come to `now` (see `clock`)."""
@@ -90,7 +88,8 @@ class NowView:
         batch = (batch.take(~has_ended) if has_ended.any() else batch).consolidated()
         prints = batch.row_fingerprints()
         removed, added = np.flatnonzero(batch.weight < 0), np.flatnonzero(batch.weight > 0)
-        self._remove_copies(batch, prints, removed)
+        held = self.held
+        held.add(batch.take(removed), prints.take(removed))
         starting, ending = self._moved(before)
         stored = np.concatenate([ending, starting])
         starts = np.maximum(batch.vs[added], before)
@@ -109,91 +108,66 @@ class NowView:
         )
         at = np.concatenate(
             [
-                self.ve[ending],
+                held.ve.of(ending),
                 np.full(len(shown), before),
                 batch.ve[over],
-                self.vs[starting],
+                held.vs.of(starting),
                 starts[starts <= self.clock],
             ]
         )
         weight = np.concatenate(
             [
-                -self.copies[ending],
+                -held.copies.values[ending],
                 batch.weight[shown],
                 -batch.weight[over],
-                self.copies[starting],
+                held.copies.values[starting],
                 batch.weight[begun],
             ]
         )
-        low = np.concatenate([self.low[stored], prints.low])
-        high = np.concatenate([self.high[stored], prints.high])
+        low = np.concatenate([held.low.values[stored], prints.low])
+        high = np.concatenate([held.high.values[stored], prints.high])
         rows = batch.payload
         if first:
-            rows = pa.concat_batches([self.rows.take(stored), rows])
-        self.due.set(starting, self.ve[starting])
-        self._remove(ending)
+            rows = pa.concat_batches([held.rows.take(stored), rows])
+        held.due.set(starting, held.ve.of(starting))
+        held.remove(ending)
         lasting = added[batch.ve[added] > self.clock]
-        self._store(batch, prints, lasting)
+        held.store(batch.take(lasting), prints.take(lasting), self.clock)
         order = np.argsort(at, kind="stable")
         kept, left = _cancelled(at, weight, low, high, place, order)
         return NowChanges(at[kept], left, rows.take(to_arrow(place[kept])))
 
     def shown(self) -> pa.RecordBatch:
         """The rows that are alive at the clock."""
-        live = self.slots.live_slots()
-        alive = live[self.vs[live] <= self.clock]
-        return self.rows.take(np.repeat(alive, self.copies[alive]))
-
-    def _remove_copies(self, batch: Batch, prints: Fingerprints, removed: Int64s) -> None:
-        """Let lifetimes of the store be there less often."""
-        slots = self.slots.find(
-            prints.take(removed).with_numbers(batch.vs[removed], batch.ve[removed])
-        )
-        self.copies[slots] += batch.weight[removed]
-        self._remove(slots[self.copies[slots] == 0])
+        held = self.held
+        live = held.slots.live_slots()
+        alive = live[held.vs.of(live) <= self.clock]
+        return held.rows.take(np.repeat(alive, held.copies.values[alive]))
 
     def _moved(self, before: int) -> tuple[Int64s, Int64s]:
-        """The lifetimes of the store that start, and those that end, as the clock moves."""
-        due = self.due.up_to(self.clock) if self.clock > before else np.empty(0, np.int64)
-        return due[self.vs[due] > before], due[self.ve[due] <= self.clock]
+        """The lifetimes that are held and start, and those that end, as the clock moves."""
+        held = self.held
+        due = held.due.up_to(self.clock) if self.clock > before else np.empty(0, np.int64)
+        return due[held.vs.of(due) > before], due[held.ve.of(due) <= self.clock]
 
-    def _store(self, batch: Batch, prints: Fingerprints, lasting: Int64s) -> None:
-        """Keep lifetimes that end after the clock."""
-        if len(lasting) == 0:
-            return
-        vs, ve, own = batch.vs[lasting], batch.ve[lasting], prints.take(lasting)
-        slots, new = self.slots.find_or_add(own.with_numbers(vs, ve))
-        needed = int(slots.max()) + 1
-        self.vs, self.ve = grown(self.vs, needed), grown(self.ve, needed)
-        self.copies = grown(self.copies, needed)
-        self.low, self.high = grown(self.low, needed), grown(self.high, needed)
-        added = slots[new]
-        self.vs[added], self.ve[added], self.copies[added] = vs[new], ve[new], 0
-        self.low[added], self.high[added] = own.low[new], own.high[new]
-        self.rows.put(added, batch.payload.take(to_arrow(lasting[new])))
-        self.due.set(added, np.where(vs[new] > self.clock, vs[new], ve[new]))
-        np.add.at(self.copies, slots, batch.weight[lasting])
 
-    def _remove(self, slots: Int64s) -> None:
-        self.slots.remove(slots)
-        self.rows.forget(slots)
-        self.due.set(slots, np.full(len(slots), INFINITY))
+class _Held(Bag):
+    """The lifetimes that end after the clock. `due`: when each starts or ends next; `low`, `high`:
+    the fingerprint of its row."""
 
-    def snapshot(self) -> Arrays:
-        """The whole state."""
-        live = self.slots.live_slots()
-        return {
-            "times": np.array([self.clock, self.cti, self.past], np.int64),
-            "lifetimes": np.stack([self.vs[live], self.ve[live], self.copies[live]]),
-            "rows": rows_to_bytes(self.rows.take(live)),
-        }
+    fields = Bag.fields | Fields(by_key=("due", "low", "high"))
 
-    def restore(self, arrays: Arrays) -> None:
-        """Become what `snapshot` was taken of."""
-        self.clock, self.cti, self.past = map(int, arrays["times"].tolist())
-        vs, ve, copies = arrays["lifetimes"].astype(np.int64)
-        batch = Batch(vs, ve, copies, rows_from_bytes(arrays["rows"]))
-        self._store(batch, batch.row_fingerprints(), np.arange(len(batch)))
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self.due = Due()
+        self.low, self.high = KeyColumn(np.uint64), KeyColumn(np.uint64)
+
+    def store(self, batch: Batch, prints: Fingerprints, clock: int) -> None:
+        """Keep lifetimes that are added."""
+        slots, new = self.count(batch, prints)
+        added, vs, ve = slots[new], batch.vs[new], batch.ve[new]
+        self.low.values[added], self.high.values[added] = prints.low[new], prints.high[new]
+        self.due.set(added, np.where(vs > clock, vs, ve))
 
 
 @compiled

@@ -84,7 +84,7 @@ class NowShard:
 
     def counters(self) -> dict[OperatorKey, dict[str, int]]:
         """How much it holds."""
-        return {VIEW: {"state_rows": len(self.view.slots.live_slots())}}
+        return {VIEW: {"state_rows": len(self.view.held)}}
 
     def snapshot(self) -> dict[OperatorKey, Arrays]:
         times = np.array([self.now], np.int64)

@@ -1,5 +1,8 @@
 """Data structures that operators keep their state in.
 
+    fields         the state of an operator as it declares it; snapshots follow from that
+    progress       how far the ports of an operator have come, and what was passed on of that
+    bag            how many copies of lifetimes there are, and when these end
     fingerprints   128 bits that stand for a row or for some of its columns
     slots          small numbers for keys, found by fingerprint, given out and taken back
     row_store      payload rows in numbered places; `free_places` hands these out
@@ -8,6 +11,9 @@
     arrangement    what is alive of each key, in order: merging changes into it
     trace          what was emitted of each key and not retracted, and its correction
     longest        the same by the longest segments, for what circulates in loops
+    row_runs       runs whose entries stand for rows, with a store of these rows
+    held_rows      an arrangement of lifetimes with their rows
+    emitted_rows   a trace of many rows at a time, with these rows
     words          rows of 64-bit words, which entries and segments are made of
     blocks         runs in blocks that are used again, for runs that grow and shrink for ever
     allotted       the same, allotted within kernels
@@ -17,10 +23,10 @@
     end_times      how many lifetimes end at each time, and whether a time is reached
     closing        groups that a cti closes by the value of one of their keys
     slot_lists     the rows of a batch by their slots
-    growing        arrays that grow as their places are needed
+    growing        arrays that grow as their places are needed, by key or not
     sorting        sorting a few rows by their times
 
-A key's way: `fingerprints` of its columns, its slot in `slots`, its entries in `runs`, what
-was emitted of it in a `trace`.
+A key's way: `fingerprints` of its columns, its slot in `slots`, its entries in an `arrangement`,
+what was emitted of it in a `trace`.
 What these compute is stored in checkpoints: changing it raises the checkpoint's format number.
 """

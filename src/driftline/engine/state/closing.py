@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Arrays
 from driftline.engine.state.order_keys import valid
 from driftline.model.arrays import Int64s, stored
 from driftline.model.time import BEGINNING, INFINITY
 
-Arrays = dict[str, NDArray[np.generic]]
 _NONE = np.empty(0, np.int64)
 
 
@@ -50,22 +49,30 @@ class Closing:
 
     def closed(self, cti: int) -> Int64s:
         """The groups that a cti has closed, and that are still there."""
-        if (self.key is None and self.column is None) or cti == BEGINNING:
+        if not self.is_used or cti == BEGINNING:
             return _NONE
         return self.due.up_to(min(cti, INFINITY - 1))
 
-    def gone(self, slots: Int64s) -> None:
+    @property
+    def is_used(self) -> bool:
+        return self.key is not None or self.column is not None
+
+    @property
+    def nbytes(self) -> int:
+        return self.due.nbytes
+
+    def make_slots(self, count: int) -> None:
+        if self.is_used:
+            self.due.make_slots(count)
+
+    def clear(self, slots: Int64s) -> None:
         """These groups have been evicted."""
-        if self.key is not None or self.column is not None:
-            self.due.set(slots, np.full(len(slots), INFINITY, np.int64))
+        if self.is_used:
+            self.due.clear(slots)
 
-    def snapshot(self, slots: Int64s) -> Arrays:
-        """What their keys do not tell of when these groups will be closed."""
-        return {} if self.column is None else {"closing": self.due.of(slots)}
+    def snapshot(self, slots: Int64s, name: str) -> Arrays:
+        return self.due.snapshot(slots, name) if self.is_used else {}
 
-    def restore(self, slots: Int64s, keys: Sequence[pa.Array], arrays: Arrays) -> None:
-        """Note when groups will be closed, in place of all that was known."""
-        self.due = Due()
-        self.opened(slots, keys)
-        if self.column is not None:
-            self.due.set(slots, arrays["closing"].astype(np.int64))
+    def restore(self, slots: Int64s, arrays: Arrays, name: str) -> None:
+        if self.is_used:
+            self.due.restore(slots, arrays, name)

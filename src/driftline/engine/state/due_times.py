@@ -8,6 +8,7 @@ costs the number of blocks and what is found, not the number of slots.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s
@@ -77,7 +78,7 @@ class Due:
         """Set when slots are due, in place of when they were before."""
         if len(slots) == 0:
             return
-        self.make_room(int(slots.max()) + 1)
+        self.make_slots(int(slots.max()) + 1)
         _set(slots, times, self.times, self.least)
 
     def raise_to(self, slots: Int64s, times: Int64s) -> None:
@@ -85,7 +86,7 @@ class Due:
         that at which they were before, if they were."""
         if len(slots) == 0:
             return
-        self.make_room(int(slots.max()) + 1)
+        self.make_slots(int(slots.max()) + 1)
         _raise(slots, times, self.times, self.least)
 
     def lower_to(self, slots: Int64s, times: Int64s) -> None:
@@ -93,7 +94,7 @@ class Due:
         before."""
         if len(slots) == 0:
             return
-        self.make_room(int(slots.max()) + 1)
+        self.make_slots(int(slots.max()) + 1)
         _lower(slots, times, self.times, self.least)
 
     def of(self, slots: Int64s) -> Int64s:
@@ -103,13 +104,16 @@ class Due:
         times[known] = self.times[slots[known]]
         return times
 
+    def times_of(self, slots: Int64s) -> Int64s:
+        return self.of(slots)
+
     def up_to(self, limit: int) -> Int64s:
         """The slots that are due at or before the limit; they stay due."""
         if limit < BEGINNING:  # which is no 64-bit number
             return np.empty(0, np.int64)
         return _up_to(limit, self.times, self.least)
 
-    def make_room(self, needed: int) -> None:
+    def make_slots(self, needed: int) -> None:
         """See to it that so many slots have times."""
         if needed <= len(self.times):
             return
@@ -117,3 +121,17 @@ class Due:
         more = blocks - len(self.least)
         self.times = np.concatenate([self.times, np.full(more * BLOCK, INFINITY, np.int64)])
         self.least = np.concatenate([self.least, np.full(more, INFINITY, np.int64)])
+
+    def clear(self, slots: Int64s) -> None:
+        """Let slots that are gone never be due."""
+        self.set(slots, np.full(len(slots), INFINITY, np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        return self.times.nbytes + self.least.nbytes
+
+    def snapshot(self, slots: Int64s, name: str) -> dict[str, NDArray[np.generic]]:
+        return {name: self.of(slots)}
+
+    def restore(self, slots: Int64s, arrays: dict[str, NDArray[np.generic]], name: str) -> None:
+        self.set(slots, arrays[name].astype(np.int64))

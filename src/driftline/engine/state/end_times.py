@@ -10,23 +10,26 @@ look at what ends later (see `due_times`).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.engine.state.due_times import Due
+from driftline.engine.state.fields import Fields, Stateful
 from driftline.engine.state.fingerprints import fingerprints
-from driftline.engine.state.growing import grown
+from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.slots import Slots
 from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING, INFINITY
 
 
-class EndTimes:
-    """`slots`: one for every time; `copies`: how many lifetimes end then; `told`: the latest time
-    that was asked for when something had ended: ends before it are of no interest."""
+class EndTimes(Stateful):
+    """`slots`: one for every time; `times`: which it is; `copies`: how many lifetimes end then;
+    `told`: the latest time that was asked for when something had ended: ends before it are of no
+    interest."""
+
+    fields = Fields(keys="slots", by_key=("times", "copies"), numbers=("told",))
 
     def __init__(self) -> None:
-        self.slots, self.due = Slots(), Due()
-        self.copies = np.zeros(0, np.int64)
+        self.slots, self.times = Slots(), Due()
+        self.copies = KeyColumn(np.int64)
         self.told = BEGINNING
 
     def add(self, ends: Int64s, weight: Int64s) -> None:
@@ -36,40 +39,17 @@ class EndTimes:
             return
         times = ends[ending]
         slots, new = self.slots.find_or_add(fingerprints([], len(times)).with_numbers(times))
-        self.copies = grown(self.copies, self.slots.used)
-        self.copies[slots[new]] = 0
-        self.due.set(slots[new], times[new])
-        np.add.at(self.copies, slots, weight[ending])
-        self._remove(np.unique(slots[self.copies[slots] == 0]))
+        self.make_slots()
+        copies = self.copies.values
+        self.times.set(slots[new], times[new])
+        np.add.at(copies, slots, weight[ending])
+        self.remove_slots(np.unique(slots[copies[slots] == 0]))
 
     def reached(self, time: int) -> bool:
         """Whether something ends at or before a time, and not before the time told last."""
-        ended = self.due.up_to(time)
+        ended = self.times.up_to(time)
         if len(ended) == 0:
             return False
-        self._remove(ended)
+        self.remove_slots(ended)
         self.told = time
         return True
-
-    def _remove(self, slots: Int64s) -> None:
-        self.slots.remove(slots)
-        self.due.set(slots, np.full(len(slots), INFINITY))
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.copies.nbytes + self.due.times.nbytes + self.slots.table.nbytes)
-
-    def __len__(self) -> int:
-        return self.slots.live
-
-    def snapshot(self) -> dict[str, NDArray[np.generic]]:
-        live = self.slots.live_slots()
-        return {
-            "times": self.due.of(live),
-            "copies": self.copies[live],
-            "told": np.array([self.told]),
-        }
-
-    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        self.add(arrays["times"].astype(np.int64), arrays["copies"].astype(np.int64))
-        self.told = int(arrays["told"][0])

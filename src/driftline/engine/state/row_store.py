@@ -14,8 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.state.fingerprints import is_bytes, string_buffers
+from driftline.engine.state.free_places import Places
 from driftline.engine.state.growing import grown
 from driftline.engine.state.order_keys import valid
+from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
 from driftline.kernels import compiled
 from driftline.model.arrays import Bytes, Int64s, Mask, without_columns
 
@@ -75,6 +77,44 @@ class RowStore:
     @property
     def nbytes(self) -> int:
         return sum(column.nbytes for column in self.columns)
+
+    def make_slots(self, count: int) -> None:
+        """Nothing: there is room for a row where it is put."""
+
+    def clear(self, slots: Int64s) -> None:
+        self.forget(slots)
+
+    def snapshot(self, slots: Int64s, name: str) -> dict[str, NDArray[np.generic]]:
+        return {name: rows_to_bytes(self.take(slots))}
+
+    def restore(self, slots: Int64s, arrays: dict[str, NDArray[np.generic]], name: str) -> None:
+        self.put(slots, rows_from_bytes(arrays[name]))
+
+
+class PlacedRows(RowStore):
+    """Rows in places that the store chooses, and gives out again. `places`: which these are.
+
+    >>> rows = PlacedRows(pa.schema([("x", pa.int64())]))
+    >>> rows.add(pa.RecordBatch.from_pylist([{"x": 7}, {"x": 8}])).tolist()
+    [0, 1]
+    >>> rows.drop(np.array([0]))
+    >>> rows.add(pa.RecordBatch.from_pylist([{"x": 9}])).tolist()
+    [0]
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self.places = Places()
+
+    def add(self, rows: pa.RecordBatch) -> Int64s:
+        """Keep rows; returns their places."""
+        places = self.places.take(len(rows))
+        self.put(places, rows)
+        return places
+
+    def drop(self, places: Int64s) -> None:
+        self.forget(places)
+        self.places.give_back(places)
 
 
 def _column(kind: pa.DataType) -> Column:

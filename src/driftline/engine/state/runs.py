@@ -114,25 +114,37 @@ class Runs:
         times: Int64s = arrays.ints[np.concatenate([first, last]), 0]
         return times
 
+    def times_of(self, slots: Int64s) -> Int64s:
+        """The times of the first and the last entries: only those of slots that are live hold
+        any."""
+        return self.ends()
+
     @property
     def nbytes(self) -> int:
         return sum(int(array.nbytes) for array in self.arrays)
 
-    def snapshot(self, slots: Int64s, prefix: str) -> dict[str, NDArray[np.generic]]:
+    def of(self, slots: Int64s) -> Int64Table:
+        """The entries of some slots, one slot after the other."""
         self.make_slots(int(slots.max()) + 1 if len(slots) else 0)
-        arrays = self.arrays
-        sizes = arrays.size[slots]
-        places = _places(arrays.first[slots], sizes)
-        return {f"{prefix}.size": sizes, f"{prefix}.ints": arrays.ints[places]}
+        entries: Int64Table = self.arrays.ints[
+            _places(self.arrays.first[slots], self.arrays.size[slots])
+        ]
+        return entries
+
+    def snapshot(self, slots: Int64s, prefix: str) -> dict[str, NDArray[np.generic]]:
+        return {f"{prefix}.ints": self.of(slots), f"{prefix}.size": self.arrays.size[slots]}
 
     def restore(self, slots: Int64s, saved: dict[str, NDArray[np.generic]], prefix: str) -> None:
-        sizes = saved[f"{prefix}.size"].astype(np.int64)
+        sizes, entries = saved[f"{prefix}.size"].astype(np.int64), saved[f"{prefix}.ints"]
+        if entries.shape[1] != self.arrays.ints.shape[1]:  # its words have become more
+            words = np.zeros((_SMALLEST, entries.shape[1]), np.int64)
+            self.arrays = self.arrays._replace(ints=words)
         if len(slots) == 0:
             return
         self.reserve(slots, sizes)
         self.arrays.size[slots] = sizes
         places = _places(self.arrays.first[slots], sizes)
-        self.arrays.ints[places] = saved[f"{prefix}.ints"]
+        self.arrays.ints[places] = entries
 
 
 @compiled

@@ -31,7 +31,9 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch, latest_start
-from driftline.engine.core.operator import Arrays, Operator
+from driftline.engine.core.operator import Operator
+from driftline.engine.state.fields import Fields
+from driftline.engine.state.progress import Progress
 from driftline.engine.stateless.linear_times import Linear, greatest_cti
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s
@@ -51,6 +53,7 @@ class AlterLifetime(Operator):
     is final before everything is. `by_vs_alone` says that ve plays no part.
     """
 
+    fields = Fields(parts=("progress",))
     uses_state = False
     sets_ends = True
 
@@ -67,7 +70,7 @@ class AlterLifetime(Operator):
         self.start = start.of if isinstance(start, Linear) else start
         self.duration = duration.of if isinstance(duration, Linear) else duration
         self.by_vs_alone = by_vs_alone
-        self.latest_cti = BEGINNING
+        self.progress = Progress()
         if cti is not None:
             self.cti = cti
         elif isinstance(start, Linear) and isinstance(duration, Linear):
@@ -123,10 +126,7 @@ class AlterLifetime(Operator):
         if t == BEGINNING:
             return BEGINNING
         final = INFINITY if t == INFINITY else self.cti(t)
-        if final <= self.latest_cti:
-            return BEGINNING
-        self.latest_cti = final
-        return final
+        return self.progress.promise(final)
 
     def _high(self, altered: Batch, high: int) -> int:
         """The greatest start among the additions; also of the last insert that was consolidated
@@ -137,15 +137,6 @@ class AlterLifetime(Operator):
             if BEGINNING < start[0] < end[0]:
                 reached = max(reached, int(start[0]))
         return reached
-
-    def state_size(self) -> tuple[int, int]:
-        return 0, np.int64().nbytes
-
-    def snapshot(self) -> Arrays:
-        return {"latest_cti": np.array([self.latest_cti])}
-
-    def restore(self, arrays: Arrays) -> None:
-        self.latest_cti = int(arrays["latest_cti"][0])
 
 
 class _Hopping(AlterLifetime):

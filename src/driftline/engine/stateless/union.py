@@ -10,41 +10,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.operator import Arrays, Operator
+from driftline.engine.core.operator import Operator
+from driftline.engine.state.fields import Fields
+from driftline.engine.state.progress import Progress
 from driftline.model.time import BEGINNING
 
 
 class Union(Operator):
-    """Puts the changes of all its ports into one stream.
+    """Puts the changes of all its ports into one stream."""
 
-    `latest`: the greatest cti that came at each port.
-    """
-
+    fields = Fields(parts=("progress",))
     uses_state = False
     maps_rows = True
 
     def __init__(self, schema: pa.Schema, ports: int = 2) -> None:
         super().__init__(schema)
         self.ports = ports
-        self.latest = np.full(ports, BEGINNING, np.int64)
+        self.progress = Progress(ports)
 
     def process(self, port: int, batch: Batch) -> Batch:
         if batch.cti == BEGINNING:
             return batch
-        before = int(self.latest.min())
-        self.latest[port] = max(int(self.latest[port]), batch.cti)
-        final = int(self.latest.min())
-        return replace(batch, cti=final if final > before else BEGINNING)
-
-    def state_size(self) -> tuple[int, int]:
-        return 0, self.latest.nbytes
-
-    def snapshot(self) -> Arrays:
-        return {"latest": self.latest.copy()}
-
-    def restore(self, arrays: Arrays) -> None:
-        self.latest = arrays["latest"].astype(np.int64)
+        return replace(batch, cti=self.progress.receive(port, batch.cti))

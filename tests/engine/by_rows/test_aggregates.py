@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.engine.additive.aggregates import Aggregate
 from driftline.engine.by_rows import pieces as by_pieces
+from driftline.engine.by_rows.aggregates import goes_by_changes
 from driftline.engine.by_rows.general_aggregates import GeneralGroupBy
-from driftline.engine.by_rows.incremental_aggregates import is_possible
 from driftline.engine.by_rows.order_words import OrderBy
 from driftline.engine.by_rows.rank import Rank
 from driftline.engine.core.batch import Batch
@@ -32,7 +32,7 @@ from tests.engine.by_rows.test_general_aggregates import (
 )
 from tests.engine.held_snapshots import BATCH_SIZES, hold
 
-POSSIBLE = sorted(name for name, (aggregate, _) in CASES.items() if is_possible(aggregate))
+POSSIBLE = sorted(name for name, (aggregate, _) in CASES.items() if goes_by_changes(aggregate))
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def always_by_changes(monkeypatch: pytest.MonkeyPatch) -> None:
 shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
-def test_what_is_possible() -> None:
+def test_what_goes_by_changes() -> None:
     possible = {"median_f", "count_s_distinct", "first_only", "lengths", "avg_m", "stddev_f"}
     assert possible | {"sum_i_distinct", "mode_s", "kurtosis_f", "bit_xor_i"} <= set(POSSIBLE)
     assert not {"array_agg_i", "user_defined_s"} & set(POSSIBLE)

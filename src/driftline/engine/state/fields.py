@@ -1,0 +1,258 @@
+"""Fields: the state of an operator as it declares it, and what follows from that.
+
+    fields = Fields(keys="slots", by_key=("stretches", "due"), numbers=("cti",))
+
+A declaration names attributes. What an attribute is says how it is stored:
+
+    keys      `Slots`: the keys that are live
+    by_key    what is kept of every key (see `ByKey`): stored for the live keys, in their order
+    rows      `PlacedRows`, with the entries (of `by_key`) and the word in which their places stand:
+              stored as rows, in the order of the entries; restored, they get new places
+    numbers   whole numbers or floats, each stored under its own name
+    arrays    NumPy arrays or lists of whole numbers, stored as they are
+    parts     objects with fields of their own, stored under their names; None has no state
+
+`times` names what of `by_key` tells the times that the state is about. What is `added` later may be
+missing in a stored state, and then stays as it is at the beginning; anything else that is missing
+is an error. What can be computed from other fields is not declared: `derive` computes it when all
+others are restored.
+
+A subclass adds to the fields of its base: `fields = Base.fields | Fields(…)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftline.engine.state.growing import SMALLEST
+from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
+from driftline.model.arrays import Int64s
+from driftline.model.time import BEGINNING, INFINITY
+
+Arrays = dict[str, NDArray[np.generic]]
+Span = tuple[int, int]
+
+NOTHING_HELD: Span = (INFINITY, BEGINNING)
+
+
+def span_of(times: NDArray[np.int64]) -> Span:
+    """The oldest and the newest of some times; ∞ is none.
+
+    >>> span_of(np.array([3, 1, INFINITY]))
+    (1, 3)
+    """
+    finite = times[times < INFINITY]
+    return (int(finite.min()), int(finite.max())) if len(finite) else NOTHING_HELD
+
+
+def joined_span(*spans: Span) -> Span:
+    return (
+        min((oldest for oldest, _ in spans), default=INFINITY),
+        max((newest for _, newest in spans), default=BEGINNING),
+    )
+
+
+class ByKey(Protocol):
+    """What is kept of every key. If it has entries, `entries()` says how many; `times_of(slots)`
+    gives the times, or the first and the last of them, if it tells any."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def make_slots(self, count: int) -> None:
+        """See to it that there is room for so many keys."""
+
+    def clear(self, slots: Int64s) -> None:
+        """Drop what is kept of keys that are gone."""
+
+    def snapshot(self, slots: Int64s, name: str) -> Arrays: ...
+
+    def restore(self, slots: Int64s, arrays: Arrays, name: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Fields:
+    """See the top of this file."""
+
+    keys: str | None = None
+    by_key: tuple[str, ...] = ()
+    rows: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+    def __or__(self, more: Fields) -> Fields:
+        return Fields(
+            self.keys or more.keys,
+            self.by_key + more.by_key,
+            {**self.rows, **more.rows},
+            self.numbers + more.numbers,
+            self.arrays + more.arrays,
+            self.parts + more.parts,
+            self.times + more.times,
+            self.added + more.added,
+        )
+
+
+NOTHING = Fields()
+
+
+class Stateful:
+    """An object whose state is the attributes that it declares as its fields."""
+
+    fields: ClassVar[Fields] = NOTHING
+    room = 0  # for so many keys
+
+    def snapshot(self) -> Arrays:
+        """The whole state."""
+        fields, arrays = self.fields, Arrays()
+        if fields.keys is not None:
+            keys = getattr(self, fields.keys)
+            arrays |= keys.snapshot()
+            live = keys.live_slots()
+            for name, each in self._by_key():
+                arrays |= each.snapshot(live, name)
+        for name, (entries, word) in fields.rows.items():
+            places = arrays[f"{entries}.ints"][:, word].astype(np.int64)
+            arrays[name] = rows_to_bytes(getattr(self, name).take(places))
+        for name in fields.numbers:
+            arrays[name] = np.array([getattr(self, name)])
+        for name in fields.arrays:
+            arrays[name] = np.array(getattr(self, name))
+        for name, part in self._parts():
+            arrays |= {f"{name}.{each}": array for each, array in part.snapshot().items()}
+        return arrays
+
+    def restore(self, arrays: Arrays) -> None:
+        """Become what `snapshot` was taken of. Only an object that is new can do so."""
+        if arrays and self.fields is NOTHING:
+            raise ValueError(f"{type(self).__name__} keeps no state, but was given {set(arrays)}")
+        try:
+            self._restore(arrays)
+        except KeyError as missing:
+            raise ValueError(
+                f"the stored state of {type(self).__name__} has no {missing}: another version of "
+                "Driftline has stored it"
+            ) from None
+        self.derive()
+
+    def derive(self) -> None:
+        """Compute what is not stored, as all that is has been restored."""
+
+    def _restore(self, arrays: Arrays) -> None:
+        fields, self.room = self.fields, 0
+        missing = {name for name in fields.added if not _has(arrays, name)}
+        for name, (entries, word) in fields.rows.items():
+            words = arrays[f"{entries}.ints"].astype(np.int64)
+            words[:, word] = getattr(self, name).add(rows_from_bytes(arrays[name]))
+            arrays = arrays | {f"{entries}.ints": words}
+        if fields.keys is not None:
+            keys = getattr(self, fields.keys)
+            keys.restore(arrays)
+            live = keys.live_slots()
+            self.make_slots()
+            for name, each in self._by_key():
+                if name not in missing:
+                    each.restore(live, arrays, name)
+        for name in fields.numbers:
+            if name not in missing:
+                setattr(self, name, arrays[name][0].item())
+        for name in fields.arrays:
+            if name not in missing:
+                setattr(self, name, _like(getattr(self, name), arrays[name]))
+        for name, part in self._parts():
+            if name not in missing:
+                part.restore(part_of(arrays, name))
+
+    def make_slots(self) -> None:
+        """See to it that there is room for what is kept of all keys."""
+        used = getattr(self, self.fields.keys or "").used
+        if used > self.room:
+            self.room = max(used, 2 * self.room, SMALLEST)
+            for _, each in self._by_key():
+                each.make_slots(self.room)
+
+    def remove_slots(self, slots: Int64s) -> None:
+        """Drop keys, and all that is kept of them."""
+        if len(slots) == 0:
+            return
+        for _, each in self._by_key():
+            each.clear(slots)
+        getattr(self, self.fields.keys or "").remove(slots)
+
+    def state_size(self) -> tuple[int, int]:
+        """How many rows are held (entries, or keys where nothing has entries), and how many bytes
+        all takes. Nothing is gathered for that."""
+        fields = self.fields
+        if fields is NOTHING:
+            return 0, 0
+        rows, taken, has_entries = 0, 0, False
+        for name in fields.by_key:
+            each = getattr(self, name)
+            taken += each.nbytes
+            if (entries := getattr(each, "entries", None)) is not None:
+                rows, has_entries = rows + entries(), True
+        if fields.keys is not None:
+            keys = getattr(self, fields.keys)
+            taken += keys.nbytes
+            rows += 0 if has_entries else keys.live
+        for name in fields.rows:
+            taken += getattr(self, name).nbytes
+        for name in fields.arrays:
+            taken += _size(getattr(self, name))
+        for _, part in self._parts():
+            more, more_taken = part.state_size()
+            rows, taken = rows + more, taken + more_taken
+        return rows, taken
+
+    def state_span(self) -> Span:
+        """The oldest and the newest time that the state is about; it is looked through for that."""
+        fields = self.fields
+        spans = [part.state_span() for _, part in self._parts()]
+        if fields.times:
+            live = getattr(self, fields.keys or "").live_slots()
+            spans += [span_of(getattr(self, name).times_of(live)) for name in fields.times]
+        return joined_span(*spans)
+
+    def _by_key(self) -> Iterator[tuple[str, Any]]:
+        """What is `ByKey`, with its name."""
+        return ((name, getattr(self, name)) for name in self.fields.by_key)
+
+    def _parts(self) -> Iterator[tuple[str, Stateful]]:
+        for name in self.fields.parts:
+            if (part := getattr(self, name)) is not None:
+                yield name, part
+
+
+def part_of(arrays: Arrays, name: str) -> Arrays:
+    """What a part of some name has stored.
+
+    >>> part_of({"ends.told": np.array([3]), "time": np.array([5])}, "ends")
+    {'told': array([3])}
+    """
+    first = f"{name}."
+    return {
+        each.removeprefix(first): array for each, array in arrays.items() if each.startswith(first)
+    }
+
+
+def _like(before: NDArray[np.generic] | list[int], stored: NDArray[np.generic]) -> object:
+    """A stored array, as what stands in its place."""
+    if isinstance(before, list):
+        return stored.tolist()
+    return np.array(stored, before.dtype, order="C")
+
+
+def _size(values: NDArray[np.generic] | list[int]) -> int:
+    return 8 * len(values) if isinstance(values, list) else values.nbytes
+
+
+def _has(arrays: Arrays, name: str) -> bool:
+    return any(each == name or each.startswith(f"{name}.") for each in arrays)
