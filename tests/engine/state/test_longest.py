@@ -178,7 +178,7 @@ def test_what_goes_on_after_the_final_time_is_a_segment_of_its_own() -> None:
 def test_what_ends_by_a_cti_is_dropped(made: Pieces, cti: int) -> None:
     traced, keys, ends = Traced(Runs(LINE + 1)), np.array([0]), np.array([INFINITY])
     traced.correct({0: made}, 0)
-    longest.evict_each(traced.runs.arrays, keys, cti, ends)
+    longest.evict(traced.runs, keys, cti, ends)
     left = [segment for segment in made[1] if segment.end > cti]
     assert traced.segments(0) == left
     assert ends.tolist() == [min((segment.end for segment in left), default=INFINITY)]

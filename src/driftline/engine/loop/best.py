@@ -46,7 +46,7 @@ from driftline.engine.state.blocks import Blocks
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
-from driftline.engine.state.longest import evict_each
+from driftline.engine.state.longest import evict
 from driftline.engine.state.order_keys import valid
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slot_lists import NOWHERE, by_slot_in, each_once_in
@@ -284,7 +284,7 @@ class Best(Levelled):
         derivations.evict(
             slots, self.cti, self.derived.arrays, self.starts, self.lasts, self.lists, ends
         )
-        evict_each(self.emitted.arrays, slots, self.cti, ends)
+        evict(self.emitted, slots, self.cti, ends)
         self.outgoing.evict(slots, self.cti, ends)
         self.ends.set(slots, ends)
         held = self.derived.sizes(self.lists * slots) + self.emitted.sizes(slots)

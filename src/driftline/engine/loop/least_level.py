@@ -137,7 +137,7 @@ class LeastLevel(Levelled):
         if len(ended):
             pool, ends = kernel.evict(ended, self.cti, self.held)
             self.held = self.held._replace(pool=pool)
-            self.outgoing.evict(ended, self.cti, ends)
+            self.outgoing.evict(ended, self.cti)
             self.ends.set(ended, ends)
         if len(ended) == 0 and not self.emptied:
             return

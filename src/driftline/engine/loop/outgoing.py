@@ -19,7 +19,7 @@ from driftline.engine.core.batch import Batch, joined
 from driftline.engine.core.operator import Arrays
 from driftline.engine.state.allotted import Allotted
 from driftline.engine.state.growing import grown
-from driftline.engine.state.longest import corrected, evict_each
+from driftline.engine.state.longest import corrected, evict
 from driftline.engine.state.trace import VALUE
 from driftline.kernels import in_place
 from driftline.model.arrays import Int64s, Int64Table, Mask
@@ -63,10 +63,9 @@ class Outgoing:
         ready, self.ready = self.ready, []
         return joined(ready) if ready else None
 
-    def evict(self, keys: Int64s, cti: int, ends: Int64s) -> None:
+    def evict(self, keys: Int64s, cti: int, ends: Int64s | None = None) -> None:
         """Drop what ends at or before the cti. `ends` is lowered to the least end that is left."""
-        self.trace.make_slots(int(keys.max(initial=-1)) + 1)
-        evict_each(self.trace.arrays, keys, cti, ends)
+        evict(self.trace, keys, cti, ends)
 
     def clear(self, keys: Int64s) -> None:
         self.trace.clear(keys)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.engine.state.arrangement import AHEAD, read_ahead
+from driftline.engine.state.arrangement import AHEAD, drop_ended, least, read_ahead
 from driftline.engine.state.runs import RunArrays, Runs
 from driftline.engine.state.trace import END, KEY, START, VALUE, VALUES, VE, VS, WEIGHT, room_for
 from driftline.engine.state.words import copy, same
@@ -176,18 +176,11 @@ def corrected(
     return changes[:, :made]
 
 
-@in_place
-def evict_each(trace: RunArrays, keys: Int64s, cti: int, ends: Int64s) -> None:
-    """Drop the segments, of whatever line, that end at or before the cti. `ends`: for every key
-    lowered to the least end that is left."""
-    segments = trace.ints
-    for number in range(len(keys)):
-        key = keys[number]
-        first, left = trace.first[key], 0
-        for place in range(first, first + trace.size[key]):
-            if segments[place, END] > cti:
-                if first + left < place:
-                    copy(segments, first + left, segments, place)
-                ends[number] = min(ends[number], segments[place, END])
-                left += 1
-        trace.size[key] = left
+def evict(trace: Runs, keys: Int64s, cti: int, ends: Int64s | None = None) -> None:
+    """Drop the segments of some keys, of whatever line, that end at or before the cti. `ends`: by
+    key, lowered to the least end that is left."""
+    trace.make_slots(int(keys.max(initial=-1)) + 1)
+    freed = np.empty(int(trace.arrays.size[keys].sum()), np.int64)  # of rows that need no place
+    drop_ended(keys, trace.arrays, END, cti, freed)
+    if ends is not None:
+        least(keys, trace.arrays, END, ends)
