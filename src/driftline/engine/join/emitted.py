@@ -134,7 +134,8 @@ def _windows(
     final: int,
 ) -> _Windows:
     """The pieces that are to stand in place of the segments that reach into each window, or meet
-    it: what these have before the window, its runs, and what they have after it."""
+    it: what these have before the window, its runs, and what they have after it. Drops what is
+    not needed of the places on the way."""
     pieces, made = np.empty((len(runs) + 2 * len(places), VALUE), np.int64), 0
     piece_bounds = np.zeros(len(places) + 1, np.int64)
     begin, stop = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
@@ -142,23 +143,9 @@ def _windows(
     for number in range(len(places)):
         place, since, until = places[number], start[number], end[number]
         _drop_ended(trace, place, final)
-        base, size, low, high = trace.first[place], trace.size[place], 0, trace.size[place]
-        needed[number] = size
+        base, needed[number] = trace.first[place], trace.size[place]
         if since < until:
-            while low < high:
-                middle = (low + high) >> 1
-                if trace.ints[base + middle, END] < since:
-                    low = middle + 1
-                else:
-                    high = middle
-            while high < size and (
-                trace.ints[base + high, START] <= until
-                or (
-                    high > low
-                    and trace.ints[base + high, START] == trace.ints[base + high - 1, END]
-                )
-            ):
-                high += 1
+            low, high = _touched(trace.ints, base, trace.size[place], since, until)
             first = made
             for each in range(base + low, base + high):
                 begins, ends = max(trace.ints[each, START], final), trace.ints[each, END]
@@ -173,6 +160,26 @@ def _windows(
             begin[number], stop[number] = low, high
         piece_bounds[number + 1] = made
     return _Windows(pieces[:made], piece_bounds, begin, stop, needed)
+
+
+@in_place
+def _touched(segments: Int64Table, base: int, size: int, since: int, until: int) -> tuple[int, int]:
+    """The segments that reach into a window or meet it, and those that go on from there without a
+    gap: their first number, and where they stop."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) >> 1
+        if segments[base + middle, END] < since:
+            low = middle + 1
+        else:
+            high = middle
+    stop = low
+    while stop < size and (
+        segments[base + stop, START] <= until
+        or (stop > low and segments[base + stop, START] == segments[base + stop - 1, END])
+    ):
+        stop += 1
+    return low, stop
 
 
 @in_place
