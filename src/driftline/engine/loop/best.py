@@ -42,7 +42,7 @@ from driftline.engine.loop.best_values import Numbered, Words
 from driftline.engine.loop.levelled import NEVER, Levelled
 from driftline.engine.loop.outgoing import Outgoing
 from driftline.engine.state import trace
-from driftline.engine.state.blocks import Blocks
+from driftline.engine.state.allotted import Allotted
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
@@ -98,8 +98,8 @@ class Best(Levelled):
 
     def _start_empty(self) -> None:
         self.slots, self.store, self.ends = Slots(), RowStore(self.keys), Due()
-        self.derived = Blocks(derivations.DERIVED, derivations.SMALLEST)
-        self.emitted = Blocks(kernel.KEYS + 2 * len(self.aggregates))
+        self.derived = Allotted(derivations.DERIVED)
+        self.emitted = Allotted(kernel.KEYS + 2 * len(self.aggregates))
         self.outgoing.start_empty()
         self.starts, self.lasts, self.number_of = _NONE, _NONE, _NONE
         self.touched = kernel.Touched(_NONE, np.empty(0, np.bool_))
@@ -142,7 +142,8 @@ class Best(Levelled):
         """Take in changes whose runs are long, or have to get longer."""
         touched, counts, order = by_slot_in(slots[left], self.number_of)
         runs = self.lists * touched + number
-        self.derived.reserve(runs, self.derived.sizes(runs) + counts)
+        needed = np.maximum(self.derived.sizes(runs) + counts, derivations.SMALLEST)
+        self.derived.reserve(runs, needed)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         derivations.merge(runs, bounds, left[order], some, self.derived.arrays)
 

@@ -195,7 +195,8 @@ def insert(
             for each in range(len(few)):
                 ahead[each] = first_of[lists * few[each] + number]
             for each in range(len(few)):
-                ahead[each] = ints[ahead[each], KEY] ^ ints[ahead[each] + 1, WEIGHT]
+                second = min(ahead[each] + 1, len(ints) - 1)
+                ahead[each] = ints[ahead[each], KEY] ^ ints[second, WEIGHT]
         run = lists * slots[row] + number
         first, size = first_of[run], size_of[run]
         if not some.null[row]:

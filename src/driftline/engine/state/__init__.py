@@ -15,8 +15,7 @@
     held_rows      an arrangement of lifetimes with their rows
     emitted_rows   a trace of many rows at a time, with these rows
     words          rows of 64-bit words, which entries and segments are made of
-    blocks         runs in blocks that are used again, for runs that grow and shrink for ever
-    allotted       the same, allotted within kernels
+    allotted       runs in blocks that are used again, for runs that grow and shrink for ever
     order_keys     64-bit numbers in the order of the values they stand for
     exact_floats   sums of floats that do not drift
     due_times      for every slot the next time at which it has work
