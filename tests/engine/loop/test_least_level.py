@@ -172,3 +172,19 @@ def test_a_closure_over_edges_that_expire_runs_in_bounded_state() -> None:
     assert (rest.max(axis=0) <= 2.5 * first.max(axis=0)).all()
     batches = np.diff(work)
     assert np.mean(batches[-50:]) <= 1.25 * np.mean(batches[:50])
+
+
+def steps() -> Iterator[tuple[int, Event]]:
+    """A node that is reached over many others, one after the other and each time in more steps, so
+    that it has as many segments as ways; then a short way is there all the time, and goes again."""
+    yield 0, insert(0, None, {"n": 0})
+    for node in range(1, LONG - 1):
+        yield 1, insert(0, None, {"a": node - 1, "b": node})
+        yield 1, insert(3 * node, 3 * node + 2, {"a": node, "b": -1})
+    yield 1, insert(0, 100, {"a": 0, "b": -1})
+    yield 1, retract(0, 100, 7, {"a": 0, "b": -1})
+
+
+@pytest.mark.parametrize("size", [1, 9, 1000])
+def test_a_row_of_many_segments_is_its_reference(size: int) -> None:
+    check(REACH, list(steps()), size)

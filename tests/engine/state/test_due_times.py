@@ -30,3 +30,11 @@ def test_a_slot_is_raised_to_the_greatest_of_its_times() -> None:
     assert due.of(np.arange(4)).tolist() == [INFINITY, 7, 9, 4]
     assert due.up_to(7).tolist() == [1, 3]
     assert due.up_to(BEGINNING - 1).tolist() == []
+
+
+def test_a_slot_is_lowered_to_the_least_of_its_times() -> None:
+    due = Due()
+    due.set(np.array([1, 2]), np.array([5, 9]))
+    due.lower_to(np.array([1, 3, 2, 3, 1]), np.array([7, 4, 1, 2, 6]))
+    assert due.of(np.arange(4)).tolist() == [INFINITY, 5, 1, 2]
+    assert due.up_to(2).tolist() == [2, 3]

@@ -65,7 +65,7 @@ def _bodies(
     ends: list[Step] = []
     for rule, plan in zip(node.rules, plans, strict=True):
         if isinstance(plan, nodes.Aggregate):
-            ends.append(_best(inner, plan, stays=True, shows=True))
+            ends.append(_best(inner, plan, stays=True, goes_out=True))
             continue
         schema = pa.schema([*rule.columns.arrow, (LEVEL, BIGINT)])
         body = inner.renamed(inner.step(plan), schema)
@@ -134,12 +134,15 @@ def _selection(rule: nodes.Rule) -> _Selection | None:
     return _Selection(node, [own.index(name) for name in names])
 
 
-def _best(compiler: Compiler, node: nodes.Aggregate, *, stays: bool, shows: bool = False) -> Step:
+def _best(
+    compiler: Compiler, node: nodes.Aggregate, *, stays: bool, goes_out: bool = False
+) -> Step:
     """The best values of groups; the last aggregate is the level."""
     from driftline.engine.loop.best import Best
 
     source, (*aggregates, _) = with_arguments(compiler, node, compiler.step(node.input))
-    operator = Best(source.operator.schema, node.schema.arrow, aggregates, stays=stays, shows=shows)
+    given, schema = source.operator.schema, node.schema.arrow
+    operator = Best(given, schema, aggregates, stays=stays, keeps_outgoing=goes_out)
     return compiler.after(node, "best", operator, source)
 
 

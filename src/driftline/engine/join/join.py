@@ -6,8 +6,8 @@
 
 The join is linear in its changes: a signed lifetime of one side is paired with what is held of the
 other, and the weights are multiplied. Where a side is preserved, the changes of that side come out
-cut to their runs, and those lifetimes of it that the other side's changes match are cut anew: what
-differs comes out.
+cut to their runs, and what came out of the lifetimes that the other side's changes match is
+corrected.
 
 State: both sides' lifetimes, by key. Let C be the cti of a lifetime's own side, D the other's, F
 the lesser of the two, and [vs, ve) the lifetime. What the other side changes it changes at or
@@ -16,9 +16,9 @@ after D, and what is taken back of the own side is cut at or after C.
   later (`spans`, see `plan.bands`). Nothing new can match it. It may itself still be taken back, if
   C < ve; but a removal brings its row and lifetime along and needs only what is held of the other
   side; pairs with what has gone there, ended by C, would come and go in the same batch.
-- On a preserved side it is needed longer, until ve ≤ F: a removal has to know its past.
-- Opposite a preserved side it may go when ve ≤ F: until then it may be taken back, and those it
-  matches be cut anew. When it goes, they note their past.
+- On a preserved side it is needed longer, until ve ≤ F: a removal has to know what came out.
+- Opposite a preserved side it may go when ve ≤ F: until then it may be taken back, and what came
+  out of those it matches be corrected.
 - On both sides of such a join it may go when vs + s ≤ F, if after that neither it nor any that it
   matches can change.
 - On the right of a join `for_good` it may go when vs < F: those it matches are over, and go, too.
@@ -27,7 +27,7 @@ Lifetimes are dropped when they are half of a run of the index, so at most about
 held as are needed.
 
 The output's cti is F. Pairs match the reference lifetime by lifetime, what is preserved snapshot by
-snapshot: a stretch that grows after some of it was final goes on in another piece, see `memory`. At
+snapshot: a run that grows after some of it was final goes on in another segment, see `emitted`. At
 the level `perfect` what comes out is retold by snapshots (see `retell`), up to the watermark of the
 inputs (`high_of_inputs`).
 """
@@ -48,7 +48,6 @@ from driftline.engine.core.labels import greatest, raise_to
 from driftline.engine.core.operator import Arrays, Operator, Span, joined_span, span_of
 from driftline.engine.expressions import expansion
 from driftline.engine.join.coverage import Matches
-from driftline.engine.join.memory import Memory
 from driftline.engine.join.preserved import Preserved
 from driftline.engine.join.side import Keyed, Side
 from driftline.engine.limits import limits
@@ -133,7 +132,7 @@ class Join(Operator):
         self.residual = residual
         self.high_of_inputs = high_of_inputs
         self.sides = tuple(
-            Side(schema, keys, Memory.empty(how == "semi") if kept else None, *lasts)
+            Side(schema, keys, kept, *lasts)
             for schema, keys, kept, lasts in zip(
                 (left, right),
                 (left_keys, right_keys),
@@ -147,8 +146,8 @@ class Join(Operator):
         self.preserved = tuple(
             Preserved(
                 self.sides[port],
-                self.sides[1 - port],
                 partial(self._matches_within, port),
+                how == "semi",
                 for_good,
             )
             if kept
@@ -217,7 +216,7 @@ class Join(Operator):
         preserved = self.preserved[1 - port]
         if preserved is not None and len(pairs.one):
             changed = replace(matches, weight=batch.weight[pairs.one])
-            place, start, end, sign = preserved.cut_anew(pairs.place, changed, self.frontier)
+            place, start, end, sign = preserved.correct(pairs.place, changed, self.frontier)
             alone = self._alone(1 - port, other.rows.take(place))
             parts.append(_Part(start, end, sign * other.weight[place], alone))
         preserved = self.preserved[port]
@@ -225,8 +224,9 @@ class Join(Operator):
             self._hold(port, batch, rows, keyed)
         else:
             cut = preserved.cut(batch, matches, self.frontier)
-            alone = self._alone(port, _taken(batch.payload, cut.one))
-            parts.append(_Part(cut.start, cut.end, batch.weight[cut.one], alone))
+            one, start, end = cut.changes()
+            alone = self._alone(port, _taken(batch.payload, one))
+            parts.append(_Part(start, end, batch.weight[one], alone))
             new, places = self._hold(port, batch, rows, keyed)
             preserved.note(places, new, cut)
         return [part for part in parts if len(part.vs)]
@@ -246,10 +246,9 @@ class Join(Operator):
             self.participants = greatest(self.participants, other.removed.of(keyed.low))
 
     def _hold(self, port: int, batch: Batch, rows: Int64s, keyed: Keyed) -> tuple[Int64s, Int64s]:
-        """Add changes to the state, but for those that are not needed there; opposite a preserved
-        side all are, as what goes has to be noted. Returns which of the batch's lifetimes are new,
-        and their places."""
-        bound = self._bound(port) if self.preserved[1 - port] is None else BEGINNING
+        """Add changes to the state, but for those that are not needed there. Returns which of the
+        batch's lifetimes are new, and their places."""
+        bound = self._bound(port)
         needed = np.flatnonzero(self.sides[port].ends(keyed.vs, keyed.ve) > bound)
         if len(needed) < len(rows):
             keyed = Keyed(keyed.low[needed], keyed.high[needed], keyed.vs[needed], keyed.ve[needed])
@@ -318,19 +317,19 @@ class Join(Operator):
         return self.frontier if self.preserves else self.sides[1 - port].cti
 
     def _evict(self, port: int) -> None:
-        """Drop what is no longer needed of a side; the other notes what it has to remember."""
+        """Drop what is no longer needed of a side."""
         side, bound = self.sides[port], self._bound(port)
-        other = self.preserved[1 - port]
         numbers, places = side.worn(bound)
         if not numbers:
             return
-        if other is not None and bound < INFINITY:
+        other = self.preserved[1 - port]
+        if other is not None and other.for_good and bound < INFINITY:
             going = places[side.weight[places] != 0]
             with expansion.refused_at_once():
                 pairs = self._pairs(
                     port, side.held(going), lambda some: side.rows.take(going[some])
                 )
-            other.note_past(pairs.place, self.frontier)
+            other.settle(pairs.place, self.frontier)
         side.drop(numbers, bound)
 
     def _promise(self) -> int:

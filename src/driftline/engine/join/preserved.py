@@ -2,12 +2,12 @@
 
     out(l) = the runs of l that are of the wanted sort (see `coverage`)
 
-When the side itself changes, the changes are cut. When the other side changes, only a window around
-what changes is looked at: matches outside it are the same before and after. Where a run that
-differs sticks out of the window, its end is looked for, in steps that grow.
+When the side itself changes, the changes are cut. When the other side changes, only the time in
+which matches change is looked at: before it and after it everything stays as it came out.
 
-State: the memory of its lifetimes; see `memory` for why, and for when a cti evicts it. Where a
-match never ends (`for_good`), a lifetime that is matched when the frontier passes is settled: it is
+State: what has come out of each lifetime that is held (see `emitted`). All of it that a change can
+still be about is after the final time, so that matches before that need not be known. Where a match
+never ends (`for_good`), a lifetime that is matched when the frontier passes is settled: it is
 dropped, and later changes to its end change nothing.
 """
 
@@ -17,79 +17,72 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.join.coverage import Matches, Past, Runs, differences, runs
-from driftline.engine.join.memory import Memory, Stretches
+from driftline.engine.join.coverage import Matches, runs
+from driftline.engine.join.emitted import Changes, Emitted
 from driftline.engine.join.side import Side
 from driftline.engine.state.slots import NO_SLOT, Slots
-from driftline.model.arrays import Int64s
-from driftline.model.time import INFINITY
+from driftline.engine.state.trace import END, START
+from driftline.model.arrays import Int64s, Int64Table
+from driftline.model.time import BEGINNING
 
 MatchesWithin = Callable[[Int64s, Int64s, Int64s], Matches]
 """The matches that the lifetimes at some places have from some times up to others."""
 
-_FIRST_STEP = 64
-_WIDER = 64
-_FURTHEST = 2**64 - 1
-"""How far beyond a window is looked for the end of a run: steps of 64 ticks, 64², and so on."""
-
 
 @dataclass(slots=True)
 class Cut:
-    """Changes of the side: the places of the lifetimes they shorten (NO_SLOT: none), and of those
-    that had been taken back and come again (NO_SLOT: none); their past; and what comes out of them:
-    the number of the change, start, end."""
+    """Changes of the side. `again`: the places of those that had been taken back and come again
+    (NO_SLOT: none); what comes out of the n-th are the segments bounds[n] … bounds[n + 1] - 1."""
 
-    parents: Int64s
     again: Int64s
-    past: Past
-    one: Int64s
-    start: Int64s
-    end: Int64s
+    segments: Int64Table
+    bounds: Int64s
+
+    def changes(self) -> tuple[Int64s, Int64s, Int64s]:
+        """What comes out: the number of the change, start and end."""
+        one = np.repeat(np.arange(len(self.again)), np.diff(self.bounds))
+        return one, self.segments[:, START], self.segments[:, END]
 
 
 class Preserved:
-    """`for_good`: a match never ends."""
+    """`wanted`: whether matched runs come out, or the others; `for_good`: a match never ends."""
 
     def __init__(
-        self, side: Side, other: Side, matches: MatchesWithin, for_good: bool = False
+        self, side: Side, matches: MatchesWithin, wanted: bool, for_good: bool = False
     ) -> None:
-        self.side = side
-        self.other = other
-        self.matches = matches
-        self.for_good = for_good
+        self.side, self.matches = side, matches
+        self.wanted, self.for_good = wanted, for_good
 
     @property
-    def memory(self) -> Memory:
-        assert self.side.memory is not None
-        return self.side.memory
+    def emitted(self) -> Emitted:
+        assert self.side.emitted is not None
+        return self.side.emitted
 
     def cut(self, batch: Batch, matches: Matches, final: int) -> Cut:
         """The changes of this side, cut to their runs."""
         parents, again = self._parents(batch, final)
-        past, known = Past.none(batch.vs), np.flatnonzero(parents != NO_SLOT)
-        of = self.memory.past(parents[known])
-        past.since[known], past.upto[known], past.matched[known] = of.since, of.upto, of.matched
-        one, start, end = runs(batch.ve, past, matches).stretches(self.memory.wanted)
-        piece, start, end = self.memory.pieces(parents[one], start, end, final)
-        return Cut(parents, again, past, one[piece], start, end)
+        since = np.where(parents == NO_SLOT, batch.vs, np.maximum(batch.vs, final))
+        found, bounds = runs(since, batch.ve, matches, self.wanted)
+        return Cut(again, *self.emitted.inherited(parents, found, bounds, final))
 
     def _parents(self, batch: Batch, final: int) -> tuple[Int64s, Int64s]:
         """The places of the held lifetimes that changes are about: a change to what started before
-        the final time shortens one. Of several with the same vs, the longest knows all seams. And
-        the places of lifetimes that come again: what is remembered there is out of date."""
+        the final time shortens one. Of several with the same vs, the longest has all segments. And
+        the places of lifetimes that come again: what is known to have come out there is out of
+        date."""
         parents, again = (np.full(len(batch), NO_SLOT, np.int64) for _ in range(2))
-        old = np.flatnonzero(batch.vs < final)
-        if len(old) == 0:
+        is_old = batch.vs < final
+        if self.side.identities is None and not is_old.any():
             return parents, again
-        prints = batch.take(old).row_fingerprints()
-        chains, first = Slots().find_or_add(prints.with_numbers(batch.vs[old]))
-        places = self.side.find(prints, batch.vs[old], batch.ve[old])
+        prints = batch.row_fingerprints()
+        places = self.side.find(prints, batch.vs, batch.ve)
         gone = (places != NO_SLOT) & (self.side.weight[places] == 0)
-        again[old[gone]] = places[gone]
-        places = np.where(gone, NO_SLOT, places)
+        again[gone] = places[gone]
+        old = np.flatnonzero(is_old)
+        places = np.where(gone, NO_SLOT, places)[old]
+        chains, first = Slots().find_or_add(prints.take(old).with_numbers(batch.vs[old]))
         found = np.flatnonzero(places != NO_SLOT)
         found = found[np.argsort(batch.ve[old[found]], kind="stable")]
         place_of_chain = np.full(len(first), NO_SLOT, np.int64)
@@ -98,76 +91,28 @@ class Preserved:
         return parents, again
 
     def note(self, places: Int64s, rows: Int64s, cut: Cut) -> None:
-        """Remember what is to be known of lifetimes that are new, or come again."""
+        """Remember what has come out of lifetimes that are new, or come again."""
         again = np.flatnonzero(cut.again != NO_SLOT)
         places, rows = np.append(places, cut.again[again]), np.append(rows, again)
-        self.memory.set_past(places, cut.past.of(rows))
-        self.memory.inherit(places, cut.parents[rows])
+        self.emitted.put(places, rows, cut.segments, cut.bounds)
 
-    def cut_anew(self, places: Int64s, changed: Matches, final: int) -> Stretches:
+    def correct(self, places: Int64s, changed: Matches, final: int) -> Changes:
         """What comes out less and more when the lifetimes at some places get and lose matches
         (`changed`, one for each of `places`): place, start, end, and 1 or -1."""
         affected, one = np.unique(places, return_inverse=True)
         changed = Matches(one, changed.start, changed.end, changed.weight)
-        past, ve = self.memory.past(affected), self.side.ve[affected]
-        first, last = ve.copy(), past.upto.copy()
-        np.minimum.at(first, one, changed.start)
-        np.maximum.at(last, one, changed.end)
-        start = np.where(first > past.upto, first - 1, past.upto)
-        end = np.where(last < ve, last + 1, ve)
-        held, window = self.matches(affected, start, end), past.at(start)
-        before, after = runs(end, window, held), runs(end, window, held + changed)
-        one, begin, until, sign = differences(before, after, self.memory.wanted)
-        early = np.flatnonzero((begin == start[one]) & (start > past.upto)[one])
-        late = np.flatnonzero((until == end[one]) & (end < ve)[one])
-        begin[early] = self._reaching_back(affected[one[early]], begin[early])
-        until[late] = self._reaching_on(affected[one[late]], until[late])
-        return self.memory.emitted(affected, (one, begin, until, sign), final)
+        start, end = self.side.ve[affected], np.full(len(affected), BEGINNING)
+        np.minimum.at(start, one, changed.start)
+        np.maximum.at(end, one, changed.end)
+        start = np.maximum(start, final)
+        held = self.matches(affected, start, end)
+        found, bounds = runs(start, end, held + changed, self.wanted)
+        return self.emitted.corrected(affected, start, end, found, bounds, final)
 
-    def _reaching_back(self, places: Int64s, times: Int64s) -> Int64s:
-        """Since when runs that come out, and are under way at some times, have lasted."""
-        since, step = times.copy(), _FIRST_STEP
-        rows, end = np.arange(len(places)), times
-        while len(rows):
-            past = self.memory.past(places[rows])
-            start = _moved(end, -1, np.minimum(_span(past.upto, end), step))
-            cut = runs(end, past.at(start), self.matches(places[rows], start, end))
-            last = cut.first[1:] - 1
-            goes_on = cut.matched[last] == self.memory.wanted
-            since[rows[goes_on]] = cut.start[last[goes_on]]
-            unknown = goes_on & (cut.start[last] == start) & (start > past.upto)
-            rows, end, step = rows[unknown], start[unknown], min(step * _WIDER, _FURTHEST)
-        return since
-
-    def _reaching_on(self, places: Int64s, times: Int64s) -> Int64s:
-        """Until when runs that come out, and are under way just before some times, last."""
-        until, step = times.copy(), _FIRST_STEP
-        rows, start = np.arange(len(places)), times
-        while len(rows):
-            ve = self.side.ve[places[rows]]
-            end = _moved(start, 1, np.minimum(_span(start, ve), step))
-            cut = runs(end, Past.none(start), self.matches(places[rows], start, end))
-            first = cut.first[:-1]
-            goes_on = cut.matched[first] == self.memory.wanted
-            until[rows[goes_on]] = cut.end[first[goes_on]]
-            unknown = goes_on & (cut.end[first] == end) & (end < ve)
-            rows, start, step = rows[unknown], end[unknown], min(step * _WIDER, _FURTHEST)
-        return until
-
-    def _runs(self, places: Int64s) -> Runs:
-        """All runs since the past."""
-        past, ve = self.memory.past(places), self.side.ve[places]
-        return runs(ve, past, self.matches(places, past.upto, ve))
-
-    def note_past(self, places: Int64s, frontier: int) -> None:
-        """Bring the past up to the frontier, as some matches will go."""
+    def settle(self, places: Int64s, frontier: int) -> None:
+        """Drop lifetimes that have a match which began before the frontier, and never ends."""
         places = np.unique(places)
-        places = places[self.side.ve[places] > frontier]
-        since, matched = self._runs(places).at(frontier)
-        upto = np.full(len(places), INFINITY if self.for_good else frontier, np.int64)
-        self.memory.set_past(places, Past(since, upto, matched))
-        if self.for_good:
-            self.side.take_out(places[matched])
+        self.side.take_out(places[self.side.ve[places] > frontier])
 
     def unsettled(self, batch: Batch, rows: Int64s, final: int) -> Batch:
         """A batch without the changes to lifetimes that are settled. What starts before the final
@@ -179,13 +124,3 @@ class Preserved:
         parents, _ = self._parents(batch, final)
         settled = old[parents[old] == NO_SLOT]
         return batch.take(np.delete(np.arange(len(batch)), settled)) if len(settled) else batch
-
-
-def _span(start: Int64s, end: Int64s) -> NDArray[np.uint64]:
-    """How long it is from start to end, which may be more than a signed number can say."""
-    return end.view(np.uint64) - start.view(np.uint64)
-
-
-def _moved(time: Int64s, sign: int, step: NDArray[np.uint64]) -> Int64s:
-    start = time.view(np.uint64)
-    return (start + step if sign > 0 else start - step).view(np.int64)

@@ -3,9 +3,10 @@
     held = { (vs, ve, row) with its weight : the lifetimes so far that are still needed }
 
 Each lifetime has a place: in arrays of vs, ve, weight and key fingerprint, in the store of rows, in
-the index by key, and, on a preserved side, in the memory. What goes in is added up. Only when the
-first removal comes does the side learn to find a lifetime again by what it is (`identities`);
-until then a lifetime that came twice is there twice, and a stream without removals pays nothing.
+the index by key, and, on a preserved side, in what has come out (`emitted`). What goes in is added
+up. Only when the first removal comes does the side learn to find a lifetime again by what it is
+(`identities`); until then a lifetime that came twice is there twice, and a stream without removals
+pays nothing.
 
 The join says which lifetimes are no longer needed (`worn`, `drop`). A change to a lifetime that is
 gone is none of the side's business: the join does not pass it on.
@@ -21,8 +22,8 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.labels import KeyLabels, Vector, label_new, raise_at
 from driftline.engine.core.operator import Arrays
+from driftline.engine.join.emitted import Emitted
 from driftline.engine.join.index import Index, at_most, in_order
-from driftline.engine.join.memory import Memory
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.growing import grown
 from driftline.engine.state.row_store import RowStore
@@ -53,20 +54,20 @@ class Side:
     `vs`, `ve`, `weight`, `low`, `high`: by place, weight 0 where nothing is. `slot_of`: a place's
     slot in `identities`, whose place is in `place_at`. `labels`: by place, what a lifetime comes
     from, `most`: the greatest of these, and `removed`: by key, what those come from of which some
-    was taken back, if outputs are heeded."""
+    was taken back, if outputs are heeded. `emitted`: on a preserved side, what has come out."""
 
     def __init__(
         self,
         schema: pa.Schema,
         keys: list[str],
-        memory: Memory | None,
+        preserved: bool,
         span: int = INFINITY,
         lasting: int = INFINITY,
     ) -> None:
         self.schema = schema
         self.span, self.lasting = span, lasting
         self.keys = [schema.get_field_index(name) for name in keys]
-        self.memory = memory
+        self.preserved = preserved
         self.cti = BEGINNING
         self.removed: KeyLabels | None = None
         self._clear()
@@ -82,9 +83,7 @@ class Side:
         self.index = Index(self.lasting)
         self.identities: Slots | None = None
         self.place_at = np.zeros(0, np.int64)
-        if self.memory is not None:
-            self.memory = Memory.empty(self.memory.wanted)
-            self.memory.make_room(_SMALLEST)
+        self.emitted = Emitted(_SMALLEST) if self.preserved else None
 
     def keyed(self, batch: Batch) -> tuple[Int64s, Keyed]:
         """The changes of a batch that can have a match, as none of their keys is null."""
@@ -200,6 +199,8 @@ class Side:
         self.weight[gone] = 0
         self.rows.forget(gone)
         self.free = np.concatenate([self.free, gone])
+        if self.emitted is not None:
+            self.emitted.trace.clear(gone)
         if self.identities is not None:
             slots = self.slot_of[gone]
             self.identities.remove(slots[slots != NO_SLOT])
@@ -253,18 +254,18 @@ class Side:
                 self.labels = grown(self.labels, len(self.vs))
             self.slot_of[capacity:] = NO_SLOT
             self.free = np.concatenate([self.free, np.arange(capacity, len(self.vs))])
-            if self.memory is not None:
-                self.memory.make_room(len(self.vs))
+            if self.emitted is not None:
+                self.emitted.trace.make_slots(len(self.vs))
         allotted = self.free[len(self.free) - count :]
         self.free = self.free[: len(self.free) - count]
         return allotted
 
     def size(self) -> tuple[int, int]:
         arrays = (self.vs, self.ve, self.weight, self.low, self.high, self.slot_of, self.free)
-        memory = 0 if self.memory is None else self.memory.nbytes
+        emitted = 0 if self.emitted is None else self.emitted.trace.nbytes
         own = sum(array.nbytes for array in arrays)
         own += 0 if self.labels is None else self.labels.nbytes
-        return len(self.index), own + memory + self.rows.nbytes + self.index.nbytes
+        return len(self.index), own + emitted + self.rows.nbytes + self.index.nbytes
 
     def times(self) -> Int64s:
         """The vs of all that is held."""
@@ -277,9 +278,8 @@ class Side:
         places = places[self.weight[places] != 0]
         names = ("vs", "ve", "weight", "low", "high")
         arrays: Arrays = {name: getattr(self, name)[places] for name in names}
-        if self.memory is not None:
-            for name in self.memory.columns():
-                arrays[name] = getattr(self.memory, name)[places]
+        if self.emitted is not None:
+            arrays |= self.emitted.trace.snapshot(places, "emitted")
         if self.labels is not None:
             arrays["labels"] = self.labels[places]
         arrays["cti"] = np.array([self.cti], np.int64)
@@ -297,9 +297,10 @@ class Side:
         )
         weight = arrays["weight"].astype(np.int64)
         new, places = self.add(keyed, weight, rows_from_bytes(arrays["rows"]))
-        if self.memory is not None:
-            for name in self.memory.columns():
-                getattr(self.memory, name)[places] = arrays[name][new]
+        if self.emitted is not None:
+            place_of = np.empty(len(new), np.int64)
+            place_of[new] = places
+            self.emitted.trace.restore(place_of, arrays, "emitted")
         if "labels" in arrays:
             labels = arrays["labels"].astype(np.int64)
             self._label(places, places, (0,) * labels.shape[1])

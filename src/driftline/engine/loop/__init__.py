@@ -9,11 +9,11 @@ greater level of the two rows (as it has the later start); on the edge back a le
     levels       a body with a column for the level
     levelled     the contract of operators that work level by level
     least_level  sets: of every row the least level, over time (least_level_state: what is held of a
-                 row; least_level_kernel, least_level_shown, least_level_segments: its kernels)
+                 row; least_level_kernel, least_level_segments: its kernels)
     derivations  bags: every derivation;  circles: rounds that repeat themselves
     best         min and max, and sets of rows that may go again in a later round
-                 (best_derivations, best_kernel, best_shown: its kernels; best_values: values as
-                 numbers)
+                 (best_derivations, best_kernel: its kernels; best_values: values as numbers)
+    outgoing     what goes out of a loop: the rows of the last round
     restated     what leaves a loop in which rows go again, as lifetimes
     operator     the loop: lets the levels work in order, lowest first
     free         the loop that runs free: input comes while it still has work

@@ -18,7 +18,7 @@ not changed, a derivation that is worse than what was emitted cannot.
 Where all that is derived of a row gets better with it (see `plan.improving`), and only the best of
 that goes out, the row before need not go: what it leads to is worse than what the better row leads
 to, and changes no best value in any round. Then it stays (`stays`), and only what is better than in
-the round before goes round. What goes out are the rows of the last round (`show`).
+the round before goes round. What goes out are the rows of the last round (`outgoing`).
 
 State: of every group its derivations, the best first, with their levels and lifetimes, what was
 emitted at which level, and what has gone out. A cti evicts what ends before it. While the loop runs
@@ -34,23 +34,25 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.engine.additive.aggregates import Aggregate
-from driftline.engine.core.batch import Batch, joined
+from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
 from driftline.engine.loop import best_derivations as derivations
 from driftline.engine.loop import best_kernel as kernel
-from driftline.engine.loop import best_shown as outside
 from driftline.engine.loop.best_values import Numbered, Words
 from driftline.engine.loop.levelled import NEVER, Levelled
-from driftline.engine.state.blocks import Blocks
+from driftline.engine.loop.outgoing import Outgoing
+from driftline.engine.state import trace
+from driftline.engine.state.allotted import Allotted
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.growing import grown
+from driftline.engine.state.longest import evict
 from driftline.engine.state.order_keys import valid
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slot_lists import NOWHERE, by_slot_in, each_once_in
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import BEGINNING, INFINITY
 
 _NONE = np.empty(0, np.int64)
@@ -66,14 +68,12 @@ def _writable(numbers: Int64s) -> Int64s:
 class Best(Levelled):
     """`given`, `schema`: the columns of input and output, which are the keys, then the arguments,
     or the values, of the aggregates, which are min and max, then the level. `stays`: whether a row
-    stays when there is a better one; `shows`: whether its answer is that of the loop.
+    stays when there is a better one; `keeps_outgoing`: whether its answer is that of the loop.
 
     `starts`, `lasts`: bounds of the lifetimes of each slot's derivations; `number_of`: room to
     number slots in, see `slot_lists`; `touched`, `touching`: see `Touched`, and the slots it is
-    about; `ends`: the least end of
-    what is held of each slot; `waiting`: by level, the slots that have to be looked at; `emptied`:
-    slots that may have nothing left; `unshown`: those of which something has changed that was not
-    shown; `shown`: what was, and has not gone out; `outside`: what has gone out."""
+    about; `ends`: the least end of what is held of each slot; `waiting`: by level, the slots that
+    have to be looked at; `emptied`: slots that may have nothing left."""
 
     improves = True
 
@@ -84,25 +84,23 @@ class Best(Levelled):
         aggregates: Sequence[Aggregate] = (),
         *,
         stays: bool = False,
-        shows: bool = False,
+        keeps_outgoing: bool = False,
     ) -> None:
         super().__init__(schema)
-        self.stays, self.shows = stays, shows
-        self.shown: list[Batch] = []
+        self.stays, self.keeps_outgoing = stays, keeps_outgoing
         self.keys = pa.schema(list(schema)[: len(schema) - len(aggregates) - 1])
         self.aggregates = [
             (Words if each.is_fast(given) else Numbered)(each, given) for each in aggregates
         ]
         self.lists = max(len(aggregates), 1)
-        self.cti = BEGINNING
+        self.cti, self.outgoing = BEGINNING, Outgoing(1 + len(aggregates))
         self._start_empty()
 
     def _start_empty(self) -> None:
         self.slots, self.store, self.ends = Slots(), RowStore(self.keys), Due()
-        self.derived = Blocks(derivations.DERIVED, derivations.SMALLEST)
-        self.emitted = Blocks(kernel.KEYS + 2 * len(self.aggregates))
-        self.outside = Blocks(kernel.KEYS + 2 * len(self.aggregates))
-        self.unshown: list[Int64s] = []
+        self.derived = Allotted(derivations.DERIVED)
+        self.emitted = Allotted(kernel.KEYS + 2 * len(self.aggregates))
+        self.outgoing.start_empty()
         self.starts, self.lasts, self.number_of = _NONE, _NONE, _NONE
         self.touched = kernel.Touched(_NONE, np.empty(0, np.bool_))
         self.touching: list[Int64s] = []
@@ -144,7 +142,8 @@ class Best(Levelled):
         """Take in changes whose runs are long, or have to get longer."""
         touched, counts, order = by_slot_in(slots[left], self.number_of)
         runs = self.lists * touched + number
-        self.derived.reserve(runs, self.derived.sizes(runs) + counts)
+        needed = np.maximum(self.derived.sizes(runs) + counts, derivations.SMALLEST)
+        self.derived.reserve(runs, needed)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         derivations.merge(runs, bounds, left[order], some, self.derived.arrays)
 
@@ -156,7 +155,6 @@ class Best(Levelled):
                 self.store.put(slots[new], pa.RecordBatch.from_arrays(rows, schema=self.keys))
             self.derived.make_slots(self.lists * self.slots.used)
             self.emitted.make_slots(self.slots.used)
-            self.outside.make_slots(self.slots.used)
             self._make_room()
         return slots
 
@@ -200,53 +198,63 @@ class Best(Levelled):
             self.lasts, self.touched, len(self.aggregates), self.stays,
         )  # fmt: skip
         self._wait(slots, made.due)
+        self.emptied.append(slots[self.derived.sizes(self.lists * slots) == 0])
+        changes, count = self._corrected(level, made)
         if not self.waiting:
             self._rest()
-        self.emptied.append(slots[self.derived.sizes(self.lists * slots) == 0])
-        if len(made.changes) == 0:
+        if count == 0:
             return None
-        changed = self._put(slots, level, made, self.emitted)
-        if self.shows:
-            self.unshown.append(changed)
-        vs, ve, weight, columns = self._changes(slots, made)
+        rows = np.empty((trace.VALUES + 1 + len(self.aggregates), 2 * count), np.int64)
+        count = kernel.rows_of(changes, count, len(self.aggregates), rows)
+        vs, ve, weight, columns = self._changes(rows[:, :count])
         return self.with_levels(vs, ve, weight, columns, np.full(len(vs), level))
 
-    def _put(self, slots: Int64s, level: int, made: kernel.Turn, to: Blocks) -> Int64s:
-        """Write what is now emitted at a level; returns the slots of which that has changed."""
-        which = np.flatnonzero(made.counts >= 0)
-        some, counts, ends = slots[which], made.counts[which], self.ends.of(slots[which])
-        to.reserve(some, kernel.sizes_after(some, level, counts, to.arrays))
-        kernel.put(some, level, counts, made.kept, to.arrays, ends)
-        self.ends.set(some, ends)
-        return some
-
-    def _changes(
-        self, slots: Int64s, made: kernel.Turn
-    ) -> tuple[Int64s, Int64s, Int64s, list[pa.Array]]:
-        number, vs, ve, weight, state, *keys = np.ascontiguousarray(made.changes.T)
-        columns = [*self.store.take(slots[number]).columns, *self._values(state, keys)]
-        return vs, ve, weight, columns
-
-    def show(self) -> Batch | None:
-        self._show()
-        shown, self.shown = self.shown, []
-        return joined(shown) if shown else None
-
-    def _show(self) -> None:
-        """Find what has changed of the rows of the last round, before a cti cuts it off."""
-        if not self.unshown:
-            return
-        slots = each_once_in(np.concatenate(self.unshown), self.number_of)
-        self.unshown = []
-        made = outside.show(
-            slots, self.cti, self.emitted.arrays, self.outside.arrays, len(self.aggregates)
+    def _corrected(self, level: int, made: kernel.Turn) -> tuple[Int64Table, int]:
+        """Correct what was emitted at a level; returns changes, and how many these are."""
+        sizes, words = self.emitted.sizes(made.slots), made.pieces.shape[1]
+        self.emitted.reserve(made.slots, made.needed)
+        changes = trace.room_for(int(2 * sizes.sum()) + len(made.pieces), words - trace.VALUE)
+        old = np.empty((int(sizes.max(initial=0)), words), np.int64)
+        count = kernel.correct(
+            made.slots, level, self.cti, made.pieces, made.bounds, self.emitted.arrays, old, changes
         )
-        if len(made.changes) == 0:
-            return
-        self._put(slots, outside.OUTSIDE, made, self.outside)
-        vs, ve, weight, columns = self._changes(slots, made)
-        rows = pa.RecordBatch.from_arrays(columns, schema=self.rows)
-        self.shown.append(Batch(vs, ve, weight, rows))
+        slots = changes[trace.KEY, :count]
+        self.touched.changed[slots] = True
+        self._lower_ends(changes[:, :count])
+        if self.keeps_outgoing:
+            self.outgoing.changed.append(slots.copy())
+        return changes, count
+
+    def _lower_ends(self, changes: Int64Table) -> None:
+        """Note when segments end that are held now."""
+        inserted = changes[trace.WEIGHT] > 0
+        self.ends.lower_to(changes[trace.KEY][inserted], changes[trace.VE][inserted])
+
+    def _changes(self, rows: Int64Table) -> tuple[Int64s, Int64s, Int64s, list[pa.Array]]:
+        """Changes as vs, ve, weight and the columns of their rows."""
+        slots, vs, ve, weight, state, *keys = rows
+        return vs, ve, weight, [*self.store.take(slots).columns, *self._values(state, keys)]
+
+    def take_outgoing(self) -> Batch | None:
+        self._compare()
+        return self.outgoing.take()
+
+    def _compare(self) -> None:
+        self.outgoing.compare(self.cti, self._last_round, self._rows)
+
+    def _last_round(self, slots: Int64s) -> tuple[Int64Table, Int64s]:
+        sizes, values = self.emitted.sizes(slots), len(self.aggregates)
+        pieces = np.empty((int(2 * sizes.sum()), trace.VALUE + 1 + values), np.int64)
+        segments = np.empty((int(2 * sizes.max(initial=0)), derivations.SEGMENT), np.int64)
+        bounds = np.zeros(len(slots) + 1, np.int64)
+        emitted = self.emitted.arrays
+        kernel.last_round(slots, self.cti, emitted, values, segments, pieces, bounds)
+        return pieces, bounds
+
+    def _rows(self, changes: Int64Table) -> Batch:
+        self._lower_ends(changes)
+        vs, ve, weight, columns = self._changes(changes)
+        return Batch(vs, ve, weight, pa.RecordBatch.from_arrays(columns, schema=self.rows))
 
     def _rest(self) -> None:
         """All turns are done: what was emitted is right at every level."""
@@ -264,7 +272,7 @@ class Best(Levelled):
         return columns
 
     def evict(self, cti: int) -> None:
-        self._show()
+        self._compare()
         if cti == INFINITY:
             self._start_empty()
             self.cti = cti
@@ -273,17 +281,19 @@ class Best(Levelled):
         slots = np.unique(np.concatenate([self.ends.up_to(self.cti), *self.emptied]))
         slots = slots[self.slots.place_of[slots] != NO_SLOT]
         self.emptied = []
-        ends = outside.evict(
-            slots, self.cti, self.derived.arrays, self.emitted.arrays, self.outside.arrays,
-            self.starts, self.lasts, self.lists,
-        )  # fmt: skip
+        ends = np.full(len(slots), INFINITY)
+        derivations.evict(
+            slots, self.cti, self.derived.arrays, self.starts, self.lasts, self.lists, ends
+        )
+        evict(self.emitted, slots, self.cti, ends)
+        self.outgoing.evict(slots, self.cti, ends)
         self.ends.set(slots, ends)
         held = self.derived.sizes(self.lists * slots) + self.emitted.sizes(slots)
-        gone = slots[held + self.outside.sizes(slots) == 0]
+        gone = slots[held + self.outgoing.trace.sizes(slots) == 0]
         self.slots.remove(gone)
         self.store.forget(gone)
         self.emitted.clear(gone)
-        self.outside.clear(gone)
+        self.outgoing.clear(gone)
         for number in range(self.lists):
             self.derived.clear(self.lists * gone + number)
         self.starts[gone], self.lasts[gone] = INFINITY, BEGINNING
@@ -295,11 +305,10 @@ class Best(Levelled):
         """The keys that are in use of one of the aggregates."""
         live = self.slots.live_slots()
         derived = self.derived.snapshot(self.lists * live + number, "")[".ints"]
-        keys = [derived[:, derivations.KEY]]
-        for blocks in (self.emitted, self.outside):
-            entries, before = blocks.snapshot(live, "")[".ints"], kernel.KEYS + number
-            keys += [entries[:, before], entries[:, before + self.lists]]
-        return np.unique(np.concatenate(keys)).astype(np.int64)
+        emitted, before = self.emitted.snapshot(live, "")[".ints"], kernel.KEYS + number
+        outgoing = self.outgoing.trace.snapshot(live, "")[".ints"][:, trace.VALUE + 1 + number]
+        both = emitted[:, before], emitted[:, before + self.lists]
+        return np.unique(np.concatenate([derived[:, derivations.KEY], *both, outgoing]))
 
     def _runs_of(self, slots: Int64s) -> Int64s:
         runs: Int64s = (self.lists * slots[:, None] + np.arange(self.lists)).ravel()
@@ -307,7 +316,7 @@ class Best(Levelled):
 
     def state_size(self) -> tuple[int, int]:
         values = sum(each.nbytes for each in self.aggregates)
-        held = (self.derived, self.emitted, self.outside)
+        held = (self.derived, self.emitted, self.outgoing)
         own = sum(each.nbytes for each in held) + self.store.nbytes + values
         return sum(each.entries() for each in held), own
 
@@ -324,7 +333,7 @@ class Best(Levelled):
             **self.slots.snapshot(),
             **self.derived.snapshot(self._runs_of(live), "derived"),
             **self.emitted.snapshot(live, "emitted"),
-            **(self.outside.snapshot(live, "shown") if self.shows else {}),
+            **(self.outgoing.trace.snapshot(live, "outgoing") if self.keeps_outgoing else {}),
             "rows": rows_to_bytes(self.store.take(live)),
             "ends": self.ends.of(live),
             "starts": self.starts[live],
@@ -345,11 +354,10 @@ class Best(Levelled):
             self.store.put(live, rows_from_bytes(arrays["rows"]))
         self.derived.make_slots(self.lists * used)
         self.emitted.make_slots(used)
-        self.outside.make_slots(used)
         self.derived.restore(self._runs_of(live), arrays, "derived")
         self.emitted.restore(live, arrays, "emitted")
-        if self.shows:
-            self.outside.restore(live, arrays, "shown")
+        if self.keeps_outgoing:
+            self.outgoing.trace.restore(live, arrays, "outgoing")
         self.ends.set(live, arrays["ends"].astype(np.int64))
         self._make_room()
         self.starts[live], self.lasts[live] = arrays["starts"], arrays["lasts"]

@@ -14,7 +14,8 @@ from driftline.engine.state.due_times import BLOCK
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.slot_lists import NOWHERE
 from driftline.engine.state.slots import AHEAD
-from driftline.kernels import compiled, inlined
+from driftline.engine.state.words import copy
+from driftline.kernels import compiled, in_place, inlined
 from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
@@ -194,7 +195,8 @@ def insert(
             for each in range(len(few)):
                 ahead[each] = first_of[lists * few[each] + number]
             for each in range(len(few)):
-                ahead[each] = ints[ahead[each], KEY] ^ ints[ahead[each] + 1, WEIGHT]
+                second = min(ahead[each] + 1, len(ints) - 1)
+                ahead[each] = ints[ahead[each], KEY] ^ ints[second, WEIGHT]
         run = lists * slots[row] + number
         first, size = first_of[run], size_of[run]
         if not some.null[row]:
@@ -311,7 +313,7 @@ def _fill_where_positive(
     return found
 
 
-@compiled
+@in_place
 def fill(segments: Int64Table, found: int, start: int, end: int, tag: int) -> int:
     """Add what is still free of a stretch of time to segments in order of time."""
     low, high = 0, found
@@ -335,3 +337,30 @@ def fill(segments: Int64Table, found: int, start: int, end: int, tag: int) -> in
         low += 1
         start = until
     return found
+
+
+@in_place
+def evict(
+    slots: Int64s,
+    cti: int,
+    derived: RunArrays,
+    starts: Int64s,
+    lasts: Int64s,
+    lists: int,
+    ends: Int64s,
+) -> None:
+    """Drop the derivations that end at or before the cti. `ends`: of each slot, lowered to the
+    least end that is left."""
+    for number in range(len(slots)):
+        slot = slots[number]
+        starts[slot], lasts[slot] = INFINITY, cti
+        for run in range(lists * slot, lists * slot + lists):
+            first, left = derived.first[run], 0
+            for place in range(first, first + derived.size[run]):
+                if derived.ints[place, VE] > cti:
+                    copy(derived.ints, first + left, derived.ints, place)
+                    starts[slot] = min(starts[slot], derived.ints[place, VS])
+                    ends[number] = min(ends[number], derived.ints[place, VE])
+                    lasts[slot] = max(lasts[slot], derived.ints[place, VE])
+                    left += 1
+            derived.size[run] = left

@@ -1,8 +1,8 @@
 """The kernels of `best` for what is emitted: a turn, and what it changes.
 
-A slot is a group. A run holds what was emitted of it: level, vs, ve, and the row before and after
-that level. A row is a state, with the bit PRESENT and one bit for every aggregate that is null, and
-the keys of its aggregates.
+A slot is a group. A run holds what was emitted of it, level by level: vs, ve, level, and the row
+before and after that level. A row is a state, with the bit PRESENT and one bit for every aggregate
+that is null, and the keys of its aggregates.
 """
 
 from __future__ import annotations
@@ -19,15 +19,20 @@ from driftline.engine.loop.best_derivations import (
     best_values,
     fill,
 )
+from driftline.engine.state import trace
+from driftline.engine.state.longest import correct_longest
 from driftline.engine.state.runs import RunArrays
 from driftline.engine.state.slots import AHEAD
-from driftline.kernels import compiled, inlined
+from driftline.engine.state.words import same
+from driftline.kernels import compiled, in_place, inlined
 from driftline.model.arrays import Int64Cube, Int64s, Int64Table, Mask
 from driftline.model.time import INFINITY
 
-AT, START, END, BEFORE, AFTER, KEYS = range(6)
+START, END, AT, BEFORE, AFTER, KEYS = range(6)
 """The columns of what was emitted; from KEYS on, the keys before and then those after."""
 ABSENT, PRESENT = 0, 1
+_STATE = trace.VALUES + BEFORE - trace.VALUE
+"""Where a change has the state before a level, and then that after it."""
 
 
 class Touched(NamedTuple):
@@ -39,19 +44,20 @@ class Touched(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a turn changes: `changes` with the number of the slot in the call, vs, ve, weight, state
-    and keys; `kept`: what is now emitted at this level, of each slot `counts` (-1: as it was);
-    `due`: the level of the next turn of each slot."""
+    """What is to be emitted at a level: of the n-th of `slots` the pieces bounds[n] …
+    bounds[n + 1] - 1; `needed`: how long the run of each can become. `due`: the level of the next
+    turn of each slot that was given."""
 
-    changes: Int64Table
-    kept: Int64Table
-    counts: Int64s
+    slots: Int64s
+    pieces: Int64Table
+    bounds: Int64s
+    needed: Int64s
     due: Int64s
 
 
 @compiled
 def turn(
-    slots: Int64s,
+    given: Int64s,
     level: int,
     cti: int,
     derived: RunArrays,
@@ -62,21 +68,18 @@ def turn(
     values: int,
     stays: bool,
 ) -> Turn:
-    """Compare, from the cti on, the best rows of this level with those of the level before, and
-    bring what was emitted at this level into line. `stays`: see `best`."""
+    """Compare, from the cti on, the best rows of this level with those of the level before: what
+    differs is to be emitted at this level. `stays`: see `best`."""
     lists = max(values, 1)
-    width = KEYS + 2 * values
-    room = 2 * len(slots) + 16
-    changes, made = np.empty((room, 5 + values), np.int64), 0
-    kept, held = np.empty((room, width), np.int64), 0
-    counts, due = np.full(len(slots), -1), np.full(len(slots), NEVER)
+    pieces, made = np.empty((2 * len(given) + 16, KEYS + 2 * values), np.int64), 0
+    slots, bounds, compared = given.copy(), np.zeros(len(given) + 1, np.int64), 0
+    needed, due = np.empty(len(given), np.int64), np.full(len(given), NEVER)
     best, founds = np.empty((lists, 64, SEGMENT), np.int64), np.zeros(lists, np.int64)
-    base, fresh = np.empty((64, SEGMENT), np.int64), np.empty((64, width), np.int64)
-    events = np.empty((64, 2), np.int64)
+    base, events = np.empty((64, SEGMENT), np.int64), np.empty((64, 2), np.int64)
     ahead = np.empty(AHEAD, np.int64)
-    for number in range(len(slots)):
+    for number in range(len(given)):
         if number % AHEAD == 0:
-            some = slots[number : number + AHEAD]
+            some = given[number : number + AHEAD]
             for each in range(len(some)):
                 ahead[each] = emitted.first[some[each]]
             for each in range(len(some)):
@@ -85,7 +88,7 @@ def turn(
                 ahead[each] = derived.first[lists * some[each]]
             for each in range(len(some)):
                 ahead[each] = derived.ints[ahead[each], KEY]
-        slot = slots[number]
+        slot = given[number]
         since = max(cti, starts[slot])
         if not touched.changed[slot]:
             affected = _first_affected(
@@ -115,28 +118,21 @@ def turn(
             start = max(emitted.ints[place, START], cti)
             found = fill(base, found, start, emitted.ints[place, END], place)
         most = 2 * (found + founds.sum()) + 2
-        if most > len(fresh):
-            fresh = np.empty((2 * most, width), np.int64)
-        count = _differing(
-            best, founds, base[:found], derived.ints, emitted.ints, cti, level, fresh, values,
-            stays,
+        if made + most > len(pieces):
+            pieces = larger(pieces, made + most)
+        made = _differing(
+            best, founds, base[:found], derived.ints, emitted.ints, cti, level, pieces, made,
+            values, stays,
         )  # fmt: skip
-        old = emitted.ints[low:high]
-        if held + count + len(old) + 2 > len(kept):
-            kept = larger(kept, held + count + len(old) + 2)
-        count = from_cti(old, fresh[:count], cti, kept[held:])
-        if made + 2 * (count + len(old)) > len(changes):
-            changes = larger(changes, made + 2 * (count + len(old)))
-        before = made
-        made = changes_of(old, kept[held : held + count], number, changes, made, values)
-        if made > before:
-            touched.changed[slot] = True
-            counts[number] = count
-            held += count
+        slots[compared], needed[compared] = slot, size + made - bounds[compared]
+        for place in range(low, high):
+            needed[compared] -= emitted.ints[place, START] >= cti
+        compared += 1
+        bounds[compared] = made
         if high < first + size:
             following = min(following, emitted.ints[high, AT])
         due[number] = following
-    return Turn(changes[:made], kept[:held], counts, due)
+    return Turn(slots[:compared], pieces[:made], bounds[: compared + 1], needed[:compared], due)
 
 
 @compiled
@@ -183,27 +179,28 @@ def _differing(
     emitted: Int64Table,
     cti: int,
     level: int,
-    fresh: Int64Table,
+    pieces: Int64Table,
+    begin: int,
     values: int,
     stays: bool,
 ) -> int:
-    """Writes where the best row is not the one of the level before: time, row before, row now. A
-    row that stays is nothing that there was before."""
-    made, time, at = 0, cti, 0
+    """Write, from `begin` on, where the best row is not the one of the level before; returns where
+    that ends. A row that stays is nothing that there was before."""
+    made, time, at = begin, cti, 0
     on = np.zeros(len(founds), np.int64)
     while time < INFINITY:
         until = INFINITY
-        for column in range(BEFORE, fresh.shape[1]):
-            fresh[made, column] = 0
+        for column in range(BEFORE, pieces.shape[1]):
+            pieces[made, column] = 0
         while at < len(base) and base[at, 1] <= time:
             at += 1
         if at < len(base) and base[at, 0] > time:
             until = base[at, 0]
         elif at < len(base):
             until = base[at, 1]
-            fresh[made, BEFORE] = emitted[base[at, 2], AFTER]
+            pieces[made, BEFORE] = emitted[base[at, 2], AFTER]
             for value in range(values):
-                fresh[made, KEYS + value] = emitted[base[at, 2], KEYS + values + value]
+                pieces[made, KEYS + value] = emitted[base[at, 2], KEYS + values + value]
         for each in range(len(founds)):
             while on[each] < founds[each] and best[each, on[each], 1] <= time:
                 on[each] += 1
@@ -213,19 +210,20 @@ def _differing(
                 until = min(until, best[each, on[each], 0])
                 continue
             until, place = min(until, best[each, on[each], 1]), best[each, on[each], 2]
-            fresh[made, AFTER] |= PRESENT
+            pieces[made, AFTER] |= PRESENT
             if each < values and derived[place, NULL]:
-                fresh[made, AFTER] |= 2 << each
+                pieces[made, AFTER] |= 2 << each
             elif each < values:
-                fresh[made, KEYS + values + each] = derived[place, KEY]
-        if not _same_rows(fresh[made], values):
-            fresh[made, AT], fresh[made, START], fresh[made, END] = level, time, until
+                pieces[made, KEYS + values + each] = derived[place, KEY]
+        if not _same_rows(pieces[made], values):
+            pieces[made, AT], pieces[made, START], pieces[made, END] = level, time, until
             if stays:
-                fresh[made, BEFORE] = ABSENT
+                pieces[made, BEFORE] = ABSENT
                 for value in range(KEYS, KEYS + values):
-                    fresh[made, value] = 0
-            if made and fresh[made - 1, END] == time and same_entry(fresh[made - 1], fresh[made]):
-                fresh[made - 1, END] = until
+                    pieces[made, value] = 0
+            meets = made > begin and pieces[made - 1, END] == time
+            if meets and same(pieces, made - 1, pieces, made, AT):
+                pieces[made - 1, END] = until
             else:
                 made += 1
         time = until
@@ -241,128 +239,116 @@ def _same_rows(entry: Int64s, values: int) -> bool:
     return same
 
 
-@inlined
-def same_entry(one: Int64s, other: Int64s) -> bool:
-    """Whether two entries have the same rows."""
-    same = True
-    for column in range(BEFORE, len(one)):
-        same &= one[column] == other[column]
-    return same
-
-
-@compiled
-def from_cti(old: Int64Table, fresh: Int64Table, cti: int, kept: Int64Table) -> int:
-    """Writes what is to be emitted at a level: what is over at the cti as it was, then what is
-    fresh. What started before the cti can become shorter, but not longer: that would be a change
-    before the cti. What goes on after it is an entry of its own."""
-    made, new = 0, 0
-    for place in range(len(old)):
-        if old[place, START] >= cti:
-            break
-        kept[made] = old[place]
-        if old[place, END] > cti:
-            kept[made, END] = cti
-            if len(fresh) and fresh[0, START] == cti and same_entry(old[place], fresh[0]):
-                kept[made, END] = min(old[place, END], fresh[0, END])
-                fresh[0, START] = kept[made, END]
-                new = fresh[0, START] == fresh[0, END]
-        made += 1
-    for place in range(new, len(fresh)):
-        kept[made] = fresh[place]
-        made += 1
-    return made
-
-
-@compiled
-def changes_of(
-    old: Int64Table, new: Int64Table, number: int, changes: Int64Table, made: int, values: int
-) -> int:  # fmt: skip
-    """Writes what differs between what was emitted and what is to be."""
-    one, other = 0, 0
-    while one < len(old) or other < len(new):
-        side = 0
-        if one == len(old):
-            side = 1
-        elif other == len(new):
-            side = -1
-        elif old[one, START] != new[other, START]:
-            side = -1 if old[one, START] < new[other, START] else 1
-        elif old[one, END] != new[other, END]:
-            side = -1 if old[one, END] < new[other, END] else 1
-        elif same_entry(old[one], new[other]):
-            one, other = one + 1, other + 1
-            continue
-        for after in range(2):
-            offset, sign = KEYS + after * values, 2 * after - 1
-            if side == 0 and old[one, BEFORE + after] == new[other, BEFORE + after]:
-                same = True
-                for value in range(offset, offset + values):
-                    same &= old[one, value] == new[other, value]
-                if same:
-                    continue
-            if side <= 0 and old[one, BEFORE + after] != ABSENT:
-                made = _change(changes, made, number, old[one], after, -sign, offset, values)
-            if side >= 0 and new[other, BEFORE + after] != ABSENT:
-                made = _change(changes, made, number, new[other], after, sign, offset, values)
-        one += side <= 0
-        other += side >= 0
-    return made
-
-
-@inlined
-def _change(
-    changes: Int64Table, made: int, number: int, entry: Int64s, after: int, weight: int,
-    offset: int, values: int,
-) -> int:  # fmt: skip
-    changes[made, 0], changes[made, 1], changes[made, 2] = number, entry[START], entry[END]
-    changes[made, 3], changes[made, 4] = weight, entry[BEFORE + after]
-    for value in range(values):
-        changes[made, 5 + value] = entry[offset + value]
-    return made + 1
-
-
-@compiled
-def sizes_after(slots: Int64s, level: int, counts: Int64s, emitted: RunArrays) -> Int64s:
-    """How long the runs of what was emitted become."""
-    sizes = np.empty(len(slots), np.int64)
+@in_place
+def correct(
+    slots: Int64s,
+    level: int,
+    cti: int,
+    pieces: Int64Table,
+    bounds: Int64s,
+    emitted: RunArrays,
+    old: Int64Table,
+    changes: Int64Table,
+) -> int:
+    """Correct what was emitted at a level: that of the n-th slot by the pieces bounds[n] …
+    bounds[n + 1] - 1. Returns how many changes there are."""
+    made = 0
     for number in range(len(slots)):
         slot = slots[number]
         first, stop = emitted.first[slot], emitted.first[slot] + emitted.size[slot]
         low = _first_at(emitted.ints, first, stop, level)
         high = _first_at(emitted.ints, low, stop, level + 1)
-        sizes[number] = emitted.size[slot] + max(counts[number] - (high - low), 0)
-    return sizes
+        made = correct_longest(
+            emitted, slot, low, high, cti, pieces, bounds[number], bounds[number + 1], old,
+            changes, made,
+        )  # fmt: skip
+    return made
 
 
-@compiled
-def put(
-    slots: Int64s, level: int, counts: Int64s, kept: Int64Table, emitted: RunArrays, ends: Int64s
-) -> None:  # fmt: skip
-    """Write what is now emitted at a level; the runs have the room. `ends`: the least ends of what
-    is held, which may become lower."""
-    ints, taken = emitted.ints, 0
+@in_place
+def rows_of(changes: Int64Table, count: int, values: int, rows: Int64Table) -> int:
+    """Write the rows that the first changes retract and insert, as slot, vs, ve, weight, state and
+    keys: where a segment is inserted, the row before the level goes and the row after it comes.
+    Returns how many there are."""
+    change, made = 0, 0
+    while change < count:
+        is_pair = (
+            change + 1 < count
+            and changes[trace.KEY, change] == changes[trace.KEY, change + 1]
+            and changes[trace.VS, change] == changes[trace.VS, change + 1]
+            and changes[trace.VE, change] == changes[trace.VE, change + 1]
+        )
+        for after in range(2):
+            if is_pair and _same_row(changes, change, after, values):
+                continue
+            made = _put(changes, change, after, values, rows, made)
+            if is_pair:
+                made = _put(changes, change + 1, after, values, rows, made)
+        change += 1 + is_pair
+    return made
+
+
+@inlined
+def _same_row(changes: Int64Table, change: int, after: int, values: int) -> bool:
+    """Whether a change and the next one have the same row before the level, or after it."""
+    state, keys = _STATE + after, _STATE + 2 + after * values
+    equal: bool = changes[state, change] == changes[state, change + 1]
+    for word in range(keys, keys + values):
+        equal &= changes[word, change] == changes[word, change + 1]
+    return equal
+
+
+@inlined
+def _put(
+    changes: Int64Table, change: int, after: int, values: int, rows: Int64Table, made: int
+) -> int:
+    if changes[_STATE + after, change] == ABSENT:
+        return made
+    for word in range(trace.WEIGHT):
+        rows[word, made] = changes[word, change]
+    rows[trace.WEIGHT, made] = changes[trace.WEIGHT, change] * (2 * after - 1)
+    rows[trace.VALUES, made] = changes[_STATE + after, change]
+    for value in range(values):
+        keys = _STATE + 2 + after * values
+        rows[trace.VALUES + 1 + value, made] = changes[keys + value, change]
+    return made + 1
+
+
+@in_place
+def last_round(
+    slots: Int64s,
+    cti: int,
+    emitted: RunArrays,
+    values: int,
+    segments: Int64Table,
+    pieces: Int64Table,
+    bounds: Int64s,
+) -> None:
+    """The rows of the last round from the cti on: at every time the row after the highest level at
+    which something was emitted. The pieces of the n-th slot are bounds[n] … bounds[n + 1] - 1;
+    their value is a row. There is room for twice what was emitted: in `segments` of one slot, in
+    `pieces` of all."""
+    made = 0
     for number in range(len(slots)):
-        slot, count = slots[number], counts[number]
-        if count < 0:
-            continue
-        first, stop = emitted.first[slot], emitted.first[slot] + emitted.size[slot]
-        low = _first_at(ints, first, stop, level)
-        high = _first_at(ints, low, stop, level + 1)
-        more = count - (high - low)
-        if more > 0:
-            for place in range(stop - 1, high - 1, -1):
-                for column in range(ints.shape[1]):
-                    ints[place + more, column] = ints[place, column]
-        elif more < 0:
-            for place in range(high, stop):
-                for column in range(ints.shape[1]):
-                    ints[place + more, column] = ints[place, column]
-        for place in range(count):
-            for column in range(ints.shape[1]):
-                ints[low + place, column] = kept[taken, column]
-            ends[number] = min(ends[number], kept[taken, END])
-            taken += 1
-        emitted.size[slot] += more
+        first, begin, found = emitted.first[slots[number]], made, 0
+        for place in range(first + emitted.size[slots[number]] - 1, first - 1, -1):
+            start = max(emitted.ints[place, START], cti)
+            found = fill(segments, found, start, emitted.ints[place, END], place)
+        for each in range(found):
+            entry = segments[each, 2]
+            if emitted.ints[entry, AFTER] == ABSENT:
+                continue
+            pieces[made, trace.START] = segments[each, 0]
+            pieces[made, trace.END] = segments[each, 1]
+            pieces[made, trace.VALUE] = emitted.ints[entry, AFTER]
+            for value in range(values):
+                pieces[made, trace.VALUE + 1 + value] = emitted.ints[entry, KEYS + values + value]
+            meets = made > begin and pieces[made - 1, trace.END] == pieces[made, trace.START]
+            if meets and same(pieces, made - 1, pieces, made, trace.VALUE):
+                pieces[made - 1, trace.END] = pieces[made, trace.END]
+            else:
+                made += 1
+        bounds[number + 1] = made
 
 
 @compiled

@@ -138,7 +138,7 @@ class FreeLoop(Loop):
         """What the loop has emitted since it was taken last, with the cti that holds after it."""
         cti = self.progress.definite
         is_news, self.cti = cti > self.cti, max(self.cti, cti)
-        found, self.found = [*self.found, *self._shown()], []
+        found, self.found = [*self.found, *self._outgoing()], []
         output = self._output(found, cti if is_news else BEGINNING)
         self.counters.silence = max(self.counters.silence, self.silent)
         if is_news or len(output):

@@ -12,8 +12,8 @@ they differ, and the lower of the two is the level of the turn, that turn puts i
 are higher, a later turn does. If the least level rises, what was emitted is taken back at once, and
 the higher level emitted not before its turn has come: until then that derivation may go, too.
 
-What goes out is no level, but when a row is there: after some turns, what they have changed of that
-(`show`). A row that is derived at another level than before has not changed.
+What goes out is no level, but when a row is there (`outgoing`). A row that is derived at another
+level than before has not changed.
 
 State: of every row its derivations with their levels and lifetimes, what was sent round, and what
 has gone out. A cti evicts what ends before it. While the loop runs free, also which rows wait for
@@ -25,40 +25,38 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.core.batch import Batch, joined
+from driftline.engine.core.batch import Batch
 from driftline.engine.core.operator import Arrays, Span, joined_span, span_of
 from driftline.engine.loop import least_level_kernel as kernel
-from driftline.engine.loop import least_level_shown as outside
 from driftline.engine.loop import least_level_state as state
 from driftline.engine.loop.levelled import NEVER, Levelled
+from driftline.engine.loop.outgoing import Outgoing
 from driftline.engine.state.due_times import BLOCK, Due
 from driftline.engine.state.fingerprints import fingerprints
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.slots import NO_SLOT, Slots
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
-from driftline.model.arrays import Int64s, to_arrow
+from driftline.engine.state.trace import KEY, VALUE, VE, VS, WEIGHT
+from driftline.model.arrays import Int64s, Int64Table, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
 
 
 class LeastLevel(Levelled):
     """`held`: what is known of each slot; `waiting`: by level, slots that may have to be looked at;
-    `ends`: the least end of what is held of each; `touched`: those of which something has changed
-    that was not shown; `shown`: what was, and has not gone out; `emptied`: those that may have
-    nothing left."""
+    `ends`: the least end of what is held of each; `emptied`: those that may have nothing left."""
 
-    shows = True
+    keeps_outgoing = True
 
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema)
-        self.cti = BEGINNING
-        self.shown: list[Batch] = []
+        self.cti, self.outgoing = BEGINNING, Outgoing(0)
         self._start_empty()
 
     def _start_empty(self) -> None:
         self.slots, self.store, self.ends = Slots(), RowStore(self.rows), Due()
         self.held = state.nothing()
+        self.outgoing.start_empty()
         self.waiting: dict[int, list[Int64s]] = {}
-        self.touched: list[Int64s] = []
         self.emptied: list[Int64s] = []
 
     def take_in(self, batch: Batch, columns: list[pa.Array], levels: Int64s) -> None:
@@ -101,33 +99,35 @@ class LeastLevel(Levelled):
         made = kernel.turn(slots, level, self.cti, self.held)
         self.held = self.held._replace(pool=made.pool)
         self._wait(made.slots, made.levels)
-        if len(made.touched):
-            self.touched.append(made.touched)
+        if len(made.changed):
+            self.outgoing.changed.append(made.changed)
         if len(made.emptied):
             self.emptied.append(made.emptied)
-        which, levels, vs, ve, weight = made.changes
+        which, vs, ve, weight, levels = made.changes
         if len(which) == 0:
             return None
         return self.with_levels(vs, ve, weight, self.store.take(which).columns, levels)
 
-    def show(self) -> Batch | None:
-        self._show()
-        shown, self.shown = self.shown, []
-        return joined(shown) if shown else None
+    def take_outgoing(self) -> Batch | None:
+        self._compare()
+        return self.outgoing.take()
 
-    def _show(self) -> None:
-        """Find what has changed of when rows are there, before a cti cuts it off."""
-        if not self.touched:
-            return
-        pool, changes = outside.show(np.concatenate(self.touched), self.cti, self.held)
-        self.held = self.held._replace(pool=pool)
-        self.touched = []
-        which, _, vs, ve, weight = changes
-        if len(which):
-            self.shown.append(Batch(vs, ve, weight, self.store.take(which)))
+    def _compare(self) -> None:
+        self.outgoing.compare(self.cti, self._last_round, self._rows)
+
+    def _last_round(self, slots: Int64s) -> tuple[Int64Table, Int64s]:
+        counts = self.held.records[slots, state.EMITTED]
+        pieces = np.empty((int(counts.sum()), VALUE), np.int64)
+        segments = np.empty((int(counts.max(initial=0)), state.SEGMENT), np.int64)
+        bounds = np.zeros(len(slots) + 1, np.int64)
+        kernel.stretches(slots, self.cti, self.held, segments, pieces, bounds)
+        return pieces, bounds
+
+    def _rows(self, changes: Int64Table) -> Batch:
+        return Batch(changes[VS], changes[VE], changes[WEIGHT], self.store.take(changes[KEY]))
 
     def evict(self, cti: int) -> None:
-        self._show()
+        self._compare()
         if cti == INFINITY:
             self._start_empty()
             self.cti = cti
@@ -135,8 +135,9 @@ class LeastLevel(Levelled):
         self.cti = max(self.cti, cti)
         ended = self.ends.up_to(self.cti)
         if len(ended):
-            pool, ends = outside.evict(ended, self.cti, self.held)
+            pool, ends = kernel.evict(ended, self.cti, self.held)
             self.held = self.held._replace(pool=pool)
+            self.outgoing.evict(ended, self.cti)
             self.ends.set(ended, ends)
         if len(ended) == 0 and not self.emptied:
             return
@@ -146,6 +147,7 @@ class LeastLevel(Levelled):
         is_empty = (records[:, state.SIZE] == 0) & (records[:, state.EMITTED] == 0)
         gone = slots[is_empty & (self.slots.place_of[slots] != NO_SLOT)]
         state.clear(gone, self.held)
+        self.outgoing.clear(gone)
         self.slots.remove(gone)
         self.store.forget(gone)
         self.ends.set(gone, np.full(len(gone), INFINITY))
@@ -153,7 +155,8 @@ class LeastLevel(Levelled):
     def state_size(self) -> tuple[int, int]:
         _, derivations, segments = self.held.totals.tolist()
         own = state.nbytes(self.held) + self.ends.times.nbytes + self.slots.nbytes
-        return derivations + segments, own + self.store.nbytes
+        held = derivations + segments + self.outgoing.entries()
+        return held, own + self.store.nbytes + self.outgoing.nbytes
 
     def state_span(self) -> Span:
         derived = state.snapshot(self.held, self.slots.live_slots())["derived.ints"]
@@ -167,6 +170,7 @@ class LeastLevel(Levelled):
             **due,
             **self.slots.snapshot(),
             **state.snapshot(self.held, live),
+            **self.outgoing.trace.snapshot(live, "outgoing"),
             "rows": rows_to_bytes(self.store.take(live)),
             "ends": self.ends.of(live),
             "cti": np.array([self.cti]),
@@ -178,6 +182,7 @@ class LeastLevel(Levelled):
         live = self.slots.live_slots()
         self.store.put(live, rows_from_bytes(arrays["rows"]))
         self.held = state.restored(live, arrays)
+        self.outgoing.trace.restore(live, arrays, "outgoing")
         self.ends.set(live, arrays["ends"].astype(np.int64))
         self.cti = int(arrays["cti"][0])
         if "due" in arrays:  # a turn finds out which of the rows wait, and for which level

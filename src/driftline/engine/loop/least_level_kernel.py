@@ -12,11 +12,9 @@ import numpy as np
 
 from driftline.engine.loop.least_level_segments import (
     NEVER,
-    adjusted,
+    after_turn,
     compared,
-    differences,
     least,
-    wider,
 )
 from driftline.engine.loop.least_level_state import (
     AT,
@@ -32,7 +30,6 @@ from driftline.engine.loop.least_level_state import (
     SEGMENTS,
     SIZE,
     START,
-    TOUCHED,
     VE,
     VS,
     WAITS,
@@ -44,8 +41,11 @@ from driftline.engine.loop.least_level_state import (
     read_segments,
     write_segments,
 )
+from driftline.engine.state import trace
+from driftline.engine.state.longest import correct_longest, single_run
 from driftline.engine.state.slots import AHEAD
-from driftline.kernels import compiled
+from driftline.engine.state.trace import room_for, wider
+from driftline.kernels import compiled, in_place, inlined
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import INFINITY
 
@@ -74,15 +74,15 @@ class TakenIn(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """The pool; what changes: slot, level, vs, ve and weight; the slots that wait for a later turn,
-    with its level; those whose segments have changed since they were shown; those that have no
-    derivation left."""
+    """The pool; the changes of what is emitted, as those of a trace whose value is the level; the
+    slots that wait for a later turn, with its level; those whose segments have changed; those that
+    have no derivation left."""
 
     pool: Int64Table
     changes: Int64Table
     slots: Int64s
     levels: Int64s
-    touched: Int64s
+    changed: Int64s
     emptied: Int64s
 
 
@@ -91,7 +91,7 @@ def take_in(
     given: Derived, cti: int, held: Held, ends: Int64s, blocks: Int64s, block: int
 ) -> TakenIn:
     """Add derivations up. `ends`, `blocks`: see `state.due_times`."""
-    records, _, pool, free, totals = held
+    records, pool, free, totals = held
     slots, levels, vs, ve, weight = given
     waiting, wait_for = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
     left, waits, longs = np.empty(len(slots), np.int64), 0, 0
@@ -171,7 +171,7 @@ def take_in(
 @compiled
 def merge(order: Int64s, given: Derived, held: Held) -> Int64Table:
     """Add derivations of long rows up; `order`: by slot, level, vs and ve. Returns the pool."""
-    records, _, pool, free, totals = held
+    records, pool, free, totals = held
     slots, levels, vs, ve, weight = given
     merged = np.empty((64, ENTRY), np.int64)
     begin = 0
@@ -229,13 +229,15 @@ def merge(order: Int64s, given: Derived, held: Held) -> Int64Table:
 def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
     """Compare, from the cti on, the least level of each row over time with what was emitted, and
     bring it into line where either of the two is not above the level of this turn."""
-    records, outside, pool, free, totals = held
-    changes, made = np.empty((5, 2 * len(slots) + 16), np.int64), 0
+    records, pool, free, totals = held
+    changes, made = room_for(2 * len(slots) + 16, 1), 0
     waiting, wait_for = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
-    touched, emptied = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
-    waits, touches, empties = 0, 0, 0
-    found, spare = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
-    was, kept = np.empty((64, SEGMENT), np.int64), np.empty((64, SEGMENT), np.int64)
+    changed, emptied = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
+    waits, others, empties = 0, 0, 0
+    room = 64
+    found, spare = np.empty((room, SEGMENT), np.int64), np.empty((room, SEGMENT), np.int64)
+    was, pieces = np.empty((room, SEGMENT), np.int64), np.empty((2 * room, SEGMENT), np.int64)
+    one_run = single_run(3 * room, SEGMENT)
     for slot in slots:
         if records[slot, WAITS] == 0 or records[slot, WAITS] > level + 1:
             continue  # it has had its turn
@@ -263,7 +265,7 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
         next_level, before = NEVER, made
         if is_plain:
             if made + 2 > changes.shape[1]:
-                changes = wider(changes, made + 2)
+                changes = wider(changes, made, 2 * made + 2)
             lower = min(had, has)
             if had == has:
                 continue
@@ -271,15 +273,11 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
                 next_level = lower
             else:
                 if had != NEVER:
-                    changes[0, made], changes[1, made], changes[4, made] = slot, had, -1
-                    changes[2, made], changes[3, made] = had_start, had_end
-                    made += 1
+                    made = _put(changes, made, slot, had_start, had_end, -1, had)
                     totals[SEGMENTS] -= 1
                     records[slot, EMITTED] = 0
                 if has <= level:
-                    changes[0, made], changes[1, made], changes[4, made] = slot, has, 1
-                    changes[2, made], changes[3, made] = start, end
-                    made += 1
+                    made = _put(changes, made, slot, start, end, 1, has)
                     totals[SEGMENTS] += 1
                     records[slot, EMITTED], records[slot, EMITTED + ONE + AT] = 1, has
                     records[slot, EMITTED + ONE + START] = start
@@ -288,30 +286,101 @@ def turn(slots: Int64s, level: int, cti: int, held: Held) -> Turn:
                     next_level = has
         else:
             most = 2 * (size + count) + 4
-            if most > len(found):
+            if most > room:
+                room = 2 * most
                 found, spare = (
-                    np.empty((2 * most, SEGMENT), np.int64),
-                    np.empty((2 * most, SEGMENT), np.int64),
+                    np.empty((room, SEGMENT), np.int64),
+                    np.empty((room, SEGMENT), np.int64),
                 )
-                was = np.empty((2 * most, SEGMENT), np.int64)
-            if 2 * most > len(kept):
-                kept = np.empty((4 * most, SEGMENT), np.int64)
+                was = np.empty((room, SEGMENT), np.int64)
+                pieces = np.empty((2 * room, SEGMENT), np.int64)
+                one_run = single_run(3 * room, SEGMENT)
             if made + 3 * most > changes.shape[1]:
-                changes = wider(changes, made + 3 * most)
+                changes = wider(changes, made, 2 * (made + 3 * most))
             has_count, found, spare = least(records, pool, slot, cti, found, spare)
-            read_segments(records, pool, slot, EMITTED, was)
-            now_count, cut, next_level = adjusted(was, count, found, has_count, level, cti, kept)
-            made = differences(slot, was, count, kept, now_count, cut, cti, changes, made)
-            pool = write_segments(records, pool, free, totals, slot, EMITTED, kept, 0, now_count)
+            one_run.size[0] = read_segments(records, pool, slot, one_run.ints)
+            to_be, next_level = after_turn(
+                one_run.ints, count, found, has_count, level, cti, pieces
+            )
+            made = correct_longest(one_run, 0, 0, count, cti, pieces, 0, to_be, was, changes, made)
+            for change in range(before, made):
+                changes[trace.KEY, change] = slot
+            begin, stop = 0, one_run.size[0]
+            while begin < stop and one_run.ints[begin, END] <= cti:
+                begin += 1
+            pool = write_segments(
+                records, pool, free, totals, slot, one_run.ints, begin, stop - begin
+            )
         if next_level != NEVER:
             records[slot, WAITS] = next_level + 1
             waiting[waits], wait_for[waits] = slot, next_level
             waits += 1
-        if made > before and outside[slot, TOUCHED] == 0:
-            outside[slot, TOUCHED] = 1
-            touched[touches] = slot
-            touches += 1
+        if made > before:
+            changed[others] = slot
+            others += 1
     return Turn(
-        pool, changes[:, :made], waiting[:waits], wait_for[:waits], touched[:touches],
+        pool, changes[:, :made], waiting[:waits], wait_for[:waits], changed[:others],
         emptied[:empties],
     )  # fmt: skip
+
+
+@inlined
+def _put(
+    changes: Int64Table, made: int, slot: int, start: int, end: int, weight: int, level: int
+) -> int:
+    changes[trace.KEY, made], changes[trace.VS, made], changes[trace.VE, made] = slot, start, end
+    changes[trace.WEIGHT, made], changes[trace.VALUES, made] = weight, level
+    return made + 1
+
+
+@in_place
+def stretches(
+    slots: Int64s, cti: int, held: Held, segments: Int64Table, pieces: Int64Table, bounds: Int64s
+) -> None:
+    """When each row is there, from the cti on, at whichever level: the pieces of the n-th slot are
+    bounds[n] … bounds[n + 1] - 1. `segments` has room for those of one slot, `pieces` for all."""
+    made = 0
+    for number in range(len(slots)):
+        begin = made
+        for each in range(read_segments(held.records, held.pool, slots[number], segments)):
+            start, end = max(segments[each, START], cti), segments[each, END]
+            if start >= end:
+                continue
+            if made > begin and pieces[made - 1, END] == start:
+                pieces[made - 1, END] = end
+            else:
+                pieces[made, START], pieces[made, END] = start, end
+                made += 1
+        bounds[number + 1] = made
+
+
+@compiled
+def evict(slots: Int64s, cti: int, held: Held) -> tuple[Int64Table, Int64s]:
+    """Drop what ends at or before the cti. Returns the pool, and the least end that is left of each
+    slot."""
+    records, pool, free, totals = held
+    ends = np.full(len(slots), INFINITY)
+    segments = np.empty((64, SEGMENT), np.int64)
+    for number in range(len(slots)):
+        slot = slots[number]
+        first, size, left = records[slot, FIRST], records[slot, SIZE], 0
+        for place in range(first, first + size):
+            if pool[place, VE] > cti:
+                for column in range(ENTRY):
+                    pool[first + left, column] = pool[place, column]
+                ends[number] = min(ends[number], pool[place, VE])
+                left += 1
+        records[slot, SIZE] = left
+        totals[DERIVATIONS] += left - size
+        count, kept = records[slot, EMITTED], 0
+        if count > len(segments):
+            segments = np.empty((2 * count, SEGMENT), np.int64)
+        read_segments(records, pool, slot, segments)
+        for each in range(count):
+            if segments[each, END] > cti:
+                for column in range(SEGMENT):
+                    segments[kept, column] = segments[each, column]
+                kept += 1
+        if kept < count:
+            pool = write_segments(records, pool, free, totals, slot, segments, 0, kept)
+    return pool, ends

@@ -3,8 +3,6 @@ what was emitted of it."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from driftline.engine.loop.least_level_state import (
     AT,
     END,
@@ -16,7 +14,8 @@ from driftline.engine.loop.least_level_state import (
     VS,
     WEIGHT,
 )
-from driftline.kernels import compiled, inlined
+from driftline.engine.state.words import copy
+from driftline.kernels import compiled, in_place, inlined
 from driftline.model.arrays import Int64Table
 from driftline.model.time import INFINITY
 
@@ -53,34 +52,25 @@ def least(
                 continue
             place += 1
             while before < count and found[before, END] <= start:
-                _copy(spare, made, found, before)
+                copy(spare, made, found, before)
                 made, before = made + 1, before + 1
             while before < count and found[before, START] < end:
                 if found[before, START] > start:
                     made = filled(spare, made, start, found[before, START], level)
-                _copy(spare, made, found, before)
+                copy(spare, made, found, before)
                 start = max(start, found[before, END])
                 made, before = made + 1, before + 1
             if start < end:
                 made = filled(spare, made, start, end, level)
             taken = max(start, end)
         while before < count:
-            _copy(spare, made, found, before)
+            copy(spare, made, found, before)
             made, before = made + 1, before + 1
         found, spare, count = spare, found, made
     return count, found, spare
 
 
-@inlined
-def _copy(to: Int64Table, place: int, of: Int64Table, other: int) -> None:
-    to[place, START], to[place, END], to[place, AT] = (
-        of[other, START],
-        of[other, END],
-        of[other, AT],
-    )
-
-
-@compiled
+@in_place
 def filled(segments: Int64Table, made: int, start: int, end: int, level: int) -> int:
     """Add a segment, as part of the one before it if that is possible."""
     if made and segments[made - 1, END] == start and segments[made - 1, AT] == level:
@@ -90,114 +80,45 @@ def filled(segments: Int64Table, made: int, start: int, end: int, level: int) ->
     return made + 1
 
 
-@compiled
-def adjusted(
+@in_place
+def after_turn(
     was: Int64Table,
     had_count: int,
     now: Int64Table,
     has_count: int,
     level: int,
     cti: int,
-    kept: Int64Table,
-) -> tuple[int, int, int]:
-    """Writes the segments that are to be emitted after a turn, given what was emitted and the least
-    level as it is now. Returns how many these are, which of the old ones is cut off at the cti (-1:
-    none), and the level of the next turn.
-
-    A segment that started before the cti can become shorter, but not longer: that would be a
-    change before the cti. What goes on after it is a segment of its own."""
-    made, cut, next_level = 0, -1, NEVER
-    one, other, time, bound = 0, 0, cti, INFINITY
-    while one < had_count and was[one, END] <= cti:
-        one += 1
-    while one < had_count or other < has_count:
+    pieces: Int64Table,
+) -> tuple[int, int]:
+    """Write the segments that are to be emitted after a turn, from the cti on, given what was
+    emitted and the least level as it is now. Returns how many these are, and the level of the next
+    turn."""
+    made, next_level, time, one, other = 0, NEVER, cti, 0, 0
+    while True:
+        while one < had_count and was[one, END] <= time:
+            one += 1
+        while other < has_count and now[other, END] <= time:
+            other += 1
         begin_1 = was[one, START] if one < had_count else INFINITY
         begin_2 = now[other, START] if other < has_count else INFINITY
         time = max(time, min(begin_1, begin_2))
-        had, has = NEVER, NEVER
-        until = INFINITY
-        if one < had_count:
-            if begin_1 <= time:
-                had, until = was[one, AT], was[one, END]
-            else:
-                until = begin_1
-        if other < has_count:
-            if begin_2 <= time:
-                has, until = now[other, AT], min(until, now[other, END])
-            else:
-                until = min(until, begin_2)
+        if time == INFINITY:
+            return made, next_level
+        had, has, until, until_2 = NEVER, NEVER, begin_1, begin_2
+        if begin_1 <= time:
+            had, until = was[one, AT], was[one, END]
+        if begin_2 <= time:
+            has, until_2 = now[other, AT], now[other, END]
+        until = min(until, until_2)
         to_be = had
         if had != has:
-            lower = min(had, has)
-            if lower > level:
-                next_level = min(next_level, lower)
+            if min(had, has) > level:
+                next_level = min(next_level, had, has)
             elif has <= level:
                 to_be = has
             else:
                 to_be = NEVER
                 next_level = min(next_level, has)
-        started_before = had != NEVER and begin_1 < cti and time == cti
         if to_be != NEVER:
-            start = begin_1 if started_before and to_be == had else time
-            joins = made and kept[made - 1, END] == start and kept[made - 1, AT] == to_be
-            if joins and start < bound:
-                kept[made - 1, END] = until
-            else:
-                kept[made, START], kept[made, END], kept[made, AT] = start, until, to_be
-                made += 1
-                bound = was[one, END] if start < cti else INFINITY
-        if started_before and to_be != had:
-            cut = one
+            made = filled(pieces, made, time, until, to_be)
         time = until
-        if one < had_count and was[one, END] <= time:
-            one += 1
-        if other < has_count and now[other, END] <= time:
-            other += 1
-    return made, cut, next_level
-
-
-@compiled
-def differences(
-    slot: int,
-    was: Int64Table,
-    was_count: int,
-    kept: Int64Table,
-    kept_count: int,
-    cut: int,
-    cti: int,
-    changes: Int64Table,
-    made: int,
-) -> int:
-    """Writes what the segments after a turn have changed; returns how many changes there are."""
-    if cut >= 0:  # what is over of a segment that reaches up to the cti stays
-        changes[0, made], changes[1, made], changes[4, made] = slot, was[cut, AT], 1
-        changes[2, made], changes[3, made] = was[cut, START], cti
-        made += 1
-    old, new = 0, 0
-    while old < was_count or new < kept_count:
-        side = -1
-        if old >= was_count:
-            side = 1
-        elif new < kept_count:
-            side = compared(
-                was[old, START], was[old, END], was[old, AT],
-                kept[new, START], kept[new, END], kept[new, AT],
-            )  # fmt: skip
-        if side < 0 and was[old, END] > cti:
-            changes[0, made], changes[1, made], changes[4, made] = slot, was[old, AT], -1
-            changes[2, made], changes[3, made] = was[old, START], was[old, END]
-            made += 1
-        elif side > 0:
-            changes[0, made], changes[1, made], changes[4, made] = slot, kept[new, AT], 1
-            changes[2, made], changes[3, made] = kept[new, START], kept[new, END]
-            made += 1
-        old += side <= 0
-        new += side >= 0
-    return made
-
-
-@compiled
-def wider(changes: Int64Table, room: int) -> Int64Table:
-    wider = np.empty((5, 2 * room), np.int64)
-    wider[:, : changes.shape[1]] = changes
-    return wider

@@ -1,10 +1,10 @@
 """What `least_level` holds of each row, and the pool it lies in.
 
 A slot is a row of the set. It has a record of fixed width with where its derivations lie in the
-pool (level, vs, ve and how many there are, in this order), with what of it was sent round and what
-has gone out, and with the level that it waits for. Most rows have one segment of each, which lies
-in the record itself; several lie in the pool, in order of time and without overlap. What the pool
-gives out has a power of two as its room, and is given out again when it is given back.
+pool (level, vs, ve and how many there are, in this order), with what of it was sent round, and with
+the level that it waits for. Of most rows one segment was sent round, which lies in the record
+itself; several lie in the pool, in order of time and without overlap. What the pool gives out has a
+power of two as its room, and is given out again when it is given back.
 """
 
 from __future__ import annotations
@@ -23,11 +23,6 @@ FIRST, SIZE, EMITTED, ROOM, WAITS = 0, 1, 2, 6, 7
 for how many derivations there is room; one more than the level that the slot waits for (0: none).
 What is read of every derivation that comes stands first."""
 RECORD = 8
-SHOWN, TOUCHED = 0, 3
-"""Of what has gone out of a slot: the segments; and whether those that were sent round have changed
-since."""
-OUTSIDE = 4
-
 LEVEL, VS, VE, WEIGHT = range(4)
 """Of a derivation."""
 ENTRY = 4
@@ -35,8 +30,8 @@ START, END, AT = range(3)
 """Of a segment."""
 SEGMENT = 3
 ONE = 1
-"""Of segments: first how many there are, then, from here on, the only one (without a level, if it
-has gone out), or where they lie in the pool and the room there."""
+"""Of segments: first how many there are, then, from here on, the only one, or where they lie in the
+pool and the room there."""
 
 TOP, DERIVATIONS, SEGMENTS = range(3)
 """Of the totals: how much of the pool was ever given out, and how much is held at all."""
@@ -46,11 +41,10 @@ _ROOMS = 48
 
 
 class Held(NamedTuple):
-    """`records`, `outside`: by slot. `free`: by the logarithm of a room, the first place given back
-    with it (-1: none), which has the next one in its first column."""
+    """`records`: by slot. `free`: by the logarithm of a room, the first place given back with it
+    (-1: none), which has the next one in its first column."""
 
     records: Int64Table
-    outside: Int64Table
     pool: Int64Table
     free: Int64s
     totals: Int64s
@@ -59,7 +53,6 @@ class Held(NamedTuple):
 def nothing() -> Held:
     return Held(
         np.zeros((0, RECORD), np.int64),
-        np.zeros((0, OUTSIDE), np.int64),
         np.empty((_SMALLEST, ENTRY), np.int64),
         np.full(_ROOMS, -1, np.int64),
         np.zeros(3, np.int64),
@@ -68,41 +61,32 @@ def nothing() -> Held:
 
 def with_slots(held: Held, count: int) -> Held:
     """The state with room for so many slots."""
-    return held._replace(records=grown(held.records, count), outside=grown(held.outside, count))
+    return held._replace(records=grown(held.records, count))
 
 
 def nbytes(held: Held) -> int:
-    return held.records.nbytes + held.outside.nbytes + held.pool.nbytes
+    return held.records.nbytes + held.pool.nbytes
 
 
 def snapshot(held: Held, slots: Int64s) -> dict[str, NDArray[np.generic]]:
-    sizes = held.records[slots, SIZE]
-    derived = _derivations(slots, held)
-    emitted, counts = _segments(slots, held.records, held.pool, EMITTED)
-    shown, shown_counts = _segments(slots, held.outside, held.pool, SHOWN)
+    emitted, counts = _segments(slots, held.records, held.pool)
     return {
-        "derived.size": sizes,
-        "derived.ints": derived,
+        "derived.size": held.records[slots, SIZE],
+        "derived.ints": _derivations(slots, held),
         "emitted.size": counts,
         "emitted.ints": emitted,
-        "shown.size": shown_counts,
-        "shown.ints": shown[:, :AT],
     }
 
 
 def restored(slots: Int64s, arrays: dict[str, NDArray[np.generic]]) -> Held:
     """What a snapshot was taken of, in the same slots."""
     held = with_slots(nothing(), int(slots.max()) + 1 if len(slots) else 0)
-    shown = arrays["shown.ints"].astype(np.int64)
-    levels = np.zeros((len(shown), 1), np.int64)
     pool = _restore(
         slots,
         arrays["derived.size"].astype(np.int64),
         np.ascontiguousarray(arrays["derived.ints"].astype(np.int64)),
         arrays["emitted.size"].astype(np.int64),
         np.ascontiguousarray(arrays["emitted.ints"].astype(np.int64)),
-        arrays["shown.size"].astype(np.int64),
-        np.hstack([shown, levels]),
         held,
     )
     return held._replace(pool=pool)
@@ -144,20 +128,14 @@ def larger(array: Int64Table, room: int) -> Int64Table:
 
 
 @inlined
-def read_segments(
-    records: Int64Table, pool: Int64Table, slot: int, which: int, to: Int64Table
-) -> int:
-    """Copy the segments of a slot, EMITTED in its record or SHOWN outside, to where there is room
-    for them."""
-    count: int = records[slot, which]
+def read_segments(records: Int64Table, pool: Int64Table, slot: int, to: Int64Table) -> int:
+    """Copy the segments of a slot to where there is room for them."""
+    count: int = records[slot, EMITTED]
     if count == 1:
-        to[0, START], to[0, END] = (
-            records[slot, which + ONE + START],
-            records[slot, which + ONE + END],
-        )
-        to[0, AT] = records[slot, which + ONE + AT] if which == EMITTED else 0
+        for column in range(SEGMENT):
+            to[0, column] = records[slot, EMITTED + ONE + column]
     else:
-        first = records[slot, which + ONE + START]
+        first = records[slot, EMITTED + ONE]
         for number in range(count):
             for column in range(SEGMENT):
                 to[number, column] = pool[first + number, column]
@@ -171,34 +149,29 @@ def write_segments(
     free: Int64s,
     totals: Int64s,
     slot: int,
-    which: int,
     segments: Int64Table,
     begin: int,
     count: int,
 ) -> Int64s:
     """Hold segments in place of those before. Returns the pool, which may be a larger one now."""
-    before = records[slot, which]
+    before = records[slot, EMITTED]
     totals[SEGMENTS] += count - before
-    room = records[slot, which + ONE + END] if before > 1 else 0
+    room = records[slot, EMITTED + ONE + END] if before > 1 else 0
     if before > 1 and (count <= 1 or count > room):
-        give_back(pool, free, records[slot, which + ONE + START], room)
+        give_back(pool, free, records[slot, EMITTED + ONE + START], room)
         room = 0
-    records[slot, which] = count
+    records[slot, EMITTED] = count
     if count == 1:
-        records[slot, which + ONE + START], records[slot, which + ONE + END] = (
-            segments[begin, START],
-            segments[begin, END],
-        )
-        if which == EMITTED:
-            records[slot, which + ONE + AT] = segments[begin, AT]
+        for column in range(SEGMENT):
+            records[slot, EMITTED + ONE + column] = segments[begin, column]
     elif count > 1:
         if room == 0:
             room = 2
             while room < count:
                 room *= 2
             place, pool = allot(pool, free, totals, room)
-            records[slot, which + ONE + START], records[slot, which + ONE + END] = place, room
-        first = records[slot, which + ONE + START]
+            records[slot, EMITTED + ONE + START], records[slot, EMITTED + ONE + END] = place, room
+        first = records[slot, EMITTED + ONE + START]
         for number in range(count):
             for column in range(SEGMENT):
                 pool[first + number, column] = segments[begin + number, column]
@@ -212,23 +185,14 @@ def clear(slots: Int64s, held: Held) -> None:
     for slot in slots:
         if records[slot, ROOM]:
             give_back(pool, free, records[slot, FIRST], records[slot, ROOM])
+        count = records[slot, EMITTED]
+        if count > 1:
+            begin, room = records[slot, EMITTED + ONE + START], records[slot, EMITTED + ONE + END]
+            give_back(pool, free, begin, room)
         totals[DERIVATIONS] -= records[slot, SIZE]
-        _forget(records, slot, EMITTED, pool, free, totals)
-        _forget(held.outside, slot, SHOWN, pool, free, totals)
+        totals[SEGMENTS] -= count
         for column in range(RECORD):
             records[slot, column] = 0
-        for column in range(OUTSIDE):
-            held.outside[slot, column] = 0
-
-
-@inlined
-def _forget(
-    records: Int64Table, slot: int, which: int, pool: Int64s, free: Int64s, totals: Int64s
-) -> None:
-    count = records[slot, which]
-    totals[SEGMENTS] -= count
-    if count > 1:
-        give_back(pool, free, records[slot, which + ONE + START], records[slot, which + ONE + END])
 
 
 @compiled
@@ -247,17 +211,14 @@ def _derivations(slots: Int64s, held: Held) -> Int64Table:
 
 
 @compiled
-def _segments(
-    slots: Int64s, records: Int64Table, pool: Int64Table, which: int
-) -> tuple[Int64Table, Int64s]:
+def _segments(slots: Int64s, records: Int64Table, pool: Int64Table) -> tuple[Int64Table, Int64s]:
     total = 0
     for slot in slots:
-        total += records[slot, which]
+        total += records[slot, EMITTED]
     segments, made = np.empty((total, SEGMENT), np.int64), 0
     counts = np.empty(len(slots), np.int64)
     for number in range(len(slots)):
-        slot = slots[number]
-        counts[number] = read_segments(records, pool, slot, which, segments[made:])
+        counts[number] = read_segments(records, pool, slots[number], segments[made:])
         made += counts[number]
     return segments, counts
 
@@ -269,12 +230,10 @@ def _restore(
     derived: Int64Table,
     counts: Int64s,
     emitted: Int64Table,
-    shown_counts: Int64s,
-    shown: Int64Table,
     held: Held,
 ) -> Int64Table:
-    records, outside, pool, free, totals = held
-    derivation, segment, other = 0, 0, 0
+    records, pool, free, totals = held
+    derivation, segment = 0, 0
     for number in range(len(slots)):
         slot, room = slots[number], 1
         while room < sizes[number]:
@@ -287,12 +246,6 @@ def _restore(
             for column in range(ENTRY):
                 pool[place + entry, column] = derived[derivation + entry, column]
         derivation += sizes[number]
-        pool = write_segments(
-            records, pool, free, totals, slot, EMITTED, emitted, segment, counts[number]
-        )
+        pool = write_segments(records, pool, free, totals, slot, emitted, segment, counts[number])
         segment += counts[number]
-        pool = write_segments(
-            outside, pool, free, totals, slot, SHOWN, shown, other, shown_counts[number]
-        )
-        other += shown_counts[number]
     return pool

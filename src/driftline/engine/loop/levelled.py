@@ -23,13 +23,13 @@ NEVER = INFINITY
 
 
 class Levelled(Operator):
-    """`schema` has the level as its last column; `rows` is the schema without it. `shows`: what
-    goes out of the loop is not what a turn emits, but what `show` returns; `improves`: whether
-    values may get better from level to level."""
+    """`schema` has the level as its last column; `rows` is the schema without it. `keeps_outgoing`:
+    what goes out of the loop is not what a turn emits, but what `take_outgoing` returns;
+    `improves`: whether values may get better from level to level."""
 
     adds_up = True
     looks_again = True  # whether what a turn has looked at may wait for a higher level
-    shows = False
+    keeps_outgoing = False
     improves = False
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -60,7 +60,7 @@ class Levelled(Operator):
     def turn(self, level: int) -> Batch | None:
         """What is to be emitted at a level, when all lower ones are done."""
 
-    def show(self) -> Batch | None:
+    def take_outgoing(self) -> Batch | None:
         """What goes out after some turns, without levels."""
         raise NotImplementedError
 

@@ -104,7 +104,7 @@ class Loop(Operator):
 
     def process(self, port: int, batch: Batch) -> Batch:
         self.graph.admit(f"input {port}", replace(batch, label=None, now=BEGINNING))
-        found = self._fixed_point() + self._shown()
+        found = self._fixed_point() + self._outgoing()
         self.ctis[port] = max(int(self.ctis[port]), batch.cti)
         cti = self._advance()
         return self._output(found, cti)
@@ -149,13 +149,13 @@ class Loop(Operator):
                 self.graph.hand_on(step, output)
         return found
 
-    def _shown(self) -> list[Batch]:
-        """What the heads show of what they have emitted."""
+    def _outgoing(self) -> list[Batch]:
+        """What goes out of the heads that compare their last round with what has gone out."""
         found: list[Batch] = []
         for head in self.heads:
-            shown = head.operator.show() if head.operator.shows else None
-            if shown is not None:
-                found.append(self._outside(head, shown, head.ordered(shown.payload.columns)))
+            output = head.operator.take_outgoing() if head.operator.keeps_outgoing else None
+            if output is not None:
+                found.append(self._outside(head, output, head.ordered(output.payload.columns)))
         return found
 
     def _round(self, head: Head, output: Batch, level: int) -> list[Batch]:
@@ -183,7 +183,7 @@ class Loop(Operator):
         for name, schema in head.uses:
             payload = pa.RecordBatch.from_arrays([*columns, further], schema=schema)
             self.graph.admit(name, output.with_payload(payload))
-        return [] if head.operator.shows else [self._outside(head, output, columns)]
+        return [] if head.operator.keeps_outgoing else [self._outside(head, output, columns)]
 
     def _improves(self) -> bool:
         return any(operator.improves for _, operator in self.by_level)

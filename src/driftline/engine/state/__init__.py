@@ -10,12 +10,13 @@
     runs           for every slot a sorted run of entries, in pooled arrays
     arrangement    what is alive of each key, in order: merging changes into it
     trace          what was emitted of each key and not retracted, and its correction
+    longest        the same by the longest segments, for what circulates in loops
     row_runs       runs whose entries stand for rows, with a store of these rows
     held_rows      an arrangement of lifetimes with their rows
     emitted_rows   a trace of many rows at a time, with these rows
     words          rows of 64-bit words, which entries and segments are made of
     several_runs   several runs for every key
-    blocks         runs in blocks that are used again, for runs that grow and shrink for ever
+    allotted       runs in blocks that are used again, for runs that grow and shrink for ever
     order_keys     64-bit numbers in the order of the values they stand for
     exact_floats   sums of floats that do not drift
     due_times      for every slot the next time at which it has work

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.kernels import compiled
+from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -34,6 +34,14 @@ def _raise(slots: Int64s, new: Int64s, times: Int64s, least: Int64s) -> None:
         times[slots[number]] = max(times[slots[number]], new[number])
     for slot in slots:
         least[slot // BLOCK] = min(least[slot // BLOCK], times[slot])
+
+
+@in_place
+def _lower(slots: Int64s, new: Int64s, times: Int64s, least: Int64s) -> None:
+    for number in range(len(slots)):
+        slot = slots[number]
+        times[slot] = min(times[slot], new[number])
+        least[slot // BLOCK] = min(least[slot // BLOCK], new[number])
 
 
 @compiled
@@ -80,6 +88,14 @@ class Due:
             return
         self.make_slots(int(slots.max()) + 1)
         _raise(slots, times, self.times, self.least)
+
+    def lower_to(self, slots: Int64s, times: Int64s) -> None:
+        """Let slots, which may be there several times, be due at some times, unless they are
+        before."""
+        if len(slots) == 0:
+            return
+        self.make_slots(int(slots.max()) + 1)
+        _lower(slots, times, self.times, self.least)
 
     def of(self, slots: Int64s) -> Int64s:
         """When each of some slots is due."""
