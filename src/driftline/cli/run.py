@@ -193,11 +193,13 @@ def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: Exit
                     if so_far is not None and outputs.number is not None:
                         closed = {name: each.closed for name, each in output.answers.items()}
                         so_far.commit(*outputs.number, closed)
-                    come = tally.add(outputs)
+                    tally.add(outputs)
                     if learning is not None:
                         learning.take(tally.counters)
-                    output.advanced(come)
-                    progress(come)
+                    if progress is not None:
+                        progress(tally.progress())
+                    elif arguments.live:
+                        output.advanced(tally.progress())
         except KeyboardInterrupt as interrupt:
             if not follow and not arguments.live:
                 raise

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from operator import methodcaller
 from typing import Any
 
@@ -46,6 +46,12 @@ from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import only_final
 from driftline.plan.nodes import Constant, Node, Source
+
+WORTH_A_THREAD = 1_000
+"""Batches of so many events are taken in by another thread: to hand one over costs a fraction of a
+millisecond."""
+
+_key = lru_cache(4_096)(OperatorKey)
 
 
 @dataclass(frozen=True)
@@ -185,7 +191,8 @@ class Run:
         they let through does not depend on what it has done."""
         options = self.options
         alone = options.heartbeat != "memory" and options.clock is None
-        return options.reads_ahead and self.is_drained and alone
+        is_worth_it = options.reads_ahead and options.batch >= WORTH_A_THREAD
+        return is_worth_it and self.is_drained and alone
 
     def follow(self, wait: Callable[[], None]) -> Iterator[Outputs]:
         """What inputs that go on lead to, without end: it waits when all that has come is worked
@@ -290,7 +297,7 @@ class Run:
             for name, batch in streams.items()
         }
         counters = {
-            OperatorKey(part, name, name): counted
+            _key(part, name, name): counted
             for name, ingest in self.ingests.items()
             for part, counted in ingest.counters().items()
         }
@@ -308,7 +315,7 @@ class Run:
             for name, letters in dead.items():
                 raise BadInput(letters.first(name, self.sources[name].timestamps))
         steps = self.graph.counters()
-        counters = {OperatorKey(step): counted for step, counted in steps.items()}
+        counters = {_key(step): counted for step, counted in steps.items()}
         counters.update(received.counters)
         for piece in self.emitted.take():
             whole = {

@@ -57,6 +57,9 @@ def _run_locally(
         _steps(started(plans, read, each), options, plans)
         for plans, read, each in zip(groups.values(), read_by, made, strict=True)
     ]
+    if len(runs) == 1:
+        yield from runs[0]
+        return
     for steps in zip_longest(*runs):
         yield _together(steps)
 

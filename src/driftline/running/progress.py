@@ -43,15 +43,20 @@ class Tally:
         self.batches, self.retractions, self.late, self.dead_letters = 0, 0, 0, 0
         self.counters: dict[OperatorKey, Mapping[str, int]] = {}
 
-    def add(self, outputs: Outputs) -> Progress:
-        """How far the run has come with another step."""
+    def add(self, outputs: Outputs) -> None:
+        """Take in what another step emits."""
+        from driftline.engine.core.batch import added_and_removed
+
         self.batches += 1
         self.counters |= outputs.counters
         self.late = max(self.late, outputs.late)
         self.dead_letters += sum(len(letters) for letters in outputs.dead.values())
         for name, batch in outputs.batches.items():
             self.watermarks[name] = max(self.watermarks[name], batch.high, batch.cti)
-            self.retractions -= int(batch.weight[batch.weight < 0].sum())
+            self.retractions += added_and_removed(batch.weight)[1]
+
+    def progress(self) -> Progress:
+        """How far the run has come."""
         return Progress(
             batches=self.batches,
             events=self._events(),

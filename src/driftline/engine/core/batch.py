@@ -23,7 +23,7 @@ from driftline.engine.core.labels import Label
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.slots import Slots
 from driftline.kernels import compiled
-from driftline.model.arrays import Int8s, Int64s, Mask, UInt64s
+from driftline.model.arrays import Int8s, Int64s, Mask, UInt64s, to_arrow
 from driftline.model.columns import INSERT, RETRACT
 from driftline.model.time import BEGINNING
 
@@ -66,13 +66,17 @@ class Batch:
 
     def take(self, rows: Int64s | Mask) -> Batch:
         """Some of the changes, with the same promises."""
-        indices = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return replace(
-            self,
-            vs=self.vs[indices],
-            ve=self.ve[indices],
-            weight=self.weight[indices],
-            payload=self.payload.take(pa.array(indices)),
+        indices = rows.nonzero()[0] if rows.dtype == np.bool_ else rows
+        payload = self.payload
+        return Batch(
+            self.vs[indices],
+            self.ve[indices],
+            self.weight[indices],
+            payload.take(to_arrow(indices)) if len(indices) else payload.slice(0, 0),
+            self.cti,
+            self.high,
+            self.now,
+            self.label,
         )
 
     def labelled(self, label: Label) -> Batch:
@@ -85,6 +89,12 @@ class Batch:
                 self.vs, self.ve, self.weight, self.payload, self.cti, self.high, self.now, label
             )
         return self
+
+    def promising(self, cti: int, high: int) -> Batch:
+        """The same changes with another cti and another `high`."""
+        if cti == self.cti and high == self.high:
+            return self
+        return Batch(self.vs, self.ve, self.weight, self.payload, cti, high, self.now, self.label)
 
     def and_promises(self, other: Batch) -> Batch:
         """The same changes, and after them also what another batch says without its changes."""

@@ -208,6 +208,8 @@ class Graph:
             self.running.drain()
             return
         self.emitted = -1
+        if self.scheduler == "drain" and not any(step.queue.items for step in self.steps):
+            return
         with self._working():
             if self.scheduler == "round-robin":
                 self._let_in(*self.held.times)
@@ -432,7 +434,7 @@ class Graph:
 
     def counters(self) -> dict[str, dict[str, int]]:
         """What every operator has done, and what it holds."""
-        return {step.name: step.operator.counters.as_dict() for step in self.steps}
+        return {step.name: step.operator.counts() for step in self.steps}
 
     def snapshot(self) -> dict[str, Arrays]:
         """The state of all operators, and what lies in their queues."""

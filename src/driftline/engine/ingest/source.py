@@ -102,8 +102,8 @@ class SourceIngest:
         more = {"dead_letters": int(self.finalize.dead.sum()), "latest": self.latest}
         more |= {} if self.time is None else self.time.learned()
         return {
-            "finalize": self.finalize.counters.as_dict() | more,
-            "align": self.align.counters.as_dict(),
+            "finalize": self.finalize.counts() | more,
+            "align": self.align.counts(),
         }
 
     def snapshot(self) -> dict[str, Arrays]:

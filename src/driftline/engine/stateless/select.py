@@ -11,7 +11,6 @@ not true, so it must not be left in the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +34,7 @@ class Select(Operator):
 
     def process(self, port: int, batch: Batch) -> Batch:
         if len(batch) == 0:
-            return replace(batch, high=BEGINNING)
+            return batch.promising(batch.cti, BEGINNING)
         chosen = self.predicate(batch.payload)
         return with_own_high(batch if chosen.all() else batch.take(chosen))
 
@@ -45,4 +44,4 @@ def with_own_high(batch: Batch) -> Batch:
     inserts. (An addition that shortens a lifetime has the vs of an insert that came before. Whether
     an insert that was consolidated away would have been left out is not known, so it does not
     count: the watermark may stay behind for a while, and is never ahead.)"""
-    return replace(batch, high=latest_start(batch.vs, batch.weight))
+    return batch.promising(batch.cti, latest_start(batch.vs, batch.weight))
