@@ -25,7 +25,7 @@ from driftline.engine.core.marks import Kind, Mark
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.ingest.arrivals import Arrivals, one_cti
 from driftline.engine.ingest.consistency import warn_of_waiting
-from driftline.engine.ingest.dead_letters import DeadLetters, unreadable
+from driftline.engine.ingest.dead_letters import DeadLetters, no_letters
 from driftline.engine.ingest.holding import Holding
 from driftline.engine.ingest.source import SourceIngest, emitted
 from driftline.engine.options import Options
@@ -283,7 +283,7 @@ class Run:
         for name, ingest in self.ingests.items():
             events = came[name]
             if events is None:
-                received[name], letters = empty(ingest.schema), unreadable(ingest.schema, ())
+                received[name], letters = empty(ingest.schema), no_letters(ingest.schema)
             else:
                 received[name], letters = ingest.receive(events)
             if len(letters := self.readers[name].with_bad(letters, ingest.schema)):
@@ -292,16 +292,17 @@ class Run:
         streams = emitted(self.ingests, received, self.holding.limits, not_after=clocks)
         self._look_at_clock(came)
         labels = self._labels(streams)
-        let_in = {
-            name: replace(batch, now=self.now, label=labels.get(name))
-            for name, batch in streams.items()
-        }
+        if labels or self.now > BEGINNING:
+            streams = {
+                name: replace(batch, now=self.now, label=labels.get(name))
+                for name, batch in streams.items()
+            }
         counters = {
             _key(part, name, name): counted
             for name, ingest in self.ingests.items()
             for part, counted in ingest.counters().items()
         }
-        return _Received(let_in, dead, counters, dict(self.read), self.now, self.late)
+        return _Received(streams, dead, counters, dict(self.read), self.now, self.late)
 
     def _worked(self, received: _Received, *, is_last: bool = False) -> Iterator[Outputs]:
         """What the graph emits for what the sources have let in."""

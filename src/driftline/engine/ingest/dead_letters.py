@@ -130,6 +130,21 @@ class DeadLetters:
         return "no insert came for it before its time passed"
 
 
+_NONE: dict[int, tuple[pa.Schema, DeadLetters]] = {}
+"""By the identity of a schema, which is kept for that."""
+_MOST_SCHEMAS = 1024
+
+
+def no_letters(schema: pa.Schema) -> DeadLetters:
+    """None at all. Making them takes longer than a small batch."""
+    found = _NONE.get(id(schema))
+    if found is None:
+        if len(_NONE) >= _MOST_SCHEMAS:
+            _NONE.clear()
+        found = _NONE[id(schema)] = schema, unreadable(schema, ())
+    return found[1]
+
+
 def unreadable(schema: pa.Schema, bad: Iterable[BadEvent]) -> DeadLetters:
     """Records that could not be read."""
     nothing, codes = np.empty(0, np.int64), np.empty(0, np.int8)

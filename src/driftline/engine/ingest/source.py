@@ -121,6 +121,8 @@ class SourceIngest:
 
 def _latest_end(events: Arrivals, dead: DeadLetters) -> int:
     """The greatest time of the retracts that are not dead, and of the ctis; ∞ is none."""
+    if not np.count_nonzero(events.kind):  # all are inserts
+        return BEGINNING
     ends = events.vn[events.kind == RETRACT]
     gone = dead.vn[dead.kind == RETRACT]
     if len(ends) and len(gone):
