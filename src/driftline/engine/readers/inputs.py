@@ -22,6 +22,7 @@ from driftline.engine.readers.fitting import (
     Records,
     fitted,
     of_table,
+    ticks_of,
     typed,
 )
 from driftline.engine.readers.json_records import JsonRecords, is_log, read_records
@@ -48,7 +49,7 @@ class RawEvents:
     vs: Int64s
     ve: Int64s
     vn: Int64s
-    payload: pa.Table
+    payload: pa.Table | pa.RecordBatch
     position: Int64s
     is_log: bool  # it carries its own lifetimes and ctis
     clock: Int64s | None = None  # when each arrived, in milliseconds, if that is known
@@ -86,13 +87,22 @@ def joined_events(parts: list[RawEvents]) -> RawEvents:
         np.concatenate([part.vs for part in parts]),
         np.concatenate([part.ve for part in parts]),
         np.concatenate([part.vn for part in parts]),
-        pa.concat_tables([part.payload for part in parts]),
+        _rows_of_all([part.payload for part in parts]),
         np.concatenate([part.position for part in parts]),
         parts[0].is_log,
         None if clocks is None else np.concatenate(clocks),
         None if len(lines) < len(parts) else np.concatenate(lines),
         tuple(each for part in parts for each in part.bad),
         parts[0].at_once,
+    )
+
+
+def _rows_of_all(parts: list[pa.Table | pa.RecordBatch]) -> pa.Table | pa.RecordBatch:
+    if all(isinstance(part, pa.RecordBatch) for part in parts):
+        return pa.concat_batches(parts)
+    return pa.concat_tables(
+        pa.Table.from_batches([part]) if isinstance(part, pa.RecordBatch) else part
+        for part in parts
     )
 
 
@@ -294,12 +304,13 @@ def _from_records(source: Source, records: Records) -> RawEvents:
     records = fitted(source, records)
     rows = records.table
     time = rows.column(source.time)
-    if not is_integer(canonical(time.type)) and not is_timestamp(canonical(time.type)):
+    kind = canonical(time.type)
+    if not is_integer(kind) and not is_timestamp(kind):
         raise PlanError(
-            f"the time of {source.name}, {source.time}, is a {type_name(canonical(time.type))}; "
+            f"the time of {source.name}, {source.time}, is a {type_name(kind)}; "
             "it must be a TIMESTAMP or an integer"
         )
-    ticks = time.cast(pa.int64()).to_numpy().astype(np.int64)
+    ticks = np.array(ticks_of(time))
     if counts_time(source):
         ticks = in_ticks(source, ticks)
     count = len(ticks)

@@ -31,7 +31,7 @@ def records_of(source: Source, items: list[Any], read: int) -> Records:
     misfits: Misfits = {
         place: Misfit(None, None, f"it is a {type(item).__name__}, and no row as the first one")
         for place, item in enumerate(items)
-        if not isinstance(item, Mapping)
+        if type(item) is not dict and not isinstance(item, Mapping)
     }
     rows = [
         {} if place in misfits else {named(str(name)): value for name, value in item.items()}
@@ -107,7 +107,8 @@ def _table_of(source: Source, rows: list[dict[str, Any]]) -> tuple[pa.Table, Mis
         values = [row.get(field.name.lower()) for row in rows]
         try:
             made = pa.array(values)
-            typed_column(source, field, pa.chunked_array([made.slice(0, 0)]))
+            if made.type != field.type:
+                typed_column(source, field, pa.chunked_array([made.slice(0, 0)]))
         except (*CANNOT_CONVERT, PlanError):
             made, found = _sorted_out(values, field, partial(_cast_values, source, field))
             misfits = found | misfits
