@@ -79,11 +79,12 @@ class Compiler:
         reads = frozenset(name for value in columns.values() for name in value.columns())
         names = [value.name for value in columns.values() if isinstance(value, Column)]
         are_columns = len(names) == len(columns)
+        types = schema.types
 
         def compute(rows: pa.RecordBatch) -> pa.RecordBatch:
             if are_columns and names:
                 found = [rows.column(name) for name in names]
-                if all(each.type == field.type for each, field in zip(found, schema, strict=True)):
+                if [each.type for each in found] == types:
                     return pa.RecordBatch.from_arrays(found, schema=schema)
             if not columns:
                 return without_columns(rows.num_rows)

@@ -57,12 +57,12 @@ class Batch:
     @property
     def is_empty(self) -> bool:
         """Whether the batch holds neither changes, nor a cti, nor a time."""
-        return self.says_only_now and self.now == BEGINNING
+        return self.now == BEGINNING and self.says_only_now
 
     @property
     def says_only_now(self) -> bool:
         """Whether the batch is no more than a now-mark."""
-        return len(self) == 0 and self.cti == BEGINNING and self.high == BEGINNING
+        return self.cti == BEGINNING and self.high == BEGINNING and len(self.vs) == 0
 
     def take(self, rows: Int64s | Mask) -> Batch:
         """Some of the changes, with the same promises."""

@@ -54,7 +54,7 @@ from driftline.engine.join.side import Keyed, Side
 from driftline.engine.limits import limits
 from driftline.engine.state.end_times import EndTimes
 from driftline.kernels import compiled
-from driftline.model.arrays import Int64s, without_columns
+from driftline.model.arrays import Int64s, to_arrow, without_columns
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.bands import Spans
 
@@ -451,8 +451,12 @@ def _output_schema(left: pa.Schema, right: pa.Schema, how: How) -> pa.Schema:
 
 
 def _taken(rows: pa.RecordBatch, which: Int64s) -> pa.RecordBatch:
-    everything = len(which) == len(rows) and bool((np.diff(which) == 1).all())
-    return rows if everything else rows.take(pa.array(which))
+    if len(which) == 0:
+        return rows.slice(0, 0)
+    is_run = len(which) == which[-1] - which[0] + 1 and bool((np.diff(which) == 1).all())
+    if not is_run:
+        return rows.take(to_arrow(which))
+    return rows if len(which) == len(rows) else rows.slice(int(which[0]), len(which))
 
 
 def _rows(columns: list[pa.Array], schema: pa.Schema, length: int) -> pa.RecordBatch:

@@ -8,8 +8,6 @@ least of theirs, and is emitted only when it advances.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 
@@ -35,10 +33,10 @@ class Union(Operator):
     def process(self, port: int, batch: Batch) -> Batch:
         if batch.cti == BEGINNING:
             return batch
-        before = int(self.latest.min())
+        before = min(self.latest.tolist())
         self.latest[port] = max(int(self.latest[port]), batch.cti)
-        final = int(self.latest.min())
-        return replace(batch, cti=final if final > before else BEGINNING)
+        final = min(self.latest.tolist())
+        return batch.promising(final if final > before else BEGINNING, batch.high)
 
     def state_size(self) -> tuple[int, int]:
         return 0, self.latest.nbytes
