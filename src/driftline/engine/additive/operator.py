@@ -172,6 +172,8 @@ class AdditiveOperator(SnapshotOperator):
         if self.cti == BEGINNING or len(slots) == 0:
             return
         ended, closed = self._ended(), self.closing.closed(self.cti)
+        if len(ended) == len(closed) == 0:
+            return
         gone = ended[(self.timelines.sizes(ended) == 0) & (self.trace.sizes(ended) == 0)]
         if len(closed):
             gone = in_order(gone, closed[self.timelines.sizes(closed) == 0])

@@ -189,7 +189,7 @@ class Join(Operator):
         )
         if not self.high_of_inputs:
             high = latest_start(output.vs, output.weight)
-        return replace(output, high=high)
+        return output.promising(output.cti, high)
 
     def _changed(self, port: int, batch: Batch) -> list[_Part]:
         """What the changes of one side change; they become part of the state."""
@@ -250,13 +250,14 @@ class Join(Operator):
         side all are, as what goes has to be noted. Returns which of the batch's lifetimes are new,
         and their places."""
         bound = self._bound(port) if self.preserved[1 - port] is None else BEGINNING
-        needed = np.flatnonzero(self.sides[port].ends(keyed.vs, keyed.ve) > bound)
-        if len(needed) < len(rows):
-            keyed = Keyed(keyed.low[needed], keyed.high[needed], keyed.vs[needed], keyed.ve[needed])
-            rows = rows[needed]
-        new, places = self.sides[port].add(
-            keyed, batch.weight[rows], _taken(batch.payload, rows), self.label
-        )
+        is_needed = self.sides[port].ends(keyed.vs, keyed.ve) > bound
+        if not is_needed.all():
+            needed = np.flatnonzero(is_needed)
+            keyed, rows = keyed.take(needed), rows[needed]
+        payload, weight = batch.payload, batch.weight
+        if len(rows) < len(batch):
+            payload, weight = _taken(payload, rows), weight[rows]
+        new, places = self.sides[port].add(keyed, weight, payload, self.label)
         return rows[new], places
 
     def _matches_within(self, port: int, places: Int64s, start: Int64s, end: Int64s) -> Matches:
@@ -471,10 +472,12 @@ def _as(schema: pa.Schema, rows: pa.RecordBatch) -> pa.RecordBatch:
 
 def _gathered(parts: list[_Part], cti: int) -> Batch:
     payloads = [part.payload for part in parts]
+    if len(parts) == 1:
+        return Batch(parts[0].vs, parts[0].ve, parts[0].weight, payloads[0], cti)
     return Batch(
         np.concatenate([part.vs for part in parts]),
         np.concatenate([part.ve for part in parts]),
         np.concatenate([part.weight for part in parts]),
-        payloads[0] if len(payloads) == 1 else pa.concat_batches(payloads),
+        pa.concat_batches(payloads),
         cti,
     )
