@@ -25,9 +25,12 @@ def output_lines(
     changes = batch.changes()
     if len(changes) > FEW:
         return text_bytes(event_lines(_columns(name, changes, timestamps, cti)))
-    columns = (changes.kind, changes.vs, changes.ve, changes.vn, changes.row)
+    rows, place = changes.payload, changes.row
+    if len(rows) > 2 * len(changes):  # most of them are not there
+        rows, place = changes.rows(), np.arange(len(changes))
+    columns = (changes.kind, changes.vs, changes.ve, changes.vn, place)
     events = [*zip(*(column.tolist() for column in columns), strict=True)]
-    return few_lines(name, timestamps, events, changes.payload, cti)
+    return few_lines(name, timestamps, events, rows, cti)
 
 
 def _columns(name: str, changes: Changes, timestamps: bool, cti: int | None) -> StreamColumns:
