@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,6 +60,14 @@ class RawEvents:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    def placed(self, position: Int64s, payload: pa.Table | pa.RecordBatch) -> RawEvents:
+        """The same events at other places, with their rows in another form. (`replace` takes longer
+        than a row.)"""
+        return RawEvents(
+            self.kind, self.vs, self.ve, self.vn, payload, position, self.is_log, self.clock,
+            self.lines, self.bad, self.at_once,
+        )  # fmt: skip
 
     def slice(self, first: int, last: int) -> RawEvents:
         part = slice(first, last)
@@ -132,7 +141,7 @@ def events_from(source: Source, data: Any, before: int = 0, read: int = 0) -> Ra
     """The raw events of a stream, from whatever the user has; so many came `before` these, of so
     many records that were `read`."""
     events = _events_from(source, data, read)
-    return replace(events, position=events.position + before) if before else events
+    return events.placed(events.position + before, events.payload) if before else events
 
 
 def _events_from(source: Source, data: Any, read: int) -> RawEvents:
@@ -304,10 +313,9 @@ def _from_records(source: Source, records: Records) -> RawEvents:
     records = fitted(source, records)
     rows = records.table
     time = rows.column(source.time)
-    kind = canonical(time.type)
-    if not is_integer(kind) and not is_timestamp(kind):
+    if not _is_time(time.type):
         raise PlanError(
-            f"the time of {source.name}, {source.time}, is a {type_name(kind)}; "
+            f"the time of {source.name}, {source.time}, is a {type_name(canonical(time.type))}; "
             "it must be a TIMESTAMP or an integer"
         )
     ticks = np.array(ticks_of(time))
@@ -327,6 +335,11 @@ def _from_records(source: Source, records: Records) -> RawEvents:
         lines=records.lines,
         bad=tuple(records.bad),
     )
+
+
+@cache
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(is_integer(canonical(kind)) or is_timestamp(canonical(kind)))
 
 
 def arrival_clock(source: Source, rows: pa.Table) -> Int64s | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ class SourceReader:
         for rows in batches:
             part = events if len(batches) == 1 else events.slice(first, first + len(rows))
             if len(part):
-                self.read.append(replace(part, payload=rows, bad=()))
+                self.read.append(part.placed(part.position, rows))
             first += len(rows)
 
     def next(self, until: int) -> RawEvents | None:
