@@ -5,13 +5,17 @@ Arrow's own `pa.array` and `to_numpy` look at every array for what pandas may ha
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.kernels.signatures import FROZEN
+
+T = TypeVar("T")
 
 Int8s = NDArray[np.int8]
 Int64s = NDArray[np.int64]
@@ -46,6 +50,32 @@ def to_arrow(values: NDArray[Any]) -> pa.Array:
     kind = pa.from_numpy_dtype(values.dtype)
     data = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(kind, len(values), [None, data])
+
+
+_MOST_SCHEMAS = 1024
+
+
+def once_for_each(make: Callable[[pa.Schema], T]) -> Callable[[pa.Schema], T]:
+    """A function of a schema that keeps what it has made: by the identity of the schema, which is
+    kept for that, as its hash takes longer to compute than a small batch.
+
+    >>> names = once_for_each(lambda schema: list(schema.names))
+    >>> schema = pa.schema([("a", pa.int64())])
+    >>> names(schema) is names(schema)
+    True
+    """
+    made: dict[int, tuple[pa.Schema, T]] = {}
+
+    @wraps(make)
+    def kept(schema: pa.Schema) -> T:
+        found = made.get(id(schema))
+        if found is None:
+            if len(made) >= _MOST_SCHEMAS:
+                made.clear()
+            found = made[id(schema)] = schema, make(schema)
+        return found[1]
+
+    return kept
 
 
 def without_columns(rows: int) -> pa.RecordBatch:

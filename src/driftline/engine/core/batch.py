@@ -22,7 +22,7 @@ import pyarrow as pa
 from driftline.engine.core.labels import Label
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.kernels import compiled
-from driftline.model.arrays import Int8s, Int64s, Mask, UInt64s, to_arrow
+from driftline.model.arrays import Int8s, Int64s, Mask, UInt64s, once_for_each, to_arrow
 from driftline.model.columns import INSERT, RETRACT
 from driftline.model.time import BEGINNING
 
@@ -329,19 +329,10 @@ def empty(
     return Batch(_NOTHING, _NOTHING, _NOTHING, _no_rows(schema), cti, high, now)
 
 
-_NO_ROWS: dict[int, tuple[pa.Schema, pa.RecordBatch]] = {}
-"""By the identity of a schema, which is kept for that: its hash takes longer to compute."""
-_MOST_SCHEMAS = 1024
-
-
+@once_for_each
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
     """Making them takes longer than a small batch."""
-    found = _NO_ROWS.get(id(schema))
-    if found is None:
-        if len(_NO_ROWS) >= _MOST_SCHEMAS:
-            _NO_ROWS.clear()
-        found = _NO_ROWS[id(schema)] = schema, pa.RecordBatch.from_pylist([], schema=schema)
-    return found[1]
+    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def joined(batches: Sequence[Batch]) -> Batch:

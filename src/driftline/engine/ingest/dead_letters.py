@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.event_log.bad import BadEvent
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, once_for_each
 from driftline.model.columns import EXTERNAL_CTI, INSERT, RETRACT
 from driftline.model.event import Event, ExternalCti, Insert, Retract, malformed
 from driftline.model.row import Row
@@ -130,19 +130,10 @@ class DeadLetters:
         return "no insert came for it before its time passed"
 
 
-_NONE: dict[int, tuple[pa.Schema, DeadLetters]] = {}
-"""By the identity of a schema, which is kept for that."""
-_MOST_SCHEMAS = 1024
-
-
+@once_for_each
 def no_letters(schema: pa.Schema) -> DeadLetters:
     """None at all. Making them takes longer than a small batch."""
-    found = _NONE.get(id(schema))
-    if found is None:
-        if len(_NONE) >= _MOST_SCHEMAS:
-            _NONE.clear()
-        found = _NONE[id(schema)] = schema, unreadable(schema, ())
-    return found[1]
+    return unreadable(schema, ())
 
 
 def unreadable(schema: pa.Schema, bad: Iterable[BadEvent]) -> DeadLetters:
