@@ -38,7 +38,7 @@ from driftline.engine.readers.ahead import ahead
 from driftline.engine.readers.growing import GrowingReader
 from driftline.engine.readers.inputs import RawEvents
 from driftline.engine.readers.source_reader import SourceReader
-from driftline.engine.step_outputs import Outputs
+from driftline.engine.step_outputs import Counts, Outputs
 from driftline.event_log.bad import BadInput
 from driftline.model.columns import INSERT
 from driftline.model.prefix import Prefix
@@ -61,7 +61,7 @@ class _Received:
 
     streams: Mapping[str, Batch]
     dead: dict[str, DeadLetters]
-    counters: Mapping[OperatorKey, dict[str, int]]
+    counters: dict[OperatorKey, dict[str, int]]
     read: dict[str, int]
     now: int
     late: int
@@ -315,9 +315,7 @@ class Run:
         if self.options.strict:
             for name, letters in dead.items():
                 raise BadInput(letters.first(name, self.sources[name].timestamps))
-        steps = self.graph.counters()
-        counters = {_key(step): counted for step, counted in steps.items()}
-        counters.update(received.counters)
+        counters = Counts(partial(self._counted, received.counters))
         for piece in self.emitted.take():
             whole = {
                 name: joined(batches) if (batches := piece.batches.get(name)) else nothing
@@ -325,6 +323,13 @@ class Run:
             }
             yield Outputs(whole, dead, counters, piece.prefixes, received.now, received.late)
             dead = {}
+
+    def _counted(
+        self, sources: dict[OperatorKey, dict[str, int]]
+    ) -> dict[OperatorKey, dict[str, int]]:
+        """What operators have counted, with what the sources had with the latest step."""
+        steps = self.graph.counters()
+        return {_key(step): counted for step, counted in steps.items()} | sources
 
     def _admit(self, name: str, admitted: Batch, *, drain: bool) -> None:
         if not admitted.is_empty:
