@@ -29,7 +29,7 @@ from driftline.engine.state import trace
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.growing import grown
 from driftline.engine.state.runs import RunArrays, Runs
-from driftline.engine.state.slot_lists import by_slot, in_order
+from driftline.engine.state.slot_lists import NOWHERE, by_slot_in, in_order
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level
@@ -71,6 +71,7 @@ class AdditiveOperator(SnapshotOperator):
             np.zeros((0, columns.state_ints + columns.state_floats), np.int64),
         )
         self.ending = Due()  # the last end of what each slot holds
+        self.number_of = np.zeros(0, np.int64)  # NOWHERE for every slot (see `by_slot_in`)
 
     @abstractmethod
     def key_columns(self, port: int, rows: pa.RecordBatch) -> list[pa.Array]:
@@ -96,7 +97,8 @@ class AdditiveOperator(SnapshotOperator):
             slots, batch.vs, batch.ve, batch.weight, brought, self.values, self.extremes.only_grows,
             self.timelines.arrays.ints.shape[1] - self.floats,
         )  # fmt: skip
-        touched, counts, order = by_slot(cells.slot, self.slots.used)
+        self.number_of = grown(self.number_of, self.slots.used, fill=NOWHERE)
+        touched, counts, order = by_slot_in(cells.slot, self.number_of)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         changes = Changes(bounds, order, cells.vs, cells.ve, cells.words, cells.reals)
         self._make_room(touched, counts + _ends(changes))
