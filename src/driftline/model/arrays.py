@@ -87,6 +87,25 @@ def without_columns(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))
 
 
+def rows_at(rows: pa.RecordBatch, places: Int64s) -> pa.RecordBatch:
+    """The rows at some places, also if they have no columns. Those that lie side by side are not
+    copied, unless they are few of many, which would be kept in memory with them.
+
+    >>> rows = pa.RecordBatch.from_pydict({"a": [1, 2, 3]})
+    >>> rows_at(rows, np.array([0, 1, 2])) is rows
+    True
+    >>> rows_at(rows, np.array([2, 1, 1])).column("a").to_pylist()
+    [3, 2, 2]
+    """
+    count = len(places)
+    if rows.num_columns == 0:
+        return without_columns(count)
+    is_run = 2 * count >= max(len(rows), 1) and places[-1] - places[0] + 1 == count
+    if not is_run or not (count == 1 or (np.diff(places) == 1).all()):
+        return rows.take(to_arrow(places))
+    return rows if count == len(rows) else rows.slice(int(places[0]), count)
+
+
 def to_numpy(array: pa.Array) -> NDArray[Any]:
     """The numbers or booleans of an Arrow array that has no nulls; read only.
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from driftline.engine.core.labels import Label
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.kernels import compiled
-from driftline.model.arrays import Int8s, Int64s, Mask, UInt64s, once_for_each, to_arrow
+from driftline.model.arrays import Int8s, Int64s, Mask, UInt64s, once_for_each, rows_at
 from driftline.model.columns import INSERT, RETRACT
 from driftline.model.time import BEGINNING
 
@@ -65,13 +65,12 @@ class Batch:
 
     def take(self, rows: Int64s | Mask) -> Batch:
         """Some of the changes, with the same promises."""
-        indices = rows.nonzero()[0] if rows.dtype == np.bool_ else rows
-        payload = self.payload
+        indices = rows.nonzero()[0] if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
         return Batch(
             self.vs[indices],
             self.ve[indices],
             self.weight[indices],
-            payload.take(to_arrow(indices)) if len(indices) else payload.slice(0, 0),
+            rows_at(self.payload, indices),
             self.cti,
             self.high,
             self.now,
@@ -184,7 +183,7 @@ class Changes:
 
     def rows(self) -> pa.RecordBatch:
         """The payload of every change."""
-        return self.payload.take(pa.array(self.row))
+        return rows_at(self.payload, self.row)
 
 
 @compiled
@@ -317,7 +316,7 @@ def from_changes(
         vs[rows],
         np.concatenate([ve, vn[shortened]]),
         np.concatenate([np.where(inserts, 1, -1), np.ones(len(shortened), np.int64)]),
-        payload.take(pa.array(rows)),
+        rows_at(payload, rows),
         cti,
         high,
     ).consolidated()

@@ -33,10 +33,10 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch, from_changes
 from driftline.engine.core.operator import Arrays, Component
 from driftline.engine.ingest.admission import Admission, Verdicts
-from driftline.engine.ingest.arrivals import Arrivals, take_rows
+from driftline.engine.ingest.arrivals import Arrivals
 from driftline.engine.ingest.chains import Chains
 from driftline.engine.ingest.dead_letters import FINE, NEVER_FOUND, REASONS, DeadLetters, no_letters
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, rows_at
 from driftline.model.columns import CTI, INSERT, RETRACT
 from driftline.model.time import BEGINNING
 
@@ -202,7 +202,7 @@ class Finalize(Component):
             np.concatenate([letters.vs, lost.vs])[order],
             np.concatenate([letters.ve, lost.ve])[order],
             np.concatenate([letters.vn, lost.vn])[order],
-            take_rows(pa.concat_batches([letters.payload, lost.rows]), order),
+            rows_at(pa.concat_batches([letters.payload, lost.rows]), order),
             np.concatenate([letters.code, np.full(count, NEVER_FOUND, np.int8)])[order],
             detail[:, order],
         )

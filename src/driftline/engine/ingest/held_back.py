@@ -139,7 +139,7 @@ class Waiting:
 
     def release(self, places: Int64s) -> Changes:
         """Take the changes at some places out."""
-        vs, old, new = self.fields[:3, places]
+        vs, old, new = np.ascontiguousarray(self.fields[:3, places])
         payload = self.rows.take(places)
         self.groups.remove(_unlink_all(places, self.fields, self.ends))
         self._unschedule(places)

@@ -54,7 +54,7 @@ from driftline.engine.join.side import Keyed, Side
 from driftline.engine.limits import limits
 from driftline.engine.state.end_times import EndTimes
 from driftline.kernels import compiled
-from driftline.model.arrays import Int64s, to_arrow, without_columns
+from driftline.model.arrays import Int64s, rows_at, without_columns
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.bands import Spans
 
@@ -199,7 +199,7 @@ class Join(Operator):
         if preserved is not None and preserved.for_good:
             known, batch = batch, preserved.unsettled(batch, rows, self.frontier)
             rows, keyed = (rows, keyed) if batch is known else own.keyed(batch)
-        pairs = self._pairs(port, keyed, lambda some: _taken(batch.payload, rows[some]))
+        pairs = self._pairs(port, keyed, lambda some: rows_at(batch.payload, rows[some]))
         pairs.one = rows[pairs.one]
         if self.label is not None:
             self._share(other, keyed, pairs.place)
@@ -225,7 +225,7 @@ class Join(Operator):
             self._hold(port, batch, rows, keyed)
         else:
             cut = preserved.cut(batch, matches, self.frontier)
-            alone = self._alone(port, _taken(batch.payload, cut.one))
+            alone = self._alone(port, rows_at(batch.payload, cut.one))
             parts.append(_Part(cut.start, cut.end, batch.weight[cut.one], alone))
             new, places = self._hold(port, batch, rows, keyed)
             preserved.note(places, new, cut)
@@ -256,7 +256,7 @@ class Join(Operator):
             keyed, rows = keyed.take(needed), rows[needed]
         payload, weight = batch.payload, batch.weight
         if len(rows) < len(batch):
-            payload, weight = _taken(payload, rows), weight[rows]
+            payload, weight = rows_at(payload, rows), weight[rows]
         new, places = self.sides[port].add(keyed, weight, payload, self.label)
         return rows[new], places
 
@@ -296,7 +296,7 @@ class Join(Operator):
         fulfilled = self.residual(joined)
         if fulfilled.all():
             return _Pairs(one, place, joined)
-        return _Pairs(one[fulfilled], place[fulfilled], _taken(joined, np.flatnonzero(fulfilled)))
+        return _Pairs(one[fulfilled], place[fulfilled], rows_at(joined, np.flatnonzero(fulfilled)))
 
     def _pairs_in_parts(self, port: int, keyed: Keyed, rows: Rows) -> _Pairs:
         """The matches of some lifetimes, half of them at a time: a condition may leave few."""
@@ -352,7 +352,7 @@ class Join(Operator):
             mine, theirs = (left, right) if port == _LEFT else (right, left)
             other = self.sides[1 - port]
             names = [other.schema.field(place).name for place in theirs]
-            taken = _taken(own.select(mine), pairs.one).columns if mine else []
+            taken = rows_at(own.select(mine), pairs.one).columns if mine else []
             found = other.rows.take_some(pairs.place, names).columns if names else []
             columns = [*taken, *found] if port == _LEFT else [*found, *taken]
         return _rows(columns, self.schema, len(pairs.one))
@@ -449,15 +449,6 @@ def _output_schema(left: pa.Schema, right: pa.Schema, how: How) -> pa.Schema:
     fields = [field.with_nullable(True) if right_preserved else field for field in left]
     fields += [field.with_nullable(True) if left_preserved else field for field in right]
     return pa.schema(fields)
-
-
-def _taken(rows: pa.RecordBatch, which: Int64s) -> pa.RecordBatch:
-    if len(which) == 0:
-        return rows.slice(0, 0)
-    is_run = len(which) == which[-1] - which[0] + 1 and bool((np.diff(which) == 1).all())
-    if not is_run:
-        return rows.take(to_arrow(which))
-    return rows if len(which) == len(rows) else rows.slice(int(which[0]), len(which))
 
 
 def _rows(columns: list[pa.Array], schema: pa.Schema, length: int) -> pa.RecordBatch:

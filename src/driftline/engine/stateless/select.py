@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.core.batch import Batch, latest_start
+from driftline.engine.core.batch import Batch, empty, latest_start
 from driftline.engine.core.operator import Operator
 from driftline.model.time import BEGINNING
 
@@ -36,6 +36,8 @@ class Select(Operator):
         if len(batch) == 0:
             return batch.promising(batch.cti, BEGINNING)
         chosen = self.predicate(batch.payload)
+        if not chosen.any():
+            return empty(self.schema, batch.cti, now=batch.now)
         return with_own_high(batch if chosen.all() else batch.take(chosen))
 
 
