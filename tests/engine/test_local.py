@@ -76,7 +76,7 @@ def test_missing_and_unknown_inputs() -> None:
 
 
 def test_reading_ahead_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("driftline.engine.local.WORTH_A_THREAD", 0)
+    monkeypatch.setattr("driftline.engine.local.READS_AHEAD_FROM", 0)
     pq.write_table(pa.table({"t": [3, 1, 4, 1, 5, 9, 2, 6], "k": list("abababab")}), tmp_path / "r")
     path = (tmp_path / "r").rename(tmp_path / "r.parquet")
     late = dl.stream("r", {"t": "INT", "k": "STRING"}, time="t", disorder=4)

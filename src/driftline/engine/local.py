@@ -47,9 +47,9 @@ from driftline.plan.errors import PlanError
 from driftline.plan.finals import only_final
 from driftline.plan.nodes import Constant, Node, Source
 
-WORTH_A_THREAD = 1_000
-"""Batches of so many events are taken in by another thread: to hand one over costs a fraction of a
-millisecond."""
+READS_AHEAD_FROM = 1_000
+"""Batches of so many events are taken in by another thread; to hand over smaller ones costs more
+than it saves."""
 
 _key = lru_cache(4_096)(OperatorKey)
 
@@ -191,7 +191,7 @@ class Run:
         they let through does not depend on what it has done."""
         options = self.options
         alone = options.heartbeat != "memory" and options.clock is None
-        is_worth_it = options.reads_ahead and options.batch >= WORTH_A_THREAD
+        is_worth_it = options.reads_ahead and options.batch >= READS_AHEAD_FROM
         return is_worth_it and self.is_drained and alone
 
     def follow(self, wait: Callable[[], None]) -> Iterator[Outputs]:

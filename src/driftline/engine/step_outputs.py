@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Counted = Mapping[OperatorKey, Mapping[str, int]]
 
 
-class Counts(Mapping["OperatorKey", Mapping[str, int]]):
+class Counts(Mapping[OperatorKey, Mapping[str, int]]):
     """What operators have counted and what they hold, as of when it is looked at first: to add up
     what is held may take longer than a small batch. So look at it before the next step."""
 
