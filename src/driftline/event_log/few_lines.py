@@ -19,7 +19,7 @@ from driftline.model.columns import CTI, INSERT, KIND_NAMES
 from driftline.model.time import INFINITY, format_date, format_timestamp
 
 FEW = 64
-"""Of so many events the lines are made here; columns are faster from about three times as many on."""
+"""Of so many events lines are made here; columns are faster from about three times as many on."""
 
 _SHORT, _LONG = 1e-4, 1e10
 """Between these, and at 0, Arrow and Python write the same digits of a float."""
