@@ -36,9 +36,10 @@ class Select(Operator):
         if len(batch) == 0:
             return batch.promising(batch.cti, BEGINNING)
         chosen = self.predicate(batch.payload)
-        if not chosen.any():
+        count = np.count_nonzero(chosen)
+        if count == 0:
             return empty(self.schema, batch.cti, now=batch.now)
-        return with_own_high(batch if chosen.all() else batch.take(chosen))
+        return with_own_high(batch if count == len(batch) else batch.take(chosen))
 
 
 def with_own_high(batch: Batch) -> Batch:
