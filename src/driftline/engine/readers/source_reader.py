@@ -18,6 +18,9 @@ from driftline.model.columns import RETRACT
 from driftline.model.time import INFINITY
 from driftline.plan.nodes import Source
 
+LEAST_ROWS = 1_000
+"""Record batches with fewer rows are put together, if there are several."""
+
 
 class SourceReader:
     """`read`: the events that were read, without those that were taken but for `taken` of the first
@@ -56,6 +59,8 @@ class SourceReader:
             batches = [payload]
         else:
             batches = payload.to_batches()
+            if len(events) < LEAST_ROWS * (len(batches) - 1):
+                batches = payload.combine_chunks().to_batches()
         for rows in batches:
             part = events if len(batches) == 1 else events.slice(first, first + len(rows))
             if len(part):
