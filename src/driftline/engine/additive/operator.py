@@ -99,7 +99,8 @@ class AdditiveOperator(SnapshotOperator):
         )  # fmt: skip
         self.number_of = grown(self.number_of, self.slots.used, fill=NOWHERE)
         touched, counts, order = by_slot_in(cells.slot, self.number_of)
-        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        bounds = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=bounds[1:])
         changes = Changes(bounds, order, cells.vs, cells.ve, cells.words, cells.reals)
         self._make_room(touched, counts + _ends(changes))
         earliest = np.full(len(touched), INFINITY, np.int64)
@@ -147,7 +148,8 @@ class AdditiveOperator(SnapshotOperator):
         slot, vs, ve = changes[trace.KEY], changes[trace.VS], changes[trace.VE]
         if len(slot) == 0:
             return empty(self.schema, cti)
-        rows, weight = self.output(self.key_rows.take(slot).columns, changes)
+        keys = [column.take(slot) for column in self.key_rows.columns]
+        rows, weight = self.output(keys, changes)
         return Batch(vs, ve, weight, rows, cti, latest_start(vs, weight))
 
     def _make_room(self, slots: Int64s, more: Int64s) -> None:
