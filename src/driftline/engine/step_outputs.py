@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -38,6 +38,9 @@ class Counts(Mapping[OperatorKey, Mapping[str, int]]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def items(self) -> ItemsView[OperatorKey, Mapping[str, int]]:
+        return self._found.items()  # not one key after the other
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class SourceIngest:
 
     def counters(self) -> dict[str, dict[str, int]]:
         """What Finalize and Align have done, and what they hold."""
-        more = {"dead_letters": int(self.finalize.dead.sum()), "latest": self.latest}
+        more = {"dead_letters": sum(self.finalize.dead.tolist()), "latest": self.latest}
         more |= {} if self.time is None else self.time.learned()
         return {
             "finalize": self.finalize.counts() | more,

@@ -160,9 +160,8 @@ def _at_infinity(column: pa.ChunkedArray) -> list[int]:
     if not is_integer(column.type) and not is_timestamp(column.type):
         return []
     ticks = ticks_of(column)
-    if not len(ticks) or BEGINNING < ticks.min() <= ticks.max() < INFINITY:
-        return []
-    found: list[int] = np.flatnonzero((ticks == BEGINNING) | (ticks == INFINITY)).tolist()
+    is_end = (ticks == BEGINNING) | (ticks == INFINITY)
+    found: list[int] = np.flatnonzero(is_end).tolist() if np.count_nonzero(is_end) else []
     return found
 
 
