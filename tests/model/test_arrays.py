@@ -1,8 +1,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from driftline.model.arrays import list_lengths, repeated, stored, to_arrow, to_numpy
+from driftline.model.arrays import list_lengths, repeated, rows_at, stored, to_arrow, to_numpy
 
 
 def test_numbers_go_to_arrow_and_back() -> None:
@@ -30,3 +32,23 @@ def test_lengths_of_lists_of_a_slice() -> None:
 
 def test_repeated() -> None:
     assert repeated("{}", 2).to_pylist() == ["{}", "{}"]
+
+
+@given(st.integers(0, 6), st.integers(0, 3), st.data())
+def test_rows_at_places_are_those_that_are_there(
+    count: int, offset: int, data: st.DataObject
+) -> None:
+    rows = pa.RecordBatch.from_pydict({"n": [*range(count + offset)]}).slice(offset)
+    some = st.lists(st.integers(0, count - 1), max_size=8) if count else st.just([])
+    run = st.integers(0, count).flatmap(
+        lambda first: st.integers(first, count).map(lambda last: [*range(first, last)])
+    )
+    places = data.draw(some | run)
+    found = rows_at(rows, np.array(places, np.int64))
+    assert found.column("n").to_pylist() == [place + offset for place in places]
+    assert found.schema == rows.schema
+
+
+def test_rows_without_columns_are_as_many_as_places() -> None:
+    rows = rows_at(pa.RecordBatch.from_pydict({}), np.array([0, 0, 1]))
+    assert rows.num_rows == len([0, 0, 1])

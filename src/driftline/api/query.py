@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self, cast
 
 from driftline.api.planned import Planned
@@ -113,10 +114,11 @@ class Query(Relation):
             loop=loop,
         )
         counted, counters = None, {}
+        names = cache(str)
         for step in local.run(self.plan, {**(inputs or {}), **more}, options):
             if step.counters is not counted:  # several updates may come of one batch
                 counted = step.counters
-                counters = {str(key): each for key, each in counted.items()}
+                counters = {names(key): each for key, each in counted.items()}
             yield Update(
                 step.batch, step.dead, counters, step.prefix, step.now, self.plan.timestamps
             )

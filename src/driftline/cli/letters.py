@@ -97,10 +97,10 @@ class Letters:
                 print(f"driftline: and {self.unread - len(self.named):,} more", file=sys.stderr)
 
     def _write(self, dead: Mapping[str, DeadLetters]) -> None:
-        from driftline.event_log.deadletters import dead_letter
-
         if self.path is None:
             return
+        from driftline.event_log.deadletters import dead_letter
+
         if self.file is None:  # not earlier: a run that cannot begin leaves the file alone
             if self.so_far is None:
                 self.file = Path(self.path).open("wb")  # noqa: SIM115 - it is closed on leaving

@@ -313,11 +313,12 @@ class _Log(Writer):
         self.file = file
 
     def add(self, name: str, batch: Batch, now: int) -> None:
-        from driftline.event_log.writer import event_lines, text_bytes
+        from driftline.engine.core.output_events import output_lines
 
-        events = emitted(self.answers[name], batch)
-        if len(events):
-            self.file.write(text_bytes(event_lines(events)))
+        answer = self.answers[name]
+        cti, stamps = new_cti(answer, batch), answer.plan.timestamps
+        if len(lines := output_lines(name, batch, timestamps=stamps, cti=cti)):
+            self.file.write(lines)
             self.file.flush()
 
     def mark(self, name: str, prefix: Prefix) -> None:
@@ -374,21 +375,26 @@ class _Drawn(Writer):
 
 def emitted(answer: Answer, batch: Batch) -> StreamColumns:
     """A batch of an answer as events: its changes, and a cti if more is final than before."""
+    return events_of(answer, [batch], new_cti(answer, batch))
+
+
+def new_cti(answer: Answer, batch: Batch) -> int | None:
+    """How far an answer is final with a batch, if that is further than before."""
     from driftline.model.time import BEGINNING
 
-    cti = None
-    if batch.cti != BEGINNING and (answer.closed is None or batch.cti > answer.closed):
-        cti = answer.closed = batch.cti
-    return events_of(answer, [batch], cti)
+    if batch.cti == BEGINNING or (answer.closed is not None and batch.cti <= answer.closed):
+        return None
+    answer.closed = batch.cti
+    return batch.cti
 
 
 def events_of(answer: Answer, batches: list[Batch], cti: int | None = None) -> StreamColumns:
     """Batches of an answer as events, and then a cti if one is given."""
     from driftline.engine.core.batch import empty, joined
-    from driftline.engine.core.output_events import said_events
+    from driftline.engine.core.output_events import output_events
 
     whole = joined(batches) if batches else empty(answer.plan.schema.arrow)
-    return said_events(answer.name, whole, timestamps=answer.plan.timestamps, cti=cti)
+    return output_events(answer.name, whole, timestamps=answer.plan.timestamps, cti=cti)
 
 
 def history(answer: Answer) -> Any:

@@ -39,13 +39,13 @@ def progress_line(progress: Progress) -> str:
 
 
 @contextmanager
-def drawn(*, unless: bool = False) -> Iterator[Callable[[Progress], None]]:
-    """A function that takes the progress and draws it as one line, if stderr is a terminal.
+def drawn(*, unless: bool = False) -> Iterator[Callable[[Progress], None] | None]:
+    """A function that takes the progress and draws it as one line; None, if stderr is no terminal.
 
     `unless`: stay quiet all the same, as when the answers themselves go to that terminal.
     """
     if unless or not sys.stderr.isatty():
-        yield lambda progress: None
+        yield None
         return
     from rich.text import Text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from driftline.kernels import announce_compilation
 from driftline.plan.choices import need_now, need_spark
 from driftline.running.learned import learned
 from driftline.running.locks import locked
-from driftline.running.options import Consistency, Query, RunOptions
+from driftline.running.options import DEFAULT_BLOCK, Consistency, Query, RunOptions
 from driftline.running.problems import Problem
 from driftline.running.progress import Tally
 from driftline.running.streams import Streamed
@@ -165,7 +165,7 @@ def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: Exit
     stopped = None
     as_changes = arguments.options.now and not arguments.table
     tally = Tally(plans, timestamps=all(plan.timestamps for plan in plans.values()))
-    learning = Learning(sources) if _goes_on(arguments) else None
+    learning = Learning(sources) if _goes_on(arguments) and _may_guess(queries, sources) else None
     with (
         Letters(
             inputs, sources, arguments.dead_letters, strict=arguments.strict, so_far=so_far
@@ -193,11 +193,13 @@ def _run(text: ScriptText, runner_name: str, arguments: RunArguments, held: Exit
                     if so_far is not None and outputs.number is not None:
                         closed = {name: each.closed for name, each in output.answers.items()}
                         so_far.commit(*outputs.number, closed)
-                    come = tally.add(outputs)
+                    tally.add(outputs)
                     if learning is not None:
                         learning.take(tally.counters)
-                    output.advanced(come)
-                    progress(come)
+                    if progress is not None:
+                        progress(tally.progress())
+                    elif arguments.live:
+                        output.advanced(tally.progress())
         except KeyboardInterrupt as interrupt:
             if not follow and not arguments.live:
                 raise
@@ -234,6 +236,12 @@ def _ended_by_sigterm() -> Iterator[None]:
 def _goes_on(arguments: RunArguments) -> bool:
     """Whether a run may take for ever, or as long as its inputs took, and nothing is drawn."""
     return (arguments.options.follow or arguments.options.pace is not None) and not arguments.live
+
+
+def _may_guess(queries: Sequence[Query], sources: Mapping[str, Source]) -> bool:
+    """Whether the time of a stream may be estimated: only then is there anything to learn."""
+    waits = any(query.consistency.block != DEFAULT_BLOCK for query in queries)
+    return waits or any(source.timing.by_source for source in sources.values())
 
 
 def _query(output: Output, sink: Declared | None, arguments: RunArguments) -> Query:

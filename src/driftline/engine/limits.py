@@ -6,8 +6,6 @@ max_steps       steps that one attempt to match a pattern may take (see `match.s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -26,14 +24,17 @@ DEFAULT_LIMITS = Limits()
 _limits: ContextVar[Limits] = ContextVar("limits", default=DEFAULT_LIMITS)
 
 
-@contextmanager
-def limited(given: Limits) -> Iterator[None]:
+class limited:
     """While a batch is worked off, the limits of its query."""
-    before = _limits.set(given)
-    try:
-        yield
-    finally:
-        _limits.reset(before)
+
+    def __init__(self, given: Limits) -> None:
+        self.given = given
+
+    def __enter__(self) -> None:
+        self.before = _limits.set(self.given)
+
+    def __exit__(self, *_: object) -> None:
+        _limits.reset(self.before)
 
 
 def limits() -> Limits:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from operator import methodcaller
 from typing import Any
 
@@ -25,7 +25,7 @@ from driftline.engine.core.marks import Kind, Mark
 from driftline.engine.core.operator import OperatorKey
 from driftline.engine.ingest.arrivals import Arrivals, one_cti
 from driftline.engine.ingest.consistency import warn_of_waiting
-from driftline.engine.ingest.dead_letters import DeadLetters, unreadable
+from driftline.engine.ingest.dead_letters import DeadLetters, no_letters
 from driftline.engine.ingest.holding import Holding
 from driftline.engine.ingest.source import SourceIngest, emitted
 from driftline.engine.options import Options
@@ -38,7 +38,7 @@ from driftline.engine.readers.ahead import ahead
 from driftline.engine.readers.growing import GrowingReader
 from driftline.engine.readers.inputs import RawEvents
 from driftline.engine.readers.source_reader import SourceReader
-from driftline.engine.step_outputs import Outputs
+from driftline.engine.step_outputs import Counts, Outputs
 from driftline.event_log.bad import BadInput
 from driftline.model.columns import INSERT
 from driftline.model.prefix import Prefix
@@ -46,6 +46,12 @@ from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.errors import PlanError
 from driftline.plan.finals import only_final
 from driftline.plan.nodes import Constant, Node, Source
+
+READS_AHEAD_FROM = 1_000
+"""Batches of so many events are taken in by another thread; to hand over smaller ones costs more
+than it saves."""
+
+_key = lru_cache(4_096)(OperatorKey)
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class _Received:
 
     streams: Mapping[str, Batch]
     dead: dict[str, DeadLetters]
-    counters: Mapping[OperatorKey, dict[str, int]]
+    counters: dict[OperatorKey, dict[str, int]]
     read: dict[str, int]
     now: int
     late: int
@@ -185,7 +191,8 @@ class Run:
         they let through does not depend on what it has done."""
         options = self.options
         alone = options.heartbeat != "memory" and options.clock is None
-        return options.reads_ahead and self.is_drained and alone
+        is_worth_it = options.reads_ahead and options.batch >= READS_AHEAD_FROM
+        return is_worth_it and self.is_drained and alone
 
     def follow(self, wait: Callable[[], None]) -> Iterator[Outputs]:
         """What inputs that go on lead to, without end: it waits when all that has come is worked
@@ -276,7 +283,7 @@ class Run:
         for name, ingest in self.ingests.items():
             events = came[name]
             if events is None:
-                received[name], letters = empty(ingest.schema), unreadable(ingest.schema, ())
+                received[name], letters = empty(ingest.schema), no_letters(ingest.schema)
             else:
                 received[name], letters = ingest.receive(events)
             if len(letters := self.readers[name].with_bad(letters, ingest.schema)):
@@ -285,16 +292,17 @@ class Run:
         streams = emitted(self.ingests, received, self.holding.limits, not_after=clocks)
         self._look_at_clock(came)
         labels = self._labels(streams)
-        let_in = {
-            name: replace(batch, now=self.now, label=labels.get(name))
-            for name, batch in streams.items()
-        }
+        if labels or self.now > BEGINNING:
+            streams = {
+                name: replace(batch, now=self.now, label=labels.get(name))
+                for name, batch in streams.items()
+            }
         counters = {
-            OperatorKey(part, name, name): counted
+            _key(part, name, name): counted
             for name, ingest in self.ingests.items()
             for part, counted in ingest.counters().items()
         }
-        return _Received(let_in, dead, counters, dict(self.read), self.now, self.late)
+        return _Received(streams, dead, counters, dict(self.read), self.now, self.late)
 
     def _worked(self, received: _Received, *, is_last: bool = False) -> Iterator[Outputs]:
         """What the graph emits for what the sources have let in."""
@@ -307,9 +315,7 @@ class Run:
         if self.options.strict:
             for name, letters in dead.items():
                 raise BadInput(letters.first(name, self.sources[name].timestamps))
-        steps = self.graph.counters()
-        counters = {OperatorKey(step): counted for step, counted in steps.items()}
-        counters.update(received.counters)
+        counters = Counts(partial(self._counted, received.counters))
         for piece in self.emitted.take():
             whole = {
                 name: joined(batches) if (batches := piece.batches.get(name)) else nothing
@@ -317,6 +323,13 @@ class Run:
             }
             yield Outputs(whole, dead, counters, piece.prefixes, received.now, received.late)
             dead = {}
+
+    def _counted(
+        self, sources: dict[OperatorKey, dict[str, int]]
+    ) -> dict[OperatorKey, dict[str, int]]:
+        """What operators have counted, with what the sources had with the latest step."""
+        steps = self.graph.counters()
+        return {_key(step): counted for step, counted in steps.items()} | sources
 
     def _admit(self, name: str, admitted: Batch, *, drain: bool) -> None:
         if not admitted.is_empty:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from driftline.engine.core.operator import OperatorKey
@@ -18,14 +19,38 @@ if TYPE_CHECKING:
 Counted = Mapping[OperatorKey, Mapping[str, int]]
 
 
+class Counts(Mapping[OperatorKey, Mapping[str, int]]):
+    """What operators have counted and what they hold, as of when it is looked at first: to add up
+    what is held may take longer than a small batch. So look at it before the next step."""
+
+    def __init__(self, count: Callable[[], Counted]) -> None:
+        self._count = count
+
+    @cached_property
+    def _found(self) -> Counted:
+        return self._count()
+
+    def __getitem__(self, key: OperatorKey) -> Mapping[str, int]:
+        return self._found[key]
+
+    def __iter__(self) -> Iterator[OperatorKey]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def items(self) -> ItemsView[OperatorKey, Mapping[str, int]]:
+        return self._found.items()  # not one key after the other
+
+
 @dataclass(frozen=True)
 class Outputs:
     """What one step of a run emits: by query the changes, by stream the dead letters, and by
-    operator what it has done so far and what it holds; `prefixes`: by query, the prefix of the
-    input that its answer is complete for, where it is complete for one; `now`: the time that has
-    come (see `outputs.clock`), and `late`: how many rows came so far when it was past their own;
-    `number`: of a runner with checkpoints, the group of queries and the micro-batch; `now_changes`:
-    by query what changes in the answer now, where the runner keeps that."""
+    operator what it has done so far and what it holds (see `Counts`); `prefixes`: by query, the
+    prefix of the input that its answer is complete for, where it is complete for one; `now`: the
+    time that has come (see `outputs.clock`), and `late`: how many rows came so far when it was past
+    their own; `number`: of a runner with checkpoints, the group of queries and the micro-batch;
+    `now_changes`: by query what changes in the answer now, where the runner keeps that."""
 
     batches: Mapping[str, Batch]
     dead: Mapping[str, DeadLetters]

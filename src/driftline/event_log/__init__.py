@@ -8,7 +8,8 @@ types          the types of columns, which the rows settle;  fields: single valu
 values         what the values of a column are declared to be
 explain        the exact reader of one line, which finds what is wrong with it
 bad            events that cannot be taken;  deadletters: the file that collects them
-writer         writes streams as a log;  text: Arrow columns as JSON text
+writer         writes streams as a log;  text: Arrow columns as JSON text;  few_lines: a few events
+               without Arrow
 atomic         files that are there in full or not at all
 apart          refuses outputs that are inputs, or that are written twice
 """

@@ -5,13 +5,17 @@ Arrow's own `pa.array` and `to_numpy` look at every array for what pandas may ha
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.kernels.signatures import FROZEN
+
+T = TypeVar("T")
 
 Int8s = NDArray[np.int8]
 Int64s = NDArray[np.int64]
@@ -48,6 +52,32 @@ def to_arrow(values: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [None, data])
 
 
+_MOST_SCHEMAS = 1024
+
+
+def once_for_each(make: Callable[[pa.Schema], T]) -> Callable[[pa.Schema], T]:
+    """A function of a schema that keeps what it has made: by the identity of the schema, which is
+    kept for that, as its hash takes longer to compute than a small batch.
+
+    >>> names = once_for_each(lambda schema: list(schema.names))
+    >>> schema = pa.schema([("a", pa.int64())])
+    >>> names(schema) is names(schema)
+    True
+    """
+    made: dict[int, tuple[pa.Schema, T]] = {}
+
+    @wraps(make)
+    def kept(schema: pa.Schema) -> T:
+        found = made.get(id(schema))
+        if found is None:
+            if len(made) >= _MOST_SCHEMAS:
+                made.clear()
+            found = made[id(schema)] = schema, make(schema)
+        return found[1]
+
+    return kept
+
+
 def without_columns(rows: int) -> pa.RecordBatch:
     """So many rows that have no columns.
 
@@ -55,6 +85,25 @@ def without_columns(rows: int) -> pa.RecordBatch:
     3
     """
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))
+
+
+def rows_at(rows: pa.RecordBatch, places: Int64s) -> pa.RecordBatch:
+    """The rows at some places, also if they have no columns. Those that lie side by side are not
+    copied, unless they are few of many, which would be kept in memory with them.
+
+    >>> rows = pa.RecordBatch.from_pydict({"a": [1, 2, 3]})
+    >>> rows_at(rows, np.array([0, 1, 2])) is rows
+    True
+    >>> rows_at(rows, np.array([2, 1, 1])).column("a").to_pylist()
+    [3, 2, 2]
+    """
+    count = len(places)
+    if rows.num_columns == 0:
+        return without_columns(count)
+    is_run = 2 * count >= max(len(rows), 1) and places[-1] - places[0] + 1 == count
+    if not is_run or not (count == 1 or (np.diff(places) == 1).all()):
+        return rows.take(to_arrow(places))
+    return rows if count == len(rows) else rows.slice(int(places[0]), count)
 
 
 def to_numpy(array: pa.Array) -> NDArray[Any]:

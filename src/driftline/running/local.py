@@ -17,10 +17,9 @@ from driftline.running.streams import Streamed, read_here
 
 if TYPE_CHECKING:
     from driftline.engine.core.batch import Batch
-    from driftline.engine.core.operator import OperatorKey
     from driftline.engine.ingest.dead_letters import DeadLetters
     from driftline.engine.local import Run
-    from driftline.engine.step_outputs import Outputs
+    from driftline.engine.step_outputs import Counted, Outputs
     from driftline.model.prefix import Prefix
     from driftline.plan.nodes import Node
 
@@ -57,8 +56,13 @@ def _run_locally(
         _steps(started(plans, read, each), options, plans)
         for plans, read, each in zip(groups.values(), read_by, made, strict=True)
     ]
+    if len(runs) == 1:
+        yield from runs[0]
+        return
+    latest: list[Outputs | None] = [None] * len(runs)
     for steps in zip_longest(*runs):
-        yield _together(steps)
+        latest = [step or before for step, before in zip(steps, latest, strict=True)]
+        yield _together(steps, latest)
 
 
 def _steps(run: Run, options: RunOptions, plans: Mapping[str, Node]) -> Iterator[Outputs]:
@@ -107,24 +111,31 @@ def readings(
     ]
 
 
-def _together(steps: Sequence[Outputs | None]) -> Outputs:
-    """What the runs of several groups emit in one step; some of them have ended."""
-    from driftline.engine.step_outputs import Outputs
+def _together(steps: Sequence[Outputs | None], latest: Sequence[Outputs | None]) -> Outputs:
+    """What the runs of several groups emit in one step; some of them have ended. `latest`: the
+    latest step of each."""
+    from driftline.engine.step_outputs import Counts, Outputs
 
     batches: dict[str, Batch] = {}
     dead: dict[str, DeadLetters] = {}
-    counters: dict[OperatorKey, Mapping[str, int]] = {}
     prefixes: dict[str, Prefix] = {}
-    for run, step in enumerate(steps):
-        if step is None:
-            continue
+    there = [step for step in steps if step is not None]
+    for step in there:
         batches |= step.batches
         prefixes |= step.prefixes
-        counters |= {key._replace(run=run): counted for key, counted in step.counters.items()}
         for name, letters in step.dead.items():
             # Of several runs the one with the least memory sets most aside.
             if name not in dead or len(letters) > len(dead[name]):
                 dead[name] = letters
-    there = [step for step in steps if step is not None]
     now, late = max(step.now for step in there), max(step.late for step in there)
-    return Outputs(batches, dead, counters, prefixes, now, late)
+    return Outputs(batches, dead, Counts(partial(_of_runs, latest)), prefixes, now, late)
+
+
+def _of_runs(steps: Sequence[Outputs | None]) -> Counted:
+    """What the operators of several runs have counted."""
+    return {
+        key._replace(run=run): counted
+        for run, step in enumerate(steps)
+        if step is not None
+        for key, counted in step.counters.items()
+    }

@@ -10,7 +10,7 @@ from driftline.model.time import BEGINNING
 
 if TYPE_CHECKING:
     from driftline.engine.core.operator import OperatorKey
-    from driftline.engine.step_outputs import Outputs
+    from driftline.engine.step_outputs import Counted, Outputs
 
 
 @dataclass(frozen=True)
@@ -41,39 +41,55 @@ class Tally:
         self.timestamps = timestamps
         self.watermarks = dict.fromkeys(names, BEGINNING)
         self.batches, self.retractions, self.late, self.dead_letters = 0, 0, 0, 0
-        self.counters: dict[OperatorKey, Mapping[str, int]] = {}
+        self._counters: dict[OperatorKey, Mapping[str, int]] = {}
+        self._latest: Counted = {}
 
-    def add(self, outputs: Outputs) -> Progress:
-        """How far the run has come with another step."""
+    def add(self, outputs: Outputs) -> None:
+        """Take in what another step emits."""
+        from driftline.engine.core.batch import added_and_removed
+        from driftline.engine.step_outputs import Counts
+
         self.batches += 1
-        self.counters |= outputs.counters
+        if not isinstance(outputs.counters, Counts):  # some operators alone, as Spark has them
+            self._counters |= outputs.counters
+        self._latest = outputs.counters
         self.late = max(self.late, outputs.late)
         self.dead_letters += sum(len(letters) for letters in outputs.dead.values())
         for name, batch in outputs.batches.items():
             self.watermarks[name] = max(self.watermarks[name], batch.high, batch.cti)
-            self.retractions -= int(batch.weight[batch.weight < 0].sum())
+            self.retractions += added_and_removed(batch.weight)[1]
+
+    @property
+    def counters(self) -> Counted:
+        """What every operator has counted last."""
+        return {**self._counters, **self._latest}
+
+    def progress(self) -> Progress:
+        """How far the run has come."""
+        counters = self.counters
         return Progress(
             batches=self.batches,
-            events=self._events(),
+            events=_events(counters),
             watermark=min(self.watermarks.values(), default=BEGINNING),
             retractions=self.retractions,
-            state_rows=sum(counted["state_rows"] for counted in self.counters.values()),
+            state_rows=sum(counted["state_rows"] for counted in counters.values()),
             timestamps=self.timestamps,
             late=self.late,
             dead_letters=self.dead_letters,
         )
 
-    def _events(self) -> int:
-        """How many inserts and retracts have come: those of all shards, if these do not all get
-        the same, and of a stream that several ports or runs read those of the one that has come
-        farthest."""
-        by_port: dict[OperatorKey, int] = {}
-        for key, counted in self.counters.items():
-            if "dead_letters" in counted:  # of Finalize, which stands at a source
-                port = key._replace(shard=0)
-                before, here = by_port.get(port, 0), counted["changes_in"]
-                by_port[port] = max(before, here) if "copied" in counted else before + here
-        most: dict[str, int] = {}
-        for port, count in by_port.items():
-            most[port.source] = max(most.get(port.source, 0), count)
-        return sum(most.values())
+
+def _events(counters: Counted) -> int:
+    """How many inserts and retracts have come: those of all shards, if these do not all get the
+    same, and of a stream that several ports or runs read those of the one that has come
+    farthest."""
+    by_port: dict[OperatorKey, int] = {}
+    for key, counted in counters.items():
+        if "dead_letters" in counted:  # of Finalize, which stands at a source
+            port = key._replace(shard=0)
+            before, here = by_port.get(port, 0), counted["changes_in"]
+            by_port[port] = max(before, here) if "copied" in counted else before + here
+    most: dict[str, int] = {}
+    for port, count in by_port.items():
+        most[port.source] = max(most.get(port.source, 0), count)
+    return sum(most.values())

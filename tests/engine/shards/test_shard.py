@@ -256,7 +256,7 @@ def test_rows_wait_for_other_streams(heartbeat: Heartbeat, shards: int) -> None:
         told += len(output.batch)
         assert emitted == told
         waiting = [
-            source.align.counters.state_rows
+            source.align.state_size()[0]
             for shard in cluster.shards[0]
             for source in shard.sources.values()
         ]
@@ -312,7 +312,7 @@ def test_rows_wait_for_streams_that_another_stage_reads(
         parts = {name: each.slice(30 * number, 30 * number + 30) for name, each in raw.items()}
         cluster.step(parts, 2)
         waiting = sum(
-            source.align.counters.state_rows
+            source.align.state_size()[0]
             for shards in cluster.shards
             for shard in shards
             for source in shard.sources.values()

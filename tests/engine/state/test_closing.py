@@ -174,7 +174,8 @@ def test_shards_let_go_and_say_the_same(query: str, level: Level) -> None:
                 if not name.source
             )
         )
-    assert max(sizes[8:]) <= 1.2 * max(sizes[:8])
+    # A join drops what has ended when it is half of a run: until then it holds half as much again.
+    assert 0 < max(sizes[8:]) <= 1.5 * max(sizes[:8])
     local = [each.batch for each in answers(asked, data, level, 20)]
     mine, theirs = (history_table(some, schema).to_pylist() for some in (emitted, local))
     ends = max(row["vs"] for row in theirs)

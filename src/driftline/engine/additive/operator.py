@@ -27,9 +27,9 @@ from driftline.engine.core.snapshot_operator import NO_SLOTS, SnapshotOperator
 from driftline.engine.state import trace
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fields import Fields
-from driftline.engine.state.growing import KeyColumn
+from driftline.engine.state.growing import KeyColumn, grown
 from driftline.engine.state.runs import RunArrays, Runs
-from driftline.engine.state.slot_lists import by_slot, in_order
+from driftline.engine.state.slot_lists import NOWHERE, by_slot_in, in_order
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level
@@ -78,6 +78,7 @@ class AdditiveOperator(SnapshotOperator):
         self.places = KeyColumn(np.int64)
         self.states = KeyColumn(np.int64, words=columns.state_ints + columns.state_floats)
         self.ending = Due()  # the last end of what each slot holds
+        self.number_of = np.zeros(0, np.int64)  # NOWHERE for every slot (see `by_slot_in`)
 
     @property
     def cursors(self) -> Cursors:
@@ -108,8 +109,10 @@ class AdditiveOperator(SnapshotOperator):
             slots, batch.vs, batch.ve, batch.weight, brought, self.values, self.extremes.only_grows,
             self.timelines.arrays.ints.shape[1] - self.floats,
         )  # fmt: skip
-        touched, counts, order = by_slot(cells.slot, self.slots.used)
-        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        self.number_of = grown(self.number_of, self.slots.used, fill=NOWHERE)
+        touched, counts, order = by_slot_in(cells.slot, self.number_of)
+        bounds = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=bounds[1:])
         changes = Changes(bounds, order, cells.vs, cells.ve, cells.words, cells.reals)
         self._make_room(touched, counts + _ends(changes))
         earliest = np.full(len(touched), INFINITY, np.int64)
@@ -157,7 +160,8 @@ class AdditiveOperator(SnapshotOperator):
         slot, vs, ve = changes[trace.KEY], changes[trace.VS], changes[trace.VE]
         if len(slot) == 0:
             return empty(self.schema, cti)
-        rows, weight = self.output(self.key_rows.take(slot).columns, changes)
+        keys = [column.take(slot) for column in self.key_rows.columns]
+        rows, weight = self.output(keys, changes)
         return Batch(vs, ve, weight, rows, cti, latest_start(vs, weight))
 
     def _make_room(self, slots: Int64s, more: Int64s) -> None:
@@ -177,6 +181,8 @@ class AdditiveOperator(SnapshotOperator):
         if self.cti == BEGINNING or len(slots) == 0:
             return
         ended, closed = self._ended(), self.closing.closed(self.cti)
+        if len(ended) == len(closed) == 0:
+            return
         gone = ended[(self.timelines.sizes(ended) == 0) & (self.trace.sizes(ended) == 0)]
         if len(closed):
             gone = in_order(gone, closed[self.timelines.sizes(closed) == 0])

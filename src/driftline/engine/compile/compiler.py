@@ -77,17 +77,11 @@ class Compiler:
         consolidates = consolidates and not kept.issuperset(source.operator.schema.names)
         schema = pa.schema([(name, value.type) for name, value in columns.items()])
         reads = frozenset(name for value in columns.values() for name in value.columns())
-        names = [value.name for value in columns.values() if isinstance(value, Column)]
-        are_columns = len(names) == len(columns)
 
         def compute(rows: pa.RecordBatch) -> pa.RecordBatch:
-            if are_columns and names:
-                found = [rows.column(name) for name in names]
-                if all(each.type == field.type for each, field in zip(found, schema, strict=True)):
-                    return pa.RecordBatch.from_arrays(found, schema=schema)
             if not columns:
                 return without_columns(rows.num_rows)
-            values = [evaluate(value, rows) for value in columns.values()]
+            values = [_values(value, rows) for value in columns.values()]
             return pa.RecordBatch.from_arrays(values, schema=schema)
 
         step = self.graph.add(
@@ -108,6 +102,15 @@ class Compiler:
             value: Expression = Column(old.name, old.type)
             columns[new.name] = value if old.type == new.type else Cast(value, new.type)
         return self.computed(source, columns)
+
+
+def _values(value: Expression, rows: pa.RecordBatch) -> pa.Array:
+    """The values of an expression, which may be just a column."""
+    if isinstance(value, Column):
+        column = rows.column(value.name)
+        if column.type == value.type:
+            return column
+    return evaluate(value, rows)
 
 
 def columns_of(schema: pa.Schema) -> dict[str, Expression]:

@@ -21,9 +21,8 @@ import pyarrow as pa
 
 from driftline.engine.core.labels import Label
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
-from driftline.engine.state.slots import Slots
 from driftline.kernels import compiled
-from driftline.model.arrays import Int8s, Int64s, Mask, UInt64s
+from driftline.model.arrays import Int8s, Int64s, Mask, UInt64s, once_for_each, rows_at
 from driftline.model.columns import INSERT, RETRACT
 from driftline.model.time import BEGINNING
 
@@ -57,22 +56,25 @@ class Batch:
     @property
     def is_empty(self) -> bool:
         """Whether the batch holds neither changes, nor a cti, nor a time."""
-        return self.says_only_now and self.now == BEGINNING
+        return self.now == BEGINNING and self.says_only_now
 
     @property
     def says_only_now(self) -> bool:
         """Whether the batch is no more than a now-mark."""
-        return len(self) == 0 and self.cti == BEGINNING and self.high == BEGINNING
+        return self.cti == BEGINNING and self.high == BEGINNING and len(self.vs) == 0
 
     def take(self, rows: Int64s | Mask) -> Batch:
         """Some of the changes, with the same promises."""
-        indices = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return replace(
-            self,
-            vs=self.vs[indices],
-            ve=self.ve[indices],
-            weight=self.weight[indices],
-            payload=self.payload.take(pa.array(indices)),
+        indices = rows.nonzero()[0] if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
+        return Batch(
+            self.vs[indices],
+            self.ve[indices],
+            self.weight[indices],
+            rows_at(self.payload, indices),
+            self.cti,
+            self.high,
+            self.now,
+            self.label,
         )
 
     def labelled(self, label: Label) -> Batch:
@@ -85,6 +87,12 @@ class Batch:
                 self.vs, self.ve, self.weight, self.payload, self.cti, self.high, self.now, label
             )
         return self
+
+    def promising(self, cti: int, high: int) -> Batch:
+        """The same changes with another cti and another `high`."""
+        if cti == self.cti and high == self.high:
+            return self
+        return Batch(self.vs, self.ve, self.weight, self.payload, cti, high, self.now, self.label)
 
     def and_promises(self, other: Batch) -> Batch:
         """The same changes, and after them also what another batch says without its changes."""
@@ -120,21 +128,29 @@ class Batch:
         """The batch as inserts and retracts: the removal of (vs, ve, r) and the addition of
         (vs, vn, r) with vn < ve are one retract; what is left over is inserted, or fully
         retracted. In order of sync time."""
-        batch = self.consolidated()
-        if not has_removals(batch.weight):
-            rows = np.repeat(np.arange(len(batch)), batch.weight)
-            kind = np.full(len(rows), INSERT, np.int8)
-            end = batch.ve[rows]
-            made = Changes(kind, batch.vs[rows], end, end, rows, batch.payload)
-        else:
-            chains, _ = Slots().find_or_add(batch.row_fingerprints().with_numbers(batch.vs))
-            order = np.lexsort((-batch.ve, chains)).astype(np.int64)
-            left = batch.weight.copy()  # pairing uses it up
-            kind, source, end, new_end = _paired(
-                order, chains, batch.vs, batch.ve, left, int(np.abs(left).sum())
-            )
-            made = Changes(kind, batch.vs[source], end, new_end, source, batch.payload)
-        return made.in_sync_order()
+        if not has_removals(self.weight):
+            return self._inserts().in_sync_order()
+        prints = self.row_fingerprints()
+        keys = prints.with_numbers(self.vs, self.ve)
+        rows, left = added_up(keys.low, keys.high, self.weight)  # pairing uses up what is left
+        if not has_removals(left):
+            kept = self if len(rows) == len(self) else self.take(rows)
+            return replace(kept, weight=left)._inserts().in_sync_order()
+        keys = prints.take(rows).with_numbers(self.vs[rows])
+        chains = numbered(keys.low, keys.high)[0]
+        order = np.lexsort((-self.ve[rows], chains)).astype(np.int64)
+        kind, source, end, new_end = _paired(
+            rows[order], chains[order], self.vs, self.ve, left[order], int(np.abs(left).sum())
+        )
+        return Changes(kind, self.vs[source], end, new_end, source, self.payload).in_sync_order()
+
+    def _inserts(self) -> Changes:
+        """Additions alone, as inserts."""
+        vs, ve, rows = self.vs, self.ve, np.arange(len(self))
+        if len(rows) and self.weight.max() > 1:
+            rows = np.repeat(rows, self.weight)
+            vs, ve = vs[rows], ve[rows]
+        return Changes(np.full(len(rows), INSERT, np.int8), vs, ve, ve, rows, self.payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +168,8 @@ class Changes:
         return len(self.vs)
 
     def in_sync_order(self) -> Changes:
+        if _is_in_sync_order(self.kind, self.vs, self.vn):
+            return self
         sync = np.where(self.kind == INSERT, self.vs, self.vn)
         order = np.lexsort((self.kind == INSERT, sync))  # first what goes, then what comes
         return Changes(
@@ -165,7 +183,7 @@ class Changes:
 
     def rows(self) -> pa.RecordBatch:
         """The payload of every change."""
-        return self.payload.take(pa.array(self.row))
+        return rows_at(self.payload, self.row)
 
 
 @compiled
@@ -198,67 +216,87 @@ def latest_start(vs: Int64s, weight: Int64s) -> int:
 
 
 @compiled
-def added_up(low: UInt64s, high: UInt64s, weight: Int64s) -> tuple[Int64s, Int64s]:
-    """The first of the rows of each fingerprint whose weights do not cancel, and their sum."""
+def _is_in_sync_order(kind: Int8s, vs: Int64s, vn: Int64s) -> bool:
+    for row in range(1, len(kind)):
+        before = vs[row - 1] if kind[row - 1] == INSERT else vn[row - 1]
+        sync = vs[row] if kind[row] == INSERT else vn[row]
+        if sync < before or (sync == before and kind[row] != INSERT and kind[row - 1] == INSERT):
+            return False
+    return True
+
+
+@compiled
+def numbered(low: UInt64s, high: UInt64s) -> tuple[Int64s, Int64s]:
+    """Numbers for fingerprints in order of appearance, and the first row of each."""
     bits = 4
     while (1 << bits) < 2 * len(low):
         bits += 1
     table, mask = np.full(1 << bits, -1, np.int32), (1 << bits) - 1
-    rows, sums, made = np.empty(len(low), np.int64), np.zeros(len(low), np.int64), 0
+    number, first, made = np.empty(len(low), np.int64), np.empty(len(low), np.int64), 0
     for row in range(len(low)):
         place = np.int64(low[row] & np.uint64(mask))
         while table[place] >= 0:
-            there = rows[table[place]]
+            there = first[table[place]]
             if low[there] == low[row] and high[there] == high[row]:
                 break
             place = (place + 1) & mask
         if table[place] < 0:
             table[place] = made
-            rows[made] = row
+            first[made] = row
             made += 1
-        sums[table[place]] += weight[row]
+        number[row] = table[place]
+    return number, first[:made].copy()
+
+
+@compiled
+def added_up(low: UInt64s, high: UInt64s, weight: Int64s) -> tuple[Int64s, Int64s]:
+    """The first of the rows of each fingerprint whose weights do not cancel, and their sum."""
+    number, rows = numbered(low, high)
+    sums = np.zeros(len(rows), np.int64)
+    for row in range(len(low)):
+        sums[number[row]] += weight[row]
     kept = 0
-    for number in range(made):
-        if sums[number] != 0:
-            rows[kept], sums[kept] = rows[number], sums[number]
+    for each in range(len(rows)):
+        if sums[each] != 0:
+            rows[kept], sums[kept] = rows[each], sums[each]
             kept += 1
     return rows[:kept].copy(), sums[:kept].copy()
 
 
 @compiled
 def _paired(
-    order: Int64s, chains: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, room: int
+    rows: Int64s, chains: Int64s, vs: Int64s, ve: Int64s, weight: Int64s, room: int
 ) -> tuple[Int8s, Int64s, Int64s, Int64s]:
     """Goes through each chain from the latest end to the earliest, and matches every removal with
-    the next earlier addition."""
+    the next earlier addition. `rows`: of each item, in this order, as are `chains` and `weight`."""
     kind, source = np.empty(room, np.int8), np.empty(room, np.int64)
     end, new_end = np.empty(room, np.int64), np.empty(room, np.int64)
     made, first = 0, 0
-    while first < len(order):
+    while first < len(rows):
         last = first
-        while last < len(order) and chains[order[last]] == chains[order[first]]:
+        while last < len(rows) and chains[last] == chains[first]:
             last += 1
         add = first
         for place in range(first, last):
-            item = order[place]
-            if weight[item] > 0:
+            row = rows[place]
+            if weight[place] > 0:
                 continue
             add = max(add, place + 1)
-            for _ in range(-weight[item]):
-                while add < last and weight[order[add]] <= 0:
+            for _ in range(-weight[place]):
+                while add < last and weight[add] <= 0:
                     add += 1
-                kind[made], source[made], end[made] = RETRACT, item, ve[item]
+                kind[made], source[made], end[made] = RETRACT, row, ve[row]
                 if add < last:
-                    weight[order[add]] -= 1
-                    new_end[made] = ve[order[add]]
+                    weight[add] -= 1
+                    new_end[made] = ve[rows[add]]
                 else:
-                    new_end[made] = vs[item]
+                    new_end[made] = vs[row]
                 made += 1
         for place in range(first, last):
-            item = order[place]
-            for _ in range(weight[item]):
-                kind[made], source[made] = INSERT, item
-                end[made], new_end[made] = ve[item], ve[item]
+            row = rows[place]
+            for _ in range(weight[place]):
+                kind[made], source[made] = INSERT, row
+                end[made], new_end[made] = ve[row], ve[row]
                 made += 1
         first = last
     return kind[:made], source[:made], end[:made], new_end[:made]
@@ -278,7 +316,7 @@ def from_changes(
         vs[rows],
         np.concatenate([ve, vn[shortened]]),
         np.concatenate([np.where(inserts, 1, -1), np.ones(len(shortened), np.int64)]),
-        payload.take(pa.array(rows)),
+        rows_at(payload, rows),
         cti,
         high,
     ).consolidated()
@@ -290,19 +328,10 @@ def empty(
     return Batch(_NOTHING, _NOTHING, _NOTHING, _no_rows(schema), cti, high, now)
 
 
-_NO_ROWS: dict[int, tuple[pa.Schema, pa.RecordBatch]] = {}
-"""By the identity of a schema, which is kept for that: its hash takes longer to compute."""
-_MOST_SCHEMAS = 1024
-
-
+@once_for_each
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
     """Making them takes longer than a small batch."""
-    found = _NO_ROWS.get(id(schema))
-    if found is None:
-        if len(_NO_ROWS) >= _MOST_SCHEMAS:
-            _NO_ROWS.clear()
-        found = _NO_ROWS[id(schema)] = schema, pa.RecordBatch.from_pylist([], schema=schema)
-    return found[1]
+    return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def joined(batches: Sequence[Batch]) -> Batch:

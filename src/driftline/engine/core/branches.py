@@ -26,6 +26,7 @@ def is_worth_threads(steps: Iterable[Step]) -> bool:
     return any(
         isinstance(item, Batch) and len(item) >= WORTH_A_THREAD
         for step in steps
+        if step.queue.items
         for _, item in step.queue.items
     )
 

@@ -24,8 +24,8 @@ much lies in their queues (see `branches`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -198,9 +198,7 @@ class Graph:
         elif self.running is not None:
             self.running.check()
         else:
-            with self._working():
-                self.begin_turn()
-                work_a_round(self)
+            self._do(self._work_a_round)
 
     def drain(self) -> None:
         """Run until nothing is left that can be worked on."""
@@ -208,15 +206,23 @@ class Graph:
             self.running.drain()
             return
         self.emitted = -1
-        with self._working():
-            if self.scheduler == "round-robin":
-                self._let_in(*self.held.times)
-                while any(step.queue or step.operator.has_work() for step in self.steps):
-                    work_a_round(self)
-            elif self.branches and is_worth_threads(self.steps):
-                branch_by_branch(self)
-            else:
-                depth_first(self)
+        if self.scheduler == "drain" and not any(step.queue.items for step in self.steps):
+            return
+        self._do(self._work_off)
+
+    def _work_off(self) -> None:
+        if self.scheduler == "round-robin":
+            self._let_in(*self.held.times)
+            while any(step.queue or step.operator.has_work() for step in self.steps):
+                work_a_round(self)
+        elif self.branches and is_worth_threads(self.steps):
+            branch_by_branch(self)
+        else:
+            depth_first(self)
+
+    def _work_a_round(self) -> None:
+        self.begin_turn()
+        work_a_round(self)
 
     def close(self) -> None:
         """Stop the threads, if there are any. What lies in queues stays there."""
@@ -286,12 +292,11 @@ class Graph:
             self._emit(step, output)
             self.hand_on(step, output)
 
-    @contextmanager
-    def _working(self) -> Iterator[None]:
-        """Work in this thread; if it fails, nothing is left in the queues."""
+    def _do(self, work: Callable[[], None]) -> None:
+        """Do work in this thread; if it fails, nothing is left in the queues."""
         try:
             with limited(self.limits):
-                yield
+                work()
         except Exception:
             for step in self.steps:
                 step.queue.clear()
@@ -432,7 +437,7 @@ class Graph:
 
     def counters(self) -> dict[str, dict[str, int]]:
         """What every operator has done, and what it holds."""
-        return {step.name: step.operator.counters.as_dict() for step in self.steps}
+        return {step.name: step.operator.counts() for step in self.steps}
 
     def snapshot(self) -> dict[str, Arrays]:
         """The state of all operators, and what lies in their queues."""

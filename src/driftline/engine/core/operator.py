@@ -12,7 +12,7 @@ happened.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -63,7 +63,7 @@ class Counters:
     marks_in: int = 0
 
     def as_dict(self) -> dict[str, int]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return dict(vars(self))
 
 
 class OperatorKey(NamedTuple):
@@ -114,11 +114,15 @@ class Component(Stateful):
         counters.inserts_out += max(0, added - removed)
         counters.retracts_out += removed
         counters.ctis_out += output.cti != BEGINNING
-        if self.reports_state:
-            counters.state_rows, counters.state_bytes = self.state_size()
         if not self.keeps_watermark:
             counters.watermark = max(counters.watermark, output.high, output.cti)
         return output
+
+    def counts(self) -> dict[str, int]:
+        """The counters, and what is held now, which is found out only when it is asked for."""
+        if self.reports_state:
+            self.counters.state_rows, self.counters.state_bytes = self.state_size()
+        return self.counters.as_dict()
 
     def share(self, keys: UInt64s, held: int) -> None:
         """What has touched some of the keys held (their hashes) takes part in the batch, and the

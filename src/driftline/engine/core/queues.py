@@ -54,6 +54,11 @@ class Queue(Stateful):
         return len(self.items)
 
     @property
+    def is_open(self) -> bool:
+        """Whether what is put in would be taken out at once."""
+        return not self.items and not self.passed_over and not self.tokens.has_begun
+
+    @property
     def says_only_now(self) -> bool:
         """Whether nothing waits but now-marks."""
         return all(isinstance(item, Batch) and item.says_only_now for _, item in self.waiting())

@@ -115,8 +115,10 @@ class SnapshotOperator(Operator):
         if self.label is not None and self.level != EAGER:
             self._share_time(self.label, moves=self.watermark > before or time > BEGINNING)
         idle = self._idle(touched, before)
-        slots = np.concatenate([touched, idle])
-        earliest = np.concatenate([earliest, np.full(len(idle), INFINITY)])
+        slots = touched
+        if len(idle):
+            slots = np.concatenate([touched, idle])
+            earliest = np.concatenate([earliest, np.full(len(idle), INFINITY)])
         output = self._update(slots, earliest, before)
         self._evict(slots)
         return output
@@ -163,7 +165,7 @@ class SnapshotOperator(Operator):
             concerned = self.due.up_to(min(self.watermark, INFINITY - 1))
         closed = self.closing.closed(self.cti)
         concerned = np.concatenate([concerned, self._ended(), closed])
-        return without(concerned, touched, self.slots.used)
+        return without(concerned, touched, self.slots.used) if len(concerned) else concerned
 
     def _remove(self, gone: Int64s) -> None:
         """Give back slots that hold nothing any more."""

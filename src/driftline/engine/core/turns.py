@@ -19,18 +19,29 @@ QUANTUM = 0.5
 
 
 def depth_first(graph: Graph) -> None:
-    """Work everything off."""
-    waiting = [step for step in reversed(graph.steps) if step.queue]
+    """Work everything off. Where only one operator follows, and nothing waits there, what comes out
+    goes to it without lying in its queue."""
+    waiting = [step for step in reversed(graph.steps) if step.queue.items]
+    directly = graph.expiry != "time-message"  # which takes batches apart on their way
     while waiting:
         step = waiting[-1]
         taken = step.queue.take()
         if taken is None:
             waiting.pop()
             continue
-        output = graph.output_of(step, *taken)
-        if output is not None:
+        while (output := graph.output_of(step, *taken)) is not None:
+            following = step.outputs
+            if len(following) == 1 and directly and isinstance(output, Batch):
+                target, port = following[0]
+                if target.queue.is_open:
+                    step, taken = target, (port, output)
+                    continue
             graph.hand_on(step, output)
-            waiting += reversed([target for target, _ in step.outputs])
+            waiting += [target for target, _ in reversed(following)]
+            break
+        else:
+            if step.queue.items:  # its batch was split
+                waiting.append(step)
 
 
 def work_a_round(graph: Graph) -> None:

@@ -160,6 +160,8 @@ def _float_to_integer(array: Array, source: Any, target: Any) -> Result:
 def _number_to_float(array: Array, source: Any, target: Any) -> Result:
     if is_decimal(source):
         return _decimal_to_float(array, target), None
+    if is_integer(source):
+        return pc.cast(array, target, safe=False), None
     with np.errstate(over="ignore"):
         values = numbers(array).astype(target.to_pandas_dtype())
     return from_numbers(values, both_valid(array), target), None

@@ -45,6 +45,8 @@ COUNTS_KEPT = 1 << 16
 
 NO_PROMISES = np.empty(0, np.int64)
 
+NO_DETAILS = np.zeros((3, 0), np.int64)
+
 _START, _END, _COUNT, _RECEIVED = range(4)
 _FIELDS = 4
 
@@ -120,8 +122,10 @@ class Admission(Stateful):
         if not self.inserts_only:
             self._make_room(len(kind))
         held = self.promises.shape[1]
-        external = int(np.count_nonzero(kind == EXTERNAL_CTI))
-        promises = np.concatenate([self.promises, np.empty((_FIELDS, external), np.int64)], axis=1)
+        promises = self.promises
+        if held or np.count_nonzero(kind):  # there may be external ctis
+            external = int(np.count_nonzero(kind == EXTERNAL_CTI))
+            promises = np.concatenate([promises, np.empty((_FIELDS, external), np.int64)], axis=1)
         code = np.zeros(len(kind), np.int8)
         detail = np.zeros(len(kind), np.int64)
         latest_cti = np.empty(len(kind), np.int64)
@@ -163,6 +167,8 @@ class Admission(Stateful):
     def _details(self, code: NDArray[np.int8], detail: Int64s) -> Int64s:
         """The numbers for the sentences about the dead events: for one more than promised, the
         promise."""
+        if not np.count_nonzero(code):
+            return NO_DETAILS
         dead = np.flatnonzero(code)
         details = np.zeros((3, len(dead)), np.int64)
         details[0] = detail[dead]
@@ -173,6 +179,8 @@ class Admission(Stateful):
 
     def _let_go(self) -> None:
         """Joins the external ctis that are over, where they touch."""
+        if not self.promises.shape[1]:
+            return
         over = int(np.searchsorted(self.promises[_END], self.latest_cti, side="right"))
         if over > 1:
             start, end = self.promises[_START, :over], self.promises[_END, :over]

@@ -126,6 +126,10 @@ def _some(changes: Changes, chosen: Mask) -> Changes:
 
 def _batch(parts: list[Changes], cti: int) -> Batch:
     """Changes that go out together, followed by a cti."""
+    parts = [part for part in parts if len(part)] or parts[:1]
+    if len(parts) == 1:
+        one = parts[0]
+        return from_changes(one.kind, one.vs, one.ve, one.vn, one.rows(), cti)
     return from_changes(
         np.concatenate([part.kind for part in parts]),
         np.concatenate([part.vs for part in parts]),

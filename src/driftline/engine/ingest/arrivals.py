@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.model.arrays import Int64s, to_arrow, without_columns
+from driftline.model.arrays import Int64s, rows_at
 from driftline.model.columns import CTI
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.time.estimate import summary
@@ -130,7 +130,7 @@ class Arrivals:
             self.vs[indices],
             self.ve[indices],
             self.vn[indices],
-            take_rows(self.payload, indices),
+            rows_at(self.payload, indices),
         )
 
 
@@ -144,15 +144,6 @@ def one_cti(schema: pa.Schema, cti: int) -> Arrivals:
     """A cti that comes alone."""
     times = np.full(1, cti, np.int64)
     return Arrivals(np.full(1, CTI, np.int8), times, times, times, nothing(schema).payload)
-
-
-def take_rows(rows: pa.RecordBatch, indices: Int64s) -> pa.RecordBatch:
-    """The rows at these indices; rows without columns are all the same, however many there are."""
-    if rows.num_columns and len(indices) == 0:
-        return rows.slice(0, 0)
-    if rows.num_columns:
-        return rows.take(to_arrow(indices))
-    return without_columns(len(indices))
 
 
 def _one_batch(payload: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftline.event_log.bad import BadEvent
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, once_for_each
 from driftline.model.columns import EXTERNAL_CTI, INSERT, RETRACT
 from driftline.model.event import Event, ExternalCti, Insert, Retract, malformed
 from driftline.model.row import Row
@@ -128,6 +128,12 @@ class DeadLetters:
             case 7:
                 return "a retract, but the stream was declared to have inserts only"
         return "no insert came for it before its time passed"
+
+
+@once_for_each
+def no_letters(schema: pa.Schema) -> DeadLetters:
+    """None at all. Making them takes longer than a small batch."""
+    return unreadable(schema, ())
 
 
 def unreadable(schema: pa.Schema, bad: Iterable[BadEvent]) -> DeadLetters:

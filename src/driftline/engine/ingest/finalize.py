@@ -25,7 +25,6 @@ back, and to count nothing, such as plain records, say `inserts_only`: then noth
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,11 +33,11 @@ import pyarrow as pa
 from driftline.engine.core.batch import Batch, from_changes
 from driftline.engine.core.operator import Component
 from driftline.engine.ingest.admission import Admission, Verdicts
-from driftline.engine.ingest.arrivals import Arrivals, take_rows
+from driftline.engine.ingest.arrivals import Arrivals
 from driftline.engine.ingest.chains import Chains
-from driftline.engine.ingest.dead_letters import FINE, NEVER_FOUND, REASONS, DeadLetters
+from driftline.engine.ingest.dead_letters import FINE, NEVER_FOUND, REASONS, DeadLetters, no_letters
 from driftline.engine.state.fields import Fields
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, rows_at
 from driftline.model.columns import CTI, INSERT, RETRACT
 from driftline.model.time import BEGINNING
 
@@ -75,21 +74,34 @@ class Finalize(Component):
         """Take raw events in; return what the output changes by, and what is dead. Where only some
         of the events are its own, the output has their changes, and the cti and `high` of all."""
         latest, closed = self.admission.latest_cti, self.admission.closed
+        emitted = self.chains.held_back(latest)
         verdicts = self._admitted(events, promises)
         high = self._high(events, verdicts)
-        before = np.concatenate([[closed], verdicts.closed])[:-1]
-        if events.own is None:
-            numbers = self.arrived + np.arange(len(events))
-        else:
-            numbers, before = self.arrived + events.own, before[events.own]
-            verdicts = verdicts.of(events.own)
         mine = events.mine()
-        output, dead = self._judged(mine, verdicts, before, numbers, latest)
-        self.arrived += len(events)
-        ctis = np.count_nonzero(events.kind == CTI)
+        changes, ctis = len(mine), 0
+        if events.own is None and self._takes_all(events, verdicts):
+            output, dead = self._inserted(events), no_letters(self.schema)
+        else:
+            changes = int(np.count_nonzero(mine.kind != CTI))
+            ctis = int(np.count_nonzero(events.kind == CTI))
+            before = np.concatenate([[closed], verdicts.closed])[:-1]
+            if events.own is None:
+                numbers = self.arrived + np.arange(len(events))
+            else:
+                numbers, before = self.arrived + events.own, before[events.own]
+                verdicts = verdicts.of(events.own)
+            output, dead = self._judged(mine, verdicts, before, numbers, latest)
         ctis += events.moment is not None and events.moment.cti > BEGINNING
-        changes = np.count_nonzero(mine.kind != CTI)
-        return self.counted(replace(output, high=high), int(changes), int(ctis)), dead
+        self.arrived += len(events)
+        cti = self.chains.held_back(self.admission.latest_cti)
+        if cti <= emitted:
+            cti = BEGINNING
+        return self.counted(output.promising(cti, high), changes, ctis), dead
+
+    def _takes_all(self, events: Arrivals, verdicts: Verdicts) -> bool:
+        """Whether all events are inserts in time, and no retract waits for one."""
+        any_other = np.count_nonzero(events.kind) or np.count_nonzero(verdicts.code)
+        return not any_other and not self.chains.waiting
 
     def _admitted(self, events: Arrivals, promises: Promises | None) -> Verdicts:
         moment = events.moment
@@ -113,6 +125,10 @@ class Finalize(Component):
         only the shard that has the row knows of that, and all shards have one clock."""
         if events.moment is not None:
             return events.moment.high
+        if len(events) == 0:
+            return BEGINNING
+        if not np.count_nonzero(verdicts.code) and not np.count_nonzero(events.kind):
+            return int(events.vs.max())
         fine = (verdicts.code == FINE) & (events.kind == INSERT)
         return int(events.vs.max(initial=BEGINNING, where=fine))
 
@@ -121,21 +137,22 @@ class Finalize(Component):
     ) -> tuple[Batch, DeadLetters]:
         """What comes of events with their numbers, how far the past was closed before each, and the
         latest cti before all."""
-        emitted = self.chains.held_back(latest)
         accepted = np.flatnonzero((verdicts.code == FINE) & (raw.kind <= RETRACT))
         changes = raw.take(accepted)
         if len(accepted) and (self.chains.waiting or (changes.kind == RETRACT).any()):
             output = self._repaired(changes, numbers[accepted], before[accepted], latest)
         else:
-            if not self.inserts_only and len(accepted):
-                final = self.admission.latest_cti
-                self.chains.inserted(changes.vs, changes.ve, changes.payload, final)
-            weight = np.ones(len(accepted), np.int64)
-            output = Batch(changes.vs, changes.ve, weight, changes.payload)
+            output = self._inserted(changes)
         dead = self._dead(raw, verdicts, numbers)
         self.dead += np.bincount(dead.code, minlength=len(REASONS))
-        cti = self.chains.held_back(self.admission.latest_cti)
-        return replace(output, cti=cti if cti > emitted else BEGINNING), dead
+        return output, dead
+
+    def _inserted(self, inserts: Arrivals) -> Batch:
+        """What comes of inserts for which no retract waits."""
+        if not self.inserts_only and len(inserts):
+            final = self.admission.latest_cti
+            self.chains.inserted(inserts.vs, inserts.ve, inserts.payload, final)
+        return Batch(inserts.vs, inserts.ve, np.ones(len(inserts), np.int64), inserts.payload)
 
     def _repaired(self, changes: Arrivals, numbers: Int64s, before: Int64s, latest: int) -> Batch:
         """What comes of these changes when each finds its place in its chain."""
@@ -188,7 +205,7 @@ class Finalize(Component):
             np.concatenate([letters.vs, lost.vs])[order],
             np.concatenate([letters.ve, lost.ve])[order],
             np.concatenate([letters.vn, lost.vn])[order],
-            take_rows(pa.concat_batches([letters.payload, lost.rows]), order),
+            rows_at(pa.concat_batches([letters.payload, lost.rows]), order),
             np.concatenate([letters.code, np.full(count, NEVER_FOUND, np.int8)])[order],
             detail[:, order],
         )

@@ -99,11 +99,11 @@ class SourceIngest:
 
     def counters(self) -> dict[str, dict[str, int]]:
         """What Finalize and Align have done, and what they hold."""
-        more = {"dead_letters": int(self.finalize.dead.sum()), "latest": self.latest}
+        more = {"dead_letters": sum(self.finalize.dead.tolist()), "latest": self.latest}
         more |= {} if self.time is None else self.time.learned()
         return {
-            "finalize": self.finalize.counters.as_dict() | more,
-            "align": self.align.counters.as_dict(),
+            "finalize": self.finalize.counts() | more,
+            "align": self.align.counts(),
         }
 
     def snapshot(self) -> dict[str, Arrays]:
@@ -121,6 +121,8 @@ class SourceIngest:
 
 def _latest_end(events: Arrivals, dead: DeadLetters) -> int:
     """The greatest time of the retracts that are not dead, and of the ctis; ∞ is none."""
+    if not np.count_nonzero(events.kind):  # all are inserts
+        return BEGINNING
     ends = events.vn[events.kind == RETRACT]
     gone = dead.vn[dead.kind == RETRACT]
     if len(ends) and len(gone):

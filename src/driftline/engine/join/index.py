@@ -177,10 +177,10 @@ class Index:
         if len(places) == 0:
             return
         self._settle()
-        run_of = self.run_of[places]
-        for number in np.unique(run_of).tolist():
+        run_of, position = self.run_of[places], self.position[places]
+        for number in set(run_of.tolist()):
             run, here = self.runs[number], run_of == number
-            run.removed += _set_ends(self.position[places[here]], ends[here], run.reach, len(run))
+            run.removed += _set_ends(position[here], ends[here], run.reach, len(run))
 
     def worn(self, bound: int) -> list[int]:
         """The runs in which about half of the entries end at or before a time, or more; these are

@@ -53,7 +53,7 @@ from driftline.engine.join.side import Keyed, Side
 from driftline.engine.limits import limits
 from driftline.engine.state.end_times import EndTimes
 from driftline.kernels import compiled
-from driftline.model.arrays import Int64s, without_columns
+from driftline.model.arrays import Int64s, rows_at, without_columns
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.bands import Spans
 
@@ -188,7 +188,7 @@ class Join(Operator):
         )
         if not self.high_of_inputs:
             high = latest_start(output.vs, output.weight)
-        return replace(output, high=high)
+        return output.promising(output.cti, high)
 
     def _changed(self, port: int, batch: Batch) -> list[_Part]:
         """What the changes of one side change; they become part of the state."""
@@ -198,7 +198,7 @@ class Join(Operator):
         if preserved is not None and preserved.for_good:
             known, batch = batch, preserved.unsettled(batch, rows, self.frontier)
             rows, keyed = (rows, keyed) if batch is known else own.keyed(batch)
-        pairs = self._pairs(port, keyed, lambda some: _taken(batch.payload, rows[some]))
+        pairs = self._pairs(port, keyed, lambda some: rows_at(batch.payload, rows[some]))
         pairs.one = rows[pairs.one]
         if self.label is not None:
             self._share(other, keyed, pairs.place)
@@ -225,7 +225,7 @@ class Join(Operator):
         else:
             cut = preserved.cut(batch, matches, self.frontier)
             one, start, end = cut.changes()
-            alone = self._alone(port, _taken(batch.payload, one))
+            alone = self._alone(port, rows_at(batch.payload, one))
             parts.append(_Part(start, end, batch.weight[one], alone))
             new, places = self._hold(port, batch, rows, keyed)
             preserved.note(places, new, cut)
@@ -248,14 +248,14 @@ class Join(Operator):
     def _hold(self, port: int, batch: Batch, rows: Int64s, keyed: Keyed) -> tuple[Int64s, Int64s]:
         """Add changes to the state, but for those that are not needed there. Returns which of the
         batch's lifetimes are new, and their places."""
-        bound = self._bound(port)
-        needed = np.flatnonzero(self.sides[port].ends(keyed.vs, keyed.ve) > bound)
-        if len(needed) < len(rows):
-            keyed = Keyed(keyed.low[needed], keyed.high[needed], keyed.vs[needed], keyed.ve[needed])
-            rows = rows[needed]
-        new, places = self.sides[port].add(
-            keyed, batch.weight[rows], _taken(batch.payload, rows), self.label
-        )
+        is_needed = self.sides[port].ends(keyed.vs, keyed.ve) > self._bound(port)
+        if not is_needed.all():
+            needed = np.flatnonzero(is_needed)
+            keyed, rows = keyed.take(needed), rows[needed]
+        payload, weight = batch.payload, batch.weight
+        if len(rows) < len(batch):
+            payload, weight = rows_at(payload, rows), weight[rows]
+        new, places = self.sides[port].add(keyed, weight, payload, self.label)
         return rows[new], places
 
     def _matches_within(self, port: int, places: Int64s, start: Int64s, end: Int64s) -> Matches:
@@ -294,7 +294,7 @@ class Join(Operator):
         fulfilled = self.residual(joined)
         if fulfilled.all():
             return _Pairs(one, place, joined)
-        return _Pairs(one[fulfilled], place[fulfilled], _taken(joined, np.flatnonzero(fulfilled)))
+        return _Pairs(one[fulfilled], place[fulfilled], rows_at(joined, np.flatnonzero(fulfilled)))
 
     def _pairs_in_parts(self, port: int, keyed: Keyed, rows: Rows) -> _Pairs:
         """The matches of some lifetimes, half of them at a time: a condition may leave few."""
@@ -350,7 +350,7 @@ class Join(Operator):
             mine, theirs = (left, right) if port == _LEFT else (right, left)
             other = self.sides[1 - port]
             names = [other.schema.field(place).name for place in theirs]
-            taken = _taken(own.select(mine), pairs.one).columns if mine else []
+            taken = rows_at(own.select(mine), pairs.one).columns if mine else []
             found = other.rows.take_some(pairs.place, names).columns if names else []
             columns = [*taken, *found] if port == _LEFT else [*found, *taken]
         return _rows(columns, self.schema, len(pairs.one))
@@ -449,11 +449,6 @@ def _output_schema(left: pa.Schema, right: pa.Schema, how: How) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _taken(rows: pa.RecordBatch, which: Int64s) -> pa.RecordBatch:
-    everything = len(which) == len(rows) and bool((np.diff(which) == 1).all())
-    return rows if everything else rows.take(pa.array(which))
-
-
 def _rows(columns: list[pa.Array], schema: pa.Schema, length: int) -> pa.RecordBatch:
     if not columns:
         return without_columns(length)
@@ -466,10 +461,12 @@ def _as(schema: pa.Schema, rows: pa.RecordBatch) -> pa.RecordBatch:
 
 def _gathered(parts: list[_Part], cti: int) -> Batch:
     payloads = [part.payload for part in parts]
+    if len(parts) == 1:
+        return Batch(parts[0].vs, parts[0].ve, parts[0].weight, payloads[0], cti)
     return Batch(
         np.concatenate([part.vs for part in parts]),
         np.concatenate([part.ve for part in parts]),
         np.concatenate([part.weight for part in parts]),
-        payloads[0] if len(payloads) == 1 else pa.concat_batches(payloads),
+        pa.concat_batches(payloads),
         cti,
     )

@@ -43,7 +43,8 @@ class Cut:
     def changes(self) -> tuple[Int64s, Int64s, Int64s]:
         """What comes out: the number of the change, start and end."""
         one = np.repeat(np.arange(len(self.again)), np.diff(self.bounds))
-        return one, self.segments[:, START], self.segments[:, END]
+        start, end = self.segments[:, START].copy(), self.segments[:, END].copy()
+        return one, start, end
 
 
 class Preserved:

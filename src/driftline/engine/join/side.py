@@ -33,6 +33,7 @@ from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, UInt64s, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
 
+_NO_PLACES = np.zeros(0, np.int64)
 _SMALLEST = 1024
 _SPARSE = 8
 """With fewer than one lifetime in so many places, the side packs itself anew."""
@@ -46,6 +47,10 @@ class Keyed:
     high: UInt64s
     vs: Int64s
     ve: Int64s
+
+    def take(self, rows: Int64s) -> Keyed:
+        """Some of them."""
+        return Keyed(self.low[rows], self.high[rows], self.vs[rows], self.ve[rows])
 
 
 class Side:
@@ -89,14 +94,13 @@ class Side:
         """The changes of a batch that can have a match, as none of their keys is null."""
         columns = [batch.payload.column(place) for place in self.keys]
         prints = fingerprints(columns, len(batch))
-        rows = np.arange(len(batch))
-        if any(column.null_count for column in columns):
-            valid = np.ones(len(batch), np.bool_)
-            for column in columns:
-                valid &= column.is_valid().to_numpy(zero_copy_only=False)
-            rows = np.flatnonzero(valid)
-            prints = Fingerprints(prints.low[rows], prints.high[rows])
-        return rows, Keyed(prints.low, prints.high, batch.vs[rows], batch.ve[rows])
+        if not any(column.null_count for column in columns):
+            return np.arange(len(batch)), Keyed(prints.low, prints.high, batch.vs, batch.ve)
+        valid = np.ones(len(batch), np.bool_)
+        for column in columns:
+            valid &= column.is_valid().to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(valid)
+        return rows, Keyed(prints.low, prints.high, batch.vs, batch.ve).take(rows)
 
     def ends(self, vs: Int64s, ve: Int64s) -> Int64s:
         """From when on lifetimes find no partners any more."""
@@ -119,7 +123,7 @@ class Side:
         found together lies together: places are given out in the order of the index, unless it
         was not asked since the last changes."""
         if len(weight) == 0:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+            return _NO_PLACES, _NO_PLACES
         if self.identities is None and weight.min() < 0:
             self._identify()
         if self.identities is None:
@@ -134,16 +138,16 @@ class Side:
             new_places = self._allot(len(new))
             self._assign(slots[new], new_places)
             places = self.place_at[slots]
-        low, vs, ve = keyed.low[new], keyed.vs[new], keyed.ve[new]
-        self.low[new_places], self.high[new_places] = low, keyed.high[new]
-        self.vs[new_places], self.ve[new_places] = vs, ve
-        if len(new) == len(rows):  # each row goes to its place
-            to = np.empty(len(new), np.int64)
+        if len(new) == len(weight):  # each row goes to its place
+            added, to = keyed, np.empty(len(new), np.int64)
             to[new] = new_places
-            self.rows.put(to, rows)
         else:
-            self.rows.put(new_places, rows.take(to_arrow(new)))
-        self.index.add(low, vs, self.ends(vs, ve), new_places)
+            added, to, rows = keyed.take(new), new_places, rows.take(to_arrow(new))
+        self.low[to], self.high[to], self.vs[to], self.ve[to] = (
+            added.low, added.high, added.vs, added.ve,
+        )  # fmt: skip
+        self.rows.put(to, rows)
+        self.index.add(added.low, added.vs, self.ends(added.vs, added.ve), to)
         if label is not None:
             self._label(new_places, places, label)
             if self.identities is not None:
@@ -189,7 +193,7 @@ class Side:
         """The runs of the index that are worth dropping from, if all lifetimes that end at or
         before a time may go, and the places in these that would."""
         numbers = self.index.worn(bound)
-        return numbers, self.index.ended(numbers, bound)
+        return numbers, self.index.ended(numbers, bound) if numbers else _NO_PLACES
 
     def drop(self, numbers: list[int], bound: int) -> None:
         """Drop what `worn` names."""

@@ -159,13 +159,25 @@ def _at_infinity(column: pa.ChunkedArray) -> list[int]:
     """The rows whose time is the one before all others, or the one that never comes."""
     if not is_integer(column.type) and not is_timestamp(column.type):
         return []
-    ticks = column.cast(pa.int64()).fill_null(0).to_numpy()
-    found: list[int] = np.flatnonzero((ticks == BEGINNING) | (ticks == INFINITY)).tolist()
+    ticks = ticks_of(column)
+    is_end = (ticks == BEGINNING) | (ticks == INFINITY)
+    found: list[int] = np.flatnonzero(is_end).tolist() if np.count_nonzero(is_end) else []
     return found
+
+
+def ticks_of(column: pa.ChunkedArray) -> Int64s:
+    """The numbers or timestamps of a column as 64-bit numbers, 0 where there is none."""
+    if column.type == pa.int64() and column.num_chunks == 1 and not column.null_count:
+        whole: Int64s = column.chunk(0).to_numpy()
+        return whole
+    ticks: Int64s = column.cast(pa.int64()).fill_null(0).to_numpy()
+    return ticks
 
 
 def typed(source: Source, table: pa.Table) -> tuple[pa.Table, Misfits]:
     """The columns of the stream's schema, cast as Spark casts, and the rows that do not fit."""
+    if table.schema.equals(source.columns.arrow):
+        return table, {}
     have: dict[str, str] = {}
     wanted = {name.lower() for name in source.columns.names}
     for name in table.column_names:

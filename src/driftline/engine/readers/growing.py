@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from driftline.engine.readers.inputs import RawEvents
 from driftline.engine.readers.source_reader import SourceReader
@@ -25,18 +26,16 @@ class Growing(ABC):
 class GrowingReader(SourceReader):
     """A source that goes on: it is exhausted when all that has come is taken, until more does."""
 
-    def __init__(self, given: Growing) -> None:
-        super().__init__(iter(()))
+    def __init__(self, given: Growing, schema: pa.Schema) -> None:
+        super().__init__(iter(()), schema)
         self.given = given
 
     def look(self, position: int) -> None:
         """Read what has come; it takes the places in arrival order from this one on."""
         for events in self.given.new():
-            self.bad += events.bad
-            if len(events):
-                places = np.arange(position, position + len(events))
-                self.read.append(replace(events, position=places, bad=()))
-                position += len(events)
+            places = np.arange(position, position + len(events))
+            self._take_in(replace(events, position=places))
+            position += len(events)
 
     def inserts_only(self) -> bool:
         return not self.given.is_log

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +23,7 @@ from driftline.engine.readers.fitting import (
     Records,
     fitted,
     of_table,
+    ticks_of,
     typed,
 )
 from driftline.engine.readers.json_records import JsonRecords, is_log, read_records
@@ -48,7 +50,7 @@ class RawEvents:
     vs: Int64s
     ve: Int64s
     vn: Int64s
-    payload: pa.Table
+    payload: pa.Table | pa.RecordBatch
     position: Int64s
     is_log: bool  # it carries its own lifetimes and ctis
     clock: Int64s | None = None  # when each arrived, in milliseconds, if that is known
@@ -58,6 +60,14 @@ class RawEvents:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    def placed(self, position: Int64s, payload: pa.Table | pa.RecordBatch) -> RawEvents:
+        """The same events at other places, with their rows in another form. (`replace` takes longer
+        than a row.)"""
+        return RawEvents(
+            self.kind, self.vs, self.ve, self.vn, payload, position, self.is_log, self.clock,
+            self.lines, self.bad, self.at_once,
+        )  # fmt: skip
 
     def slice(self, first: int, last: int) -> RawEvents:
         part = slice(first, last)
@@ -86,13 +96,22 @@ def joined_events(parts: list[RawEvents]) -> RawEvents:
         np.concatenate([part.vs for part in parts]),
         np.concatenate([part.ve for part in parts]),
         np.concatenate([part.vn for part in parts]),
-        pa.concat_tables([part.payload for part in parts]),
+        _rows_of_all([part.payload for part in parts]),
         np.concatenate([part.position for part in parts]),
         parts[0].is_log,
         None if clocks is None else np.concatenate(clocks),
         None if len(lines) < len(parts) else np.concatenate(lines),
         tuple(each for part in parts for each in part.bad),
         parts[0].at_once,
+    )
+
+
+def _rows_of_all(parts: list[pa.Table | pa.RecordBatch]) -> pa.Table | pa.RecordBatch:
+    if all(isinstance(part, pa.RecordBatch) for part in parts):
+        return pa.concat_batches(parts)
+    return pa.concat_tables(
+        pa.Table.from_batches([part]) if isinstance(part, pa.RecordBatch) else part
+        for part in parts
     )
 
 
@@ -122,7 +141,7 @@ def events_from(source: Source, data: Any, before: int = 0, read: int = 0) -> Ra
     """The raw events of a stream, from whatever the user has; so many came `before` these, of so
     many records that were `read`."""
     events = _events_from(source, data, read)
-    return replace(events, position=events.position + before) if before else events
+    return events.placed(events.position + before, events.payload) if before else events
 
 
 def _events_from(source: Source, data: Any, read: int) -> RawEvents:
@@ -294,12 +313,12 @@ def _from_records(source: Source, records: Records) -> RawEvents:
     records = fitted(source, records)
     rows = records.table
     time = rows.column(source.time)
-    if not is_integer(canonical(time.type)) and not is_timestamp(canonical(time.type)):
+    if not _is_time(time.type):
         raise PlanError(
             f"the time of {source.name}, {source.time}, is a {type_name(canonical(time.type))}; "
             "it must be a TIMESTAMP or an integer"
         )
-    ticks = time.cast(pa.int64()).to_numpy().astype(np.int64)
+    ticks = np.array(ticks_of(time))
     if counts_time(source):
         ticks = in_ticks(source, ticks)
     count = len(ticks)
@@ -316,6 +335,11 @@ def _from_records(source: Source, records: Records) -> RawEvents:
         lines=records.lines,
         bad=tuple(records.bad),
     )
+
+
+@cache
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(is_integer(canonical(kind)) or is_timestamp(canonical(kind)))
 
 
 def arrival_clock(source: Source, rows: pa.Table) -> Int64s | None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from driftline.engine.readers.fitting import Records, as_json, misfit, named, typed_column
 from driftline.event_log.bad import BadEvent, Misfit, Misfits
+from driftline.model.arrays import once_for_each
 from driftline.model.columns import StreamColumns, plain_value
 from driftline.model.event import Cti, ExternalCti, Insert, Retract
 from driftline.model.row import Row
@@ -22,6 +23,9 @@ from driftline.plan.nodes import Source
 
 EVENTS = (Insert, Retract, Cti, ExternalCti)
 CANNOT_CONVERT = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError)
+FEW = 16
+"""So many rows are converted together, if their values are plain."""
+_PLAIN_VALUES = {pa.int64(): int, pa.float64(): float, pa.string(): str, pa.bool_(): bool}
 NOTHING = Cti(BEGINNING)
 """An event in the place of one that is none."""
 
@@ -31,7 +35,7 @@ def records_of(source: Source, items: list[Any], read: int) -> Records:
     misfits: Misfits = {
         place: Misfit(None, None, f"it is a {type(item).__name__}, and no row as the first one")
         for place, item in enumerate(items)
-        if not isinstance(item, Mapping)
+        if type(item) is not dict and not isinstance(item, Mapping)
     }
     rows = [
         {} if place in misfits else {named(str(name)): value for name, value in item.items()}
@@ -101,18 +105,47 @@ def _is_time(value: Any) -> bool:
 def _table_of(source: Source, rows: list[dict[str, Any]]) -> tuple[pa.Table, Misfits]:
     """Python values, by the names of their columns in lower case, as columns; of mixed ones those
     that do not fit the stream."""
+    if len(rows) <= FEW and (table := _of_plain_values(source.columns.arrow, rows)) is not None:
+        return table, {}
     columns: list[pa.Array] = []
     misfits: Misfits = {}
     for field in source.columns.arrow:
         values = [row.get(field.name.lower()) for row in rows]
         try:
             made = pa.array(values)
-            typed_column(source, field, pa.chunked_array([made.slice(0, 0)]))
+            if made.type != field.type:
+                typed_column(source, field, pa.chunked_array([made.slice(0, 0)]))
         except (*CANNOT_CONVERT, PlanError):
             made, found = _sorted_out(values, field, partial(_cast_values, source, field))
             misfits = found | misfits
         columns.append(made)
     return pa.table(columns, source.columns.names), misfits
+
+
+def _of_plain_values(schema: pa.Schema, rows: list[dict[str, Any]]) -> pa.Table | None:
+    """A few rows, if each value has just the type of its column: then one conversion does for all
+    columns."""
+    wanted, kind = _plain_form(schema)
+    if kind is None or any(
+        type(row.get(name)) is not wanted[name] for row in rows for name in wanted
+    ):
+        return None
+    try:
+        made = pa.array(rows, kind)
+    except (pa.ArrowInvalid, OverflowError, UnicodeError):
+        return None
+    return pa.Table.from_arrays(made.flatten(), schema=schema)
+
+
+@once_for_each
+def _plain_form(schema: pa.Schema) -> tuple[dict[str, type], pa.DataType | None]:
+    """The Python type of the values in each column, and all columns as a struct; None: some are of
+    other types."""
+    names, types = [name.lower() for name in schema.names], schema.types
+    if not types or len({*names}) < len(names) or not _PLAIN_VALUES.keys() >= {*types}:
+        return {}, None
+    pairs = [*zip(names, types, strict=True)]
+    return {name: _PLAIN_VALUES[each] for name, each in pairs}, pa.struct(pairs)
 
 
 def _payload_of(source: Source, rows: list[dict[str, Any]]) -> tuple[pa.Table, Misfits]:

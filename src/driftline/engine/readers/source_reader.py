@@ -18,14 +18,18 @@ from driftline.model.columns import RETRACT
 from driftline.model.time import INFINITY
 from driftline.plan.nodes import Source
 
+LEAST_ROWS = 1_000
+"""Record batches with fewer rows are put together, if there are several."""
+
 
 class SourceReader:
-    """The events that were read and not yet taken, and the records
-    that could not be read and were not yet reported."""
+    """`read`: the events that were read, without those that were taken but for `taken` of the first
+    part; `bad`: the records that could not be read and were not yet reported."""
 
-    def __init__(self, parts: Iterator[RawEvents]) -> None:
-        self.chunks = parts
+    def __init__(self, parts: Iterator[RawEvents], schema: pa.Schema) -> None:
+        self.chunks, self.schema = parts, schema
         self.read: deque[RawEvents] = deque()
+        self.taken = 0
         self.bad: list[BadEvent] = []
 
     @staticmethod
@@ -34,8 +38,8 @@ class SourceReader:
         from driftline.engine.readers.growing import Growing, GrowingReader
 
         if isinstance(data, Growing):
-            return GrowingReader(data)
-        return SourceReader(chunks(source, data, batch))
+            return GrowingReader(data, source.schema.arrow)
+        return SourceReader(chunks(source, data, batch), source.schema.arrow)
 
     def is_exhausted(self) -> bool:
         """Whether nothing more comes; an iterator is asked for its next rows to find out."""
@@ -43,44 +47,61 @@ class SourceReader:
             events = next(self.chunks, None)
             if events is None:
                 return True
-            self.bad += events.bad
-            if len(events):
-                self.read.append(events)
+            self._take_in(events)
         return False
+
+    def _take_in(self, events: RawEvents) -> None:
+        """Add what was read, as one part for each of Arrow's record batches: of a table even a row
+        costs what all its columns do."""
+        self.bad += events.bad
+        payload, first = events.payload, 0
+        if payload.num_rows != len(events) or not payload.schema.equals(self.schema):
+            batches = [payload]
+        else:
+            batches = payload.to_batches()
+            if len(events) < LEAST_ROWS * (len(batches) - 1):
+                batches = payload.combine_chunks().to_batches()
+        for rows in batches:
+            part = events if len(batches) == 1 else events.slice(first, first + len(rows))
+            if len(part):
+                self.read.append(part.placed(part.position, rows))
+            first += len(rows)
 
     def next(self, until: int) -> RawEvents | None:
         """The events before a place in arrival order, if there are any."""
-        taken: list[RawEvents] = []
+        found: list[RawEvents] = []
         while not self.is_exhausted():
-            events = self.read.popleft()
-            last = int(np.searchsorted(events.position, until))
-            if last:
-                taken.append(events.slice(0, last))
-            if last < len(events):
-                self.read.appendleft(events.slice(last, len(events)))
-                break
-            if int(events.position[-1]) + 1 >= until:
+            events = self.read[0]
+            self._move(int(events.position.searchsorted(until)), found)
+            if self.taken or int(events.position[-1]) + 1 >= until:
                 break  # without asking for more than is needed
-        return joined_events(taken) if taken else None
+        return joined_events(found) if found else None
+
+    def _move(self, last: int, found: list[RawEvents]) -> None:
+        """Take what was not yet taken of the first part, up to a place in it."""
+        events = self.read[0]
+        if last > self.taken:
+            found.append(events.slice(self.taken, last))
+        self.taken = last
+        if last == len(events):
+            self.read.popleft()
+            self.taken = 0
 
     def next_due(self, time: int) -> RawEvents | None:
         """The events whose times, and those of all before them, lie at or before a time."""
-        taken: list[RawEvents] = []
+        found: list[RawEvents] = []
         while not self.is_exhausted():
-            events = self.read.popleft()
-            later = np.flatnonzero(_sync_times(events) > time)
-            last = int(later[0]) if len(later) else len(events)
-            if last:
-                taken.append(events.slice(0, last))
-            if last < len(events):
-                self.read.appendleft(events.slice(last, len(events)))
+            events = self.read[0]
+            later = np.flatnonzero(_sync_times(events)[self.taken :] > time)
+            self._move(self.taken + int(later[0]) if len(later) else len(events), found)
+            if len(later):
                 break
-        return joined_events(taken) if taken else None
+        return joined_events(found) if found else None
 
     @property
     def next_time(self) -> int:
         """The time of the next event; ∞ if there is none."""
-        return INFINITY if self.is_exhausted() else int(_sync_times(self.read[0])[0])
+        return INFINITY if self.is_exhausted() else int(_sync_times(self.read[0])[self.taken])
 
     def inserts_only(self) -> bool:
         """Whether all that comes are plain records, of which none is ever taken back."""
@@ -90,7 +111,7 @@ class SourceReader:
     def next_clock(self) -> int:
         """When the next event arrived, if it was read already and that is known."""
         clock = self.read[0].clock if self.read else None
-        return INFINITY if clock is None else int(clock[0])
+        return INFINITY if clock is None else int(clock[self.taken])
 
     def with_bad(self, dead: DeadLetters, schema: pa.Schema) -> DeadLetters:
         """Dead letters, and the records that could not be read meanwhile."""

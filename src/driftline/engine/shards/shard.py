@@ -252,7 +252,7 @@ class Shard:
         for fragment, graph in self.graphs.items():
             operators |= {OperatorKey(step.name, fragment): step.operator for step in graph.steps}
         self.steps += 1
-        held = sum(each.counters.state_rows for each in operators.values())
+        held = sum(each.state_size()[0] for each in operators.values())
         if held > QUICKLY_SEEN and self.spans and self.steps % SOMETIMES:
             return self.spans
         found = {key: each.state_span() for key, each in operators.items()}

@@ -25,7 +25,6 @@ State: the latest cti emitted, because a cti goes on only when it moves output t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -109,13 +108,20 @@ class AlterLifetime(Operator):
         return cls.sliding(schema, INFINITY)
 
     def process(self, port: int, batch: Batch) -> Batch:
+        cti = self._advanced(batch.cti)
+        if len(batch) == 0:
+            return batch.promising(cti, self._high(BEGINNING, batch.high))
         start, end = self._altered(batch.vs, batch.ve)
-        there = np.flatnonzero((start > BEGINNING) & (start < end))
-        output = batch
-        if len(there) < len(batch):
-            output, start, end = batch.take(there), start[there], end[there]
-        altered = replace(output, vs=start, ve=end, cti=self._advanced(batch.cti), high=BEGINNING)
-        return replace(altered, high=self._high(altered, batch.high)).consolidated()
+        there = (start > BEGINNING) & (start < end)
+        kept = batch
+        if not there.all():
+            kept, start, end = batch.take(there), start[there], end[there]
+        latest = latest_start(batch.vs, batch.weight)
+        high: int = latest_start(start, kept.weight)
+        if batch.high != latest:
+            high = self._high(high, batch.high)
+        output = Batch(start, end, kept.weight, kept.payload, cti, high, batch.now, batch.label)
+        return output.consolidated()
 
     def _altered(self, vs: Int64s, ve: Int64s) -> tuple[Int64s, Int64s]:
         start = self.start(vs, ve)
@@ -128,10 +134,9 @@ class AlterLifetime(Operator):
         final = INFINITY if t == INFINITY else self.cti(t)
         return self.progress.promise(final)
 
-    def _high(self, altered: Batch, high: int) -> int:
-        """The greatest start among the additions; also of the last insert that was consolidated
-        away before it came here, as far as its vs alone says where it would start."""
-        reached: int = latest_start(altered.vs, altered.weight)
+    def _high(self, reached: int, high: int) -> int:
+        """The greatest start, `reached` by the additions; also that of the last insert that was
+        consolidated away before it came here, as far as its vs alone says where it would start."""
         if self.by_vs_alone and high != BEGINNING:
             start, end = self._altered(np.array([high]), np.array([INFINITY]))
             if BEGINNING < start[0] < end[0]:

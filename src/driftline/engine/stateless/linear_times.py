@@ -58,6 +58,10 @@ class Linear:
         """The same for arrays."""
         if self.c == INFINITY or len(vs) == 0:
             return np.full(len(vs), INFINITY, np.int64)
+        if self.b == 0 and self.a == 0:
+            return np.full(len(vs), max(BEGINNING, min(INFINITY, self.c)), np.int64)
+        if (self.a, self.b, self.c) == (1, 0, 0):
+            return vs
         endless = (ve == INFINITY) if self.b > 0 else np.zeros(len(vs), np.bool_)
         finite = np.where(endless, 0, ve) if self.b > 0 else np.zeros_like(ve)
         largest = abs(self.a) * _magnitude(vs) + self.b * _magnitude(finite) + abs(self.c)

@@ -11,13 +11,12 @@ not true, so it must not be left in the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftline.engine.core.batch import Batch, latest_start
+from driftline.engine.core.batch import Batch, empty, latest_start
 from driftline.engine.core.operator import Operator
 from driftline.model.time import BEGINNING
 
@@ -35,9 +34,12 @@ class Select(Operator):
 
     def process(self, port: int, batch: Batch) -> Batch:
         if len(batch) == 0:
-            return replace(batch, high=BEGINNING)
+            return batch.promising(batch.cti, BEGINNING)
         chosen = self.predicate(batch.payload)
-        return with_own_high(batch if chosen.all() else batch.take(chosen))
+        count = np.count_nonzero(chosen)
+        if count == 0:
+            return empty(self.schema, batch.cti, now=batch.now)
+        return with_own_high(batch if count == len(batch) else batch.take(chosen))
 
 
 def with_own_high(batch: Batch) -> Batch:
@@ -45,4 +47,4 @@ def with_own_high(batch: Batch) -> Batch:
     inserts. (An addition that shortens a lifetime has the vs of an insert that came before. Whether
     an insert that was consolidated away would have been left out is not known, so it does not
     count: the watermark may stay behind for a while, and is never ahead.)"""
-    return replace(batch, high=latest_start(batch.vs, batch.weight))
+    return batch.promising(batch.cti, latest_start(batch.vs, batch.weight))

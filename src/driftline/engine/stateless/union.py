@@ -8,8 +8,6 @@ least of theirs, and is emitted only when it advances.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
@@ -34,4 +32,4 @@ class Union(Operator):
     def process(self, port: int, batch: Batch) -> Batch:
         if batch.cti == BEGINNING:
             return batch
-        return replace(batch, cti=self.progress.receive(port, batch.cti))
+        return batch.promising(self.progress.receive(port, batch.cti), batch.high)

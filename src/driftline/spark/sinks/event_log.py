@@ -15,10 +15,10 @@ import os
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
-from driftline.engine.core.output_events import said_events
+from driftline.engine.core.output_events import output_lines
 from driftline.engine.tables import now_json
 from driftline.event_log.atomic import atomic_file
-from driftline.event_log.writer import event_lines, mark_line, text_bytes
+from driftline.event_log.writer import mark_line
 from driftline.model.time import BEGINNING
 from driftline.plan.errors import PlanError
 from driftline.running.notes import note, noted
@@ -146,13 +146,13 @@ def write_events(
             file.write(now_json(name, changes, timestamps=name in update.timestamps))
             continue
         advanced = batch.cti > final.get(name, BEGINNING)
-        events = said_events(
+        lines = output_lines(
             name,
             batch,
             timestamps=name in update.timestamps,
             cti=batch.cti if advanced else None,
         )
-        if len(events):
-            file.write(text_bytes(event_lines(events)))
+        if len(lines):
+            file.write(lines)
         if update.prefix is not None:
             file.write(mark_line(name, update.prefix))
