@@ -8,8 +8,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.engine.state.arrangement import Shape, added_up, merge, read_ahead
+from driftline.engine.state.arrangement import (
+    Shape,
+    added_up,
+    insert,
+    merge,
+    read_ahead,
+    sort_each,
+)
 from driftline.engine.state.runs import Runs
+from driftline.engine.state.slot_lists import by_slot
 from driftline.engine.state.words import sort
 
 ORDER, FLOATS, WORDS = 2, 4, 7
@@ -100,3 +108,31 @@ def test_reading_ahead_reads_runs_that_are_empty() -> None:
     runs = Runs(WORDS)
     runs.make_slots(3)
     read_ahead(runs.arrays, np.arange(3), 0, np.empty(1, np.int64))
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 9)), max_size=8),
+        max_size=4,
+    )
+)
+def test_new_entries_come_behind_those_that_are_equal(
+    batches: list[list[tuple[int, int, int]]],
+) -> None:
+    runs, expected = Runs(2), {key: list[list[int]]() for key in range(3)}
+    for batch in batches:
+        entries = np.array([each[1:] for each in batch], np.int64).reshape(-1, 2)
+        keys = np.array([each[0] for each in batch], np.int64)
+        touched, counts, order = by_slot(keys, 3)
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        runs.reserve(touched, runs.sizes(touched) + counts)
+        sort_each(bounds, order, entries, 1)
+        places = insert(touched, bounds, order, entries, 1, runs.arrays)
+        for key, begin, stop in zip(touched.tolist(), bounds[:-1], bounds[1:], strict=True):
+            new = [entry[1:] for entry in batch if entry[0] == key]
+            expected[key] = sorted([*expected[key], *map(list, new)], key=lambda entry: entry[0])
+            held = runs.of(np.array([key])).tolist()
+            assert held == expected[key]
+            assert [held[place] for place in places[begin:stop]] == entries[
+                order[begin:stop]
+            ].tolist()

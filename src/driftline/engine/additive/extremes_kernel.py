@@ -9,11 +9,13 @@ import numpy as np
 
 from driftline.engine.additive.layout import CELL_NUMBER, CELL_VE, CELL_VS
 from driftline.engine.state.runs import RunArrays
-from driftline.engine.state.sorting import sort_by
+from driftline.engine.state.words import compare, copy, sort
 from driftline.kernels import compiled, in_place
 from driftline.model.arrays import Int64s, Int64Table, MaskTable
 from driftline.model.time import BEGINNING
 
+_LIFETIME = 2
+"""The words of a cell that it is in the order of."""
 _MANY = 16
 """From so many keys on it is worth to get rid of those that went."""
 
@@ -35,7 +37,9 @@ def found(
     are now in use, and whether cells of the batch share numbers. What has begun by `upto` of a
     slot is told apart by its end alone."""
     numbers, taken, shared = np.empty(len(vs), np.int64), 0, False
-    vs, order, spare = vs.copy(), order.copy(), np.empty(len(order), np.int64)
+    order, spare = order.copy(), np.empty(len(order), np.int64)
+    lifetimes = np.empty((len(vs), _LIFETIME), np.int64)
+    lifetimes[:, CELL_VS], lifetimes[:, CELL_VE] = vs, ve
     most = 1
     for slot in slots:
         most = max(most, cells.size[slot])
@@ -44,26 +48,23 @@ def found(
         slot = slots[place]
         mine = order[bounds[place] : bounds[place + 1]]
         for row in mine:
-            if vs[row] <= upto[slot]:
-                vs[row] = BEGINNING
-        _sort_by_lifetime(mine, vs, ve, spare)
+            if lifetimes[row, CELL_VS] <= upto[slot]:
+                lifetimes[row, CELL_VS] = BEGINNING
+        sort(lifetimes, mine, len(mine), _LIFETIME, spare)
         base, size = cells.first[slot], cells.size[slot]
         begin = base + size
-        while begin > base and cells.ints[begin - 1, CELL_VS] >= vs[mine[0]]:
+        while begin > base and cells.ints[begin - 1, CELL_VS] >= lifetimes[mine[0], CELL_VS]:
             begin -= 1
         tail = base + size - begin
         for entry in range(tail):
-            for column in range(3):
-                old[entry, column] = cells.ints[begin + entry, column]
+            copy(old, entry, cells.ints, begin + entry)
         read, step, written = 0, 0, begin
         while read < tail or step < len(mine):
             turn = 1  # 1: a cell of the batch comes first, -1: an old one does, 0: they are one
             if step == len(mine):
                 turn = -1
             elif read < tail:
-                turn = _compared(
-                    old[read, CELL_VS], old[read, CELL_VE], vs[mine[step]], ve[mine[step]]
-                )
+                turn = compare(old, read, lifetimes, mine[step], _LIFETIME)
             if turn > 0:
                 if taken < len(free):
                     taken += 1
@@ -71,19 +72,17 @@ def found(
                 else:
                     number = used
                     used += 1
-                cells.ints[written, CELL_VS] = vs[mine[step]]
-                cells.ints[written, CELL_VE] = ve[mine[step]]
+                cells.ints[written, CELL_VS] = lifetimes[mine[step], CELL_VS]
+                cells.ints[written, CELL_VE] = lifetimes[mine[step], CELL_VE]
                 cells.ints[written, CELL_NUMBER] = number
             else:
-                for column in range(3):
-                    cells.ints[written, column] = old[read, column]
+                copy(cells.ints, written, old, read)
                 read += 1
             alike = 0
             while (
                 turn >= 0
                 and step < len(mine)
-                and vs[mine[step]] == cells.ints[written, CELL_VS]
-                and ve[mine[step]] == cells.ints[written, CELL_VE]
+                and compare(lifetimes, mine[step], cells.ints, written, _LIFETIME) == 0
             ):
                 numbers[mine[step]] = cells.ints[written, CELL_NUMBER]
                 step += 1
@@ -92,29 +91,6 @@ def found(
             written += 1
         cells.size[slot] = written - base
     return numbers, taken, used, shared
-
-
-@in_place
-def _sort_by_lifetime(rows: Int64s, vs: Int64s, ve: Int64s, spare: Int64s) -> None:
-    sort_by(vs, rows, spare)
-    first = 0
-    while first < len(rows):
-        last = first + 1
-        while last < len(rows) and vs[rows[last]] == vs[rows[first]]:
-            last += 1
-        if last - first > 1:
-            sort_by(ve, rows[first:last], spare)
-        first = last
-
-
-@in_place
-def _compared(cell_vs: int, cell_ve: int, vs: int, ve: int) -> int:
-    """-1 if a cell comes before a lifetime, 1 if after it, 0 if it has that lifetime."""
-    if cell_vs != vs:
-        return -1 if cell_vs < vs else 1
-    if cell_ve != ve:
-        return -1 if cell_ve < ve else 1
-    return 0
 
 
 @compiled
@@ -250,8 +226,7 @@ def without_ended(cells: RunArrays, slots: Int64s, cti: int, there: MaskTable, r
                 gone += 1
                 continue
             if kept != place:
-                for column in range(3):
-                    cells.ints[kept, column] = cells.ints[place, column]
+                copy(cells.ints, kept, cells.ints, place)
             kept += 1
         cells.size[slot] = kept - base
     return numbers[:gone].copy()
@@ -275,7 +250,8 @@ def aged(
             continue
         old = ints[base:last].copy()
         order = np.arange(len(old))
-        sort_by(old[:, CELL_VE].copy(), order, np.empty(len(old), np.int64))
+        old[:, CELL_VS] = BEGINNING
+        sort(old, order, len(old), _LIFETIME, np.empty(len(old), np.int64))
         written = base
         for entry in order:
             number = old[entry, CELL_NUMBER]
@@ -291,8 +267,7 @@ def aged(
                 ints[written, CELL_NUMBER] = number
                 written += 1
         for later in range(last, base + size):
-            for column in range(3):
-                ints[written, column] = ints[later, column]
+            copy(ints, written, ints, later)
             written += 1
         cells.size[slot] = written - base
     return pours[:made].copy()

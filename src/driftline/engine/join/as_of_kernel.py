@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.engine.state.runs import RunArrays
-from driftline.engine.state.sorting import sort_by, sort_each_by
 from driftline.kernels import compiled
 from driftline.model.arrays import Int64s, Int64Table, Mask
 from driftline.model.time import BEGINNING, INFINITY
 
 TIME, TIE, MEMBER = range(3)
-COLUMNS = 3
+COLUMNS, ORDER = 3, 2
+"""The words of an entry, and how many of them it is in the order of."""
 NO_MATCH = -1
 
 
@@ -31,50 +31,6 @@ class Members(NamedTuple):
     ve: Int64s
     copies: Int64s
     before: Int64s
-
-
-@compiled
-def put_in_order(bounds: Int64s, order: Int64s, times: Int64s, ties: Int64s) -> None:
-    """Sort the rows of each slot by their time, and those with one time by their tie."""
-    sort_each_by(times, order, bounds)
-    for number in range(len(bounds) - 1):
-        begin, stop = bounds[number], bounds[number + 1]
-        for place in range(begin + 1, stop + 1):
-            if place == stop or times[order[place]] > times[order[begin]]:
-                if place > begin + 1:
-                    sort_by(ties, order[begin:place], np.empty(place - begin, np.int64))
-                begin = place
-
-
-@compiled
-def take_in(
-    slots: Int64s, bounds: Int64s, order: Int64s, entries: Int64Table, runs: RunArrays
-) -> Int64s:
-    """Merge new rows into the runs; those of the n-th slot are bounds[n] … bounds[n + 1] - 1 of
-    `order`, which is in order of time. Returns where in the run each of these is then."""
-    places = np.empty(len(order), np.int64)
-    for number in range(len(slots)):
-        slot = slots[number]
-        base, read = runs.first[slot], runs.size[slot] - 1
-        added = bounds[number + 1] - bounds[number]
-        write = read + added
-        for place in range(bounds[number + 1] - 1, bounds[number] - 1, -1):
-            item = order[place]
-            time, tie = entries[item, TIME], entries[item, TIE]
-            while read >= 0 and (
-                runs.ints[base + read, TIME] > time
-                or (runs.ints[base + read, TIME] == time and runs.ints[base + read, TIE] > tie)
-            ):
-                for column in range(COLUMNS):
-                    runs.ints[base + write, column] = runs.ints[base + read, column]
-                read -= 1
-                write -= 1
-            for column in range(COLUMNS):
-                runs.ints[base + write, column] = entries[item, column]
-            places[place] = write
-            write -= 1
-        runs.size[slot] += added
-    return places
 
 
 @compiled

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from driftline.engine.core.batch import Batch
 from driftline.engine.join import as_of_kernel as kernel
+from driftline.engine.state.arrangement import insert, sort_each
 from driftline.engine.state.bag import Bag
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fields import Fields, Stateful
@@ -18,7 +19,7 @@ from driftline.engine.state.growing import KeyColumn
 from driftline.engine.state.row_store import RowStore
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.slot_lists import by_slot
-from driftline.model.arrays import Int64s
+from driftline.model.arrays import Int64s, Int64Table
 
 _NONE = np.empty(0, np.int64)
 
@@ -49,10 +50,8 @@ class Side(Bag):
         members, new = self.count(batch, prints)
         self.time.values[members[new]] = times[new]
         entries = np.stack([times, prints.low.view(np.int64), members], axis=1)
-        in_order = new[np.lexsort((entries[new, kernel.TIE], times[new]))]
-        touched, counts, order = by_slot(slots[in_order], keys)
-        self.runs.reserve(touched, self.runs.sizes(touched) + counts)
-        kernel.take_in(touched, _bounds(counts), in_order[order], entries, self.runs.arrays)
+        touched, counts, order = by_slot(slots[new], keys)
+        _insert(self.runs, touched, _bounds(counts), new[order], entries)
         return members, entries
 
     def settle(self, members: Int64s) -> None:
@@ -103,9 +102,7 @@ class SideByTime(Stateful):
         entries = np.stack([times, ties, places], axis=1)
         touched, counts, order = by_slot(slots, keys)
         bounds = _bounds(counts)
-        kernel.put_in_order(bounds, order, times, ties)
-        self.runs.reserve(touched, self.runs.sizes(touched) + counts)
-        found = kernel.take_in(touched, bounds, order, entries, self.runs.arrays)
+        found = _insert(self.runs, touched, bounds, order, entries)
         self.set_due(touched)
         return Added(touched, bounds, found)
 
@@ -122,6 +119,14 @@ class SideByTime(Stateful):
 
     def set_due(self, slots: Int64s) -> None:
         self.due.set(slots, kernel.due_by_time(slots, self.is_right, self.runs.arrays))
+
+
+def _insert(runs: Runs, keys: Int64s, bounds: Int64s, order: Int64s, entries: Int64Table) -> Int64s:
+    """Put entries into the runs of keys, in the order of their times and ties; returns where in its
+    run each is."""
+    sort_each(bounds, order, entries, kernel.ORDER)
+    runs.reserve(keys, runs.sizes(keys) + np.diff(bounds))
+    return insert(keys, bounds, order, entries, kernel.ORDER, runs.arrays)
 
 
 def _bounds(counts: Int64s) -> Int64s:

@@ -29,6 +29,7 @@ from driftline.engine.core.operator import Operator
 from driftline.engine.expressions import expansion
 from driftline.engine.lifetimes import session_kernel as kernel
 from driftline.engine.limits import limits
+from driftline.engine.state.arrangement import insert, sort_each
 from driftline.engine.state.bag import Bag
 from driftline.engine.state.due_times import Due
 from driftline.engine.state.fields import Fields
@@ -38,7 +39,6 @@ from driftline.engine.state.progress import Progress
 from driftline.engine.state.runs import Runs
 from driftline.engine.state.slot_lists import by_slot
 from driftline.engine.state.slots import Slots
-from driftline.engine.state.sorting import sort_each_by
 from driftline.model.arrays import Int64s, to_arrow
 from driftline.model.time import BEGINNING, INFINITY
 
@@ -117,7 +117,9 @@ class Session(Operator):
             grows, bounds, order = self._by_slot(slots[new], batch.vs[new])
             order = new[order]
         self.runs.reserve(grows, self.runs.sizes(grows) + np.diff(bounds))
-        kernel.take_in(grows, bounds, order, members, batch.vs, self.runs.arrays)
+        unknown = np.full(len(batch), kernel.UNKNOWN)
+        entries = np.stack([batch.vs, members, unknown, unknown, batch.vs, batch.vs], axis=1)
+        insert(grows, bounds, order, entries, kernel.ORDER, self.runs.arrays)
         return touched, first, last
 
     def _by_slot(self, slots: Int64s, starts: Int64s) -> tuple[Int64s, Int64s, Int64s]:
@@ -125,7 +127,7 @@ class Session(Operator):
         the n-th slot are bounds[n] … bounds[n + 1] - 1."""
         touched, counts, order = by_slot(slots, self.slots.used)
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        sort_each_by(starts, order, bounds)
+        sort_each(bounds, order, starts[:, None].copy(), kernel.ORDER)
         return touched, bounds, order
 
     def _output(self, slots: Int64s, begins: Int64s, stops: Int64s, earliest: Int64s) -> Batch:

@@ -18,7 +18,7 @@ from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.time import BEGINNING, INFINITY
 
 START, MEMBER, END, NEW_END, LAST, BEFORE = range(6)
-COLUMNS = 6
+COLUMNS, ORDER = 6, 1
 """LAST: where the last piece that was emitted of a row begins; BEFORE: where the one before that
 does, if it may still be cut."""
 UNKNOWN = BEGINNING
@@ -52,32 +52,6 @@ def later(time: int, duration: int) -> int:
     if duration == INFINITY or time >= INFINITY - duration:
         return INFINITY
     return time + duration
-
-
-@compiled
-def take_in(
-    slots: Int64s, bounds: Int64s, order: Int64s, new: Int64s, vs: Int64s, runs: RunArrays
-) -> None:
-    """Merge new members into the runs; those of the n-th slot are bounds[n] … bounds[n + 1] - 1 of
-    `order`, in order of their start."""
-    for number in range(len(slots)):
-        slot = slots[number]
-        base, read = runs.first[slot], runs.size[slot] - 1
-        added = bounds[number + 1] - bounds[number]
-        write = read + added
-        for place in range(bounds[number + 1] - 1, bounds[number] - 1, -1):
-            item = order[place]
-            while read >= 0 and runs.ints[base + read, START] > vs[item]:
-                for column in range(COLUMNS):
-                    runs.ints[base + write, column] = runs.ints[base + read, column]
-                read -= 1
-                write -= 1
-            entry = base + write
-            runs.ints[entry, START], runs.ints[entry, MEMBER] = vs[item], new[item]
-            runs.ints[entry, END] = runs.ints[entry, NEW_END] = UNKNOWN
-            runs.ints[entry, LAST] = runs.ints[entry, BEFORE] = vs[item]
-            write -= 1
-        runs.size[slot] += added
 
 
 @compiled

@@ -24,7 +24,6 @@
     closing        groups that a cti closes by the value of one of their keys
     slot_lists     the rows of a batch by their slots
     growing        arrays that grow as their places are needed, by key or not
-    sorting        sorting a few rows by their times
 
 A key's way: `fingerprints` of its columns, its slot in `slots`, its entries in an `arrangement`,
 what was emitted of it in a `trace`.

@@ -20,7 +20,7 @@ import numpy as np
 
 from driftline.engine.state import exact_floats as exact
 from driftline.engine.state.runs import RunArrays
-from driftline.engine.state.words import compare, copy, seek, seek_back
+from driftline.engine.state.words import compare, copy, seek, seek_back, sort
 from driftline.kernels import compiled, in_place, inlined
 from driftline.model.arrays import FloatTable, Int64s, Int64Table
 from driftline.model.time import INFINITY
@@ -173,6 +173,42 @@ def _closed_up(
         at[number] = write
         number += 1
     return write
+
+
+@compiled
+def insert(
+    keys: Int64s, bounds: Int64s, order: Int64s, entries: Int64Table, words: int, runs: RunArrays
+) -> Int64s:
+    """Put new entries into the runs of keys, which have room for them and are in the order of the
+    first words; of those that are equal there, what is new comes last. The entries of the n-th key
+    are bounds[n] … bounds[n + 1] - 1 of `order`, in order. Returns where in its run each is then.
+    (Where entries neither add up nor go; this moves what is behind them once.)"""
+    pool, places = runs.ints, np.empty(len(order), np.int64)
+    for number in range(len(keys)):
+        base, read = runs.first[keys[number]], runs.size[keys[number]] - 1
+        write = read + bounds[number + 1] - bounds[number]
+        runs.size[keys[number]] = write + 1
+        for place in range(bounds[number + 1] - 1, bounds[number] - 1, -1):
+            while read >= 0 and compare(pool, base + read, entries, order[place], words) > 0:
+                copy(pool, base + write, pool, base + read)
+                read, write = read - 1, write - 1
+            copy(pool, base + write, entries, order[place])
+            places[place] = write
+            write -= 1
+    return places
+
+
+@compiled
+def sort_each(bounds: Int64s, order: Int64s, entries: Int64Table, words: int) -> None:
+    """Put the entries of every key, bounds[n] … bounds[n + 1] - 1 of `order`, in order of their
+    first words; equal ones stay in theirs."""
+    longest = 0
+    for number in range(len(bounds) - 1):
+        longest = max(longest, bounds[number + 1] - bounds[number])
+    spare = np.empty(longest, np.int64)
+    for number in range(len(bounds) - 1):
+        mine = order[bounds[number] : bounds[number + 1]]
+        sort(entries, mine, len(mine), words, spare)
 
 
 @in_place
