@@ -197,7 +197,7 @@ def _layout() -> dict[str, Any]:
     found["messages"] = {
         "columns": [f"{field.name} {field.type}" for field in messages.MESSAGES],
         "raw events": [*source_messages.RAW, source_messages.BAD],
-        "kinds": {kind.name: kind.value for kind in messages.Kind},
+        "kinds": {kind.name: kind.value for kind in messages.MessageKind},
         "ports": [messages.OUTPUT],
     }
     head = state_log.Head("", tokens=[])

@@ -21,7 +21,7 @@ from driftline.engine.core.graph import Step
 from driftline.engine.core.snapshot_operator import SnapshotOperator
 from driftline.engine.expressions import evaluate_predicate
 from driftline.engine.lifetimes.edges import Edges
-from driftline.engine.lifetimes.expire import Ordered
+from driftline.engine.lifetimes.expire import OrderedExpiry
 from driftline.engine.lifetimes.restate import Retell
 from driftline.engine.state.closing import Closing
 from driftline.model.level import Level
@@ -222,7 +222,7 @@ def distinct(compiler: Compiler, node: nodes.Distinct) -> Step:
         source = compiler.step(node.input)
         if compiler.level is Level.EAGER:
             return source
-        return compiler.after(node, "ordered", Ordered(node.schema.arrow), source)
+        return compiler.after(node, "ordered", OrderedExpiry(node.schema.arrow), source)
     operator = distinct_rows(node.schema.arrow, compiler.level)
     compiler.closed(operator, node)
     groups = as_groups(compiler, compiler.step(node.input))

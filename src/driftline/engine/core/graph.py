@@ -36,7 +36,7 @@ from driftline.engine.core.batch import Batch, empty, has_removals, joined, late
 from driftline.engine.core.branches import branch_by_branch, is_worth_threads
 from driftline.engine.core.held_marks import HeldMarks
 from driftline.engine.core.labels import greatest
-from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.core.marks import Mark, MarkKind
 from driftline.engine.core.operator import Arrays, Operator
 from driftline.engine.core.queues import Item, Queue
 from driftline.engine.core.threads import Threads
@@ -428,7 +428,7 @@ class Graph:
                 sink(output)
         if output.now > BEGINNING:
             for mark_sink in self.mark_sinks.get(step, ()):
-                mark_sink(Mark(Kind.NOW, output.now))
+                mark_sink(Mark(MarkKind.NOW, output.now))
 
     def backlog(self) -> int:
         """How many changes lie in queues."""
@@ -454,7 +454,7 @@ class Graph:
         states: dict[str, Arrays] = {}
 
         def passed(step: Step, mark: Mark) -> None:
-            if mark.kind is not Kind.TOKEN or mark.number < token or step.name in states:
+            if mark.kind is not MarkKind.TOKEN or mark.number < token or step.name in states:
                 return
             stored = {
                 step.name: step.operator.snapshot(),

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from driftline.engine.core.batch import Batch
-from driftline.engine.core.marks import Kind, Mark
+from driftline.engine.core.marks import Mark, MarkKind
 from driftline.engine.state.fields import Arrays, Fields, Stateful
 from driftline.engine.state.progress import Progress
 from driftline.engine.state.stored_rows import rows_from_bytes, rows_to_bytes
@@ -121,7 +121,7 @@ class Queue(Stateful):
             self.items.extendleft(reversed(self.passed_over))
             self.passed_over.clear()
         number = self.tokens.time
-        return mark if number == mark.number else Mark(Kind.TOKEN, number)
+        return mark if number == mark.number else Mark(MarkKind.TOKEN, number)
 
     def pass_token(self) -> Mark | None:
         """Read the token that is next; returns the one to hand on, if the other ports are as
@@ -207,7 +207,7 @@ class Queue(Stateful):
         for number, port in enumerate(stored["ports"].tolist()):
             if f"{number} mark" in stored:
                 kind, value = stored[f"{number} mark"].tolist()
-                self.put(port, Mark(Kind(kind), value))
+                self.put(port, Mark(MarkKind(kind), value))
                 continue
             vs, ve, weight = stored[f"{number} times"].astype(np.int64)
             cti, high, now = stored[f"{number} promises"].tolist()

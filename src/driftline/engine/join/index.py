@@ -37,7 +37,7 @@ _HASH_BITS = 64
 
 
 @dataclass(slots=True)
-class Run:
+class _Run:
     """Entries in order of (low, vs).
 
     `reach`: their ends, followed by the maxima of each `_FANOUT` of them, the maxima of these, and
@@ -90,7 +90,7 @@ class Index:
         self.lasting = lasting
         self.pending: list[_Entries] = []
         self.soonest = INFINITY
-        self.runs: dict[int, Run] = {}
+        self.runs: dict[int, _Run] = {}
         self.run_of = np.zeros(0, np.int64)
         self.position = np.zeros(0, np.int64)
         self.made = 0
@@ -138,7 +138,7 @@ class Index:
         self.position[place] = np.arange(len(place))
         some = slice(None, None, max(1, len(ends) // _SAMPLES))
         sample = np.sort(at_most(vs[some], ends[some], self.lasting))
-        self.runs[self.made] = Run(
+        self.runs[self.made] = _Run(
             low[order], vs[order], place, _with_maxima(ends[order]), first, sample
         )
         self.made += 1
@@ -202,7 +202,7 @@ class Index:
         runs = [self.runs[number] for number in numbers]
         return _concatenated([run.place[self._over(run) <= bound] for run in runs])
 
-    def _over(self, run: Run) -> Int64s:
+    def _over(self, run: _Run) -> Int64s:
         """From when on the entries of a run are of no use."""
         return at_most(run.vs, run.ends, self.lasting)
 

@@ -40,7 +40,7 @@ _SPARSE = 8
 
 
 @dataclass(slots=True)
-class Keyed:
+class KeyedLifetimes:
     """Lifetimes and the fingerprints of their keys."""
 
     low: UInt64s
@@ -48,9 +48,9 @@ class Keyed:
     vs: Int64s
     ve: Int64s
 
-    def take(self, rows: Int64s) -> Keyed:
+    def take(self, rows: Int64s) -> KeyedLifetimes:
         """Some of them."""
-        return Keyed(self.low[rows], self.high[rows], self.vs[rows], self.ve[rows])
+        return KeyedLifetimes(self.low[rows], self.high[rows], self.vs[rows], self.ve[rows])
 
 
 class Side:
@@ -90,26 +90,28 @@ class Side:
         self.place_at = np.zeros(0, np.int64)
         self.emitted = Emitted(_SMALLEST) if self.preserved else None
 
-    def keyed(self, batch: Batch) -> tuple[Int64s, Keyed]:
+    def keyed(self, batch: Batch) -> tuple[Int64s, KeyedLifetimes]:
         """The changes of a batch that can have a match, as none of their keys is null."""
         columns = [batch.payload.column(place) for place in self.keys]
         prints = fingerprints(columns, len(batch))
         if not any(column.null_count for column in columns):
-            return np.arange(len(batch)), Keyed(prints.low, prints.high, batch.vs, batch.ve)
+            return np.arange(len(batch)), KeyedLifetimes(
+                prints.low, prints.high, batch.vs, batch.ve
+            )
         valid = np.ones(len(batch), np.bool_)
         for column in columns:
             valid &= column.is_valid().to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(valid)
-        return rows, Keyed(prints.low, prints.high, batch.vs, batch.ve).take(rows)
+        return rows, KeyedLifetimes(prints.low, prints.high, batch.vs, batch.ve).take(rows)
 
     def ends(self, vs: Int64s, ve: Int64s) -> Int64s:
         """From when on lifetimes find no partners any more."""
         return at_most(vs, ve, self.span)
 
-    def held(self, places: Int64s) -> Keyed:
-        return Keyed(self.low[places], self.high[places], self.vs[places], self.ve[places])
+    def held(self, places: Int64s) -> KeyedLifetimes:
+        return KeyedLifetimes(self.low[places], self.high[places], self.vs[places], self.ve[places])
 
-    def overlapping(self, others: Keyed, most: int) -> tuple[Int64s, Int64s]:
+    def overlapping(self, others: KeyedLifetimes, most: int) -> tuple[Int64s, Int64s]:
         """Which of some lifetimes of the other side overlaps what is held at which place. Where
         there are more than `most`, not all are given, but more than `most`."""
         return self.index.overlapping(
@@ -117,7 +119,11 @@ class Side:
         )
 
     def add(
-        self, keyed: Keyed, weight: Int64s, rows: pa.RecordBatch, label: Vector | None = None
+        self,
+        keyed: KeyedLifetimes,
+        weight: Int64s,
+        rows: pa.RecordBatch,
+        label: Vector | None = None,
     ) -> tuple[Int64s, Int64s]:
         """Add changes up. Returns those that were not there yet, and the places they got. What is
         found together lies together: places are given out in the order of the index, unless it
@@ -293,7 +299,7 @@ class Side:
     def restore(self, arrays: Arrays) -> None:
         self._clear()
         self.cti = int(arrays["cti"][0])
-        keyed = Keyed(
+        keyed = KeyedLifetimes(
             arrays["low"].astype(np.uint64),
             arrays["high"].astype(np.uint64),
             arrays["vs"].astype(np.int64),

@@ -19,7 +19,7 @@ from driftline.engine.state.emitted_rows import (
     END,
     MORE,
     START,
-    Changes,
+    AnswerChanges,
     EmittedRows,
     give_places,
     room,
@@ -50,7 +50,9 @@ class EmittedMatches(EmittedRows):
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema, more=1)
 
-    def correct_in_order(self, keys: Int64s, since: Int64s, answers: AnswersInOrder) -> Changes:
+    def correct_in_order(
+        self, keys: Int64s, since: Int64s, answers: AnswersInOrder
+    ) -> AnswerChanges:
         """Let answers be those from some times on, as far as they may be other ones than before."""
         bounds, pieces = answers.bounds, answers.pieces
         tell_copies_apart(bounds, pieces)

@@ -32,7 +32,7 @@ from driftline.engine.core.snapshot_operator import NO_FLAGS, PERFECT
 from driftline.engine.expressions import EvaluationError
 from driftline.engine.limits import limits
 from driftline.engine.match import eviction, sequence, sweep_state
-from driftline.engine.match.conditions import Defines, Memory, check, machine
+from driftline.engine.match.conditions import ConditionMemory, Defines, check, machine
 from driftline.engine.match.emitted import AnswersInOrder, EmittedMatches
 from driftline.engine.match.growth_kernel import (
     CURSOR,
@@ -48,10 +48,10 @@ from driftline.engine.match.program import program_of
 from driftline.engine.match.rules import rules_of
 from driftline.engine.match.sequence import LOOK_AHEAD, Entries, arranged
 from driftline.engine.match.sweep_kernel import sweep
-from driftline.engine.match.sweep_state import MORE_AHEAD, MORE_BACK, THREAD, THREADED, Learned
+from driftline.engine.match.sweep_state import MORE_AHEAD, MORE_BACK, THREAD, THREADED, SweepOutcome
 from driftline.engine.match.sweep_state import Sequence as Sequences
 from driftline.engine.match.version_kernel import CARRIED_ROW
-from driftline.engine.state.emitted_rows import Changes, pieces_of
+from driftline.engine.state.emitted_rows import AnswerChanges, pieces_of
 from driftline.engine.state.fields import Fields
 from driftline.engine.state.fingerprints import Fingerprints, fingerprints
 from driftline.engine.state.growing import grown
@@ -198,7 +198,7 @@ class Match(RowsOperator):
         return self._answered(versions, entries, slots, earliest, learned.same_from, carried)
 
     def _carry(
-        self, slots: Int64s, entries: Entries, places: Int64s, resumed: Mask, learned: Learned
+        self, slots: Int64s, entries: Entries, places: Int64s, resumed: Mask, learned: SweepOutcome
     ) -> None:
         """Keep where matches go on growing, and their rows."""
         is_growing = learned.cursors[:, HAS_TIME] > BEGINNING
@@ -245,7 +245,7 @@ class Match(RowsOperator):
 
     def _swept(
         self, found: Sequences, entries: Entries, earliest: Int64s, open_end: int
-    ) -> tuple[Versions, Learned]:
+    ) -> tuple[Versions, SweepOutcome]:
         """The matches over time, and what is known then. What the kernel asks for is answered,
         until it asks no more."""
         by = [self.order[0].column] if self.rules.within else []
@@ -253,7 +253,7 @@ class Match(RowsOperator):
         rows = self._rows_of(entries, np.arange(len(entries.member)), names)
         by_order = rows.column(by[0]) if by else None
         conditions = self.defines.over(rows, entries.bounds, by_order)
-        memory = Memory(self.defines.operands)
+        memory = ConditionMemory(self.defines.operands)
         while True:
             lookups, room = memory.lookups(), machine()
             versions, pool, learned, problem = sweep(
@@ -264,7 +264,7 @@ class Match(RowsOperator):
                 break
         check(room)
         self._check(int(problem))
-        return Versions.of(versions, pool), Learned(*learned)
+        return Versions.of(versions, pool), SweepOutcome(*learned)
 
     def _check(self, problem: int) -> None:
         if problem == sweep_state.STEPS:
@@ -320,7 +320,7 @@ class Match(RowsOperator):
         pieces = pieces_of(prints, since, until, settled)
         return AnswersInOrder(bounds, pieces, rows, same_from, keeps)
 
-    def _corrected(self, slots: Int64s, since: Int64s, answers: Answers) -> Changes:
+    def _corrected(self, slots: Int64s, since: Int64s, answers: Answers) -> AnswerChanges:
         if isinstance(answers, AnswersInOrder):
             return self.matches.correct_in_order(slots, since, answers)
         return super()._corrected(slots, since, answers)
