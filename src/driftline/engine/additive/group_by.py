@@ -15,7 +15,7 @@ import pyarrow as pa
 from driftline.engine.additive import layout
 from driftline.engine.additive.aggregates import Aggregate, AggregateState, column_of
 from driftline.engine.additive.cells import Contribution
-from driftline.engine.additive.operator import AdditiveOperator, Layout
+from driftline.engine.additive.sums_operator import AdditiveOperator, Layout
 from driftline.engine.state import trace
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level

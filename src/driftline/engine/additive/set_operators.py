@@ -17,7 +17,7 @@ import pyarrow as pa
 from driftline.engine.additive import layout
 from driftline.engine.additive.cells import Contribution
 from driftline.engine.additive.layout import ValueRules
-from driftline.engine.additive.operator import AdditiveOperator, Layout
+from driftline.engine.additive.sums_operator import AdditiveOperator, Layout
 from driftline.engine.state import trace
 from driftline.model.arrays import Int64s, Int64Table
 from driftline.model.level import Level

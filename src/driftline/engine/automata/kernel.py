@@ -1,4 +1,4 @@
-"""The kernels of `operator`: how the runs of cells are found.
+"""The kernels of `automaton_runs`: how the runs of cells are found.
 
 A slot is a cell. One run of entries holds its rows: vs, ve, the symbols they have, and how many
 there are. Another holds the automaton's runs that end there: vs, ve, the number they begin at,

@@ -22,12 +22,12 @@ from driftline.plan.improving import fixed_rules
 from driftline.plan.types import BIGINT
 
 if TYPE_CHECKING:
-    from driftline.engine.loop.operator import RuleHead
+    from driftline.engine.loop.loop import RuleHead
 
 
 def loop(compiler: Compiler, node: nodes.Loop) -> Step:
     from driftline.engine.loop.free import FreeLoop
-    from driftline.engine.loop.operator import Loop
+    from driftline.engine.loop.loop import Loop
 
     graph, heads = _bodies(compiler.builders, node)
     schema, restated = node.schema.arrow, None
@@ -47,7 +47,7 @@ def _bodies(
     """The graph of all rules, and the steps at which each of them ends."""
     from driftline.engine.loop.derivations import Derivations
     from driftline.engine.loop.levels import LEVEL, Levels
-    from driftline.engine.loop.operator import RuleHead
+    from driftline.engine.loop.loop import RuleHead
 
     as_set = _in_any_round if rows_may_go(node) else _least_level
     stays = not rows_may_go(node)

@@ -384,7 +384,7 @@ def rank(compiler: Compiler, node: nodes.Rank) -> Step:
 
 
 def automaton_runs(compiler: Compiler, node: nodes.AutomatonRuns) -> Step:
-    from driftline.engine.automata.operator import AutomatonRuns
+    from driftline.engine.automata.automaton_runs import AutomatonRuns
 
     keys = len(node.keys)
     operator = AutomatonRuns(node.schema.arrow, keys, node.automaton, partial=node.partial)
@@ -392,7 +392,7 @@ def automaton_runs(compiler: Compiler, node: nodes.AutomatonRuns) -> Step:
 
 
 def match(compiler: Compiler, node: nodes.Match) -> Step:
-    from driftline.engine.match.operator import Match
+    from driftline.engine.match.match import Match
 
     source = compiler.step(node.input)
     own = source.operator.schema

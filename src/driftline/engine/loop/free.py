@@ -39,7 +39,7 @@ from driftline.engine.loop.change_times import change_times
 from driftline.engine.loop.flying_fixed_point import FlyingFixedPoint
 from driftline.engine.loop.held import Held
 from driftline.engine.loop.levelled import NEVER
-from driftline.engine.loop.operator import Loop, RuleHead
+from driftline.engine.loop.loop import Loop, RuleHead
 from driftline.model.time import BEGINNING, INFINITY
 from driftline.plan.choices import Loops
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.by_rows.operator import Answers
+from driftline.engine.by_rows.rows_operator import Answers
 from driftline.engine.state.emitted_rows import (
     END,
     MORE,

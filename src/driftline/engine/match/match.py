@@ -4,9 +4,9 @@
     broken by the whole row. From the first row on: the match that begins here is the first of all,
     in the pattern's order of preference; the search goes on where `skip` says.
 
-State: see `by_rows.operator`; whole rows are kept, and what was emitted of matches. Where rows go
-by time and are only added, it is kept of each row where the attempts began that were open when it
-was the last. A cti then evicts all rows before the first attempt that was open at the last row
+State: see `by_rows.rows_operator`; whole rows are kept, and what was emitted of matches. Where rows
+go by time and are only added, it is kept of each row where the attempts began that were open when
+it was the last. A cti then evicts all rows before the first attempt that was open at the last row
 before it (but those that conditions look back at; with WITHIN all of them, when that row's time is
 over), and every match that was settled before it: it holds for ever.
 Otherwise a cti evicts the rows and matches that end by then.
@@ -24,8 +24,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from driftline.engine.by_rows.operator import Answers, RowsOperator
 from driftline.engine.by_rows.order_words import OrderBy
+from driftline.engine.by_rows.rows_operator import Answers, RowsOperator
 from driftline.engine.by_rows.snapshot_kernel import alive_entries
 from driftline.engine.core.batch import Batch
 from driftline.engine.core.snapshot_operator import NO_FLAGS, PERFECT
