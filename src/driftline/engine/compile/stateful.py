@@ -183,14 +183,14 @@ def as_of(compiler: Compiler, node: nodes.AsOf) -> Step:
     joined = compiler.after(node, "as-of join", operator, *steps)
     if compiler.level is Level.PERFECT or not compiler.facts.only_grows(node.right):
         joined = compiler.after(
-            node, "retell", Retell(operator.schema, _retold_at(compiler)), joined
+            node, "retell", Retell(operator.schema, _restated_at(compiler)), joined
         )
     if joined.operator.schema.names != both.names:
         joined = compiler.computed(joined, columns_of(both))
     return joined
 
 
-def _retold_at(compiler: Compiler) -> Level:
+def _restated_at(compiler: Compiler) -> Level:
     return Level.PERFECT if compiler.level is Level.PERFECT else Level.EAGER
 
 

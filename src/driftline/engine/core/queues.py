@@ -33,19 +33,19 @@ Item = Batch | Mark
 
 class Queue(Stateful):
     """`items`: (port, item), to be read; `passed_over`: those of blocked ports, in their order;
-    `last`: of every port, the item that was put in last, if it waits; `told`: how far time had come
-    in the latest now-mark that was handed on; `due`: in the latest that came at any port;
+    `last`: of every port, the item that was put in last, if it waits; `passed_on`: how far time
+    had come in the latest now-mark that was handed on; `due`: in the latest that came at any port;
     `in_use`: what is worked on, if the queue `is_scanned` (see `outputs.heeding`); `tokens`,
     `times`: how far tokens and now-marks have come."""
 
-    fields = Fields(numbers=("told", "due"), parts=("tokens", "times"))
+    fields = Fields(numbers=("passed_on", "due"), parts=("tokens", "times"))
 
     def __init__(self, ports: int) -> None:
         self.items: deque[tuple[int, Item]] = deque()
         self.passed_over: deque[tuple[int, Item]] = deque()
         self.tokens, self.times = Progress(ports), Progress(ports)
         self.last: list[Item | None] = [None] * ports
-        self.told = self.due = BEGINNING
+        self.passed_on = self.due = BEGINNING
         self.is_scanned = False
         self.in_use: Item | None = None
 
@@ -59,9 +59,9 @@ class Queue(Stateful):
         return not self.items and not self.passed_over and not self.tokens.has_begun
 
     @property
-    def says_only_now(self) -> bool:
+    def has_only_now_marks(self) -> bool:
         """Whether nothing waits but now-marks."""
-        return all(isinstance(item, Batch) and item.says_only_now for _, item in self.waiting())
+        return all(isinstance(item, Batch) and item.is_only_now for _, item in self.waiting())
 
     def put(self, port: int, item: Item, *, piggyback: bool = False) -> int:
         """Returns how many items there are more."""
@@ -220,5 +220,5 @@ class Queue(Stateful):
         for port, time in enumerate(self.times.latest):
             queue.tokens.receive(port, mark.number)
             queue.now(port, time)
-        queue.told, queue.due = self.told, self.due
+        queue.passed_on, queue.due = self.passed_on, self.due
         return queue.snapshot()

@@ -321,7 +321,7 @@ class Join(Operator):
     def _evict(self, port: int) -> None:
         """Drop what is no longer needed of a side."""
         side, bound = self.sides[port], self._bound(port)
-        numbers, places = side.worn(bound)
+        numbers, places = side.evictable(bound)
         if not numbers:
             return
         other = self.preserved[1 - port]

@@ -8,8 +8,8 @@ up. Only when the first removal comes does the side learn to find a lifetime aga
 (`identities`); until then a lifetime that came twice is there twice, and a stream without removals
 pays nothing.
 
-The join says which lifetimes are no longer needed (`worn`, `drop`). A change to a lifetime that is
-gone is none of the side's business: the join does not pass it on.
+The join says which lifetimes are no longer needed (`evictable`, `drop`). A change to a lifetime
+that is gone is none of the side's business: the join does not pass it on.
 """
 
 from __future__ import annotations
@@ -195,14 +195,14 @@ class Side:
             return np.full(len(slots), NO_SLOT, np.int64)
         return np.where(slots == NO_SLOT, NO_SLOT, self.place_at[slots])
 
-    def worn(self, bound: int) -> tuple[list[int], Int64s]:
+    def evictable(self, bound: int) -> tuple[list[int], Int64s]:
         """The runs of the index that are worth dropping from, if all lifetimes that end at or
         before a time may go, and the places in these that would."""
-        numbers = self.index.worn(bound)
+        numbers = self.index.mostly_ended(bound)
         return numbers, self.index.ended(numbers, bound) if numbers else _NO_PLACES
 
     def drop(self, numbers: list[int], bound: int) -> None:
-        """Drop what `worn` names."""
+        """Drop what `evictable` names."""
         most = len(self.index)
         gone = self.index.ended(numbers, bound)
         self.index.drop(numbers, bound)

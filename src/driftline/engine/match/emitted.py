@@ -23,7 +23,7 @@ from driftline.engine.state.emitted_rows import (
     EmittedRows,
     give_places,
     room,
-    tell_copies_apart,
+    separate_copies,
 )
 from driftline.engine.state.row_runs import PLACE
 from driftline.engine.state.runs import RunArrays
@@ -55,7 +55,7 @@ class EmittedMatches(EmittedRows):
     ) -> AnswerChanges:
         """Let answers be those from some times on, as far as they may be other ones than before."""
         bounds, pieces = answers.bounds, answers.pieces
-        tell_copies_apart(bounds, pieces)
+        separate_copies(bounds, pieces)
         places = self.offered(keys, bounds)
         changes = _correct(
             keys, since, bounds, pieces, answers.same_from, answers.keeps, self.arrays, places

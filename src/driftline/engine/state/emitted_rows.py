@@ -60,7 +60,7 @@ class EmittedRows(RowRuns):
     ) -> AnswerChanges:
         """Let pieces be the answer: of the n-th key those from bounds[n] up to bounds[n + 1], from
         since[n] on. Their last words say which of the rows is that of each."""
-        tell_copies_apart(bounds, pieces)
+        separate_copies(bounds, pieces)
         places = self.offered(keys, bounds)
         return self.emitted(_correct(keys, since, bounds, pieces, self.arrays, places), rows)
 
@@ -96,7 +96,7 @@ def pieces_of(prints: Fingerprints, start: Int64s, end: Int64s, *more: Int64s) -
 
 
 @compiled
-def tell_copies_apart(bounds: Int64s, pieces: Int64Table) -> None:
+def separate_copies(bounds: Int64s, pieces: Int64Table) -> None:
     """Where equal answer rows of a slot hold at the same time, give the second, third, … a line of
     its own, so that a line has one at a time: with n copies at a time, the first n lines hold."""
     most = 0
