@@ -29,7 +29,7 @@ NAMELESS = "stream"
 """What a stream is called that was given no name."""
 
 
-class _Bounds(TypedDict, total=False):
+class Bounds(TypedDict, total=False):
     """What can be said of a stream."""
 
     time: str | None
@@ -52,11 +52,11 @@ class _Bounds(TypedDict, total=False):
 
 @overload
 def stream(
-    name: str, columns: Mapping[str, Any] | str | StructType, **bounds: Unpack[_Bounds]
+    name: str, columns: Mapping[str, Any] | str | StructType, **bounds: Unpack[Bounds]
 ) -> Query: ...
 @overload
 def stream(
-    name: str | DataFrame, columns: DataFrame | None = None, **bounds: Unpack[_Bounds]
+    name: str | DataFrame, columns: DataFrame | None = None, **bounds: Unpack[Bounds]
 ) -> FrameQuery: ...
 
 
